@@ -1,0 +1,114 @@
+"""What tests share: how examples are drawn, where files are, and a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The same examples on each run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore
+# looks for new ones. No deadline: a busy machine is not a defect.
+settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=1000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",  # the tests may run as root, on a machine of their own
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Measurements that lie beside the checkout; a test that needs them is skipped where they do not."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("no folder 'shared' beside the checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def app_url() -> Iterator[str]:
+    """The app, served on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_healthy(url, server)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _wait_until_healthy(url: str, server: subprocess.Popen[bytes], patience_s: float = 60.0) -> None:
+    give_up = time.monotonic() + patience_s
+    while time.monotonic() < give_up and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1) as answer:
+                if answer.read() == b"ok":
+                    return
+        except OSError:
+            time.sleep(0.25)
+    raise RuntimeError(f"the app did not start at {url} in {patience_s:.0f} s")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """An installed Chromium; CHROMIUM names another one. None is ever downloaded."""
+    named = os.environ.get("CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if found is None:
+        pytest.skip("no Chromium is installed (apt install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser, app_url: str) -> Iterator[Page]:
+    """A fresh page; its test fails if a script fails in it, or if it asks any other machine for anything."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 1300}, accept_downloads=True)
+    page = context.new_page()
+    errors: list[str] = []
+    outside: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    local = (app_url, app_url.replace("http", "ws", 1), "data:", "blob:")
+    page.on("request", lambda request: None if request.url.startswith(local) else outside.append(request.url))
+    yield page
+    context.close()
+    assert not errors, errors
+    assert not outside, outside

@@ -1,0 +1,52 @@
+"""Checks of what an equation may be given: each names the parameter, the value and what would do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[np.float64]
+
+
+def require_positive(**values: Column) -> None:
+    """Refuse values that are not finite numbers above zero."""
+    for name, value in values.items():
+        _require(name, value, np.isfinite(value) & (np.asarray(value) > 0), "a finite number above 0")
+
+
+def require_positive_or_infinite(**values: Column) -> None:
+    """Refuse values that are not above zero; infinity stands for "never"."""
+    for name, value in values.items():
+        _require(name, value, np.asarray(value) > 0, "above 0 (infinite for never)")
+
+
+def require_not_negative(**values: Column) -> None:
+    """Refuse values that are not finite numbers from zero up."""
+    for name, value in values.items():
+        _require(name, value, np.isfinite(value) & (np.asarray(value) >= 0), "a finite number from 0 up")
+
+
+def require_share(**values: Column) -> None:
+    """Refuse values that are not shares strictly between 0 and 1."""
+    for name, value in values.items():
+        column = np.asarray(value)
+        _require(name, value, (column > 0) & (column < 1), "a share between 0 and 1, both excluded")
+
+
+def require_at_least(least: float, **values: Column) -> None:
+    """Refuse values that are not finite numbers from `least` up."""
+    for name, value in values.items():
+        _require(
+            name,
+            value,
+            np.isfinite(value) & (np.asarray(value) >= least),
+            f"a finite number from {least:g} up",
+        )
+
+
+def _require(name: str, value: Column, holds: Column | np.bool_ | NDArray[np.bool_], wanted: str) -> None:
+    wrong = ~np.atleast_1d(np.asarray(holds, dtype=bool))
+    if wrong.any():
+        first = int(np.argmax(wrong.ravel()))
+        where = f" in row {first}" if np.ndim(value) else ""
+        raise ValueError(f"{name} must be {wanted}, got {np.atleast_1d(value).ravel()[first]:g}{where}")

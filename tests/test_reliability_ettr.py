@@ -1,0 +1,292 @@
+"""Properties of ETTR, of checkpoint intervals and of hours by state, and an evaluation in 50 digits."""
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reliability import (
+    asynchronous_ettr_fraction,
+    asynchronous_optimal_interval_h,
+    ettr_fraction,
+    ettr_restart_can_fail_fraction,
+    hours_by_state,
+    linear_ettr_fraction,
+    objective_optimal_interval_h,
+    optimal_interval_h,
+    two_level_ettr_fraction,
+    two_level_plan,
+    weibull_ettr_fraction,
+    weighted_hours_ratio,
+)
+
+mtbfs_h = st.floats(0.05, 1e5)
+intervals_h = st.floats(1e-3, 100)
+delays_h = st.floats(0, 10)
+writes_h = st.floats(1e-4, 5)
+weights = st.floats(0.05, 20)
+
+
+@given(interval_h=intervals_h, mtbf_h=mtbfs_h, write_h=delays_h, restart_h=delays_h, queue_h=delays_h)
+def test_ettr_is_a_share_and_falls_with_the_failure_rate(interval_h, mtbf_h, write_h, restart_h, queue_h):
+    rarer, oftener = ettr_fraction(
+        interval_h=interval_h, mtbf_h=np.array([mtbf_h, mtbf_h / 2]), write_h=write_h, restart_h=restart_h,
+        queue_h=queue_h,
+    )  # fmt: skip
+
+    assert 0 <= oftener <= rarer <= 1
+
+
+def test_a_job_without_failures_loses_its_writes_only():
+    """Infinite MTBF: W / (W + C), in every form."""
+    given_h = {"interval_h": 0.9, "mtbf_h": np.inf, "restart_h": 0.5}
+
+    assert ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
+    assert linear_ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
+    assert ettr_restart_can_fail_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
+    assert asynchronous_ettr_fraction(blocking_h=0.1, persist_h=0.3, **given_h) == pytest.approx(
+        0.9, rel=1e-15
+    )
+    assert hours_by_state(write_h=0.1, **given_h).lost_h == pytest.approx(0, abs=1e-15)
+
+
+def test_a_hopeless_job_has_an_ettr_of_zero_and_no_warning():
+    """5000 MTBFs between checkpoints: exp(-5000) underflows to zero, as it should."""
+    assert ettr_fraction(interval_h=5000.0, mtbf_h=1.0, write_h=0.0, restart_h=1.0) == 0
+
+
+def test_linear_form_is_the_first_order_of_the_exact_one():
+    """Halving all times against the MTBF must quarter the difference."""
+    gaps = []
+    for mtbf_h in (50.0, 100.0, 200.0):
+        job = {"interval_h": 1.0, "mtbf_h": mtbf_h, "write_h": 0.0, "restart_h": 0.2, "queue_h": 0.3}
+        gaps.append(ettr_fraction(**job) - linear_ettr_fraction(**job))
+
+    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.05)
+    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.03)
+
+
+def test_queue_counts_after_each_failure_and_once_at_the_start():
+    """By hand, lambda 0.01: (1 - 0.01 * 0.7) / ((1 + 0.003 + 0.5 / 1000) * 1.1)."""
+    ours = linear_ettr_fraction(
+        interval_h=1.0, mtbf_h=100.0, write_h=0.1, restart_h=0.2, queue_h=0.3, productive_h=1000.0
+    )
+
+    assert ours == pytest.approx(0.993 / (1.0035 * 1.1), rel=1e-14)
+
+
+@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_a_restart_that_can_fail_is_never_better(interval_h, mtbf_h, write_h, restart_h):
+    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h}
+
+    assert ettr_restart_can_fail_fraction(**job) <= ettr_fraction(**job) * (1 + 1e-12)
+
+
+@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_weibull_of_shape_one_is_the_exact_form(interval_h, mtbf_h, write_h, restart_h):
+    """The sum is then geometric; it is added term by term and by Euler and Maclaurin."""
+    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h}
+
+    assert weibull_ettr_fraction(weibull_shape=1.0, **job) == pytest.approx(
+        ettr_fraction(**job), rel=1e-9, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("shape", [0.4, 0.7, 1.5, 4.0])
+@pytest.mark.parametrize("interval_h", [0.001, 0.03, 0.5])
+def test_weibull_sum_against_adding_every_term(shape, interval_h):
+    """Two million terms, far past the last that counts at this interval."""
+    from math import gamma
+
+    terms = np.arange(1, 2_000_001) * interval_h * gamma(1 + 1 / shape)
+    expected = interval_h * np.exp(-(terms**shape)).sum() / 1.1
+    ours = weibull_ettr_fraction(
+        interval_h=interval_h, mtbf_h=1.0, weibull_shape=shape, write_h=0.0, restart_h=0.1
+    )
+
+    assert ours == pytest.approx(expected, rel=1e-9)
+
+
+def test_asynchronous_without_a_background_write_is_blocking():
+    job = {"interval_h": 0.7, "mtbf_h": 9.0, "restart_h": 0.2}
+
+    assert asynchronous_ettr_fraction(blocking_h=0.05, persist_h=0.0, **job) == ettr_fraction(
+        write_h=0.05, **job
+    )
+
+
+def test_asynchronous_loses_half_the_interval_and_the_time_to_store():
+    """To first order 1 / ETTR - 1 = (u0 + W/2 + P) / M; at an MTBF of 1e6 h the rest is below 1e-5 of it."""
+    ours = asynchronous_ettr_fraction(
+        interval_h=2.0, mtbf_h=1e6, blocking_h=0.0, persist_h=1.5, restart_h=0.25
+    )
+
+    assert (1 / ours - 1) * 1e6 == pytest.approx(0.25 + 1.0 + 1.5, rel=1e-5)
+
+
+def exact_by_decimals(interval, mtbf, write, restart):
+    with localcontext() as context:
+        context.prec = 50
+        w, m, c, u = (Decimal(x) for x in (interval, mtbf, write, restart))
+        return float(w / ((m + u) * (((w + c) / m).exp() - 1)))
+
+
+def best_by_decimals(mtbf, write):
+    """Halve 1 - x = exp(-c - x), the condition for the largest ETTR, in 50 digits."""
+    with localcontext() as context:
+        context.prec = 50
+        ratio, low, high = Decimal(write) / Decimal(mtbf), Decimal(0), Decimal(1)
+        for _ in range(120):
+            middle = (low + high) / 2
+            low, high = (middle, high) if 1 - middle > (-ratio - middle).exp() else (low, middle)
+        return float(high * Decimal(mtbf))
+
+
+def test_fifty_digits_agree_on_a_thousand_random_jobs():
+    """Decimal arithmetic from the plain formulas; ours is rearranged to survive extreme ratios."""
+    random = np.random.default_rng(4)
+    ratio, write_h = 10 ** random.uniform(-12, 0.3, 1000), 10 ** random.uniform(-3, 0, 1000)
+    mtbf_h, restart_h = write_h / ratio, 10 ** random.uniform(-3, 1, 1000)
+    best_h = optimal_interval_h(mtbf_h=mtbf_h, write_h=write_h)
+    ours = ettr_fraction(interval_h=best_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h)
+    jobs = list(zip(best_h, mtbf_h, write_h, restart_h, strict=True))
+
+    assert best_h == pytest.approx([best_by_decimals(m, c) for _, m, c, _ in jobs], rel=1e-9)
+    assert ours == pytest.approx([exact_by_decimals(*job) for job in jobs], rel=1e-11)
+
+
+@given(mtbf_h=mtbfs_h, write_h=writes_h, restart_h=delays_h, factor=st.floats(0.05, 20))
+def test_no_interval_beats_the_optimum(mtbf_h, write_h, restart_h, factor):
+    best_h = optimal_interval_h(mtbf_h=mtbf_h, write_h=write_h)
+    best, other = ettr_fraction(
+        interval_h=best_h * np.array([1, factor]), mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h
+    )
+
+    assert other <= best * (1 + 1e-12)
+
+
+@given(
+    mtbf_h=st.floats(1, 1e4),
+    blocking_h=st.floats(0, 0.5),
+    persist_h=st.floats(0.01, 2),
+    factor=st.floats(1, 9),
+)
+def test_no_allowed_interval_beats_the_asynchronous_optimum(mtbf_h, blocking_h, persist_h, factor):
+    """Both sides of the optimum, as far as one snapshot in flight allows."""
+    best_h = asynchronous_optimal_interval_h(mtbf_h=mtbf_h, blocking_h=blocking_h, persist_h=persist_h)
+    shorter_h = max(best_h / factor, persist_h - blocking_h)
+    best, longer, shorter = asynchronous_ettr_fraction(
+        interval_h=np.array([best_h, best_h * factor, shorter_h]), mtbf_h=mtbf_h, blocking_h=blocking_h,
+        persist_h=persist_h, restart_h=0.1,
+    )  # fmt: skip
+
+    assert max(longer, shorter) <= best * (1 + 1e-12)
+
+
+@given(interval_h=st.floats(0.1, 50), mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_states_add_up_to_one_over_ettr(interval_h, mtbf_h, write_h, restart_h):
+    """Blocking and, where it fits, with half of the interval to store."""
+    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "restart_h": restart_h}
+    for persist_h in (0.0, interval_h / 2):
+        hours = hours_by_state(write_h=write_h, persist_h=persist_h, **job)
+        total = hours.useful_h + hours.checkpoint_h + hours.lost_h + hours.restart_h
+        ettr = asynchronous_ettr_fraction(blocking_h=write_h, persist_h=persist_h, **job)
+
+        assert total * ettr == pytest.approx(1, rel=1e-12)
+        assert min(hours.checkpoint_h, hours.lost_h, hours.restart_h) >= -1e-15
+
+
+@given(
+    mtbf_h=st.floats(1, 1e4), write_h=st.floats(0.005, 1), restart_h=st.floats(0, 2), work=weights,
+    write=weights, restart=weights, factor=st.floats(0.1, 10),
+)  # fmt: skip
+def test_no_interval_beats_the_weighted_optimum(mtbf_h, write_h, restart_h, work, write, restart, factor):
+    job = {"mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h, "work_weight_factor": work,
+           "write_weight_factor": write, "restart_weight_factor": restart}  # fmt: skip
+    best_h = objective_optimal_interval_h(**job)
+    best, other = weighted_hours_ratio(interval_h=best_h * np.array([1, factor]), **job)
+
+    assert best <= other * (1 + 1e-12)
+
+
+def test_equal_weights_make_the_optimum_of_time():
+    """And cheap stalls (idle power while writing) pay for more frequent checkpoints, dear ones for fewer."""
+    job = {
+        "mtbf_h": 3.0,
+        "write_h": 0.1,
+        "restart_h": 0.2,
+        "work_weight_factor": 10.0,
+        "restart_weight_factor": 10.0,
+    }
+    cheap, equal, dear = objective_optimal_interval_h(write_weight_factor=np.array([3.0, 10.0, 30.0]), **job)
+
+    assert equal == pytest.approx(optimal_interval_h(mtbf_h=3.0, write_h=0.1), rel=1e-12)
+    assert cheap < 0.7 * equal < 1.3 * equal < dear
+
+
+def test_two_level_without_the_second_kind_of_failure_or_save_is_one_level():
+    """One save a pattern, all failures remote: the exact one-level form with C1 + C2 as its write."""
+    one = ettr_fraction(interval_h=0.5, mtbf_h=4.0, write_h=0.15, restart_h=0.3)
+    two = two_level_ettr_fraction(
+        interval_h=0.5, local_saves=1, local_rate_per_h=0.0, remote_rate_per_h=0.25, local_write_h=0.05,
+        remote_write_h=0.1, local_restart_h=9.0, remote_restart_h=0.3,
+    )  # fmt: skip
+    local_only = two_level_ettr_fraction(
+        interval_h=0.5, local_saves=7, local_rate_per_h=0.25, remote_rate_per_h=0.0, local_write_h=0.15,
+        remote_write_h=0.0, local_restart_h=0.3, remote_restart_h=9.0,
+    )  # fmt: skip
+
+    assert two == pytest.approx(one, rel=1e-14)
+    assert local_only == pytest.approx(one, rel=1e-14)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    per_day=st.floats(0.5, 20),
+    local=st.floats(0.5, 0.95),
+    local_min=st.floats(0.02, 0.5),
+    remote_min=st.floats(1, 6),
+)
+def test_two_level_plan_is_near_the_best_of_all_patterns(per_day, local, local_min, remote_min):
+    """Every n up to 80 and 120 intervals, by the exact form: the first-order plan loses under 0.2 points."""
+    costs = {"local_rate_per_h": per_day * local / 24, "remote_rate_per_h": per_day * (1 - local) / 24,
+             "local_write_h": local_min / 60, "remote_write_h": remote_min / 60}  # fmt: skip
+    restarts = {"local_restart_h": 2 / 60, "remote_restart_h": 10 / 60}
+    plan = two_level_plan(**costs)
+    ours = two_level_ettr_fraction(
+        interval_h=plan.interval_h, local_saves=plan.local_saves, **costs, **restarts
+    )
+    saves, interval_h = np.arange(1.0, 81)[:, None], np.geomspace(0.005, 10, 120)
+    every = two_level_ettr_fraction(interval_h=interval_h, local_saves=saves, **costs, **restarts)
+
+    assert ours > every.max() - 0.002
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"interval_h": 0.0}, "interval_h must be a finite number above 0, got 0"),
+        ({"mtbf_h": np.array([1.0, -2.0])}, "mtbf_h must be above 0 (infinite for never), got -2 in row 1"),
+        ({"write_h": float("nan")}, "write_h must be a finite number from 0 up, got nan"),
+        ({"restart_h": -0.5}, "restart_h must be a finite number from 0 up, got -0.5"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(change, message):
+    with pytest.raises(ValueError, match="must be") as refusal:
+        ettr_fraction(**({"interval_h": 1.0, "mtbf_h": 5.0, "write_h": 0.1, "restart_h": 0.1} | change))
+
+    assert str(refusal.value) == message
+
+
+def test_two_snapshots_in_flight_are_refused():
+    with pytest.raises(ValueError, match="persist_h must not exceed interval_h"):
+        asynchronous_ettr_fraction(interval_h=0.1, mtbf_h=5.0, blocking_h=0.0, persist_h=0.2, restart_h=0.1)
+
+
+def test_free_checkpoints_have_no_best_interval():
+    with pytest.raises(ValueError, match="write_h must be a finite number above 0"):
+        optimal_interval_h(mtbf_h=5.0, write_h=0.0)
+    with pytest.raises(ValueError, match="with free checkpoints the best interval is zero"):
+        asynchronous_optimal_interval_h(mtbf_h=5.0, blocking_h=0.0, persist_h=0.0)

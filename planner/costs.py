@@ -1,0 +1,98 @@
+"""Money, as plain equations on numbers or columns. Prices and rates are arguments; none stands here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def capital_charge_usd(
+    *,
+    price_usd: Column,
+    discount_fraction: Column,
+    life_y: Column,
+    residual_fraction: Column,
+    hours_h: Column,
+    hours_per_year_h: Column,
+) -> Column:
+    """Annualised capital cost of a purchase over some of its hours.
+
+    A = P * (r + (1 - rho) * r / ((1 + r)^L - 1)) * hours / hours_per_year
+
+    The price less the residual value is recovered as an annuity; the residual value ties up capital.
+    At r = 0 this is straight-line depreciation. Tax and insurance are left out.
+
+    Source: capital recovery factor, e.g. Short, Packey and Holt, NREL/TP-462-5173 (1995), section 2.
+    """
+    rate = np.asarray(discount_fraction, dtype=float)
+    if np.any(rate < 0) or np.any(np.asarray(life_y) <= 0):
+        raise ValueError(f"discount_fraction is >= 0 and life_y > 0, got {discount_fraction} and {life_y}")
+    growth = np.expm1(life_y * np.log1p(rate))
+    annuity = np.where(rate > 0, rate / np.where(growth > 0, growth, 1.0), 1.0 / life_y)
+    yearly = price_usd * (
+        rate * np.where(rate > 0, residual_fraction, 0.0) + (1 - residual_fraction) * (rate + annuity)
+    )
+    charge: Column = yearly * hours_h / hours_per_year_h
+    return charge
+
+
+def maintenance_usd(
+    *, price_usd: Column, maintenance_fraction: Column, hours_h: Column, hours_per_year_h: Column
+) -> Column:
+    """Support contract, parts and hands for a node in service, as a share of its price a year.
+
+    M = P * m * hours / hours_per_year
+
+    Source: share of the purchase price a year, the usual form of a support contract.
+    """
+    return price_usd * maintenance_fraction * hours_h / hours_per_year_h
+
+
+def space_usd(*, provisioned_kw: Column, space_usd_per_kw_h: Column, hours_h: Column) -> Column:
+    """Building, cooling plant and power distribution, rented by the kilowatt that they must carry.
+
+    S = P_max * s * hours
+
+    Energy is not included: it is paid by the kilowatt-hour.
+
+    Source: colocation contracts, priced by reserved power.
+    """
+    return provisioned_kw * space_usd_per_kw_h * hours_h
+
+
+def energy_usd(*, facility_energy_kwh: Column, electricity_usd_per_kwh: Column) -> Column:
+    """Electricity bill.
+
+    U = E_facility * p
+
+    Demand charges are left out.
+
+    Source: energy charge of a tariff.
+    """
+    return facility_energy_kwh * electricity_usd_per_kwh
+
+
+def storage_usd(*, stored_gb: Column, storage_usd_per_gb_h: Column, hours_h: Column) -> Column:
+    """Rent of the storage that holds the checkpoints while a job runs.
+
+    U = S * p * hours
+
+    Source: price of a storage class by volume and time.
+    """
+    return stored_gb * storage_usd_per_gb_h * hours_h
+
+
+def weighted_objective_usd(
+    *, money_usd: Column, carbon_kgco2e: Column, carbon_usd_per_kgco2e: Column
+) -> Column:
+    """Money and carbon in one number, at a carbon price.
+
+    Z = USD + p_CO2 * kgCO2e
+
+    Source: weighted sum of two objectives; the carbon price is the scenario's.
+    """
+    return money_usd + carbon_usd_per_kgco2e * carbon_kgco2e

@@ -1,0 +1,54 @@
+"""When work runs: which hours of which period it takes, and how late it is. Hours from the horizon's start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def active_h(
+    *, start_h: Column, duration_h: Column, period_start_h: Column, period_end_h: Column
+) -> NDArray[np.float64]:
+    """Hours of each period in which a run is active.
+
+    h = max(0, min(start + duration, end_t) - max(start, start_t))
+
+    Source: overlap of two intervals.
+    """
+    end_h = np.asarray(start_h) + duration_h
+    overlap: NDArray[np.float64] = np.minimum(end_h, period_end_h) - np.maximum(start_h, period_start_h)
+    return np.maximum(0.0, overlap)
+
+
+def late_h(*, start_h: Column, finish_h: Column, deadline_h: Column) -> NDArray[np.float64]:
+    """Hours by which a run misses its deadline.
+
+    late = max(0, start + finish - deadline)
+
+    Source: definition.
+    """
+    return np.maximum(0.0, np.asarray(start_h) + finish_h - deadline_h)
+
+
+def node_h(*, nodes: Column, active_h: Column) -> Column:
+    """Node-hours that a run holds.
+
+    N_h = n * h
+
+    Source: definition.
+    """
+    return nodes * active_h
+
+
+def drawn_kwh(*, power_kw: Column, active_h: Column) -> Column:
+    """Energy of a steady draw over its active hours.
+
+    E = P * h
+
+    Source: definition.
+    """
+    return power_kw * active_h

@@ -1,0 +1,103 @@
+"""The file that a person writes: read whole, checked whole, every problem reported at once.
+
+`load_scenario` reads a file, `parse_scenario` a text, `with_changes` makes a checked variant, and
+`check_against` compares the names in it with those of the catalogue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from planner.scenario.checks import Known, unknown_names
+from planner.scenario.files import read_text, read_toml, write_toml
+from planner.scenario.models import (
+    Cohort,
+    Horizon,
+    Offer,
+    Policy,
+    Pool,
+    Reliability,
+    Scenario,
+    Service,
+    Site,
+    Solve,
+    TrainingJob,
+)
+from planner.scenario.problems import Problem, ScenarioError
+from planner.scenario.reading import checked
+from planner.scenario.writing import change, part_schema, tables
+
+__all__ = [
+    "Cohort", "Horizon", "Known", "Offer", "Policy", "Pool", "Problem", "Reliability", "Scenario",
+    "ScenarioError", "Service", "Site", "Solve", "TrainingJob", "canonical_text", "check_against", "digest",
+    "load_scenario", "parse_scenario", "schema", "with_changes",
+]  # fmt: skip
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Scenario in a TOML file.
+
+    Raises:
+        ScenarioError: the file cannot be read or is wrong; the error holds every problem.
+    """
+    path = Path(path)
+    scenario = parse_scenario(read_text(path), path.name)
+    scenario._path = path
+    return scenario
+
+
+def parse_scenario(text: str, name: str = "scenario") -> Scenario:
+    """Scenario in a TOML text; `name` begins each message.
+
+    Raises:
+        ScenarioError: the text is wrong; the error holds every problem.
+    """
+    return checked(read_toml(text, name), name)
+
+
+def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """A checked copy with other values: `{"policy.carbon_price": "300 USD/t", "sites.dallas.pue": 1.3}`.
+
+    A path names an entry of a list by its name (on the market by its SKU) or number: `fleet[0].nodes`. Text
+    that stands where a number, date or list stood is read as TOML, as a command line needs it. None removes.
+
+    Raises:
+        ScenarioError: a path leads nowhere, or the changed scenario is wrong.
+    """
+    name = scenario.path.name if scenario.path else "scenario"
+    document = tables(scenario)
+    problems = [problem for path, value in changes.items() if (problem := change(document, path, value))]
+    if problems:
+        raise ScenarioError(name, problems)
+    changed = checked(document, name)
+    changed._path = scenario.path
+    return changed
+
+
+def check_against(scenario: Scenario, known: Known) -> None:
+    """Compare the names and overridden facts of a scenario with what the catalogue has.
+
+    Raises:
+        ScenarioError: a name is unknown; the message offers the nearest ones.
+    """
+    if problems := list(unknown_names(scenario, known)):
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
+
+
+def canonical_text(scenario: Scenario) -> str:
+    """TOML with each value in its canonical unit: alike for all files that mean the same."""
+    return write_toml(tables(scenario))
+
+
+def digest(scenario: Scenario) -> str:
+    """SHA-256 of the canonical text: the scenario's identity, whatever its file is called."""
+    return hashlib.sha256(canonical_text(scenario).encode()).hexdigest()
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of the file, by TOML keys, for editors."""
+    address = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": address, "title": "everfleet scenario", **part_schema(Scenario)}

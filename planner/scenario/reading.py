@@ -1,0 +1,96 @@
+"""From TOML tables to a scenario, or to every problem in words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from planner.scenario.checks import LISTS, MAX_ENTRIES, Parts, problems_between
+from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob, part_of, rule_of
+from planner.scenario.numbers import Frame
+from planner.scenario.problems import MAX_PROBLEMS, FieldError, Problem, ScenarioError, near, place, shown
+
+P = TypeVar("P", bound=BaseModel)
+
+
+def checked(document: Mapping[str, Any], name: str) -> Scenario:
+    """Scenario in the tables of a file.
+
+    Raises:
+        ScenarioError: it is wrong; `name` begins each message.
+    """
+    for section in LISTS:
+        entries = document.get(section)
+        if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
+            problem = Problem(section, f"has {len(entries):,} entries: write at most {MAX_ENTRIES}")
+            raise ScenarioError(name, [problem])
+    horizon = _part(Horizon, document.get("horizon"), Frame())
+    frame = Frame(horizon.periods if horizon else None)
+    filled = _with_earliest(document, horizon)
+    between = list(problems_between(document, _parts(filled, horizon, frame)))
+    try:
+        scenario = Scenario.model_validate(filled, context=frame)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        fields = [problem for entry in found[:MAX_PROBLEMS] for problem in _translated(entry, document)]
+        more = max(0, len(found) - MAX_PROBLEMS)
+        raise ScenarioError(name, [*fields, *between], more) from None
+    if between:
+        raise ScenarioError(name, between)
+    return scenario
+
+
+def _parts(filled: Mapping[str, Any], horizon: Horizon | None, frame: Frame) -> Parts:
+    """What other fields are checked against: each part that is right by itself."""
+    entries = filled.get("training")
+    held = entries if isinstance(entries, list) else []
+    jobs = {i: job for i, entry in enumerate(held) if (job := _part(TrainingJob, entry, frame)) is not None}
+    return Parts(horizon, _part(Policy, filled.get("policy"), frame), jobs)
+
+
+def _part(kind: type[P], table: object, frame: Frame) -> P | None:
+    try:
+        return kind.model_validate(table, context=frame)
+    except ValidationError:
+        return None
+
+
+def _with_earliest(document: Mapping[str, Any], horizon: Horizon | None) -> dict[str, Any]:
+    """The tables with each job's `earliest`: by default it may run from the start of the horizon."""
+    jobs = document.get("training")
+    if not isinstance(jobs, list) or horizon is None:
+        return dict(document)
+    filled = [{"earliest": horizon.start, **job} if isinstance(job, dict) else job for job in jobs]
+    return {**document, "training": filled}
+
+
+def _translated(error: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Problem]:
+    loc: Sequence[str | int] = error["loc"]
+    path = place(loc, document)
+    match error["type"]:
+        case "value_error":
+            said = error["ctx"]["error"]
+            parts = said.parts if isinstance(said, FieldError) else (("", str(said)),)
+            yield from (Problem(path + inside, message) for inside, message in parts)
+        case "missing":
+            yield Problem(path, f"is missing: {_remedy(loc)}")
+        case "extra_forbidden":
+            known = [field.alias or key for key, field in part_of(loc[:-1]).model_fields.items()]
+            yield Problem(path, f"is not known here; {near(str(loc[-1]), known)}")
+        case _:
+            said = "is one table of several" if isinstance(error["input"], dict) else "is not a table"
+            value = "" if isinstance(error["input"], dict) else f"{shown(error['input'])} "
+            yield Problem(path, f"{value}{said}: {_remedy(loc)}")
+
+
+def _remedy(loc: Sequence[str | int]) -> str:
+    """How a field is written; for a table or a list of them, how it begins."""
+    *outer, key = [step for step in loc if isinstance(step, str)]
+    part = part_of(outer)
+    for attribute, field in part.model_fields.items():
+        rule = rule_of(part, attribute)
+        if rule is not None and key == (field.alias or attribute):
+            return f"write for example {key} = {rule.example}"
+    return f"begin each with [[{key}]]" if key in LISTS else f"begin it with [{key}]"

@@ -1,0 +1,98 @@
+"""Time that accelerators spend sending to each other while training.
+
+Bandwidths are one way and per accelerator; `link_domain` is the number of accelerators that share the
+fast links (8 in most nodes, 72 in a rack-scale domain).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_share
+
+Column = float | NDArray[np.float64]
+
+VALUE_BYTES = 2.0  # bf16 activations and gathered weights, whatever the precision of the multiplications
+FIT_NODE = 8.0  # accelerators in a node of the data that the gather was fitted on
+
+
+def tensor_exchange_s(
+    *,
+    rank_tokens: Column,
+    hidden: Column,
+    tp: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    collective_latency_s: Column,
+    tensor_exposed_fraction: Column,
+) -> Column:
+    """Exposed time of the two all-reduces of one layer in one direction.
+
+    t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) + latency] * x,  0 where t = 1
+
+    A group larger than the fast domain runs its ring at the speed of the network, N_i eta_i.
+
+    Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053 (two all-reduces); eta and x fitted.
+    """
+    require_share(tensor_exposed_fraction=tensor_exposed_fraction)
+    fast = link_gb_per_s * link_efficiency_fraction
+    ring_gb_per_s = np.where(tp <= link_domain, fast, network_gb_per_s * network_efficiency_fraction)
+    ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
+    split = np.where(tp > 1, 2.0, 0.0)
+    result: Column = split * (ring_s + collective_latency_s) * tensor_exposed_fraction
+    return result
+
+
+def weight_gather_s(
+    *,
+    gathered_gb: Column,
+    gpus: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    fsdp_latency_s: Column,
+) -> Column:
+    """Time to gather the sharded weights of one layer.
+
+    AG = by (1 - r/n) / (r N_i eta_i) + by (1/8 + (1 - 8/r)+) / (N_l eta_nv) + latency,  r = min(domain, n)
+
+    The r accelerators of a fast domain fetch different parts through their own network ports. Within a
+    node of eight the fit charges an eighth; what a larger domain sends beyond eight is charged in full.
+
+    Source: fit on FSDP throughput of llm-foundry and Megatron-Bridge, see README.md of this folder.
+    """
+    near = np.minimum(link_domain, gpus)
+    network_s = gathered_gb * (1.0 - near / gpus) / (near * network_gb_per_s * network_efficiency_fraction)
+    passed_on = 1.0 / FIT_NODE + np.maximum(0.0, 1.0 - FIT_NODE / near)
+    return network_s + gathered_gb * passed_on / (link_gb_per_s * link_efficiency_fraction) + fsdp_latency_s
+
+
+def gradient_exchange_s(
+    *,
+    exchanged_gb: Column,
+    ranks: Column,
+    tp: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+) -> Column:
+    """Time to sum gradients over the data-parallel ranks, before overlap.
+
+    DP = by [(r-1)/r / (N_l eta_nv) + (k-1)/k / (r N_i eta_i)],  r = min(d, domain/t), k = d/r
+
+    First within the fast domain, then each of its r ranks sends its own part over the network.
+
+    Source: hierarchical all-reduce as in NCCL; Thakur et al., IJHPCA 2005, for the ring volumes.
+    """
+    near = np.clip(link_domain / tp, 1.0, ranks)
+    far = ranks / near
+    fast_s = (near - 1.0) / near / (link_gb_per_s * link_efficiency_fraction)
+    slow_s = (far - 1.0) / far / (near * network_gb_per_s * network_efficiency_fraction)
+    result: Column = exchanged_gb * (fast_s + slow_s)
+    return result

@@ -1,0 +1,166 @@
+"""Electrical power from utilisation, in place of rated power times hours."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
+
+Column = float | NDArray[np.float64]
+
+
+def accelerator_power_kw(
+    *,
+    tdp_kw: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    compute_root_factor: Column,
+) -> Column:
+    """Power that one accelerator draws while it works.
+
+    P = TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp))
+
+    Arguments c0 to c3 in this order; fitted per chip generation on GPU power counters, so supply losses
+    and the host are not in it. c0 is the share of an active device at no load, above idle.
+
+    Source: fit on ML.ENERGY v3 (H100 .301 .318 0 1.176; B200 .182 1.006 3.0 .296), see README.md.
+    """
+    require_positive(tdp_kw=tdp_kw)
+    require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
+    require_not_negative(
+        idle_share_factor=idle_share_factor, memory_factor=memory_factor,
+        compute_factor=compute_factor, compute_root_factor=compute_root_factor,
+    )  # fmt: skip
+    load = (
+        idle_share_factor
+        + memory_factor * memory_use_fraction
+        + compute_factor * compute_use_fraction
+        + compute_root_factor * np.sqrt(compute_use_fraction)
+    )
+    return tdp_kw * np.minimum(1.0, load)
+
+
+def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
+    """Power under a cap set on the device.
+
+    P' = min(P, cap)
+
+    What the cap costs in speed is left out: decode loses nothing at half the rated power, prefill and
+    training do.
+
+    Source: Patel et al., "Splitwise", ISCA 2024 (token phase at a 350 W cap without latency loss).
+    """
+    require_positive(power_kw=power_kw, cap_kw=cap_kw)
+    result: Column = np.minimum(power_kw, cap_kw)
+    return result
+
+
+def node_power_kw(*, host_kw: Column, accelerators: Column, accelerator_kw: Column) -> Column:
+    """Power of one node at its plug: host and accelerators. Idle in, idle out.
+
+    P_node = P_host + n P_gpu
+
+    The host share holds fans, processors, network cards and supply losses: about 1.5 to 2.0 kW for eight
+    H100. PUE comes after this.
+
+    Source: public MLPerf power logs against GPU counters, see README.md of this folder.
+    """
+    require_not_negative(host_kw=host_kw, accelerators=accelerators, accelerator_kw=accelerator_kw)
+    return host_kw + accelerators * accelerator_kw
+
+
+def stalled_power_kw(*, tdp_kw: Column, stall_fraction: Column) -> Column:
+    """Power of an accelerator that waits for a checkpoint to be written or for a restart.
+
+    P_stall = phi TDP
+
+    Source: Morrison et al., arXiv 2503.05804 (GPUs fall from above 600 W to about 100 W at checkpoints).
+    """
+    require_positive(tdp_kw=tdp_kw)
+    require_share(stall_fraction=stall_fraction)
+    return tdp_kw * stall_fraction
+
+
+def serving_memory_use_fraction(
+    *, touched_gb: Column, cache_read_gb: Column, step_s: Column, memory_gb_per_s: Column
+) -> Column:
+    """Share of the memory bandwidth that one serving step uses, per accelerator.
+
+    u_mem = bytes / (M T)
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    require_not_negative(touched_gb=touched_gb, cache_read_gb=cache_read_gb)
+    require_positive(step_s=step_s, memory_gb_per_s=memory_gb_per_s)
+    result: Column = np.minimum(1.0, (touched_gb + cache_read_gb) / (memory_gb_per_s * step_s))
+    return result
+
+
+def serving_compute_use_fraction(
+    *, active_parameters: Column, tp: Column, step_tokens: Column, step_s: Column, peak_tflop_per_s: Column
+) -> Column:
+    """Share of the dense peak that one serving step uses, per accelerator.
+
+    u_comp = 2 N_act (b + q) / (t P T)
+
+    `step_tokens` is b + q; P is the peak of the precision of the weights.
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    require_positive(
+        active_parameters=active_parameters, tp=tp, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s
+    )
+    require_not_negative(step_tokens=step_tokens)
+    flops = 2.0 * active_parameters / tp * step_tokens
+    result: Column = np.minimum(1.0, flops / (peak_tflop_per_s * 1e12 * step_s))
+    return result
+
+
+def training_compute_use_fraction(
+    *,
+    parameters: Column,
+    recompute: Column,
+    global_batch: Column,
+    sequence_tokens: Column,
+    gpus: Column,
+    step_s: Column,
+    peak_tflop_per_s: Column,
+) -> Column:
+    """Share of the dense peak that a training step uses, with what is computed twice.
+
+    u_comp = k N B s / (n P T),  k = 6, or 8 with full recomputation
+
+    Attention scores are left out (a few percent at usual lengths).
+
+    Source: Narayanan et al., SC'21, arXiv 2104.04473, appendix (operation count).
+    """
+    require_positive(parameters=parameters, global_batch=global_batch, sequence_tokens=sequence_tokens)
+    require_positive(gpus=gpus, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s)
+    operations = np.where(recompute == 2, 8.0, 6.0) * parameters * global_batch * sequence_tokens
+    result: Column = np.minimum(1.0, operations / (gpus * peak_tflop_per_s * 1e12 * step_s))
+    return result
+
+
+def training_memory_use_fraction(
+    *, elementwise_s: Column, optimizer_s: Column, total_s: Column, memory_efficiency_fraction: Column
+) -> Column:
+    """Share of the memory bandwidth that a training step uses, from the terms of its time.
+
+    u_mem = e_m (t_elementwise + t_optimizer) / T
+
+    Reads of matrix multiplications and attention are left out: they are what the matrix terms hide.
+
+    Source: the terms of `training_step_s`, which are bytes over e_m M.
+    """
+    require_positive(total_s=total_s)
+    require_not_negative(elementwise_s=elementwise_s, optimizer_s=optimizer_s)
+    require_open_share(memory_efficiency_fraction=memory_efficiency_fraction)
+    result: Column = np.minimum(1.0, memory_efficiency_fraction * (elementwise_s + optimizer_s) / total_s)
+    return result

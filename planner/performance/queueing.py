@@ -1,0 +1,351 @@
+"""Waiting: one replica that slows down as it fills, pools of equal servers, and spare replicas.
+
+A replica is a birth-death chain. State k is the number of requests inside; with at most B running, the
+others wait. Its departure rate in state k follows from how long a request takes when k run together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, gammaincc, gammaln
+
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
+
+Column = float | NDArray[np.float64]
+
+_HALVINGS = 30  # of the bracket: the rate is found to 1e-9 of the saturation rate
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """Long-run state of one replica; one entry per candidate."""
+
+    accepted_requests_per_s: Column
+    running: Column
+    waiting: Column
+    refused_fraction: Column
+    wait_s: Column
+    residence_s: Column
+
+
+def departures_per_s(*, running: Column, prefill_s: Column, tpot_s: Column, output_tokens: Column) -> Column:
+    """Rate at which `running` requests leave a replica together.
+
+    mu(k) = k / (prefill(k) + (osl - 1) ITL(k))
+
+    Source: queue model of the llm-d workload-variant autoscaler.
+    """
+    require_not_negative(running=running)
+    require_positive(prefill_s=prefill_s, tpot_s=tpot_s)
+    return running / (prefill_s + np.maximum(output_tokens - 1.0, 0.0) * tpot_s)
+
+
+def state_probability_fraction(
+    *, arrivals_per_s: Column, departures_per_s: Column, places: Column
+) -> NDArray[np.float64]:
+    """Long-run probability of 0, 1, 2, ... requests in the system, along the last axis.
+
+    p[k+1] = p[k] lambda / mu(k+1) for k < K, sum p = 1
+
+    `departures_per_s` holds mu(1), mu(2), ... on its last axis; `arrivals_per_s` and `places` (K) have
+    one entry per candidate. Computed in logarithms, so long queues do not overflow.
+
+    Source: Kleinrock, "Queueing Systems I", 1975, section 3.1 (birth-death equilibrium).
+    """
+    require_positive(arrivals_per_s=arrivals_per_s, places=places)
+    rates = np.asarray(departures_per_s, dtype=np.float64)
+    steps = np.log(np.asarray(arrivals_per_s))[..., None] - np.log(rates)
+    states = np.arange(1, rates.shape[-1] + 1)
+    steps = np.where(states <= np.asarray(places)[..., None], steps, -np.inf)
+    logs = np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
+    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    result: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
+    return result
+
+
+def replica_state(
+    *,
+    arrivals_per_s: Column,
+    departures_per_s: Column,
+    batch_limit: Column,
+    places: Column,
+    arrival_scv_ratio: Column,
+) -> ReplicaState:
+    """Means of a replica in the long run.
+
+    N_q = sum_k max(k - B, 0) p[k],  W = N_q / lambda_acc * (Ca^2 + 1)/2,  lambda_acc = lambda (1 - p[K])
+
+    `arrival_scv_ratio` is the squared coefficient of variation of the time between arrivals (1 for
+    Poisson); the wait is scaled with it after Allen and Cunneen, the chain itself stays Poisson.
+
+    Source: Little's law; Allen, "Probability, Statistics and Queueing Theory", 1990 (factor).
+    """
+    require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
+    p = state_probability_fraction(
+        arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s, places=places
+    )
+    states = np.arange(p.shape[-1])
+    limit = np.asarray(batch_limit)[..., None]
+    refused = np.sum(np.where(states == np.asarray(places)[..., None], p, 0.0), axis=-1)
+    accepted = arrivals_per_s * (1.0 - refused)
+    running = np.sum(np.minimum(states, limit) * p, axis=-1)
+    waiting = np.sum(np.maximum(states - limit, 0.0) * p, axis=-1)
+    wait_s = waiting / accepted * (arrival_scv_ratio + 1.0) / 2.0
+    return ReplicaState(
+        accepted_requests_per_s=accepted, running=running, waiting=waiting, refused_fraction=refused,
+        wait_s=wait_s, residence_s=wait_s + running / accepted,
+    )  # fmt: skip
+
+
+def mean_latencies_s(
+    *,
+    probability_fraction: NDArray[np.float64],
+    running: Column,
+    prefill_s: Column,
+    tpot_s: Column,
+    wait_s: Column,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean time to first token and mean time per token of a replica.
+
+    TTFT = W + sum_k p[k] prefill(k+1) / sum_k p[k],  TPOT = sum_k k p[k] / sum_k k p[k] / ITL(k)
+
+    An arrival joins those that it finds; every running request writes one token per ITL(k).
+
+    Source: Wolff, Operations Research 1982 (arrivals see time averages).
+    """
+    found, busy = probability_fraction[..., :-1], probability_fraction[..., 1:] * running
+    first = np.asarray(wait_s) + np.sum(found * prefill_s, axis=-1) / np.sum(found, axis=-1)
+    each = np.sum(busy, axis=-1) / np.sum(busy / np.asarray(tpot_s), axis=-1)
+    return first, each
+
+
+def ttft_met_fraction(
+    *,
+    arrivals_per_s: Column,
+    departures_per_s: Column,
+    prefill_s: Column,
+    batch_limit: Column,
+    places: Column,
+    arrival_scv_ratio: Column,
+    ttft_target_s: Column,
+) -> Column:
+    """Share of accepted requests whose first token comes in time.
+
+    P = sum_{k<B} p[k] 1(prefill(k+1) <= T) + sum_{j>=0} p[B+j] P(Erlang(j+1, mu(B)) <= (T - prefill(B)) / f)
+
+    An arrival sees the state as it is on average; who finds the replica full waits for j+1 departures at
+    rate mu(B). f = (Ca^2 + 1)/2 stretches the wait of bursty traffic. `departures_per_s` and `prefill_s`
+    hold states 1, 2, ... on the last axis.
+
+    Source: Wolff, Operations Research 1982 (arrivals see time averages); Erlang waiting times of M/M/c.
+    """
+    p = state_probability_fraction(
+        arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s, places=places
+    )
+    seen = p[..., :-1]  # an arrival that finds the last place taken is refused
+    seen = np.where(np.arange(seen.shape[-1]) < np.asarray(places)[..., None], seen, 0.0)
+    found = np.arange(seen.shape[-1])
+    limit = np.asarray(batch_limit)[..., None]
+    rates, prefill = np.asarray(departures_per_s), np.asarray(prefill_s)
+    spare_s = np.asarray(ttft_target_s)[..., None] - prefill
+    stretch = (np.asarray(arrival_scv_ratio)[..., None] + 1.0) / 2.0
+    with np.errstate(divide="ignore"):
+        reach = np.where(stretch > 0, np.maximum(spare_s, 0.0) / stretch, np.inf)
+    late = gammaincc(np.maximum(found - limit + 1.0, 1.0), np.minimum(rates * reach, 1e12))
+    met = np.where(found < limit, 1.0, 1.0 - late) * (spare_s >= 0)
+    result: Column = np.sum(seen * met, axis=-1) / np.sum(seen, axis=-1)
+    return result
+
+
+def largest_rate_per_s(
+    *,
+    prefill_s: Column,
+    tpot_s: Column,
+    output_tokens: Column,
+    batch_limit: Column,
+    places: Column,
+    arrival_scv_ratio: Column,
+    ttft_target_s: Column,
+    tpot_target_s: Column,
+    quantile_fraction: Column,
+) -> Column:
+    """Largest request rate at which one replica meets both latency targets; 0 where none does.
+
+    lambda* = max {lambda <= mu(B) : TTFT <= target and TPOT <= target}
+
+    `prefill_s` and `tpot_s` hold states 1, 2, ... on the last axis, everything else one entry per
+    candidate. `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count
+    as late) get their first token in time and that 99 % of running time is spent in states whose token
+    time is within target. Found by halving a bracket for all candidates at once.
+
+    Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles.
+    """
+    _require_below_one(quantile_fraction=quantile_fraction)
+    require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
+    prefill, token = np.asarray(prefill_s, dtype=np.float64), np.asarray(tpot_s, dtype=np.float64)
+    states = np.arange(1, prefill.shape[-1] + 1)
+    running = np.minimum(states, np.asarray(batch_limit)[..., None])
+    rates = np.asarray(
+        departures_per_s(
+            running=running,
+            prefill_s=prefill,
+            tpot_s=token,
+            output_tokens=np.asarray(output_tokens)[..., None],
+        )
+    )
+
+    def meets(arrivals_per_s: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether this load keeps both targets, by mean or by quantile."""
+        p = state_probability_fraction(arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=places)
+        busy = p[..., 1:] * running
+        state = replica_state(
+            arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=batch_limit, places=places,
+            arrival_scv_ratio=arrival_scv_ratio,
+        )  # fmt: skip
+        first, each = mean_latencies_s(
+            probability_fraction=p, running=running, prefill_s=prefill, tpot_s=token, wait_s=state.wait_s
+        )
+        by_mean = (first <= ttft_target_s) & (each <= tpot_target_s)
+        in_time = ttft_met_fraction(
+            arrivals_per_s=arrivals_per_s, departures_per_s=rates, prefill_s=prefill, batch_limit=batch_limit,
+            places=places, arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s,
+        ) * (1.0 - state.refused_fraction)  # fmt: skip
+        swift = busy * (token <= np.asarray(tpot_target_s)[..., None])
+        swift_fraction = np.sum(swift, axis=-1) / np.sum(busy, axis=-1)
+        by_quantile = (in_time >= quantile_fraction) & (swift_fraction >= quantile_fraction)
+        good: NDArray[np.bool_] = np.where(np.asarray(quantile_fraction) > 0, by_quantile, by_mean)
+        return good
+
+    shape = np.broadcast_shapes(
+        *map(np.shape, (batch_limit, places, ttft_target_s, tpot_target_s)), rates.shape[:-1]
+    )
+    high = np.broadcast_to(rates.max(axis=-1), shape).copy()
+    low = np.zeros(shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        good = meets(middle)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low if low.ndim else float(low)
+
+
+def erlang_c_fraction(*, servers: Column, offered_load: Column) -> Column:
+    """Probability that an arrival has to wait for one of c equal servers.
+
+    C = B / (1 - A/c (1 - B)),  B = (A^c / c!) / sum_{k<=c} A^k / k!
+
+    `offered_load` is arrival rate times mean service time and lies below `servers`. The sum is taken as
+    an incomplete gamma function, so thousands of servers cost no loop.
+
+    Source: Erlang 1917; Kleinrock, "Queueing Systems I", 1975, section 3.5.
+    """
+    require_positive(servers=servers, offered_load=offered_load)
+    if np.any(np.asarray(offered_load) >= np.asarray(servers)):
+        raise ValueError(f"offered_load must stay below servers, got {offered_load} on {servers}")
+    last = np.exp(servers * np.log(offered_load) - offered_load - gammaln(np.asarray(servers) + 1.0))
+    blocked = last / gammaincc(np.asarray(servers) + 1.0, offered_load)
+    result: Column = blocked / (1.0 - offered_load / servers * (1.0 - blocked))
+    return result
+
+
+def pool_wait_h(
+    *,
+    servers: Column,
+    offered_load: Column,
+    service_h: Column,
+    arrival_scv_ratio: Column,
+    service_scv_ratio: Column,
+) -> Column:
+    """Mean wait for one of c equal servers.
+
+    Wq = C S / (c (1 - rho)) (Ca^2 + Cs^2)/2
+
+    Exact for Poisson arrivals with exponential service (both 1) and for M/G/1; an approximation otherwise.
+
+    Source: Allen, "Probability, Statistics and Queueing Theory", 1990 (Allen-Cunneen).
+    """
+    require_positive(service_h=service_h)
+    require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
+    waits = erlang_c_fraction(servers=servers, offered_load=offered_load)
+    spread = (arrival_scv_ratio + service_scv_ratio) / 2.0
+    return waits * service_h / (servers - offered_load) * spread
+
+
+def mmc_wait_h(*, servers: Column, offered_load: Column, service_h: Column) -> Column:
+    """Mean wait for one of c equal servers, Poisson arrivals and exponential service.
+
+    Wq = C S / (c - A)
+
+    Source: Kleinrock, "Queueing Systems I", 1975, section 3.5.
+    """
+    return pool_wait_h(
+        servers=servers,
+        offered_load=offered_load,
+        service_h=service_h,
+        arrival_scv_ratio=1.0,
+        service_scv_ratio=1.0,
+    )
+
+
+def pool_servers(
+    *,
+    offered_load: Column,
+    service_h: Column,
+    wait_target_h: Column,
+    met_fraction: Column,
+    occupancy_fraction: Column,
+) -> Column:
+    """Fewest servers of which `met_fraction` of arrivals wait no longer than the target.
+
+    c = min {c : 1 - C e^(-(c - A) t/S) >= target and A/c <= occupancy}
+
+    Source: M/M/c waiting-time distribution, Kleinrock, "Queueing Systems I", 1975, section 3.5.
+    """
+    require_positive(offered_load=offered_load, service_h=service_h)
+    require_not_negative(wait_target_h=wait_target_h)
+    require_open_share(occupancy_fraction=occupancy_fraction)
+    _require_below_one(met_fraction=met_fraction)
+    load, target = np.asarray(offered_load), np.asarray(met_fraction)
+    servers = np.maximum(np.ceil(load / occupancy_fraction - 1e-9), np.floor(load) + 1.0)
+    while True:
+        waits = erlang_c_fraction(servers=servers, offered_load=load)
+        short = 1.0 - waits * np.exp(-(servers - load) * wait_target_h / service_h) < target
+        if not np.any(short):
+            return servers if servers.ndim else float(servers)
+        servers = servers + short
+
+
+def n_plus_k_spares(*, needed: Column, availability_fraction: Column, target_fraction: Column) -> Column:
+    """Fewest spare replicas so that enough of them are up.
+
+    k = min {k : P(Bin(n + k, A) >= n) >= target}
+
+    Replicas fail independently; a common cause (power, network, bad release) is left out.
+
+    Source: binomial k-out-of-n redundancy; Barlow and Proschan, "Statistical Theory of Reliability", 1975.
+    """
+    require_not_negative(needed=needed)
+    require_open_share(availability_fraction=availability_fraction)
+    _require_below_one(target_fraction=target_fraction)
+    required, up, target = np.broadcast_arrays(
+        np.ceil(needed), np.asarray(availability_fraction, dtype=np.float64), np.asarray(target_fraction)
+    )
+    spares = np.zeros(required.shape)
+    while True:
+        enough = np.where(required > 0, bdtrc(required - 1.0, (required + spares).astype(np.int64), up), 1.0)
+        short = enough < target
+        if not np.any(short):
+            return spares if spares.ndim else float(spares)
+        spares = spares + short
+
+
+def _require_below_one(**named: Column) -> None:
+    for name, value in named.items():
+        require_share(**{name: value})
+        if np.any(np.asarray(value) >= 1):
+            raise ValueError(f"{name} must stay below 1 (certainty needs infinitely many), got {value}")

@@ -1,0 +1,183 @@
+"""Speed of a replica that serves a language model with continuous batching and chunked prefill.
+
+One step of the engine gives every running request one token and, spread over the steps, reads the
+prompts of the requests that joined. The seven constants belong to an engine version: between engines
+the host terms differ by 10 to 45 %.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_positive, require_share
+from planner.performance.memory import kv_cache_gb_per_token
+
+Column = float | NDArray[np.float64]
+
+
+def touched_parameters(
+    *,
+    parameters: Column,
+    routed_parameters: Column,
+    experts: Column,
+    experts_per_token: Column,
+    batch: Column,
+) -> Column:
+    """Weights that one step reads when `batch` tokens choose among experts.
+
+    N_touched = shared + routed (1 - (1 - k/E)^b)
+
+    `routed_parameters` lie in experts, the rest are shared. Dense models: routed 0, experts 1, one per
+    token. Experts are taken as equally likely; skewed routing touches fewer.
+
+    Source: expected coverage of independent draws; see README.md of this folder.
+    """
+    require_positive(parameters=parameters, experts=experts, experts_per_token=experts_per_token, batch=batch)
+    require_not_negative(routed_parameters=routed_parameters)
+    require_share(experts_per_token_over_experts=experts_per_token / experts)
+    reached = 1.0 - (1.0 - experts_per_token / experts) ** batch
+    return parameters - routed_parameters + routed_parameters * reached
+
+
+def prefill_tokens(*, batch: Column, input_tokens: Column, output_tokens: Column) -> Column:
+    """Prompt tokens that join each step in the long run, so that prompts arrive as answers leave.
+
+    q = b isl / osl
+
+    `input_tokens` counts those not found in a prefix cache.
+
+    Source: balance of a steady state; Agrawal et al., "Sarathi-Serve", arXiv 2403.02310 (chunked prefill).
+    """
+    require_positive(output_tokens=output_tokens)
+    require_not_negative(batch=batch, input_tokens=input_tokens)
+    return batch * input_tokens / output_tokens
+
+
+def decode_step_s(
+    *,
+    touched_parameters: Column,
+    active_parameters: Column,
+    weight_bytes: Column,
+    layers: Column,
+    hidden: Column,
+    kv_heads: Column,
+    head_dim: Column,
+    kv_bytes: Column,
+    batch: Column,
+    prefill_tokens: Column,
+    context_tokens: Column,
+    tp: Column,
+    peak_tflop_per_s: Column,
+    memory_gb_per_s: Column,
+    link_gb_per_s: Column,
+    weight_factor: Column,
+    compute_factor: Column,
+    kv_factor: Column,
+    link_latency_s: Column,
+    ring_factor: Column,
+    layer_s: Column,
+    sequence_s: Column,
+) -> Column:
+    """Time of one step of the engine; with continuous batching also the time between two tokens.
+
+    T = [(a_w bytes_w/M)^4 + (a_c 2 N_act (b+q)/P)^4]^(1/4) + a_kv KV/M + 2 L (lat + a_v ring) + a_L L + a_s b
+
+    ring = 2 (t-1)/t (b+q) h 2 B / N_l, no exchange where t = 1; KV is the cache of b requests of
+    `context_tokens` (prompt and, on average, half of the answer). Weights and compute are per
+    accelerator, so divided by t. Left out: expert-parallel exchange, speculative decoding.
+
+    Source: fit on ML.ENERGY v3 vLLM data (H100, dense): a_w 1.08, a_c 0.49, a_kv 1.16, lat 7.9 us,
+    a_v 5.0, a_L 59 us, a_s 74 us; tokens/s of models not in the fit within 6.7 % on average.
+    """
+    require_positive(
+        touched_parameters=touched_parameters, active_parameters=active_parameters, weight_bytes=weight_bytes,
+        layers=layers, hidden=hidden, batch=batch, tp=tp, peak_tflop_per_s=peak_tflop_per_s,
+        memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s,
+    )  # fmt: skip
+    require_not_negative(prefill_tokens=prefill_tokens, context_tokens=context_tokens)
+    bytes_per_s = memory_gb_per_s * 1e9
+    weights = weight_factor * touched_parameters * weight_bytes / tp / bytes_per_s
+    tokens = batch + prefill_tokens
+    compute = compute_factor * 2.0 * active_parameters / tp * tokens / (peak_tflop_per_s * 1e12)
+    cache_gb = batch * context_tokens * kv_cache_gb_per_token(
+        layers=layers, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp
+    )  # fmt: skip
+    ring_s = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (link_gb_per_s * 1e9)
+    exchange = (tp > 1) * 2.0 * layers * (link_latency_s + ring_factor * ring_s)
+    overlap = (weights**4 + compute**4) ** 0.25
+    return overlap + kv_factor * cache_gb / memory_gb_per_s + exchange + layer_s * layers + sequence_s * batch
+
+
+def output_tokens_per_s(*, batch: Column, step_s: Column) -> Column:
+    """Tokens that a replica writes.
+
+    X = b / T
+
+    Source: definition (every running request gets one token a step).
+    """
+    require_not_negative(batch=batch)
+    require_positive(step_s=step_s)
+    return batch / step_s
+
+
+def tpot_s(*, step_s: Column) -> Column:
+    """Time per output token after the first, as a user sees it.
+
+    TPOT = T
+
+    Source: definition, for continuous batching without speculative decoding.
+    """
+    require_positive(step_s=step_s)
+    return step_s
+
+
+def prefill_steps(*, input_tokens: Column, chunk_tokens: Column) -> Column:
+    """Steps that reading a prompt takes when at most `chunk_tokens` enter a step; at least one.
+
+    c = max(1, ceil(isl / chunk))
+
+    Source: Agrawal et al., "Sarathi-Serve", arXiv 2403.02310.
+    """
+    require_positive(chunk_tokens=chunk_tokens)
+    require_not_negative(input_tokens=input_tokens)
+    result: Column = np.maximum(1.0, np.ceil(input_tokens / chunk_tokens))
+    return result
+
+
+def ttft_s(*, wait_s: Column, prefill_steps: Column, prefill_step_s: Column) -> Column:
+    """Time from the arrival of a request to its first token.
+
+    TTFT = wait + c T(b, isl/c)
+
+    `prefill_step_s` is `decode_step_s` with the chunk as prefill tokens. Network and tokenizer are left out.
+
+    Source: as in the llm-d autoscaler, with the step time in place of its straight line.
+    """
+    require_not_negative(wait_s=wait_s)
+    require_positive(prefill_steps=prefill_steps, prefill_step_s=prefill_step_s)
+    return wait_s + prefill_steps * prefill_step_s
+
+
+def offline_tokens_per_s(
+    *,
+    active_parameters: Column,
+    input_tokens: Column,
+    output_tokens: Column,
+    peak_tflop_per_s: Column,
+    accelerators: Column,
+    compute_share_fraction: Column,
+) -> Column:
+    """Output tokens of a throughput-only engine that hides everything but arithmetic.
+
+    X = n phi P / (2 N (1 + isl/osl))
+
+    phi is set per chip and engine: 0.43 for H100 FP8 at MLPerf v4.1, 0.55 H200, 0.31 MI300X, 0.18 L40S.
+
+    Source: derived from MLPerf Inference v4.1 llama2-70b results, see README.md of this folder.
+    """
+    require_positive(
+        active_parameters=active_parameters, output_tokens=output_tokens, accelerators=accelerators
+    )
+    require_not_negative(input_tokens=input_tokens)
+    require_share(compute_share_fraction=compute_share_fraction)
+    operations = 2.0 * active_parameters * (1.0 + input_tokens / output_tokens)
+    return accelerators * compute_share_fraction * peak_tflop_per_s * 1e12 / operations

@@ -1,0 +1,271 @@
+"""Time of one training step of a dense transformer on a given layout, term by term.
+
+One closed form stands in for a trace simulation. Its constants were fitted together on published
+throughput (see README.md): they are an effective set, not separate physical facts, so all of them are
+arguments. Layout codes (recompute, sharding) are explained in `memory.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
+from planner.performance.communication import (
+    VALUE_BYTES,
+    gradient_exchange_s,
+    tensor_exchange_s,
+    weight_gather_s,
+)
+from planner.performance.memory import data_parallel_ranks, layer_parameters, rank_parameters, stage_layers
+
+Column = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Where the time of one training step goes. The terms before `total_s` add up to it."""
+
+    matrix_s: Column
+    attention_s: Column
+    elementwise_s: Column
+    tensor_parallel_s: Column
+    weight_gather_s: Column
+    head_s: Column
+    pipeline_bubble_s: Column
+    pipeline_transfer_s: Column
+    data_parallel_s: Column
+    optimizer_s: Column
+    fixed_s: Column
+    scale_drag_s: Column
+    total_s: Column
+
+
+def shape_efficiency_fraction(
+    *, hidden: Column, tp: Column, rank_tokens: Column, hidden_half_width: Column, tokens_half: Column
+) -> Column:
+    """Share of the reachable matrix speed that matrices of this shape get.
+
+    g = w/(w + k0) * tok/(tok + T0),  w = h / sqrt(t)
+
+    Source: fit on published throughput, see README.md of this folder (k0 182, T0 597).
+    """
+    require_positive(hidden=hidden, tp=tp, rank_tokens=rank_tokens)
+    require_not_negative(hidden_half_width=hidden_half_width, tokens_half=tokens_half)
+    width = hidden / np.sqrt(tp)
+    return width / (width + hidden_half_width) * rank_tokens / (rank_tokens + tokens_half)
+
+
+def attention_forward_s(
+    *,
+    rank_tokens: Column,
+    sequence_tokens: Column,
+    hidden: Column,
+    heads: Column,
+    tp: Column,
+    fused_attention: Column,
+    attention_tflop_per_s: Column,
+    attention_efficiency_fraction: Column,
+    memory_gb_per_s: Column,
+    memory_efficiency_fraction: Column,
+) -> Column:
+    """Forward time of the attention scores of one layer and one micro-batch.
+
+    t_att = 4 tok s h/t * (1/2 if fused) / (P_bf16 e_att) + (10 tok s a/t / (e_m M) if not fused)
+
+    A fused (flash) kernel skips the masked half and keeps the scores on chip; otherwise each score
+    crosses memory for mask, softmax and dropout: 10 bytes.
+
+    Source: Dao et al., "FlashAttention", arXiv 2205.14135; Korthikanti et al., arXiv 2205.05198.
+    """
+    require_open_share(attention_efficiency_fraction=attention_efficiency_fraction)
+    require_positive(attention_tflop_per_s=attention_tflop_per_s, memory_gb_per_s=memory_gb_per_s)
+    unfused = 1.0 - fused_attention
+    flops = 4.0 * rank_tokens * sequence_tokens * hidden / tp * (0.5 + 0.5 * unfused)
+    score_bytes = 10.0 * unfused * rank_tokens * sequence_tokens * heads / tp
+    return flops / (attention_tflop_per_s * 1e12 * attention_efficiency_fraction) + score_bytes / (
+        memory_efficiency_fraction * memory_gb_per_s * 1e9
+    )
+
+
+def training_step_s(
+    *,
+    layers: Column,
+    hidden: Column,
+    heads: Column,
+    kv_heads: Column,
+    ffn: Column,
+    gated: Column,
+    vocabulary: Column,
+    sequence_tokens: Column,
+    gpus: Column,
+    global_batch: Column,
+    tp: Column,
+    pp: Column,
+    interleave: Column,
+    cp: Column,
+    micro_batch: Column,
+    recompute: Column,
+    sharding: Column,
+    sequence_parallel: Column,
+    fused_attention: Column,
+    matrix_tflop_per_s: Column,
+    attention_tflop_per_s: Column,
+    memory_gb_per_s: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_domain: Column,
+    matrix_efficiency_fraction: Column,
+    stack_factor: Column,
+    precision_factor: Column,
+    hidden_half_width: Column,
+    tokens_half: Column,
+    elementwise_bytes_per_value: Column,
+    attention_efficiency_fraction: Column,
+    memory_efficiency_fraction: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    collective_latency_s: Column,
+    tensor_exposed_fraction: Column,
+    fsdp_latency_s: Column,
+    fsdp_exposed_fraction: Column,
+    pipeline_exposed_fraction: Column,
+    data_parallel_hidden_fraction: Column,
+    fixed_s: Column,
+    scale_drag_ratio: Column,
+) -> StepTime:
+    """Time of one optimizer step, by cause.
+
+    T = (t_mb (m + (p-1)/v) + transfer + DP + opt + t_fix) (1 + k_s log2(n/8)),  t_mb = layer L/p + head
+
+    layer = forward + backward of one micro-batch: t_gemm, t_att, t_el, t_tp forward; 2 t_gemm, 2.2 t_att,
+    2 t_el, t_tp backward, and what is recomputed. `matrix_tflop_per_s` is the dense peak of the training
+    precision, `precision_factor` what is left of it in practice (f8; 1 for bf16); `attention_tflop_per_s`
+    is the bf16 peak. Left out: mixture of experts, ring exchange of context parallelism, data loading,
+    evaluation, failures.
+
+    Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
+    Megatron-Bridge and Llama 3 throughput; form, constants and errors in README.md of this folder.
+    """
+    require_open_share(
+        matrix_efficiency_fraction=matrix_efficiency_fraction,
+        link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction,
+        memory_efficiency_fraction=memory_efficiency_fraction,
+    )  # fmt: skip
+    require_share(
+        fsdp_exposed_fraction=fsdp_exposed_fraction, pipeline_exposed_fraction=pipeline_exposed_fraction,
+        data_parallel_hidden_fraction=data_parallel_hidden_fraction,
+    )  # fmt: skip
+    require_positive(
+        layers=layers, hidden=hidden, sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch,
+        tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
+        matrix_tflop_per_s=matrix_tflop_per_s,
+        memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+        link_domain=link_domain, stack_factor=stack_factor, precision_factor=precision_factor,
+    )  # fmt: skip
+    weights = layer_parameters(hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated)
+    data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
+    micro_batches = global_batch / (data_parallel * micro_batch)
+    if np.any(micro_batches < 1.0 - 1e-9) or np.any(data_parallel < 1.0 - 1e-9):
+        raise ValueError(
+            f"global_batch must hold a micro-batch for each of n/(t p c) >= 1 copies, got {global_batch} "
+            f"for {data_parallel} copies and micro_batch {micro_batch}"
+        )
+    rank_tokens = micro_batch * sequence_tokens / cp
+    deep = stage_layers(layers=layers, pp=pp)
+    memory_bytes_per_s = memory_efficiency_fraction * memory_gb_per_s * 1e9
+    matrix_flop_per_s = (
+        matrix_tflop_per_s * 1e12 * precision_factor * matrix_efficiency_fraction * stack_factor
+        * shape_efficiency_fraction(
+            hidden=hidden, tp=tp, rank_tokens=rank_tokens,
+            hidden_half_width=hidden_half_width, tokens_half=tokens_half,
+        )
+    )  # fmt: skip
+
+    # One layer, one micro-batch, forward.
+    matrix = 2.0 * rank_tokens * weights / tp / matrix_flop_per_s
+    attention = attention_forward_s(
+        rank_tokens=rank_tokens, sequence_tokens=sequence_tokens, hidden=hidden, heads=heads,
+        tp=tp, fused_attention=fused_attention, attention_tflop_per_s=attention_tflop_per_s,
+        attention_efficiency_fraction=attention_efficiency_fraction, memory_gb_per_s=memory_gb_per_s,
+        memory_efficiency_fraction=memory_efficiency_fraction,
+    )  # fmt: skip
+    split = np.where(sequence_parallel > 0, 1.0 / tp, 2.0 / (1.0 + tp))
+    elementwise = elementwise_bytes_per_value * rank_tokens * hidden * split / memory_bytes_per_s
+    exchange = tensor_exchange_s(
+        rank_tokens=rank_tokens, hidden=hidden, tp=tp, link_domain=link_domain, link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s, link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction, collective_latency_s=collective_latency_s,
+        tensor_exposed_fraction=tensor_exposed_fraction,
+    )  # fmt: skip
+
+    # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
+    again = np.where(recompute == 2, 1.0, 0.0)
+    matrix = matrix * (3.0 + again) * deep
+    attention = attention * (3.2 + np.where(recompute > 0, 1.0, 0.0)) * deep
+    elementwise = elementwise * (3.0 + again) * deep
+    exchange = exchange * (2.0 + again) * deep
+    gather = _exposed_gather_s(
+        busy_s=matrix + attention + elementwise + exchange,
+        gather_s=deep * weight_gather_s(
+            gathered_gb=VALUE_BYTES * weights / tp / 1e9, gpus=gpus, link_domain=link_domain,
+            link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+            link_efficiency_fraction=link_efficiency_fraction,
+            network_efficiency_fraction=network_efficiency_fraction, fsdp_latency_s=fsdp_latency_s,
+        ),
+        sharding=sharding, micro_batches=micro_batches, fsdp_exposed_fraction=fsdp_exposed_fraction,
+    )  # fmt: skip
+    head = 6.0 * rank_tokens * hidden * vocabulary / tp / matrix_flop_per_s
+    head = head + 8.0 * rank_tokens * vocabulary / tp / memory_bytes_per_s
+    head = head * np.where(pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
+    micro_batch_s = matrix + attention + elementwise + exchange + gather + head
+
+    # The whole step.
+    steps_s = micro_batch_s * micro_batches
+    bubble = micro_batch_s * (pp - 1.0) / interleave
+    sent_s = VALUE_BYTES * rank_tokens * hidden / tp / (network_gb_per_s * 1e9 * network_efficiency_fraction)
+    sends = np.where(pp > 1, 2.0, 0.0) * micro_batches * interleave
+    transfer = sends * (sent_s + collective_latency_s) * pipeline_exposed_fraction
+    held = rank_parameters(
+        layers=layers, layer_parameters=weights, hidden=hidden, vocabulary=vocabulary, tp=tp, pp=pp
+    )
+    gradient = np.where(sharding < 2, 1.0, 0.0) * gradient_exchange_s(
+        exchanged_gb=4.0 * held / 1e9, ranks=data_parallel * cp, tp=tp, link_domain=link_domain,
+        link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+        link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction,
+    )  # fmt: skip
+    # At most half of the compute is backward work that gradients can hide behind.
+    gradient = gradient - np.minimum(data_parallel_hidden_fraction * gradient, 0.5 * steps_s)
+    # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
+    optimizer = 18.0 * held / np.where(sharding >= 1, data_parallel * cp, 1.0) / memory_bytes_per_s
+    before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
+    drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(gpus / 8.0))
+    return StepTime(
+        matrix_s=matrix * micro_batches, attention_s=attention * micro_batches,
+        elementwise_s=elementwise * micro_batches, tensor_parallel_s=exchange * micro_batches,
+        weight_gather_s=gather * micro_batches, head_s=head * micro_batches, pipeline_bubble_s=bubble,
+        pipeline_transfer_s=transfer, data_parallel_s=gradient, optimizer_s=optimizer, fixed_s=fixed_s,
+        scale_drag_s=drag, total_s=before_drag + drag,
+    )  # fmt: skip
+
+
+def _exposed_gather_s(
+    *,
+    busy_s: Column,
+    gather_s: Column,
+    sharding: Column,
+    micro_batches: Column,
+    fsdp_exposed_fraction: Column,
+) -> Column:
+    """What gathering weights adds: max(busy, k AG) + x_f min(busy, k AG) - busy; k = 3, ZeRO-2: 2/m."""
+    rounds = np.where(sharding >= 3, 3.0, np.where(sharding >= 2, 2.0 / micro_batches, 0.0))
+    moved = rounds * gather_s
+    longer: Column = np.maximum(busy_s, moved) + fsdp_exposed_fraction * np.minimum(busy_s, moved) - busy_s
+    return longer

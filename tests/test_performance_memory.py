@@ -1,0 +1,163 @@
+"""Memory of one accelerator against published figures, and its properties."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.performance import (
+    activation_gb,
+    kv_cache_gb_per_token,
+    largest_batch,
+    layer_parameters,
+    serving_weights_gb,
+    training_memory_gb,
+    weights_optimizer_gb,
+)
+
+GIB = 2**30 / 1e9
+MODEL_22B = {"layers": 48, "hidden": 6144, "heads": 64, "tp": 8, "pp": 1, "interleave": 1, "micro_batch": 4}
+MODEL_530B = {
+    "layers": 105,
+    "hidden": 20480,
+    "heads": 128,
+    "tp": 8,
+    "pp": 35,
+    "interleave": 3,
+    "micro_batch": 1,
+}
+LLAMA_8B = {
+    "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1, "vocabulary": 128256,
+    "sequence_tokens": 8192, "gpus": 64, "global_batch": 128, "pp": 1, "interleave": 1, "cp": 1,
+    "micro_batch": 1, "sequence_parallel": 1, "fused_attention": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "expected_gib"), [(MODEL_22B, 45.5625), (MODEL_530B, 31.640625)])
+def test_weights_and_optimizer_of_megatron(model, expected_gib):
+    """Calculon's validation data after 2205.05198: 18 bytes a parameter, 12 L h^2 of them, none sharded."""
+    held = 12.0 * model["hidden"] ** 2 * model["layers"] / (model["tp"] * model["pp"])
+
+    got = weights_optimizer_gb(rank_parameters=held, data_parallel=1, sharding=0)
+
+    assert got / GIB == pytest.approx(expected_gib, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "recompute", "sequence_parallel", "expected_gib"),
+    [
+        (MODEL_22B, 0, 0, 59.25),
+        (MODEL_22B, 1, 1, 9.5625),
+        (MODEL_530B, 0, 0, 114.0234),
+        (MODEL_530B, 1, 1, 23.0762),
+    ],
+)
+def test_activations_of_megatron(model, recompute, sequence_parallel, expected_gib):
+    """Calculon's validation data after Korthikanti et al., 2205.05198; all printed digits."""
+    got = activation_gb(
+        **model, sequence_tokens=2048, cp=1, micro_batches=280, recompute=recompute,
+        sequence_parallel=sequence_parallel, fused_attention=0,
+    )  # fmt: skip
+
+    assert got / GIB == pytest.approx(expected_gib, rel=2e-6)
+
+
+def test_fused_attention_keeps_what_selective_recompute_keeps():
+    """Both leave out the scores: 5 a s/(h t) of 34/t + 5 a s/(h t) per value (2205.05198, table 2)."""
+    common = MODEL_22B | {"sequence_tokens": 2048, "cp": 1, "micro_batches": 1, "sequence_parallel": 1}
+
+    fused = activation_gb(**common, recompute=0, fused_attention=1)
+    selective = activation_gb(**common, recompute=1, fused_attention=0)
+
+    assert fused == selective
+
+
+@pytest.mark.parametrize(
+    ("shape", "layers", "tables", "published"),
+    [
+        ({"hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1}, 32, 2 * 128256 * 4096,
+         8.03e9),
+        ({"hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "gated": 1}, 80, 2 * 32000 * 8192,
+         68.98e9),
+        ({"hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "gated": 1}, 126, 2 * 128256 * 16384,
+         405.85e9),
+        ({"hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated": 0}, 96, 51200 * 12288,
+         174.6e9),
+    ],
+)  # fmt: skip
+def test_layer_parameters_add_up_to_the_published_models(shape, layers, tables, published):
+    """Llama-3-8B, Llama-2-70B, Llama-3.1-405B (safetensors counts) and GPT-3 (Brown et al., table 2.1)."""
+    assert layers * layer_parameters(**shape) + tables == pytest.approx(published, rel=2e-3)
+
+
+def test_kv_cache_of_llama_2_70b():
+    """80 layers x 8 heads x 128 x 2 x 2 bytes = 327,680 bytes a token (eight heads in place of 64)."""
+    got = kv_cache_gb_per_token(layers=80, kv_heads=8, head_dim=128, kv_bytes=2, tp=1)
+
+    assert got * 1e9 == 327_680
+    # Eight heads cannot be split over sixteen accelerators: the cache is repeated.
+    assert kv_cache_gb_per_token(layers=80, kv_heads=8, head_dim=128, kv_bytes=2, tp=16) == got / 8
+
+
+def test_a_13b_model_on_an_a100_leaves_room_for_15_thousand_tokens():
+    """PagedAttention, SOSP'23, table 1: OPT-13B on A100-40: 26 GB weights, 12 GB for 15.7 K slots."""
+    per_token = kv_cache_gb_per_token(layers=40, kv_heads=40, head_dim=128, kv_bytes=2, tp=1)
+    slots = largest_batch(
+        memory_gb=26 + 12 * GIB, usable_fraction=1.0,
+        weights_gb=serving_weights_gb(parameters=13e9, weight_bytes=2, tp=1),
+        kv_cache_gb_per_token=per_token, context_tokens=1, batch_limit=1e9,
+    )  # fmt: skip
+
+    assert slots == pytest.approx(15_700, rel=0.005)
+
+
+def test_batch_is_zero_where_weights_fill_the_memory_and_stops_at_the_engine_limit():
+    column = largest_batch(
+        memory_gb=np.array([80.0, 80.0, 141.0]), usable_fraction=0.9, weights_gb=np.array([140.0, 20.0,
+        16.0]),
+        kv_cache_gb_per_token=131072e-9, context_tokens=2048, batch_limit=256,
+    )  # fmt: skip
+
+    assert column.tolist() == [0, np.floor(52 / (131072e-9 * 2048)), 256]
+
+
+@given(
+    tp=st.sampled_from([1, 2, 4, 8]),
+    sharding=st.sampled_from([0, 1, 2]),
+    recompute=st.sampled_from([0, 1]),
+)
+def test_memory_falls_with_every_way_of_splitting(tp, sharding, recompute):
+    """More sharding, more tensor parallelism and more recomputation never need more memory."""
+
+    def needed(**change):
+        return training_memory_gb(
+            **LLAMA_8B | {"tp": tp, "sharding": sharding, "recompute": recompute} | change
+        )
+
+    assert needed(sharding=sharding + 1) < needed() or (
+        sharding == 2 and needed(sharding=3) < needed(sharding=1)
+    )
+    assert needed(recompute=recompute + 1) <= needed()
+    if tp < 8:
+        assert needed(tp=2 * tp, sharding=0) < needed(sharding=0)
+
+
+def test_a_column_gives_what_its_entries_give():
+    tp, recompute = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.0, 1.0, 2.0, 2.0])
+
+    together = training_memory_gb(**LLAMA_8B, tp=tp, recompute=recompute, sharding=1)
+
+    alone = [
+        training_memory_gb(**LLAMA_8B, tp=t, recompute=r, sharding=1)
+        for t, r in zip(tp, recompute, strict=True)
+    ]
+    assert together.tolist() == alone
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"tp": 0}, "tp must be above zero, got 0"), ({"layers": -1}, "layers must be above zero, got -1")],
+)
+def test_impossible_shapes_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        training_memory_gb(**LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 1} | change)

@@ -217,6 +217,32 @@ def convert(quantity: Traced, unit: str) -> Traced:
     )  # fmt: skip
 
 
+def quotient(*, numerator: Column, denominator: Column) -> Column:
+    """How much one quantity is of another of the same unit.
+
+    q = a / b
+
+    Source: definition.
+    """
+    return np.divide(numerator, denominator)
+
+
+def ratio(numerator: Traced, denominator: Traced) -> Derived:
+    """One quantity over another of the same unit, a plain number.
+
+    Raises:
+        TraceError: the units differ.
+    """
+    if numerator.unit != denominator.unit:
+        raise TraceError(
+            f"a ratio needs one unit: {label(numerator)} is in {numerator.unit}, "
+            f"{label(denominator)} in {denominator.unit}"
+        )
+    inputs = {"numerator": numerator, "denominator": denominator}
+    value = quotient(numerator=numerator.value, denominator=denominator.value)
+    return Derived(value, DIMENSIONLESS, boundary=_joint_boundary(inputs), call=Call(quotient, inputs))
+
+
 def label(node: Traced) -> str:
     """Short name of a node for messages and trees."""
     match node:

@@ -86,7 +86,10 @@ _DEFINITIONS = """
     percent = 0.01
 """
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z", re.ASCII)
+_NUMBER = re.compile(
+    r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*((?:[A-Za-zµ%/](?!.*\*\*).*?)?)\s*\Z",
+    re.ASCII,
+)
 _EXAMPLES = {
     "kW": "2000 kW", "kWh": "500 kWh", "h": "30 min", "s": "50 ms", "y": "5 y", "USD": "250 kUSD",
     "USD/kWh": "62 USD/MWh", "kgCO2e/kWh": "120 g/kWh", "USD/kgCO2e": "150 USD/t", "kgCO2e": "900 t",

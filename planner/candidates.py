@@ -1,0 +1,239 @@
+"""Which configurations exist at all: job x pool x nodes x layout, service x pool x split. Why others do not.
+
+Enumeration only; what a candidate takes, costs and emits is worked out in `planner.coefficients`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs import Inputs
+from planner.performance.layouts import Layout, best_layout
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
+from planner.scenario import Pool, Service, TrainingJob
+from planner.trace import Fact, Traced, chosen
+
+Indices = NDArray[np.intp]
+
+SHAPE = ("layers", "hidden", "heads", "kv_heads", "ffn", "gated")
+LAYOUT = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
+# A leaf's parameter -> the fitted constant of the modern training stack.
+TRAINING_CONSTANTS = {
+    "stack_factor": "stack_factor", "hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half",
+    "elementwise_bytes_per_value": "elementwise_bytes_per_value",
+    "attention_efficiency_fraction": "attention_efficiency",
+    "memory_efficiency_fraction": "memory_efficiency", "link_efficiency_fraction": "link_efficiency",
+    "network_efficiency_fraction": "network_efficiency", "collective_latency_s": "collective_latency",
+    "tensor_exposed_fraction": "tensor_exposed_modern", "fsdp_latency_s": "fsdp_latency",
+    "fsdp_exposed_fraction": "fsdp_exposed", "pipeline_exposed_fraction": "pipeline_exposed_modern",
+    "data_parallel_hidden_fraction": "data_parallel_hidden", "fixed_s": "fixed_time", "scale_drag_ratio": "scale_drag",
+}  # fmt: skip
+ACCELERATOR_FACTS = {
+    "attention_tflop_per_s": "bf16_peak", "memory_gb_per_s": "memory_bandwidth", "link_gb_per_s": "link_bandwidth",
+    "network_gb_per_s": "network_bandwidth", "link_domain": "link_domain",
+    "matrix_efficiency_fraction": "matrix_efficiency",
+}  # fmt: skip
+SPLITS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is trained, as far as a layout depends on it."""
+
+    model: str
+    precision: str
+    sequence_tokens: int
+    batch_sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A configuration that cannot be, and why."""
+
+    what: str
+    sku: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrainingCandidates:
+    """Columns over job x pool x nodes, each with its fastest layout that fits in memory."""
+
+    job: Indices
+    pool: Indices
+    nodes: Indices
+    layout: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self.job)
+
+
+@dataclass(frozen=True)
+class ServingCandidates:
+    """Columns over service x pool x tensor-parallel size, each with the batch that its memory holds."""
+
+    service: Indices
+    pool: Indices
+    tp: Indices
+    batch: Indices
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self.service)
+
+
+def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
+    """Every job on every pool it may use, at every size that the scenario names."""
+    found: list[tuple[int, int, int, Layout]] = []
+    dropped: list[Dropped] = []
+    known: dict[tuple[int, int, int], Layout | str] = {}
+    for j, job in enumerate(inputs.scenario.training):
+        for p, (k, s) in enumerate(inputs.pools):
+            if not allowed(inputs, job, k, s):
+                continue
+            for nodes in job.nodes:
+                if (j, k, nodes) not in known:
+                    known[j, k, nodes] = _layout(inputs, job_workload(job), k, nodes)
+                    if isinstance(known[j, k, nodes], str):
+                        name = f"{job.name} on {nodes} nodes"
+                        dropped.append(Dropped(name, inputs.skus[k].name, str(known[j, k, nodes])))
+                layout = known[j, k, nodes]
+                if isinstance(layout, Layout):
+                    found.append((j, p, nodes, layout))
+    columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
+    job_, pool, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
+    return TrainingCandidates(job_, pool, nodes_, columns), dropped
+
+
+def serving_candidates(inputs: Inputs) -> tuple[ServingCandidates, list[Dropped]]:
+    """Every service on every pool it may use, at every tensor-parallel size whose memory holds a request."""
+    found: list[tuple[int, int, int, int]] = []
+    dropped: dict[tuple[int, int, int], Dropped] = {}
+    for i, service in enumerate(inputs.scenario.services):
+        for p, (k, s) in enumerate(inputs.pools):
+            if not allowed(inputs, service, k, s):
+                continue
+            most = int(inputs.server("accelerators")[k].value)
+            for tp in (t for t in SPLITS if t <= most):
+                batch = _batch(inputs, service, k, tp)
+                if batch >= 1:
+                    found.append((i, p, tp, batch))
+                else:
+                    name = f"{service.name}, split over {tp}"
+                    reason = "its weights and one request do not fit in the memory"
+                    dropped[i, k, tp] = Dropped(name, inputs.skus[k].name, reason)
+    columns = [np.array([row[c] for row in found], dtype=np.intp) for c in range(4)]
+    return ServingCandidates(*columns), list(dropped.values())
+
+
+def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
+    """Layout of one node for an experimentation pool's model, by SKU; the reference is always among them."""
+    names = [sku.name for sku in inputs.skus]
+    work = pool_workload(inputs, pool)
+    wanted = [k for k, name in enumerate(names) if not pool.skus or name in (*pool.skus, pool.reference)]
+    return {k: _layout(inputs, work, k, 1) for k in wanted}
+
+
+def training_arguments(inputs: Inputs, model: str, sku: int, precision: str) -> dict[str, Traced]:
+    """Everything that `training_step_s` wants and that does not depend on the layout."""
+    accelerator = inputs.skus[sku].accelerator
+    facts: dict[str, Traced] = {name: inputs.fact(f"model.{model}.{name}") for name in SHAPE}
+    facts["vocabulary"] = inputs.fact(f"model.{model}.vocab")
+    facts["matrix_tflop_per_s"] = peak(inputs, accelerator, precision)
+    for parameter, name in ACCELERATOR_FACTS.items():
+        facts[parameter] = inputs.fact(f"accelerator.{accelerator}.{name}")
+    for parameter, name in TRAINING_CONSTANTS.items():
+        facts[parameter] = inputs.fact(f"performance.training.{name}")
+    if precision == "fp8":
+        facts["precision_factor"] = inputs.fact("performance.training.fp8_factor")
+    else:
+        facts["precision_factor"] = chosen(
+            "precision_factor", 1.0, f"{precision} is the precision of the peak"
+        )
+    facts["sequence_parallel"] = chosen("sequence_parallel", 1, "usual wherever tensors are split")
+    facts["fused_attention"] = chosen("fused_attention", 1, "usual since 2023")
+    return facts
+
+
+def peak(inputs: Inputs, accelerator: str, precision: str) -> Fact:
+    """Dense matrix rate at a precision.
+
+    Raises:
+        UnknownFact: the accelerator has no such matrix rate.
+    """
+    return inputs.fact(f"accelerator.{accelerator}.{precision}_peak")
+
+
+def job_workload(job: TrainingJob) -> Workload:
+    """What a training job trains; its batch in whole sequences."""
+    sequences = max(1, round(job.batch_tokens / job.sequence_tokens))
+    return Workload(job.model, job.precision, job.sequence_tokens, sequences)
+
+
+def pool_workload(inputs: Inputs, pool: Pool) -> Workload:
+    """A fine-tuning run on one node that stands for a pool's work."""
+    sequence, batch = (
+        int(inputs.fact(f"pool.{name}").value) for name in ("sequence_tokens", "batch_sequences")
+    )
+    return Workload(pool.model, "bf16", sequence, batch)
+
+
+def weight_bytes(precision: str) -> float:
+    """Bytes of one weight, or of one cached value: by definition of the format."""
+    return 1.0 if precision == "fp8" else 2.0
+
+
+def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
+    """Whether a job, service or pool of work may use a SKU at a site."""
+    return (not wish.skus or inputs.skus[sku].name in wish.skus) and (
+        not wish.sites or inputs.scenario.sites[site].name in wish.sites
+    )
+
+
+def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
+    accelerator = inputs.skus[sku].accelerator
+    if not inputs.catalogue.has(f"accelerator.{accelerator}.{work.precision}_peak"):
+        return f"{accelerator} has no {work.precision} matrix rate"
+    arguments = {
+        name: node.value for name, node in training_arguments(inputs, work.model, sku, work.precision).items()
+    }
+    whole = {
+        name: int(arguments.pop(name))
+        for name in (*SHAPE, "vocabulary", "link_domain", "sequence_parallel", "fused_attention")
+    }
+    found = best_layout(
+        gpus=nodes * int(inputs.server("accelerators")[sku].value),
+        global_batch=work.batch_sequences, sequence_tokens=work.sequence_tokens,
+        memory_gb=inputs.accelerator("memory")[sku].value,
+        usable_fraction=inputs.fact("performance.training.usable_memory").value,
+        **whole, **arguments,
+    )  # fmt: skip  # the shapes are whole numbers, the rest floats
+    return found if isinstance(found, Layout) else found.reason
+
+
+def _batch(inputs: Inputs, service: Service, sku: int, tp: int) -> int:
+    """Requests that one replica holds at once; 0 where not one fits or the heads do not split."""
+    model = f"model.{service.model}"
+    if inputs.fact(f"{model}.heads").value % tp:
+        return 0
+    if not inputs.catalogue.has(f"accelerator.{inputs.skus[sku].accelerator}.{service.precision}_peak"):
+        return 0
+    size = weight_bytes(service.precision)
+    tokens = sum(inputs.request_tokens(service)[i].value for i in (0, 1))
+    held = largest_batch(
+        memory_gb=inputs.accelerator("memory")[sku].value,
+        usable_fraction=inputs.fact("performance.serving.usable_memory").value,
+        weights_gb=serving_weights_gb(parameters=inputs.fact(f"{model}.parameters").value, weight_bytes=size, tp=tp),
+        kv_cache_gb_per_token=kv_cache_gb_per_token(
+            layers=inputs.fact(f"{model}.layers").value, kv_heads=inputs.fact(f"{model}.kv_heads").value,
+            head_dim=inputs.fact(f"{model}.head_dim").value, kv_bytes=size, tp=tp,
+        ),
+        context_tokens=tokens, batch_limit=inputs.fact("performance.serving.largest_batch").value,
+    )  # fmt: skip
+    return int(held)

@@ -1,0 +1,197 @@
+"""A plan as plain data, the one shape that reports, the app, files and `explain` read. No number is born here."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from planner.comparison import why_this_plan
+from planner.explain import explain
+from planner.plan import Plan
+from planner.scenario import digest
+from planner.tables import plan_tables
+from planner.trace import facts_of
+from planner.uncertainty import spread, tornado
+from solver.backend import Status
+from solver.infeasible import UNITS, Clash, Give
+
+SCHEMA = 1
+DRAWS = 200
+
+STATUS_NAMES = {
+    Status.OPTIMAL: "optimal",
+    Status.WITHIN_GAP: "within gap",
+    Status.TIME_LIMIT: "time limit",
+    Status.INTERRUPTED: "interrupted",
+    Status.NO_INCUMBENT: "no incumbent",
+    Status.INFEASIBLE: "infeasible",
+    Status.UNBOUNDED: "unbounded",
+}
+
+Record = dict[str, Any]
+
+
+def plan_document(plan: Plan) -> Record:
+    """The document of a plan, or of why there is none."""
+    scenario, horizon = plan.inputs.scenario, plan.inputs.scenario.horizon
+    solved = plan.answer.solution is not None
+    document: Record = {
+        "everfleet": _version(),
+        "schema": SCHEMA,
+        "title": scenario.title,
+        "scenario": scenario.path.name if scenario.path else "",
+        "scenario_digest": digest(scenario),
+        "facts_digest": plan.inputs.catalogue.digest,
+        "horizon": {
+            "start": horizon.start.isoformat(),
+            "end": (horizon.end - timedelta(days=1)).isoformat(),
+            "periods": list(horizon.period_labels),
+        },
+        "status": _status(plan),
+        "objective": {"kind": scenario.policy.objective, "text": _objective_text(plan), "value_usd": None},
+        "totals": [],
+        "headline": [],
+        "why": [],
+        "tables": plan_tables(plan),
+        "tornado": [],
+        "explanations": {},
+        "clash": None if plan.clash is None else _clash(plan, plan.clash),
+    }
+    if solved:
+        document |= _accounts(plan)
+        document["tables"]["facts"] = plan_facts(plan)
+        document["objective"]["value_usd"] = plan.ledger.objective.value
+        document["headline"], document["why"] = why_this_plan(plan)
+    elif plan.clash is not None:
+        document["headline"] = [document["clash"]["text"]]
+    return document
+
+
+def _accounts(plan: Plan) -> Record:
+    """Totals with their ranges, what moves them, and where they come from."""
+    ledger = plan.ledger
+    named = {
+        "cost": ("Cost in the horizon, capital annualised", ledger.cost),
+        "carbon": ("Carbon in the horizon", ledger.carbon),
+        "energy": ("Energy at the meters", ledger.energy),
+        "capex": ("Purchases, cash", ledger.capex),
+        "sunk_carbon": (
+            "Embodied share of standing nodes, sunk and not in the carbon above",
+            ledger.sunk_carbon,
+        ),
+        "objective": ("What the program minimised", ledger.objective),
+    }
+    ranges = spread([node for _, node in named.values()], draws=DRAWS)
+    totals = [
+        {"name": name, "label": text, "value": float(node.value), "unit": node.unit, "p5": band.p5, "p50": band.p50,
+         "p95": band.p95, "explain": name}
+        for (name, (text, node)), band in zip(named.items(), ranges, strict=True)
+    ]  # fmt: skip
+    swings = [
+        {"fact": swing.fact.key, "low": swing.fact.low, "high": swing.fact.high, "at_low": swing.at_low,
+         "at_high": swing.at_high, "unit": swing.fact.unit}
+        for swing in tornado(ledger.objective)
+    ]  # fmt: skip
+    nodes = {name: node for name, (_, node) in named.items()}
+    nodes |= {f"cost.{name.removesuffix('_usd')}": node for name, node in ledger.usd_terms.items()}
+    nodes |= {f"carbon.{name.removesuffix('_kgco2e')}": node for name, node in ledger.kgco2e_terms.items()}
+    nodes |= {f"energy.{name.removesuffix('_kwh')}": node for name, node in ledger.kwh_terms.items()}
+    explanations = {name: explain(node).to_dict() for name, node in nodes.items()}
+    if ledger.runs is not None:
+        runs = ledger.runs
+        for row in ledger.run_rows:
+            c = int(runs.candidate[row])
+            job = plan.problem.jobs.name[runs.candidates.job[c]]
+            columns = {
+                "ettr": runs.ettr, "interval": runs.interval_h, "duration": runs.duration_h, "finish": runs.finish_h,
+                "mttf": runs.mttf_h, "step": runs.step.total_s,
+            }  # fmt: skip
+            explanations |= {
+                f"job.{job}.{name}": explain(node, row=c).to_dict() for name, node in columns.items()
+            }
+    return {"totals": totals, "tornado": swings, "explanations": explanations}
+
+
+def plan_facts(plan: Plan) -> list[Record]:
+    """Every fact that the plan's totals rest on."""
+    ledger = plan.ledger
+    found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
+    return [
+        {"key": fact.key, "value": fact.value, "unit": fact.unit, "kind": fact.kind, "low": fact.low, "high": fact.high,
+         "source": fact.source.cite(), "locator": fact.locator, "note": fact.note}
+        for _, fact in sorted(found.items())
+    ]  # fmt: skip
+
+
+def _status(plan: Plan) -> Record:
+    found = plan.answer
+    gap = found.gap_fraction if math.isfinite(found.gap_fraction) else None
+    match found.status:
+        case Status.OPTIMAL:
+            text = "Optimal: no better plan exists for these facts."
+        case Status.WITHIN_GAP:
+            text = f"Proved to be within {gap or 0:.2%} of the best plan that can exist."
+        case Status.TIME_LIMIT | Status.INTERRUPTED:
+            text = (
+                f"Stopped early; the best plan found so far, at most {gap or 0:.1%} above the best possible."
+            )
+        case Status.INFEASIBLE:
+            text = "No plan exists that keeps every limit."
+        case _:
+            text = "Stopped before a plan was found: allow more time (solve.time_limit)."
+    return {
+        "name": STATUS_NAMES[found.status], "text": text, "gap_fraction": gap, "seconds": found.elapsed_s,
+        "verified": found.solution is not None,
+    }  # fmt: skip
+
+
+def _objective_text(plan: Plan) -> str:
+    policy = plan.inputs.scenario.policy
+    match policy.objective:
+        case "money":
+            return "least cost"
+        case "carbon":
+            return "least carbon"
+        case _:
+            price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
+            return f"least cost, with carbon at {price:,.0f} USD/t"
+
+
+def _clash(plan: Plan, clash: Clash) -> Record:
+    """Families of limits that would have to give way, and by how much."""
+    families: list[Record] = [
+        {
+            "family": " + ".join(family.names),
+            "alone_enough": family.suffices,
+            "rows": [_give(plan, give) for give in family.gives],
+            "cost_usd": family.usd if math.isfinite(family.usd) else None,
+        }
+        for family in (*clash.families, *([clash.joint] if clash.joint is not None else []))
+        if family.suffices
+    ]
+    enough = [family["family"] for family in families]
+    text = "No plan exists that keeps every limit. "
+    text += " ".join(f"{reason}." if not reason.endswith(".") else reason for reason in clash.reasons)
+    if enough:
+        text += f" A plan exists if one of these gives way: {', '.join(enough)}."
+    return {"text": text.strip(), "reasons": list(clash.reasons), "families": families}
+
+
+def _give(plan: Plan, give: Give) -> Record:
+    """One limit that gives way. Limits by period carry the period as the last number of their index."""
+    labels = plan.inputs.scenario.horizon.period_labels
+    what = give.label.removeprefix(f"{give.family}, ")
+    name, _, period = what.rpartition(", period ") if ", period " in what else (what, "", "")
+    return {
+        "limit": give.family, "where": name, "period": labels[int(period)] if period else "", "by": give.amount,
+        "unit": UNITS[give.family], "share_fraction": give.share if math.isfinite(give.share) else None,
+    }  # fmt: skip
+
+
+def _version() -> str:
+    try:
+        return version("everfleet")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,223 @@
+"""Scenario and catalogue, joined: every number that the coefficients ask for, as a traced node.
+
+What the scenario states is a fact of kind `yours`; what it leaves open comes from the catalogue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.grid import projected_kgco2e_per_kwh
+from planner.catalogue import Catalogue, CatalogueError, Sku
+from planner.scenario import Scenario, Service
+from planner.trace import Chosen, Fact, Source, Traced, chosen, derive, pick
+from planner.units import canonical, parse_quantity
+
+HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One scenario on one catalogue, with its SKUs and node pools in a fixed order.
+
+    A pool is one SKU at one site: existing nodes, purchases and spares of it are interchangeable.
+    """
+
+    scenario: Scenario
+    catalogue: Catalogue
+
+    @cached_property
+    def source(self) -> Source:
+        """The scenario as the source of what it states."""
+        path = self.scenario.path
+        return Source("scenario", f"scenario '{self.scenario.title}'", link=path.name if path else "")
+
+    @cached_property
+    def skus(self) -> tuple[Sku, ...]:
+        """SKUs that stand in the fleet or are on offer."""
+        names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
+        return tuple(self.catalogue.skus[name] for name in dict.fromkeys(names))
+
+    @cached_property
+    def pools(self) -> tuple[tuple[int, int], ...]:
+        """(SKU, site) pairs where nodes stand or may be bought."""
+        sku_at = {sku.name: i for i, sku in enumerate(self.skus)}
+        sites = [site.name for site in self.scenario.sites]
+        pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
+        for offer in self.scenario.market:
+            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or sites]
+        return tuple(dict.fromkeys(pairs))
+
+    @cached_property
+    def pool_sku(self) -> NDArray[np.intp]:
+        """SKU of each pool."""
+        return np.array([sku for sku, _ in self.pools], dtype=np.intp)
+
+    @cached_property
+    def pool_site(self) -> NDArray[np.intp]:
+        """Site of each pool."""
+        return np.array([site for _, site in self.pools], dtype=np.intp)
+
+    @property
+    def periods(self) -> int:
+        """Number of periods."""
+        return self.scenario.horizon.periods
+
+    @cached_property
+    def period_h(self) -> Chosen:
+        """Hours of each period, one row."""
+        return chosen("period_h", np.array([self.scenario.horizon.hours]), "calendar hours of the horizon")
+
+    @cached_property
+    def period_start_h(self) -> Chosen:
+        """Start of each period from the horizon's start, one row."""
+        ends = np.cumsum(self.scenario.horizon.hours)
+        return chosen("period_start_h", np.array([[0.0, *ends[:-1]]]), "calendar of the horizon")
+
+    @cached_property
+    def period_end_h(self) -> Chosen:
+        """End of each period from the horizon's start, one row."""
+        return chosen(
+            "period_end_h", np.cumsum(self.scenario.horizon.hours)[None, :], "calendar of the horizon"
+        )
+
+    @cached_property
+    def hours_per_year_h(self) -> Chosen:
+        """Length of the mean year."""
+        return chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
+
+    def fact(self, key: str) -> Fact:
+        """A catalogue fact, or the scenario's own value where `[facts]` overrides it."""
+        if key in self.scenario.facts:
+            shipped = self.catalogue.fact(key)
+            value = parse_quantity(self.scenario.facts[key], shipped.unit)
+            return Fact(value, shipped.unit, boundary=shipped.boundary, key=key, source=self.source,
+                        locator=f"[facts] {key}", kind="yours", stated=self.scenario.facts[key])  # fmt: skip
+        return self.catalogue.fact(key)
+
+    def yours(self, path: str, value: float, unit: str) -> Fact:
+        """A value that the scenario states, in its canonical unit, with its place in the file."""
+        inside, inside_unit = canonical(value, unit)
+        return Fact(inside, inside_unit, key=f"scenario.{path}", source=self.source, locator=path, kind="yours",
+                    stated=f"{value:g} {unit}")  # fmt: skip
+
+    def accelerator(self, name: str) -> tuple[Fact, ...]:
+        """One accelerator fact for each SKU."""
+        return tuple(self.fact(f"accelerator.{sku.accelerator}.{name}") for sku in self.skus)
+
+    def server(self, name: str) -> tuple[Fact, ...]:
+        """One server fact for each SKU."""
+        return tuple(self.fact(f"server.{sku.server}.{name}") for sku in self.skus)
+
+    def of_sku(self, items: Sequence[Traced], sku: NDArray[np.intp]) -> Traced:
+        """Column of an item for each SKU."""
+        return pick(items, sku)
+
+    @cached_property
+    def pue(self) -> tuple[Fact, ...]:
+        """PUE of each site."""
+        return tuple(self.yours(f"sites.{s.name}.pue", s.pue, "1") for s in self.scenario.sites)
+
+    @cached_property
+    def electricity(self) -> tuple[Fact, ...]:
+        """Electricity price of each site and period, site by site."""
+        found: list[Fact] = []
+        for site in self.scenario.sites:
+            if site.electricity_price_usd_per_kwh is None:
+                regional = f"electricity.{site.grid}.price"
+                known = self.catalogue.has(regional)
+                found += [self.fact(regional if known else "electricity.default_price")] * self.periods
+            else:
+                found += self._by_period(
+                    f"sites.{site.name}.electricity_price", site.electricity_price_usd_per_kwh, "USD/kWh"
+                )
+        return tuple(found)
+
+    @cached_property
+    def grid(self) -> tuple[Traced, ...]:
+        """Grid intensity of each site and period, site by site; a catalogue region declines over the years."""
+        found: list[Traced] = []
+        for site in self.scenario.sites:
+            if site.grid_kgco2e_per_kwh is not None:
+                found += self._by_period(
+                    f"sites.{site.name}.grid_intensity", site.grid_kgco2e_per_kwh, "kgCO2e/kWh"
+                )
+                continue
+            region = self.fact(f"grid.{site.grid}.intensity")
+            decline = self.fact("grid.decline")
+            year = data_year(region)
+            for start in self.scenario.horizon.period_starts:
+                ahead = chosen(
+                    "years_ahead_y", float(start.year - year), f"from the data of {year} to {start.year}"
+                )
+                found.append(
+                    derive(
+                        projected_kgco2e_per_kwh,
+                        grid_kgco2e_per_kwh=region,
+                        decline_fraction_per_y=decline,
+                        years_ahead_y=ahead,
+                    )  # fmt: skip
+                )
+        return tuple(found)
+
+    def site_by_period(self, items: Sequence[Traced], site: NDArray[np.intp]) -> Traced:
+        """Matrix (rows, periods) of per-site-and-period items for a column of sites."""
+        index = site[:, None] * self.periods + np.arange(self.periods)[None, :]
+        return pick(items, index)
+
+    def failure_rate(self) -> Traced:
+        """Failures of one reference node an hour, from the scenario or the published fleet that it names."""
+        policy = self.scenario.reliability
+        if policy.failure_rate_per_node_h is not None:
+            return self.yours("reliability.failure_rate", policy.failure_rate_per_node_h, "1/h")
+        return self.fact(f"reliability.{policy.failures}.failure_rate")
+
+    def reference_accelerators(self) -> Fact:
+        """Accelerators of the node that the failure rate is stated for."""
+        fleet = self.scenario.reliability.failures
+        if fleet is None or not self.catalogue.has(f"reliability.{fleet}.accelerators_per_node"):
+            return self.fact("reliability.reference_accelerators")
+        return self.fact(f"reliability.{fleet}.accelerators_per_node")
+
+    def request_tokens(self, service: Service) -> tuple[Fact, Fact]:
+        """Mean prompt and answer of a service, from its trace or as the scenario states them."""
+        if service.traffic is not None:
+            traffic = f"traffic.{service.traffic}"
+            return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
+        where = f"services.{service.name}"
+        return (
+            self.yours(f"{where}.tokens_in", float(service.tokens_in or 0), "1"),
+            self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
+        )
+
+    def arrival_scv(self, service: Service) -> Fact:
+        """Squared coefficient of variation of the time between requests: 1 is Poisson, bursts are above."""
+        return self.fact(f"traffic.{service.traffic or 'default'}.arrival_cv2")
+
+    def trace_rate(self, service: Service) -> Fact:
+        """Requests a second of the trace that a service's traffic is like."""
+        return self.fact(f"traffic.{service.traffic or 'default'}.rate")
+
+    def _by_period(self, path: str, values: Sequence[float], unit: str) -> list[Fact]:
+        return [
+            self.yours(path if len(set(values)) == 1 else f"{path}[{t}]", value, unit)
+            for t, value in enumerate(values)
+        ]
+
+
+def data_year(grid: Fact) -> int:
+    """Year that a grid factor describes: the first year that its note names.
+
+    Raises:
+        CatalogueError: the note names none.
+    """
+    found = re.search(r"\b(19|20)\d\d\b", grid.note)
+    if found is None:
+        raise CatalogueError(f"{grid.key}: its note has to name the year that it describes")
+    return int(found[0])

@@ -1,0 +1,188 @@
+"""Money, carbon and energy of a solved plan, traced to facts.
+
+The coefficients of what was chosen are worked out once more, on their own, so that an explanation opens a
+handful of rows and not every candidate. Their sums must equal what the solver reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.assembly import Assembled
+from planner.candidates import ServingCandidates, TrainingCandidates
+from planner.coefficients.serving import Replicas, replica_columns
+from planner.coefficients.training import POLICIES, TrainingRuns, training_runs
+from planner.inputs import Inputs
+from planner.totals import (
+    plan_kgco2e,
+    plan_kwh,
+    plan_usd,
+    weighted_total_kgco2e,
+    weighted_total_kwh,
+    weighted_total_usd,
+    weighted_usd,
+)
+from planner.trace import Chosen, Derived, Traced, chosen, derive, rows
+from solver.account import active_node_h
+from solver.problem import Solution
+
+DECIDED = "decided by the program"
+KIND_UNITS = {"usd": "USD", "kgco2e": "kgCO2e", "kwh": "kWh"}
+
+
+class Disagreement(RuntimeError):
+    """The traced sums differ from what the solver reported: a fault of this program, never of its input."""
+
+
+@dataclass(frozen=True)
+class PlanLedger:
+    """Totals, the terms that they are the sum of, and the chosen runs and replicas."""
+
+    cost: Derived
+    carbon: Derived
+    energy: Derived
+    objective: Derived
+    capex: Traced
+    sunk_carbon: Traced
+    usd_terms: dict[str, Traced]
+    kgco2e_terms: dict[str, Traced]
+    kwh_terms: dict[str, Traced]
+    runs: TrainingRuns | None
+    run_rows: NDArray[np.intp]
+    replicas: Replicas | None
+    replica_options: NDArray[np.intp]
+    idle_nodes: NDArray[np.float64]
+
+
+def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> PlanLedger:
+    """Account for a plan.
+
+    Raises:
+        Disagreement: when the traced totals differ from the solver's by more than rounding.
+    """
+    problem, nodes = assembled.problem, assembled.nodes
+    runs, run_rows = _chosen_runs(inputs, assembled, solution)
+    replicas, options = _chosen_replicas(inputs, assembled, solution)
+    active = active_node_h(problem, solution.run, solution.replicas, solution.work_node_h)
+    idle = np.maximum(0.0, solution.in_service - active / problem.pools.hours)
+    cohort_pool = problem.cohorts.pool
+
+    def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
+        work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
+        return {
+            "training": None if runs is None else _used(getattr(runs, "facility_kwh" if kind == "kwh" else kind), run_rows, np.ones((len(run_rows), 1))),
+            "serving": None if replicas is None else _used(getattr(replicas, "facility_kwh" if kind == "kwh" else kind), np.arange(len(options)), solution.replicas[options]),
+            "pools": None if work is None else _used(work, np.flatnonzero(solution.work_node_h.sum(axis=1)), solution.work_node_h[solution.work_node_h.sum(axis=1) > 0]),
+            "idle": _used(getattr(nodes, f"idle_{kind}"), np.flatnonzero(idle.sum(axis=1)), idle[idle.sum(axis=1) > 0]),
+        }  # fmt: skip
+
+    def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
+        has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
+        return {
+            "bought": _used(bought_each, has, solution.bought_in_service[has], "bought nodes in service"),
+            "standing": _used(kept_each, cohort_pool, solution.kept, "standing nodes kept"),
+        }
+
+    usd = _terms(weighted_total_usd, "usd", owning(nodes.owned_usd, nodes.kept_usd) | parts("usd"))
+    usd["left_out_usd"] = chosen(
+        "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
+    )
+    kgco2e = _terms(
+        weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, nodes.kept_kgco2e) | parts("kgco2e")
+    )
+    kwh = _terms(weighted_total_kwh, "kwh", parts("kwh"))
+    cost, carbon = derive(plan_usd, **usd), derive(plan_kgco2e, **kgco2e)
+    orders = solution.orders * problem.pools.order_unit_nodes[:, None]
+    ordered = np.flatnonzero(orders.sum(axis=1))
+    ledger = PlanLedger(
+        cost=cost, carbon=carbon, energy=derive(plan_kwh, **kwh),
+        objective=derive(
+            weighted_usd, plan_usd=cost, plan_kgco2e=carbon,
+            money_weight_ratio=chosen("money_weight_ratio", problem.objective.money_weight, "policy.objective"),
+            carbon_weight_usd_per_kgco2e=_carbon_weight(inputs, problem.objective.carbon_weight),
+        ),
+        capex=_term(weighted_total_usd, "usd", "capex", _used(nodes.price_usd, ordered, orders[ordered], "nodes ordered")),
+        sunk_carbon=_term(weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)),
+        usd_terms=usd, kgco2e_terms=kgco2e, kwh_terms=kwh, runs=runs, run_rows=run_rows, replicas=replicas,
+        replica_options=options, idle_nodes=idle,
+    )  # fmt: skip
+    _agree("cost", cost.value, solution.usd)
+    _agree("carbon", carbon.value, solution.kgco2e)
+    return ledger
+
+
+def _terms(
+    function: Callable[..., Any], kind: str, parts: dict[str, tuple[Traced, Chosen] | None]
+) -> dict[str, Traced]:
+    return {f"{name}_{kind}": _term(function, kind, name, part) for name, part in parts.items()}
+
+
+def _term(function: Callable[..., Any], kind: str, name: str, part: tuple[Traced, Chosen] | None) -> Traced:
+    """One sum over decisions, or a plain zero where the plan decides nothing of the kind."""
+    if part is None or not np.any(part[1].value):
+        return chosen(name, 0.0, "nothing of this kind in the plan", KIND_UNITS[kind])
+    return derive(function, **{f"each_{kind}": part[0], "counts": part[1]})
+
+
+def _used(
+    each: Traced, index: NDArray[np.intp], counts: NDArray[Any], name: str = "counts"
+) -> tuple[Traced, Chosen]:
+    return rows(each, np.asarray(index, dtype=np.intp)), _some(name, counts)
+
+
+def _some(name: str, counts: NDArray[Any]) -> Chosen:
+    return chosen(name, np.asarray(counts, dtype=float), DECIDED, "1")
+
+
+def _chosen_runs(
+    inputs: Inputs, assembled: Assembled, solution: Solution
+) -> tuple[TrainingRuns | None, NDArray[np.intp]]:
+    every = assembled.runs
+    picked = np.flatnonzero(solution.run)
+    if every is None or not len(picked):
+        return None, np.zeros(0, dtype=np.intp)
+    at = assembled.run_row[picked]
+    candidate, start = every.candidate[at], every.start[at]
+    few = TrainingCandidates(
+        every.candidates.job[candidate], every.candidates.pool[candidate], every.candidates.nodes[candidate],
+        {name: column[candidate] for name, column in every.candidates.layout.items()},
+    )  # fmt: skip
+    runs = training_runs(inputs, assembled.nodes, few)
+    wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
+    found = [
+        int(np.flatnonzero((runs.candidate == c) & (runs.start == t))[0])
+        for c, t in zip(wanted, start, strict=True)
+    ]
+    return runs, np.array(found, dtype=np.intp)
+
+
+def _chosen_replicas(
+    inputs: Inputs, assembled: Assembled, solution: Solution
+) -> tuple[Replicas | None, NDArray[np.intp]]:
+    options = np.flatnonzero(solution.replicas.sum(axis=1))
+    if assembled.replicas is None or not len(options):
+        return None, options
+    row = assembled.replica_row[options]
+    each = assembled.replicas.candidates
+    few = ServingCandidates(each.service[row], each.pool[row], each.tp[row], each.batch[row])
+    return replica_columns(inputs, assembled.nodes, few), options
+
+
+def _carbon_weight(inputs: Inputs, weight: float) -> Traced:
+    if inputs.scenario.policy.objective == "weighted":
+        return inputs.yours("policy.carbon_price", weight, "USD/kgCO2e")
+    return chosen(
+        "carbon_weight_usd_per_kgco2e", weight, f"policy.objective is {inputs.scenario.policy.objective}"
+    )
+
+
+def _agree(name: str, ours: float, theirs: float) -> None:
+    if abs(ours - theirs) > 1e-6 * max(1.0, abs(theirs)):
+        raise Disagreement(
+            f"the {name} of the plan is {ours} by its traced terms and {theirs} by the solver's sums"
+        )

@@ -1,0 +1,315 @@
+"""The tables of a plan's document: records with plain values, keys that end in their unit."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.plan import AS_TODAY, COST_ONLY, Plan
+from solver.account import peak_kw
+from solver.problem import Solution
+
+Record = dict[str, Any]
+
+COST_LABELS = {
+    "bought": "New nodes: capital, maintenance, space",
+    "standing": "Standing nodes: maintenance, space",
+    "training": "Training: electricity",
+    "serving": "Serving: electricity",
+    "pools": "Pools: electricity",
+    "idle": "Idle nodes: electricity",
+    "left_out": "Jobs left out: penalties",
+}
+CARBON_LABELS = {
+    "bought": "New nodes: embodied share and replaced parts",
+    "standing": "Standing nodes: replaced parts",
+    "training": "Training: electricity",
+    "serving": "Serving: electricity",
+    "pools": "Pools: electricity",
+    "idle": "Idle nodes: electricity",
+}
+NAMES = (
+    "summary", "purchases", "fleet", "jobs", "services", "pools", "cost", "carbon", "by_period", "limits",
+    "alternatives_dropped", "facts",
+)  # fmt: skip
+BINDING = 0.999
+
+
+def plan_tables(plan: Plan) -> dict[str, list[Record]]:
+    """Every table by name; those of the decisions are empty where there is no plan."""
+    tables: dict[str, list[Record]] = {name: [] for name in NAMES}
+    tables["alternatives_dropped"] = _dropped(plan)
+    solution = plan.answer.solution
+    if solution is None:
+        return tables
+    return tables | {
+        "summary": _summary(plan, solution),
+        "purchases": _purchases(plan, solution),
+        "fleet": _fleet(plan, solution),
+        "jobs": _jobs(plan),
+        "services": _services(plan, solution),
+        "pools": _pools(plan, solution),
+        "cost": _terms(plan.ledger.usd_terms, "usd", "cost", COST_LABELS),
+        "carbon": _terms(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
+        "by_period": _by_period(plan, solution),
+        "limits": _limits(plan, solution),
+    }
+
+
+def _summary(plan: Plan, solution: Solution) -> list[Record]:
+    """The plan beside the cost-only plan and today's fleet."""
+    beside = {name: found.solution for name, found in plan.baselines.items()}
+    columns = {"plan": solution, "cost_only": beside.get(COST_ONLY), "as_today": beside.get(AS_TODAY)}
+    problem = plan.problem
+    weight = problem.objective
+
+    def capex(one: Solution) -> float:
+        return float(
+            (one.orders * problem.pools.order_unit_nodes[:, None] * problem.pools.capex_usd_per_node).sum()
+        )
+
+    measures: list[tuple[str, str, Any]] = [
+        ("Cost in the horizon, capital annualised", "USD", lambda one: one.usd),
+        ("Carbon in the horizon", "kgCO2e", lambda one: one.kgco2e),
+        ("Objective", "USD", lambda one: weight.money_weight * one.usd + weight.carbon_weight * one.kgco2e),
+        ("Purchases, cash", "USD", capex),
+        (
+            "Nodes bought",
+            "nodes",
+            lambda one: float((one.orders * problem.pools.order_unit_nodes[:, None]).sum()),
+        ),
+        ("Nodes retired", "nodes", lambda one: float(one.retired.sum())),
+        ("Nodes in service at the end", "nodes", lambda one: float(one.in_service[:, -1].sum())),
+    ]
+    return [
+        {"measure": measure, "unit": unit}
+        | {name: None if one is None else float(value(one)) for name, one in columns.items()}
+        for measure, unit, value in measures
+    ]
+
+
+def _purchases(plan: Plan, solution: Solution) -> list[Record]:
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
+    found = []
+    for p, t in np.argwhere(nodes > 0):
+        arrives = t + problem.pools.lead_periods[p]
+        found.append({
+            "period": labels[t], **_pool(plan, p), "nodes": int(nodes[p, t]),
+            "accelerators": int(nodes[p, t] * plan.inputs.server("accelerators")[problem.pools.sku[p]].value),
+            "capex_usd": float(nodes[p, t] * problem.pools.capex_usd_per_node[p, t]),
+            "arrives": labels[arrives] if arrives < len(labels) else "after the horizon",
+        })  # fmt: skip
+    return sorted(found, key=lambda record: labels.index(record["period"]))
+
+
+def _fleet(plan: Plan, solution: Solution) -> list[Record]:
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    idle = plan.ledger.idle_nodes
+    found = []
+    for t, label in enumerate(labels):
+        for p in range(len(problem.pools)):
+            retired = int(solution.retired[problem.cohorts.pool == p, t].sum())
+            if solution.in_service[p, t] or retired:
+                found.append({
+                    "period": label, **_pool(plan, p), "in_service_nodes": int(solution.in_service[p, t]),
+                    "used_nodes": float(solution.in_service[p, t] - idle[p, t]), "idle_nodes": float(idle[p, t]),
+                    "spare_nodes": int(solution.spares[p, t]), "retired_nodes": retired,
+                })  # fmt: skip
+    return found
+
+
+def _jobs(plan: Plan) -> list[Record]:
+    ledger, horizon = plan.ledger, plan.inputs.scenario.horizon
+    runs = ledger.runs
+    if runs is None:
+        return []
+    found = []
+    for row in ledger.run_rows:
+        c = int(runs.candidate[row])
+        job = plan.inputs.scenario.training[runs.candidates.job[c]]
+        start_h = float(runs.start_h.value[row, 0])
+
+        def day(after_h: float, start_h: float = start_h) -> str:
+            return _date(horizon.date_after_h(start_h + after_h))
+
+        found.append({
+            "job": job.name, **_pool(plan, int(runs.candidates.pool[c])), "nodes": int(runs.candidates.nodes[c]),
+            "layout": _layout(runs.candidates.layout, c), "start": day(0.0), "finish_p50": day(runs.finish_p50_h.value[c]),
+            "finish_p95": day(runs.finish_p95_h.value[c]), "deadline": job.deadline.isoformat(),
+            "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.gpus.value[c]),
+            "ettr_fraction": float(runs.ettr.value[c]), "interval_min": float(runs.interval_h.value[c] * 60),
+            "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
+            "energy_kwh": float(runs.facility_kwh.value[row].sum()), "carbon_kgco2e": float(runs.kgco2e.value[row].sum()),
+            "energy_usd": float(runs.usd.value[row].sum()),
+        })  # fmt: skip
+    return found
+
+
+def _services(plan: Plan, solution: Solution) -> list[Record]:
+    ledger, problem = plan.ledger, plan.problem
+    replicas = ledger.replicas
+    if replicas is None:
+        return []
+    labels = plan.inputs.scenario.horizon.period_labels
+    found = []
+    for row, v in enumerate(ledger.replica_options):
+        for t, label in enumerate(labels):
+            count = int(solution.replicas[v, t])
+            if not count:
+                continue
+            service = int(problem.serve_options.service[v])
+            standby = problem.serve_options.standby_fraction[v]
+            found.append({
+                "service": problem.services.name[service], "period": label, **_pool(plan, int(problem.serve_options.pool[v])),
+                "tensor_parallel": int(replicas.candidates.tp[row]), "replicas": count,
+                "standby": float(count * standby / (1 + standby)),
+                "capacity_per_s": float(count * replicas.requests_per_s.value[row]),
+                "demand_per_s": float(problem.services.demand[service, t]),
+                "first_token_s": float(replicas.ttft_s.value[row]), "per_token_s": float(replicas.tpot_s.value[row]),
+            })  # fmt: skip
+    return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _pools(plan: Plan, solution: Solution) -> list[Record]:
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    options = problem.work_options
+    return [
+        {"pool": problem.work.name[options.work[o]], "period": labels[t], **_pool(plan, int(options.pool[o])),
+         "node_h": float(solution.work_node_h[o, t]), "reference_h": float(solution.work_node_h[o, t] * options.speed[o])}
+        for t in range(problem.periods)
+        for o in np.flatnonzero(solution.work_node_h[:, t] > 0.5)
+    ]  # fmt: skip
+
+
+def _terms(terms: Any, unit: str, total: str, labels: dict[str, str]) -> list[Record]:
+    return [
+        {
+            "term": name,
+            "label": label,
+            unit: float(terms[f"{name}_{unit}"].value),
+            "explain": f"{total}.{name}",
+        }
+        for name, label in labels.items()
+        if terms[f"{name}_{unit}"].value
+    ]
+
+
+def _by_period(plan: Plan, solution: Solution) -> list[Record]:
+    problem, ledger = plan.problem, plan.ledger
+    usd = sum(part.sum(axis=0) for part in _timed(solution.usd_terms))
+    kgco2e = sum(part.sum(axis=0) for part in _timed(solution.kgco2e_terms))
+    kwh = (ledger.idle_nodes * plan.assembled.nodes.idle_kwh.value).sum(axis=0)
+    if ledger.runs is not None:
+        kwh = kwh + ledger.runs.facility_kwh.value[ledger.run_rows].sum(axis=0)
+    if ledger.replicas is not None:
+        kwh = kwh + (ledger.replicas.facility_kwh.value * solution.replicas[ledger.replica_options]).sum(
+            axis=0
+        )
+    if plan.assembled.work.facility_kwh is not None:
+        kwh = kwh + (plan.assembled.work.facility_kwh.value * solution.work_node_h).sum(axis=0)
+    capex = (
+        solution.orders * problem.pools.order_unit_nodes[:, None] * problem.pools.capex_usd_per_node
+    ).sum(axis=0)
+    return [
+        {"period": label, "cost_usd": float(usd[t]), "carbon_kgco2e": float(kgco2e[t]), "energy_kwh": float(kwh[t]),
+         "capex_usd": float(capex[t])}
+        for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
+    ]  # fmt: skip
+
+
+def _timed(terms: Any) -> list[Any]:
+    return [terms.purchase, terms.keep, terms.retire, terms.run, terms.serve, terms.work, terms.idle]
+
+
+def _limits(plan: Plan, solution: Solution) -> list[Record]:
+    """How much of each limit is used; those without a limit are left out."""
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    pools, limits = problem.pools, problem.limits
+    found: list[Record] = []
+
+    def add(limit: str, where: str, period: str, used: float, allowed: float, unit: str) -> None:
+        if np.isfinite(allowed):
+            share = used / allowed if allowed else 0.0
+            found.append({
+                "limit": limit, "where": where, "period": period, "used": float(used), "allowed": float(allowed),
+                "unit": unit, "share_fraction": float(share), "binding": bool(share >= BINDING),
+            })  # fmt: skip
+
+    power = peak_kw(problem, solution, solution.in_service)
+    nodes = solution.orders * pools.order_unit_nodes[:, None]
+    for t, label in enumerate(labels):
+        for s, site in enumerate(problem.site_names):
+            here = pools.site == s
+            add("power", site, label, power[s, t], limits.power_kw[s, t], "kW")
+            add(
+                "racks",
+                site,
+                label,
+                float(solution.in_service[here, t] @ pools.racks_per_node[here]),
+                limits.racks[s],
+                "racks",
+            )
+        for k, sku in enumerate(problem.sku_names):
+            if limits.supply_nodes[k, t] > 0:
+                add(
+                    "supply",
+                    sku,
+                    label,
+                    float(nodes[pools.sku == k, t].sum()),
+                    limits.supply_nodes[k, t],
+                    "nodes",
+                )
+        add(
+            "budget",
+            "all sites",
+            label,
+            float((nodes * pools.capex_usd_per_node)[:, t].sum()),
+            limits.budget_usd[t],
+            "USD",
+        )
+    add("carbon cap", "all sites", "horizon", solution.kgco2e, limits.carbon_cap_kgco2e, "kgCO2e")
+    return found
+
+
+def _dropped(plan: Plan) -> list[Record]:
+    """Configurations that cannot be, by reason."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for one in plan.assembled.dropped:
+        key = (one.what, one.sku, one.reason)
+        counts[key] = counts.get(key, 0) + 1
+    found = [
+        {"what": what, "sku": sku, "reason": reason, "count": count}
+        for (what, sku, reason), count in counts.items()
+    ]
+    if plan.assembled.dominated:
+        found.append({
+            "what": "runs and replicas", "sku": "any", "count": plan.assembled.dominated,
+            "reason": "another configuration of the same work on the same nodes is no worse in anything",
+        })  # fmt: skip
+    return found
+
+
+def _pool(plan: Plan, pool: int) -> Record:
+    problem = plan.problem
+    return {
+        "site": problem.site_names[problem.pools.site[pool]], "sku": problem.sku_names[problem.pools.sku[pool]]
+    }  # fmt: skip
+
+
+def _layout(layout: Any, row: int) -> str:
+    one = {name: int(column[row]) for name, column in layout.items()}
+    parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
+    if one["cp"] > 1:
+        parts.append(f"CP{one['cp']}")
+    recompute = RECOMPUTE_NAMES[one["recompute"]]
+    return (
+        " ".join(parts) + f", micro-batch {one['micro_batch']}, recompute {recompute}, ZeRO-{one['sharding']}"
+    )
+
+
+def _date(value: Any) -> str:
+    return value.isoformat()[:10] if isinstance(value, date) else str(value)

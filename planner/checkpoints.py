@@ -19,7 +19,8 @@ from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space
 from planner.explain import explain, format_value
 from planner.inputs import HOURS_PER_YEAR
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.trace import Fact, Source, Traced, chosen, derive, derive_parts, ratio
+from planner.question import InputError, given
+from planner.trace import Traced, chosen, derive, derive_parts, ratio
 from reliability.checkpoint import (
     checkpoint_size_gb,
     checkpoint_write_h,
@@ -36,11 +37,11 @@ Record = dict[str, Any]
 
 ROWS = 41
 SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
+KINDS = {
+    "failures": "fleet with failures", "skus": "SKU", "storages": "checkpoint storage", "models": "model",
+    "grids": "grid region",
+}  # fmt: skip
 FLAT = 0.001  # intervals that lose less than this share of the best ETTR are as good as the best
-
-
-class InputError(ValueError):
-    """A question that cannot be answered as it was put."""
 
 
 def node_hour_usd(*, owned_usd: Column, energy_usd: Column) -> Column:
@@ -133,11 +134,8 @@ def checkpoint_document(
     """
     catalogue = load_catalogue()
     choices = _choices(catalogue)
-    _check({"failures": failures, "skus": sku, "storages": storage, "models": model, "grids": grid}, choices)
-    if nodes < 1 or not 0 <= restart_min < 10_000:
-        raise InputError(
-            f"nodes has to be 1 or more and restart_min 0 to 10,000, got {nodes} and {restart_min}"
-        )
+    asked = {"failures": failures, "skus": sku, "storages": storage, "models": model, "grids": grid}
+    _check(asked, choices, nodes, restart_min)
     setting = _setting(catalogue, failures, sku, nodes, storage, restart_min, model, asynchronous, grid)
     best = {
         "time-optimal": setting.weights(None),
@@ -208,7 +206,7 @@ def _setting(
     one = catalogue.skus[sku]
     server, accelerator = f"server.{one.server}", f"accelerator.{one.accelerator}"
     count = fact(f"{server}.accelerators")
-    size = _given("nodes", float(nodes), "1")
+    size = given("nodes", float(nodes), "1")
     rate = derive(
         node_failure_rate_per_node_h, reference_rate_per_node_h=fact(f"reliability.{failures}.failure_rate"),
         accelerators=count, reference_accelerators=fact(f"reliability.{failures}.accelerators_per_node"),
@@ -237,7 +235,7 @@ def _setting(
         nodes=size, mttf_h=derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate),
         write_h=derive(stall_h, storage_write_h=to_storage, host_write_h=to_host, asynchronous=flag),
         persist_h=derive(persist_h, storage_write_h=to_storage, asynchronous=flag),
-        restart_h=_given("restart", restart_min / 60.0, "h"), usd=usd, kgco2e=kgco2e,
+        restart_h=given("restart", restart_min / 60.0, "h"), usd=usd, kgco2e=kgco2e,
     )  # fmt: skip
 
 
@@ -365,14 +363,18 @@ def _flat(setting: _Setting, best: Traced) -> Record:
     return {"low_min": float(good.min()) * 60, "high_min": float(good.max()) * 60, "loss_fraction": FLAT}
 
 
-def _check(asked: dict[str, str], choices: dict[str, list[str]]) -> None:
-    """Every unknown name in one message, each with the nearest known ones."""
+def _check(asked: dict[str, str], choices: dict[str, list[str]], nodes: int, restart_min: float) -> None:
+    """Every unknown name, with the nearest known ones, and every number out of range in one message."""
     problems = []
     for kind, name in asked.items():
         if name not in choices[kind]:
             near = difflib.get_close_matches(name, choices[kind], n=3)
             hint = f"near: {', '.join(near)}" if near else f"there are: {', '.join(choices[kind])}"
-            problems.append(f"no {kind.removesuffix('s')} '{name}'; {hint}")
+            problems.append(f"no {KINDS[kind]} '{name}'; {hint}")
+    if nodes < 1:
+        problems.append(f"nodes has to be 1 or more, got {nodes}")
+    if not 0 <= restart_min < 10_000:
+        problems.append(f"restart_min has to be from 0 to below 10,000, got {restart_min}")
     if problems:
         raise InputError("\n".join(problems))
 
@@ -386,8 +388,3 @@ def _choices(catalogue: Catalogue) -> dict[str, list[str]]:
         "models": list(catalogue.names("model", "layers")),
         "grids": list(catalogue.names("grid", "intensity")),
     }
-
-
-def _given(name: str, value: float, unit: str) -> Fact:
-    source = Source("question", "the question that was asked")
-    return Fact(value, unit, key=f"question.{name}", source=source, locator=name, kind="yours")

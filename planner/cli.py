@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
     from planner.scenario import Scenario
 
 ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -47,7 +46,7 @@ def run_plan(options: argparse.Namespace) -> int:
     from planner.report import save, to_json, to_terminal
 
     scenario = _load(options.scenario, dict(change.partition("=")[::2] for change in options.changes))
-    document = _solve(scenario, quiet=options.quiet, baselines=not options.no_baselines).document()
+    document = _solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
     if options.json:
         print(to_json(document))
     else:
@@ -56,7 +55,7 @@ def run_plan(options: argparse.Namespace) -> int:
         paths = save(document, Path(options.out))
         report = next((path for path in paths if path.suffix == ".html"), paths[0])
         _say(f"report: {report}")
-    return ANSWER if document["clash"] is None and document["tables"]["fleet"] else NO_PLAN
+    return ANSWER if document["status"]["verified"] else NO_PLAN
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -87,6 +86,9 @@ def run_explain(options: argparse.Namespace) -> int:
 
     document = _document(options)
     known = document["explanations"]
+    if not known:
+        _say(document["status"]["text"])
+        return NO_PLAN
     if options.number is None or options.number not in known:
         if options.number is not None:
             return _wrong(f"no number '{options.number}' in this plan; it has: {', '.join(sorted(known))}")
@@ -114,9 +116,8 @@ def run_facts(options: argparse.Namespace) -> int:
     for fact in found:
         spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
         unit = "" if fact.unit == "1" else f" {fact.unit}"
-        print(
-            f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {fact.source.name}, {fact.locator})"
-        )
+        where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
+        print(f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {where})")
     _say(f"{len(found)} facts")
     return ANSWER if found else NO_PLAN
 
@@ -137,6 +138,7 @@ def run_checkpoint(options: argparse.Namespace) -> int:
     document = checkpoint_document(
         failures=options.failures, sku=options.sku, nodes=options.nodes, storage=options.storage,
         restart_min=options.restart_min, model=options.model, asynchronous=options.asynchronous,
+        grid=options.grid,
     )  # fmt: skip
     print(json.dumps(document, indent=2) if options.json else to_text(document))
     return ANSWER
@@ -256,7 +258,7 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
 def _load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
     from planner.catalogue import data_folder, load_catalogue
-    from planner.plan import known_names
+    from planner.inputs import known_names
     from planner.scenario import check_against, load_scenario, with_changes
 
     path = Path(name)
@@ -272,19 +274,32 @@ def _document(options: argparse.Namespace) -> dict[str, Any]:
     path = Path(options.plan)
     file = path / "plan.json" if path.is_dir() else path
     if file.suffix == ".json" and file.is_file():
-        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return document
-    return _solve(_load(options.plan), quiet=False, baselines=False).document()
+        return _saved(file)
+    return _solve(_load(options.plan), quiet=False, baselines=False)
 
 
-def _solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
+def _saved(file: Path) -> dict[str, Any]:
+    """The document of a plan.json, refused where it is none of ours."""
+    from planner.scenario import Problem, ScenarioError
+
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
+    if not isinstance(document, dict) or not {"explanations", "status"} <= document.keys():
+        raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
+    return document
+
+
+def _solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> dict[str, Any]:
     """Plan, with progress on stderr; the first Ctrl-C stops the solver and keeps its best plan."""
+    from planner.document import plan_document
     from planner.plan import plan_fleet
 
     plan = plan_fleet(scenario, baselines=baselines, watch=None if quiet else _progress)
     if not quiet:
         _progress("")
-    return plan
+    return plan_document(plan)
 
 
 def _progress(text: str) -> None:

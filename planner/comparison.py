@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.plan import AS_TODAY, COST_ONLY, Plan
+from planner.tables import plan_tables
+from planner.wording import energy, mass, money
+from solver.account import totals_by
 from solver.backend import Status
 from solver.problem import Solution
 
@@ -34,58 +38,27 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
             f"{size} nodes of {problem.pool_name(int(options.pool[r]))} from {label}"
         )
     for i, service in enumerate(problem.services.name):
-        found[service] = _where(
-            (
-                problem.pool_name(int(problem.serve_options.pool[v])),
-                float(solution.replicas[v].max()),
-                "replicas",
-            )
-            for v in np.flatnonzero(problem.serve_options.service == i)
-        )
+        here = np.flatnonzero(problem.serve_options.service == i)
+        peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(axis=1)
+        found[service] = _where(plan, peak, "replica")
     for w, pool in enumerate(problem.work.name):
-        found[pool] = _where(
-            (
-                problem.pool_name(int(problem.work_options.pool[o])),
-                float(solution.work_node_h[o].sum()),
-                "node-hours",
-            )
-            for o in np.flatnonzero(problem.work_options.work == w)
-        )
+        here = np.flatnonzero(problem.work_options.work == w)
+        hours = totals_by(problem.work_options.pool[here], len(problem.pools), solution.work_node_h[here]).sum(axis=1)
+        found[pool] = _where(plan, hours, "node-hour")
     nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
-    found["purchases"] = _where(
-        (problem.pool_name(p), float(nodes[p].sum()), "nodes") for p in range(len(problem.pools))
-    )
-    found["retirements"] = _where(
-        (problem.pool_name(int(problem.cohorts.pool[h])), float(solution.retired[h].sum()), "nodes")
-        for h in range(len(problem.cohorts))
-    )
+    found["purchases"] = _where(plan, nodes.sum(axis=1), "node")
+    retired = totals_by(problem.cohorts.pool, len(problem.pools), solution.retired).sum(axis=1)
+    found["retirements"] = _where(plan, retired, "node")
     return found
 
 
-def money(usd: float) -> str:
-    """Money at the precision that a plan deserves."""
-    return _scaled(usd, ((1e9, "GUSD"), (1e6, "MUSD"), (1e3, "kUSD"), (1.0, "USD")))
-
-
-def mass(kgco2e: float) -> str:
-    """Carbon at the precision that a plan deserves."""
-    return _scaled(kgco2e, ((1e6, "ktCO2e"), (1e3, "tCO2e"), (1.0, "kgCO2e")))
-
-
-def energy(kwh: float) -> str:
-    """Energy at the precision that a plan deserves."""
-    return _scaled(kwh, ((1e6, "GWh"), (1e3, "MWh"), (1.0, "kWh")))
-
-
-def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
-    size, unit = next((one for one in scales if abs(value) >= one[0]), scales[-1])
-    number = value / size
-    digits = max(0, 2 - int(np.floor(np.log10(abs(number))))) if number else 0
-    return f"{number:,.{digits}f} {unit}"
-
-
-def _where(parts: Iterable[tuple[str, float, str]]) -> str:
-    said = [f"{amount:,.0f} {what} on {pool}" for pool, amount, what in parts if amount > 0.5]
+def _where(plan: Plan, amounts: NDArray[Any], what: str) -> str:
+    """How much of something is on which pool."""
+    said = [
+        f"{amount:,.0f} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.pool_name(p)}"
+        for p, amount in enumerate(np.asarray(amounts, dtype=float))
+        if amount > 0.5
+    ]
     return ", ".join(said) or "none"
 
 
@@ -137,7 +110,7 @@ def _training(plan: Plan) -> list[str]:
 
 def _serving(plan: Plan, solution: Solution) -> list[str]:
     placed = placements(plan, solution)
-    return [f"Serve {name} with {placed[name]}." for name in plan.problem.services.name]
+    return [f"Serve {name} with up to {placed[name]}." for name in plan.problem.services.name]
 
 
 def _totals(plan: Plan) -> str:
@@ -168,11 +141,12 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
         else f"Against the cost-only plan this one costs {money(-dearer)} less (within the gap) and emits {mass(cleaner)} less"
     )
     if cleaner > 0 and dearer > 0:
-        price = (
-            1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
-        )
-        limit = f", below the carbon price of {price:,.0f} USD/t" if price < 1e6 else ""
-        said += f": {1000.0 * dearer / cleaner:,.0f} USD for each tonne{limit}"
+        price = 1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
+        paid = 1000.0 * dearer / cleaner
+        said += f": {paid:,.0f} USD for each tonne"
+        if plan.inputs.scenario.policy.objective == "weighted":
+            said += f", {'below' if paid <= price else 'above'} the carbon price of {price:,.0f} USD/t"
+            said += "" if paid <= price else " (both plans are proved only to within the gap)"
     return [f"{said}.", *(f"It differs in {change}." for change in changes)]
 
 
@@ -195,8 +169,6 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _limits(plan: Plan) -> list[str]:
-    from planner.tables import plan_tables
-
     tight = [row for row in plan_tables(plan)["limits"] if row["binding"]]
     if not tight:
         return ["No limit on power, space, supply, budget or carbon binds."]

@@ -57,7 +57,7 @@ def space_usd(*, provisioned_kw: Column, space_usd_per_kw_h: Column, hours_h: Co
 
     S = P_max * s * hours
 
-    Energy is not included: it is paid by the kilowatt-hour.
+    Contracts count kilowatts of IT; cooling is in their price. Energy is paid by the kilowatt-hour, apart.
 
     Source: colocation contracts, priced by reserved power.
     """

@@ -172,11 +172,11 @@ def _clash(plan: Plan, clash: Clash) -> Record:
         if family.suffices
     ]
     enough = [family["family"] for family in families]
-    text = "No plan exists that keeps every limit. "
-    text += " ".join(f"{reason}." if not reason.endswith(".") else reason for reason in clash.reasons)
+    said = ["No plan exists that keeps every limit."]
+    said += [f"{reason.removesuffix('.')}." for reason in clash.reasons]
     if enough:
-        text += f" A plan exists if one of these gives way: {', '.join(enough)}."
-    return {"text": text.strip(), "reasons": list(clash.reasons), "families": families}
+        said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
+    return {"text": " ".join(said), "reasons": list(clash.reasons), "families": families}
 
 
 def _give(plan: Plan, give: Give) -> Record:

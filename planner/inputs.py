@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from carbon.grid import projected_kgco2e_per_kwh
 from planner.catalogue import Catalogue, CatalogueError, Sku
-from planner.scenario import Scenario, Service
+from planner.scenario import Known, Scenario, Service
 from planner.trace import Chosen, Fact, Source, Traced, chosen, derive, pick
 from planner.units import canonical, parse_quantity
 
@@ -221,3 +221,16 @@ def data_year(grid: Fact) -> int:
     if found is None:
         raise CatalogueError(f"{grid.key}: its note has to name the year that it describes")
     return int(found[0])
+
+
+def known_names(catalogue: Catalogue) -> Known:
+    """Names that a scenario may refer to."""
+    return Known(
+        skus=frozenset(catalogue.skus),
+        models=frozenset(catalogue.names("model", "layers")),
+        grids=frozenset(catalogue.names("grid", "intensity")),
+        traffics=frozenset(catalogue.names("traffic", "mean_context")),
+        storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),
+        fleets=frozenset(catalogue.names("reliability", "failure_rate")),
+        fact_units={key: fact.unit for key, fact in catalogue.facts.items()},
+    )

@@ -18,18 +18,17 @@ from carbon.embodied import server_kgco2e
 from carbon.operational import facility_energy_kwh, operational_kgco2e, water_l
 from planner.candidates import training_candidates
 from planner.catalogue import Catalogue, Sku, UnknownFact, load_catalogue
-from planner.checkpoints import InputError
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.training import TrainingRuns, training_runs
-from planner.comparison import energy, mass
 from planner.explain import explain, explanation_from, format_value
-from planner.inputs import Inputs, data_year
+from planner.inputs import Inputs, data_year, known_names
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.plan import known_names
+from planner.question import InputError, given
 from planner.scenario import ScenarioError, check_against, parse_scenario
-from planner.trace import Fact, Source, Traced, derive, facts_of, rows
+from planner.trace import Fact, Traced, derive, facts_of, rows
 from planner.uncertainty import spread, tornado
 from planner.units import parse_quantity
+from planner.wording import energy, mass
 
 Column = float | NDArray[Any]
 Record = dict[str, Any]
@@ -58,19 +57,23 @@ class JobInput:
         """The options that belong to a job.
 
         Raises:
-            InputError: neither hours nor model and tokens are given, or both, or a number is out of range.
+            InputError: neither hours nor model and tokens are given, or both, or numbers are out of range.
         """
         asked = cls(**{f.name: options[f.name] for f in fields(cls) if options.get(f.name) is not None})
-        predicted = asked.model is not None and asked.tokens is not None
-        if predicted == (asked.accelerator_hours is not None):
-            raise InputError("give --model with --tokens, or --accelerator-hours: one of the two")
+        problems = []
+        described = (asked.model is not None, asked.tokens is not None)
+        if described != 2 * (asked.accelerator_hours is None,):
+            problems.append("give --model with --tokens, or --accelerator-hours: one of the two")
+        if asked.power is not None and asked.accelerator_hours is None:
+            problems.append("--power belongs to --accelerator-hours; with --model it is predicted")
         for name in ("tokens", "accelerator_hours", "nodes", "pue"):
             value = getattr(asked, name)
             least = 1.0 if name in ("nodes", "pue") else 0.0
             if value is not None and not (least <= value < np.inf and (value > 0)):
-                raise InputError(
-                    f"--{name.replace('_', '-')} has to be {'at least 1' if least else 'above 0'}, got {value}"
-                )
+                wanted = "at least 1" if least else "above 0"
+                problems.append(f"--{name.replace('_', '-')} has to be {wanted}, got {value}")
+        if problems:
+            raise InputError("\n".join(problems))
         return asked
 
 
@@ -133,7 +136,7 @@ def job_document(asked: JobInput, catalogue: Catalogue | None = None) -> Record:
         InputError: a name is unknown, or no layout of the model fits.
     """
     catalogue = catalogue or load_catalogue()
-    pue = _given("pue", asked.pue, "1") if asked.pue is not None else catalogue.fact("pue.default")
+    pue = given("pue", asked.pue, "1") if asked.pue is not None else catalogue.fact("pue.default")
     details: Record = {}
     if asked.accelerator_hours is None:
         node_h, node_kw, details = _predicted(asked, catalogue)
@@ -221,7 +224,7 @@ def _predicted(asked: JobInput, catalogue: Catalogue) -> tuple[Traced, Traced, R
         )
     first = np.array(0)
     node_h = derive(
-        run_node_h, nodes=_given("nodes", float(asked.nodes), "1"), duration_h=rows(runs.duration_h, first)
+        run_node_h, nodes=given("nodes", float(asked.nodes), "1"), duration_h=rows(runs.duration_h, first)
     )
     return node_h, rows(runs.node_kw, first), _details(runs)
 
@@ -238,11 +241,11 @@ def _measured(asked: JobInput, catalogue: Catalogue) -> tuple[Traced, Traced]:
     """Node-hours and node power of a job whose accelerator-hours are known."""
     sku = _sku(asked, catalogue)
     count = catalogue.fact(f"server.{sku.server}.accelerators")
-    hours = _given("accelerator_hours", float(asked.accelerator_hours or 0), "h")
+    hours = given("accelerator_hours", float(asked.accelerator_hours or 0), "h")
     node_h = derive(held_node_h, accelerator_time_h=hours, accelerators=count)
     if asked.power is not None:
-        each: Traced = _given("power", parse_quantity(asked.power, "kW"), "kW")
-        host: Traced = _given("host", 0.0, "kW")
+        each: Traced = given("power", parse_quantity(asked.power, "kW"), "kW")
+        host: Traced = given("host", 0.0, "kW")
     else:
         each = derive(
             stalled_power_kw, tdp_kw=catalogue.fact(f"accelerator.{sku.accelerator}.tdp"),
@@ -314,11 +317,6 @@ def _grid(asked: JobInput, catalogue: Catalogue) -> Fact:
         return catalogue.fact(f"grid.{asked.grid}.intensity")
     except UnknownFact as error:
         raise InputError(f"--grid: {error}") from None
-
-
-def _given(name: str, value: float, unit: str) -> Fact:
-    source = Source("question", "the question that was asked")
-    return Fact(value, unit, key=f"question.{name}", source=source, locator=f"--{name}", kind="yours")
 
 
 def _said(value: float, unit: str) -> str:

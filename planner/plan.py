@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
 from planner.inputs import Inputs
 from planner.ledger import PlanLedger, plan_ledger
-from planner.scenario import Known, Scenario
+from planner.scenario import Scenario
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
 from solver.infeasible import Clash, explain_infeasible
@@ -52,12 +51,6 @@ class Plan:
         if self.answer.solution is None:
             raise ValueError("no plan was found, so there is nothing to account for")
         return plan_ledger(self.inputs, self.assembled, self.answer.solution)
-
-    def document(self) -> dict[str, Any]:
-        """The plan as plain data: what reports, the app and files show."""
-        from planner.document import plan_document
-
-        return plan_document(self)
 
 
 def plan_fleet(
@@ -112,16 +105,3 @@ def without_purchases(problem: Problem) -> Problem:
     """The same work on the nodes that stand today."""
     allowed = np.zeros_like(problem.pools.purchase_allowed)
     return replace(problem, pools=replace(problem.pools, purchase_allowed=allowed))
-
-
-def known_names(catalogue: Catalogue) -> Known:
-    """Names that a scenario may refer to."""
-    return Known(
-        skus=frozenset(catalogue.skus),
-        models=frozenset(catalogue.names("model", "layers")),
-        grids=frozenset(catalogue.names("grid", "intensity")),
-        traffics=frozenset(catalogue.names("traffic", "mean_context")),
-        storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),
-        fleets=frozenset(catalogue.names("reliability", "failure_rate")),
-        fact_units={key: fact.unit for key, fact in catalogue.facts.items()},
-    )

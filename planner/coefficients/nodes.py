@@ -194,9 +194,8 @@ def node_columns(inputs: Inputs) -> Nodes:
         maintenance_fraction=inputs.fact("finance.maintenance"),
     )  # fmt: skip
     pue = pick(inputs.pue, site[:, None])
-    provisioned = derive(facility_power_kw, it_power_kw=by_pool(inputs.server("max_power")), pue=pue)
     space = derive(
-        space_usd, provisioned_kw=provisioned, space_usd_per_kw_h=inputs.fact("finance.space"), hours_h=hours
+        space_usd, provisioned_kw=by_pool(inputs.server("max_power")), space_usd_per_kw_h=inputs.fact("finance.space"), hours_h=hours
     )
 
     idle_node = by_pool(idle_node_items(inputs))

@@ -1,0 +1,21 @@
+"""A plan document as Markdown, terminal text, one HTML file, CSV and JSON.
+
+Every number comes from the document; only the way of writing it is decided here. Names that people wrote
+are escaped for the format that they end up in.
+"""
+
+from planner.report.data import csv_text, to_csv_files, to_json
+from planner.report.page import to_html
+from planner.report.saving import ReportError, save
+from planner.report.texts import to_markdown, to_terminal
+
+__all__ = [
+    "ReportError",
+    "csv_text",
+    "save",
+    "to_csv_files",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_terminal",
+]

@@ -1,0 +1,58 @@
+"""The plan as data: the document itself as JSON, its tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from planner.charts import Document, Record
+from planner.report.tables import COLUMNS, TITLES
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_json(document: Document) -> str:
+    """The document itself: keys sorted, the same text each time, null for NaN and infinity."""
+    return json.dumps(_plain(document), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_csv_files(document: Document) -> dict[str, str]:
+    """One CSV for each table that holds rows, in the document's own units and at full precision."""
+    named: dict[str, Sequence[Record]] = {
+        "totals": document["totals"],
+        **{name: document["tables"].get(name, []) for name in TITLES},
+        "tornado": document["tornado"],
+    }
+    return {f"{name}.csv": csv_text(name, rows) for name, rows in named.items() if rows}
+
+
+def csv_text(name: str, rows: Sequence[Record]) -> str:
+    """Rows of table `name` as CSV; text that a spreadsheet would take for a formula gets an apostrophe."""
+    held = dict.fromkeys(key for row in rows for key in row)
+    keys = [key for key in COLUMNS.get(name, ()) if key in held]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [*keys, *(key for key in held if key not in keys)])
+    writer.writeheader()
+    writer.writerows({key: _disarmed(_plain(value)) for key, value in row.items()} for row in rows)
+    return file.getvalue()
+
+
+def _disarmed(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+
+
+def _plain(value: Any) -> Any:
+    """The same data without NumPy and without numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,42 @@
+"""The report as one HTML file."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+from planner import charts
+from planner.charts import Document, quantity_text
+from planner.report.tables import TITLES, clash_tables, provenance, range_text, table_of, tables, why_text
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def to_html(document: Document) -> str:
+    """The report as one file: charts drawn in place, every total and term opens, nothing is fetched."""
+    drawn = {name: picture(document) for name, picture in charts.PLAN_PICTURES.items()}
+    return _page().render(
+        document=document,
+        pictures={name: picture for name, picture in drawn.items() if picture is not None},
+        svg=charts.to_svg,
+        timeline_key=charts.TIMELINE_KEY,
+        tables=tables(document),
+        titles=TITLES,
+        tornado=table_of("tornado", document["tornado"]) if document["tornado"] else None,
+        clash=clash_tables(document),
+        why=lambda name: why_text(document, name),
+        quantity=quantity_text,
+        spread=range_text,
+        provenance=provenance(document),
+    )
+
+
+@cache
+def _page() -> jinja2.Template:
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("plan.html")

@@ -1,0 +1,133 @@
+"""A report in a folder: all of its files, or none."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from planner.charts import Document
+from planner.report.data import to_csv_files, to_json
+from planner.report.page import to_html
+from planner.report.texts import to_markdown
+
+FILES = ("plan.md", "plan.html", "plan.json", "csv")
+
+
+class ReportError(ValueError):
+    """The report cannot be written where it was asked for."""
+
+
+def save(document: Document, folder: Path) -> list[Path]:
+    """Write plan.md, plan.html, plan.json and csv/ into `folder`, all of them or nothing.
+
+    The files are written beside `folder` and reach the disk before they take its place in one step, so that
+    a kill or a power cut leaves the old report or the new one whole. A folder with anything else in it is
+    not touched.
+    """
+    folder = folder.absolute()
+    _refuse_foreign(folder)
+    contents = {
+        "plan.md": to_markdown(document),
+        "plan.html": to_html(document),
+        "plan.json": to_json(document),
+    }
+    contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".partial", dir=folder.parent))
+    except OSError as error:
+        raise ReportError(f"{folder}: cannot write there: {error.strerror}. Name another folder.") from error
+    try:
+        _write_all(fresh, contents)
+        _take_place(fresh, folder)
+    except OSError as error:
+        raise ReportError(f"{folder}: the report was not written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)  # what was there before, or what did not get ready
+    return [folder / name for name in contents]
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Only a folder that we wrote, or an empty one, may be replaced."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ReportError(f"{folder}: this is not a folder. Name a new folder, or one with a plan in it.")
+    if not folder.exists():
+        return
+    held = {path.name for path in folder.iterdir()}
+    foreign = sorted(held - set(FILES))
+    if (folder / "csv").is_dir():
+        foreign += [f"csv/{path.name}" for path in (folder / "csv").iterdir() if path.suffix != ".csv"]
+    if held and (foreign or not _is_plan(folder / "plan.json")):
+        holds = f"'{foreign[0]}'" if foreign else "no plan.json of ours"
+        raise ReportError(
+            f"{folder}: this is not a plan folder (it holds {holds}). Name a new or an empty folder."
+        )
+
+
+def _is_plan(file: Path) -> bool:
+    try:
+        return "everfleet" in json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _write_all(folder: Path, contents: dict[str, str]) -> None:
+    (folder / "csv").mkdir()
+    folder.chmod(0o777 & ~_umask())  # a temporary folder is private; a report need not be
+    for name, text in contents.items():
+        with (folder / name).open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    for held in (folder / "csv", folder):
+        _sync_folder(held)
+
+
+def _take_place(fresh: Path, folder: Path) -> None:
+    """Put `fresh` where `folder` is, in one step where the system has one; `fresh` is then the old one."""
+    if folder.exists():
+        if not _exchange(fresh, folder):
+            old = fresh.with_suffix(".old")
+            folder.rename(old)
+            fresh.rename(folder)
+            shutil.rmtree(old, ignore_errors=True)
+    else:
+        fresh.rename(folder)
+    _sync_folder(folder.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders atomically; False where the system or the disk cannot."""
+    library = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
+    here, swap = (-100, 2) if sys.platform == "linux" else (-2, 2)  # AT_FDCWD; RENAME_EXCHANGE, RENAME_SWAP
+    rename = getattr(library, "renameat2" if sys.platform == "linux" else "renameatx_np", None)
+    if rename is None:
+        return False
+    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number))
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows has no handle for this
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

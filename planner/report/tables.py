@@ -1,0 +1,241 @@
+"""The tables of a plan document: headings that carry units, numbers in the units that read best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.charts import Document, Record, every, number_text, quantity_text, shown_scale
+from planner.explain import explanation_from, format_value
+
+# Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
+_SHEETS = {
+    "summary": ("The plan beside its baselines", "measure unit plan cost_only as_today"),
+    "purchases": ("What to buy", "period site sku nodes accelerators capex_usd arrives"),
+    "fleet": (
+        "The fleet, period by period",
+        "period site sku in_service_nodes used_nodes idle_nodes spare_nodes retired_nodes",
+    ),
+    "jobs": (
+        "Training jobs",
+        "job site sku nodes layout start finish_p50 finish_p95 deadline tokens_per_s ettr_fraction "
+        "interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+    ),
+    "services": (
+        "Services",
+        "service period site sku tensor_parallel replicas standby capacity_per_s demand_per_s first_token_s "
+        "per_token_s",
+    ),
+    "pools": ("Pools", "pool period site sku node_h reference_h"),
+    "cost": ("Cost", "label usd"),
+    "carbon": ("Carbon", "label kgco2e"),
+    "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),
+    "limits": ("Limits", "limit where period used allowed unit share_fraction binding"),
+    "alternatives_dropped": ("What does not fit, and why", "what sku reason count"),
+    "facts": ("Facts and their sources", "key value unit low high kind source locator note"),
+}
+TITLES = {name: title for name, (title, _) in _SHEETS.items()}
+COLUMNS = {name: tuple(columns.split()) for name, (_, columns) in _SHEETS.items()}
+COLUMNS["totals"] = ("name", "label", "value", "unit", "p5", "p50", "p95")
+COLUMNS["tornado"] = ("fact", "unit", "low", "high", "at_low", "at_high")
+COLUMNS["clash"] = ("limit", "where", "period", "by", "unit", "share_fraction")
+COLUMNS["checkpoints"] = (
+    "interval_min", "ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction",
+    "usd_per_useful_h", "kgco2e_per_useful_h",
+)  # fmt: skip
+COLUMNS["marks"] = ("name", "interval_min", "ettr_fraction", "usd_per_useful_h", "kgco2e_per_useful_h")
+
+# Key -> heading and unit, where the key alone does not say it well.
+_HEADINGS = {
+    "sku": ("SKU", ""),
+    "what": ("for", ""),
+    "label": ("term", ""),
+    "name": ("mark", ""),
+    "usd": ("cost", "USD"),
+    "kgco2e": ("carbon", "kgCO2e"),
+    "plan": ("this plan", ""),
+    "at_low": ("objective at low", "USD"),
+    "at_high": ("objective at high", "USD"),
+    "capex_usd": ("purchases", "USD"),
+    "energy_usd": ("electricity", "USD"),
+    "node_h": ("node time", "h"),
+    "reference_h": ("reference accelerator time", "h"),
+    "ettr_fraction": ("ETTR", "%"),
+    "interval_min": ("interval", "min"),
+    "checkpoint_fraction": ("writing", "%"),
+    "restart_fraction": ("restarting", "%"),
+    "share_fraction": ("share of limit", "%"),
+    "finish_p50": ("finish, median", ""),
+    "finish_p95": ("finish, 95 %", ""),
+    "tokens_per_s": ("tokens", "1/s"),
+    "capacity_per_s": ("capacity", "1/s"),
+    "demand_per_s": ("peak demand", "1/s"),
+    "usd_per_useful_h": ("money per useful hour", "USD"),
+    "kgco2e_per_useful_h": ("carbon per useful hour", "kgCO2e"),
+}
+_SUFFIXES = {
+    "kgco2e": "kgCO2e",
+    "kwh": "kWh",
+    "usd": "USD",
+    "fraction": "%",
+    "h": "h",
+    "s": "s",
+    "min": "min",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Records with headings that carry their units; `values` are numbers where `cells` are their text."""
+
+    headings: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    values: tuple[tuple[Any, ...], ...]
+    cells: tuple[tuple[str, ...], ...]
+
+    def records(self) -> list[Record]:
+        """Rows by heading, numbers kept as numbers, for tables that a reader can sort."""
+        return [dict(zip(self.headings, row, strict=True)) for row in self.values]
+
+
+def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Table:
+    """Rows in the units that read best: one unit a column, or one a row where the row names its own.
+
+    The columns of table `name` come in the order of reading; where there is no such table, in the rows' own.
+    """
+    wanted = keys or COLUMNS.get(name) or list(rows[0] if rows else ())
+    keys = [key for key in wanted if any(key in row for row in rows)]
+    own_units = name in ("summary", "limits", "clash")
+    shown = [_in_its_unit(row) for row in rows] if own_units else rows
+    columns = [_column(key, [row.get(key) for row in shown]) for key in keys]
+    values = tuple(zip(*(column for _, column in columns), strict=True))
+    return Table(
+        headings=tuple(heading for heading, _ in columns),
+        numeric=tuple(any(_is_number(value) for value in column) for _, column in columns),
+        values=values,
+        cells=tuple(tuple(_cell(value, exact=name == "facts") for value in row) for row in values),
+    )
+
+
+def why_text(document: Document, name: str | None) -> str | None:
+    """The explanation of one number as an indented tree, or None where the plan holds none."""
+    steps = document["explanations"].get(name)
+    return explanation_from(steps).to_text() if steps else None
+
+
+def total_text(total: Record) -> str:
+    """A total with its range, for example '6.352 MUSD (5.6 to 7.6)'."""
+    said = quantity_text(total["value"], total["unit"])
+    spread = range_text(total)
+    return f"{said} ({spread})" if spread else said
+
+
+def range_text(total: Record) -> str:
+    """From the 5th to the 95th percentile, with the unit; empty where nothing is uncertain."""
+    if total.get("p5") is None or total.get("p95") is None or total["p5"] == total["p95"]:
+        return ""
+    divisor, unit = shown_scale(total["unit"], [total["p95"]])
+    low, high = (number_text(total[end] / divisor) for end in ("p5", "p95"))
+    return f"p5 {low} to p95 {high} {unit}".rstrip()
+
+
+def clash_tables(document: Document) -> list[tuple[str, Table]]:
+    """One title and table for each way out of a clash: which limits to move, by how much, at what cost."""
+    found = []
+    for family in (document["clash"] or {}).get("families", []):
+        alone = "enough alone" if family["alone_enough"] else "not enough alone"
+        cost = "" if family.get("cost_usd") is None else f", costs {quantity_text(family['cost_usd'], 'USD')}"
+        found.append((f"{family['family']} ({alone}{cost})", table_of("clash", family["rows"])))
+    return found
+
+
+def tables(document: Document) -> dict[str, Table]:
+    """Every table of the plan that holds rows, in the order of reading."""
+    return {name: table_of(name, rows) for name in TITLES if (rows := document["tables"].get(name))}
+
+
+def totals_table(document: Document) -> Table:
+    """The totals with their ranges."""
+    rows = [
+        {
+            "total": total["label"],
+            "value": quantity_text(total["value"], total["unit"]),
+            "range": range_text(total),
+        }
+        for total in document["totals"]
+    ]
+    return table_of("", rows)
+
+
+def across_periods(
+    rows: Sequence[Record], keys: Sequence[str], value: str, periods: list[str]
+) -> list[Record]:
+    """One row for each place, one column for each of at most six periods."""
+    shown = every(periods, 6)
+    places: dict[tuple[str, ...], Record] = {}
+    for row in rows:
+        place = tuple(row[key] for key in keys)
+        wide = places.setdefault(place, dict(zip(keys, place, strict=True)) | dict.fromkeys(shown, 0))
+        if row["period"] in wide:
+            wide[row["period"]] += row[value]
+    return list(places.values())
+
+
+def provenance(document: Document) -> list[str]:
+    """What the plan was made from, so that it can be made again."""
+    status = document["status"]
+    checked = "re-checked by plain sums" if status["verified"] else "not re-checked"
+    gap = status["gap_fraction"]
+    proved = f"gap {100 * gap:.2g} %, " if gap is not None and math.isfinite(gap) else ""
+    return [
+        f"everfleet {document['everfleet']}, document schema {document['schema']}",
+        f"scenario {document['scenario']}, sha256 {document['scenario_digest']}",
+        f"facts, sha256 {document['facts_digest']}",
+        f"solved in {number_text(status['seconds'])} s, {proved}{checked}",
+    ]
+
+
+def _column(key: str, values: list[Any]) -> tuple[str, list[Any]]:
+    """Heading with unit, and the values in that unit."""
+    label, unit = _HEADINGS.get(key) or _split(key)
+    if not unit:
+        return label, values
+    if unit == "%":
+        return f"{label} (%)", [100 * value if _is_number(value) else value for value in values]
+    divisor, shown = shown_scale(unit, (value for value in values if _is_number(value)))
+    scaled = [value / divisor if _is_number(value) and divisor != 1 else value for value in values]
+    return f"{label} ({shown})", scaled
+
+
+def _split(key: str) -> tuple[str, str]:
+    name, _, last = key.rpartition("_")
+    if name and last in _SUFFIXES:
+        return name.replace("_", " "), _SUFFIXES[last]
+    return key.replace("_", " "), ""
+
+
+def _in_its_unit(row: Record) -> Record:
+    """A row that names its unit, in the larger unit that reads best."""
+    scaled = {
+        key for key in ("plan", "cost_only", "as_today", "used", "allowed", "by") if _is_number(row.get(key))
+    }
+    divisor, unit = shown_scale(row["unit"], (row[key] for key in scaled))
+    return row | {key: row[key] / divisor for key in scaled if divisor != 1} | {"unit": unit}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any, exact: bool = False) -> str:
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return format_value(value) if exact else number_text(value)
+        case _:
+            return str(value)

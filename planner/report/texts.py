@@ -1,0 +1,131 @@
+"""The report as Markdown and as terminal text."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+
+from planner.charts import Document
+from planner.report.tables import (
+    TITLES,
+    Table,
+    across_periods,
+    clash_tables,
+    provenance,
+    table_of,
+    tables,
+    totals_table,
+)
+
+TERMINAL_COLUMNS = 100
+_JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_fraction", "interval_min")
+
+
+def to_markdown(document: Document) -> str:
+    """The whole report as Markdown that reads well without being drawn."""
+    text = _markdown_escaped
+    status = document["status"]
+    parts = [
+        f"# {text(document['title'])}",
+        f"**{text(status['name'])}**: {text(status['text'])}",
+        f"Scenario `{document['scenario'].replace('`', '')}`, {document['horizon']['start']} to "
+        f"{document['horizon']['end']}. Objective: {text(document['objective']['text'])}.",
+    ]
+    if document["clash"] is not None:
+        parts += ["## No plan meets every limit", text(document["clash"]["text"])]
+        parts += [f"### {text(title)}\n\n{_markdown_table(table)}" for title, table in clash_tables(document)]
+    for title, lines in (("In short", document["headline"]), ("Why this plan", document["why"])):
+        if lines:
+            parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
+    if document["totals"]:
+        parts += ["## Totals", _markdown_table(totals_table(document))]
+    for name, table in tables(document).items():
+        parts += [f"## {TITLES[name]}", _markdown_table(table)]
+    parts += ["## Provenance", "\n".join(f"- {text(line)}" for line in provenance(document))]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_terminal(document: Document) -> str:
+    """The plan in a terminal: what a manager reads first, no line wider than 100 columns."""
+    status = document["status"]
+    blocks = [_wrapped(_one_line(document["title"])), _wrapped(f"{status['name'].upper()}: {status['text']}")]
+    if document["clash"] is not None:
+        blocks.append(_wrapped(document["clash"]["text"]))
+        blocks += [
+            f"{_wrapped(_one_line(title))}\n{_text_table(table)}" for title, table in clash_tables(document)
+        ]
+    if document["headline"]:
+        blocks.append("\n".join(_wrapped(f"- {line}", "  ") for line in document["headline"]))
+    for title, table in _terminal_tables(document):
+        blocks.append(f"{title}\n{_text_table(table)}")
+    if document["why"]:
+        blocks.append("Why this plan\n" + "\n".join(_wrapped(f"- {line}", "  ") for line in document["why"]))
+    return "\n\n".join(blocks)
+
+
+def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
+    """The tables that fit a terminal, narrowed to the columns that decide."""
+    held, periods = document["tables"], document["horizon"]["periods"]
+    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("purchases", ()), ("jobs", _JOB))
+    if document["totals"]:
+        yield "Totals", totals_table(document)
+    for name, keys in wide:
+        if held[name]:
+            yield TITLES[name], table_of(name, held[name], keys)
+    if held["fleet"]:
+        rows = across_periods(held["fleet"], ("site", "sku"), "in_service_nodes", periods)
+        yield "Nodes in service", table_of("", rows)
+    if held["services"]:
+        rows = across_periods(held["services"], ("service", "site", "sku"), "replicas", periods)
+        yield "Replicas", table_of("", rows)
+    for name in ("cost", "carbon"):
+        if held[name]:
+            yield TITLES[name], table_of(name, held[name])
+    if binding := [row for row in held["limits"] if row["binding"]]:
+        keys = ("limit", "where", "period", "used", "allowed", "unit")
+        yield "Limits that bind", table_of("limits", binding, keys)
+
+
+def _markdown_table(table: Table) -> str:
+    rule = ["---:" if numeric else "---" for numeric in table.numeric]
+    lines = [table.headings, rule, *table.cells]
+    escaped = [[_markdown_escaped(cell) if line is not rule else cell for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+
+def _markdown_escaped(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks and without characters that steer a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _text_table(table: Table) -> str:
+    lines = [tuple(map(_one_line, line)) for line in (table.headings, *table.cells)]
+    widths = _fitted([max(map(len, column)) for column in zip(*lines, strict=True)])
+    rule = tuple("-" * width for width in widths)
+    return "\n".join(_text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
+
+
+def _fitted(widths: list[int]) -> list[int]:
+    """Take from the widest columns until the table fits."""
+    fitted = list(widths)
+    while sum(fitted) + 2 * (len(fitted) - 1) > TERMINAL_COLUMNS and max(fitted) > 4:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
+
+
+def _text_line(line: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    cells = []
+    for cell, width, right in zip(line, widths, numeric, strict=True):
+        short = cell if len(cell) <= width else f"{cell[: width - 1]}…"
+        pad: Callable[[int], str] = short.rjust if right else short.ljust
+        cells.append(pad(width))
+    return "  ".join(cells).rstrip()
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(_one_line(text), TERMINAL_COLUMNS, subsequent_indent=indent)

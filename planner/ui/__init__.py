@@ -1,0 +1,1 @@
+"""The pages of the app: each draws a document and computes nothing."""

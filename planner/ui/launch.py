@@ -1,0 +1,28 @@
+"""Serve the app on this machine only, until interrupted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def app_script() -> Path:
+    """The script that streamlit runs: `app.py` of a checkout, or its copy in an installed package."""
+    package = Path(__file__).resolve().parent.parent
+    checkout = package.parent / "app.py"
+    return checkout if (package.parent / "pyproject.toml").is_file() else package / "_app.py"
+
+
+def serve(*, port: int) -> int:
+    """Run streamlit with the configuration beside the script, which binds it to this machine.
+
+    Returns:
+        The exit code of streamlit; 0 after Ctrl-C.
+    """
+    print(f"everfleet is at http://127.0.0.1:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    command = [sys.executable, "-m", "streamlit", "run", str(app_script()), f"--server.port={port}"]
+    try:
+        return subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:
+        return 0

@@ -1,0 +1,55 @@
+"""Start: a solved example on screen at once, and three doors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from planner.ui import shared
+
+PAGES = Path(__file__).parent
+
+
+def render() -> None:
+    """Draw the page."""
+    st.title("everfleet")
+    st.markdown("Plan AI fleets so that they finish their work, on time, at the least carbon and money.")
+    doors()
+    document = shared.solved(shared.scenario_text(shared.FIRST), f"{shared.FIRST}.toml")
+    if document is None:
+        return
+    st.subheader(shared.plain(document["title"]))
+    shared.status_line(document)
+    if document["clash"] is not None:
+        shared.clash(document)
+        return
+    shared.totals(document, "start", ("cost", "carbon", "energy"))
+    story, chart = st.columns([2, 3])
+    with story:
+        shared.lines(document["headline"])
+    with chart:
+        shared.picture("mix", document)
+        shared.data("fleet", document["tables"]["fleet"])
+
+
+def doors() -> None:
+    """Where a visitor goes from here."""
+    plan, job, checkpoints = st.columns(3)
+    with plan.container(border=True):
+        st.page_link(PAGES / "plan.py", label="Plan the next quarter", icon=":material/calendar_month:")
+        st.caption("What to buy, keep, retire and place; or bring a scenario of your own.")
+    with job.container(border=True):
+        st.page_link(
+            PAGES / "plan.py",
+            label="Carbon of one training job",
+            icon=":material/eco:",
+            query_params={"scenario": "one-training-job"},
+        )
+        st.caption("One run on new nodes: money, energy and carbon, term by term.")
+    with checkpoints.container(border=True):
+        st.page_link(PAGES / "checkpoints.py", label="Compare checkpoint intervals", icon=":material/save:")
+        st.caption("Which interval loses the least time, money and carbon.")
+
+
+render()

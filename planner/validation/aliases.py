@@ -1,0 +1,47 @@
+"""Names as files spell them, and the numbers that adapters take from the catalogue."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from planner.catalogue import data_folder, load_catalogue
+from planner.units import convert_factor, unit_of
+
+
+@cache
+def aliases(table: str) -> Mapping[str, Any]:
+    """One table of `data/aliases.toml`."""
+    with (data_folder() / "aliases.toml").open("rb") as file:
+        tables: dict[str, Mapping[str, Any]] = tomllib.load(file)
+    return tables.get(table, {})
+
+
+def catalogue_name(table: str, name: str) -> str:
+    """The catalogue's name of a thing: an alias, or a name that the catalogue has.
+
+    Raises:
+        ValueError: neither.
+    """
+    known = aliases(table)
+    if name in known:
+        return str(known[name])
+    folded = {alias.casefold(): str(target) for alias, target in known.items()}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    if name in load_catalogue().names(table):
+        return name
+    raise ValueError(f"no {table} '{name}' in the catalogue: add an alias to data/aliases.toml")
+
+
+def constant(key: str, parameter: str, *, unit: str = "") -> float:
+    """A catalogue fact in the unit that the name of a parameter says, or in a stated one."""
+    fact = load_catalogue().fact(key)
+    return float(fact.value) * convert_factor(fact.unit, unit or unit_of(parameter))
+
+
+def constants(room: str, names: Mapping[str, str]) -> dict[str, float]:
+    """Arguments of a leaf from facts of one room: parameter -> last word of the key."""
+    return {parameter: constant(f"{room}.{name}", parameter) for parameter, name in names.items()}

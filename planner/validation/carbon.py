@@ -1,0 +1,154 @@
+"""Adapters of operational carbon: job energy, carbon, water, and grids."""
+
+from __future__ import annotations
+
+from carbon.attribution import lifetime_h
+from carbon.grid import pounds_kgco2e_per_kwh
+from carbon.operational import (
+    energy_kwh,
+    facility_energy_kwh,
+    operational_kgco2e,
+    training_device_h,
+    training_flops,
+    water_l,
+)
+from planner.validation.aliases import constant
+from planner.validation.forms import Book, NotUnderstood
+
+ENERGY, GRIDS = "job energy and carbon", "grids"
+
+BOOK = Book({
+    "gpu_hours": ("device_h", 1.0), "gpu_h": ("device_h", 1.0), "chip_hours": ("device_h", 1.0),
+    "hours": ("duration_h", 1.0), "days": ("duration_h", 24.0), "gpus": ("devices", 1.0),
+    "chips": ("devices", 1.0), "power_w": ("power_kw", 1e-3), "avg_power_w": ("power_kw", 1e-3),
+    "gpu_w": ("power_kw", 1e-3), "avg_system_w_per_chip": ("power_kw", 1e-3), "system_w": ("power_kw", 1e-3),
+    "tdp_w": ("power_kw", 1e-3), "gpu_mwh": ("it_energy_kwh", 1e3), "gpu_kwh": ("it_energy_kwh", 1.0),
+    "it_mwh": ("it_energy_kwh", 1e3), "energy_wh": ("it_energy_kwh", 1e-3),
+    "energy_kwh": ("it_energy_kwh", 1.0), "energy_mwh": ("it_energy_kwh", 1e3),
+    "grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "net_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
+    "gross_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "grid_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+    "market_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+    "location_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+    "pue_times_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "wue_onsite": ("onsite_l_per_kwh", 1.0),
+    "wue_onsite_l_per_kwh": ("onsite_l_per_kwh", 1.0), "wue_offsite_l_per_kwh": ("offsite_l_per_kwh", 1.0),
+    "ewif_l_per_kwh": ("offsite_l_per_kwh", 1.0), "params": ("parameters", 1.0),
+    "params_active": ("parameters", 1.0), "params_b": ("parameters", 1e9),
+    "params_active_b": ("parameters", 1e9), "tokens_b": ("tokens", 1e9),
+    "peak_tflops": ("peak_tflop_per_s", 1.0), "efficiency": ("efficiency_fraction", 1.0),
+    "mfu": ("efficiency_fraction", 1.0), "effective_time": ("effective_time_fraction", 1.0),
+})  # fmt: skip
+
+
+@BOOK.takes(
+    "job_energy",
+    unit="kWh",
+    subject=ENERGY,
+    labels=("gpu", "model", "grid_kg_per_kwh", "net_grid_kg_per_kwh"),
+)
+def job_kwh(
+    *,
+    it_energy_kwh: float | None = None,
+    device_h: float | None = None,
+    duration_h: float | None = None,
+    devices: float = 1.0,
+    power_kw: float | None = None,
+    pue: float = 1.0,
+) -> float:
+    """Energy at the meter of the facility; PUE 1 where the row states none."""
+    if it_energy_kwh is None:
+        if power_kw is None or (device_h is None and duration_h is None):
+            raise NotUnderstood("job_energy needs an energy, or a power and hours")
+        hours = device_h if device_h is not None else (duration_h or 0.0) * devices
+        it_energy_kwh = float(energy_kwh(power_kw=power_kw, duration_h=hours))
+    return float(facility_energy_kwh(it_energy_kwh=it_energy_kwh, pue=pue))
+
+
+@BOOK.takes("job_operational_carbon", unit="kgCO2e", subject=ENERGY, labels=("gpu", "model"))
+def job_carbon(
+    *,
+    grid_kgco2e_per_kwh: float,
+    it_energy_kwh: float | None = None,
+    device_h: float | None = None,
+    duration_h: float | None = None,
+    devices: float = 1.0,
+    power_kw: float | None = None,
+    pue: float = 1.0,
+) -> float:
+    """Carbon of the electricity of a job."""
+    energy = job_kwh(
+        it_energy_kwh=it_energy_kwh, device_h=device_h, duration_h=duration_h, devices=devices,
+        power_kw=power_kw, pue=pue,
+    )  # fmt: skip
+    return float(operational_kgco2e(facility_energy_kwh=energy, grid_kgco2e_per_kwh=grid_kgco2e_per_kwh))
+
+
+@BOOK.takes("job_water", unit="L", subject=ENERGY, labels=("gpu", "model"))
+def job_water(
+    *,
+    onsite_l_per_kwh: float = 0.0,
+    offsite_l_per_kwh: float = 0.0,
+    it_energy_kwh: float | None = None,
+    device_h: float | None = None,
+    power_kw: float | None = None,
+    pue: float = 1.0,
+) -> float:
+    """Water of a job, on site by IT energy and at power stations by facility energy."""
+    it_kwh = job_kwh(it_energy_kwh=it_energy_kwh, device_h=device_h, power_kw=power_kw)
+    return float(
+        water_l(
+            it_energy_kwh=it_kwh,
+            pue=pue,
+            onsite_l_per_kwh=onsite_l_per_kwh,
+            offsite_l_per_kwh=offsite_l_per_kwh,
+        )
+    )
+
+
+@BOOK.takes(
+    "training_job_from_flops", unit="h", subject=ENERGY, labels=("devices", "gpus", "chips", "gpu", "model")
+)
+def training_from_flops(
+    *,
+    parameters: float,
+    tokens: float,
+    peak_tflop_per_s: float,
+    efficiency_fraction: float,
+    effective_time_fraction: float = 1.0,
+    power_kw: float | None = None,
+    pue: float = 1.0,
+    grid_kgco2e_per_kwh: float | None = None,
+) -> dict[str, float]:
+    """Device-hours from operations; with a power the energy, with a grid factor the carbon."""
+    per_token = constant("validation.flops_per_parameter_token", "flops_per_parameter_token")
+    flops = training_flops(active_parameters=parameters, tokens=tokens, flops_per_parameter_token=per_token)
+    hours = training_device_h(
+        flops=flops, peak_tflop_per_s=peak_tflop_per_s, efficiency_fraction=efficiency_fraction,
+        effective_time_fraction=effective_time_fraction,
+    )  # fmt: skip
+    answer = {"h": float(hours)}
+    if power_kw is not None:
+        answer["kWh"] = job_kwh(device_h=float(hours), power_kw=power_kw, pue=pue)
+        if grid_kgco2e_per_kwh is not None:
+            answer["kgCO2e"] = float(
+                operational_kgco2e(facility_energy_kwh=answer["kWh"], grid_kgco2e_per_kwh=grid_kgco2e_per_kwh)
+            )
+    return answer
+
+
+@BOOK.takes("device_operational_carbon", unit="kgCO2e", subject=ENERGY)
+def device_carbon(*, power_mw: float, duty: float, years: float, grid_g_per_kwh: float) -> float:
+    """Carbon of a small device over its life; `power_mw` is in milliwatts, as ACT's tests write it."""
+    used_h = float(lifetime_h(lifetime_y=years)) * duty
+    return job_carbon(device_h=used_h, power_kw=power_mw * 1e-6, grid_kgco2e_per_kwh=grid_g_per_kwh * 1e-3)
+
+
+@BOOK.takes("grid_intensity", unit="kgCO2e/kWh", subject=GRIDS)
+def grid_of_region(*, region: str) -> float:
+    """Grid intensity of a region of the catalogue."""
+    return constant(f"grid.{region.lower()}.intensity", "grid_kgco2e_per_kwh")
+
+
+@BOOK.takes("grid_intensity", unit="kgCO2e/kWh", subject=GRIDS)
+def grid_from_pounds(*, lb_per_mwh: float) -> float:
+    """Grid intensity from pounds per megawatt-hour."""
+    return float(pounds_kgco2e_per_kwh(lb_per_mwh=lb_per_mwh))

@@ -1,0 +1,122 @@
+"""A form: one way to ask for a quantity, with the inputs that it takes and how files spell them."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+Answer = float | Mapping[str, float]
+Function = Callable[..., Answer]
+Registered = TypeVar("Registered", bound=Function)
+Spellings = Mapping[str, tuple[str, float]]
+
+_KINDS = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+_LARGEST = 1e300
+
+
+class NotUnderstood(ValueError):
+    """No adapter takes this row; the message says why."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A function of plain keyword arguments that answers a row.
+
+    `unit` is that of the answer; a form may answer in several units at once, as a mapping. `spellings`
+    say which key of a file gives which argument, and by what to multiply. `labels` are keys that describe
+    the row and enter no equation.
+    """
+
+    quantity: str
+    subject: str
+    unit: str
+    function: Function
+    spellings: Spellings = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Arguments by name."""
+        return inspect.signature(self.function).parameters
+
+    def keys(self, parameter: str) -> tuple[str, ...]:
+        """The keys of a file that give this argument; its own name always does."""
+        return (parameter, *(key for key, (name, _) in self.spellings.items() if name == parameter))
+
+    def answer(self, inputs: Mapping[str, Any]) -> Mapping[str, float]:
+        """What the model says, by unit.
+
+        Raises:
+            NotUnderstood: an input is unknown, missing, given twice or of the wrong kind.
+        """
+        found = self.function(**self._arguments(inputs))
+        return found if isinstance(found, Mapping) else {self.unit: float(found)}
+
+    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        hints = _hints(self.function)
+        for key, value in inputs.items():
+            name, factor = self.spellings.get(key, (key, 1.0))
+            if name not in hints:
+                if key in self.labels:
+                    continue
+                raise NotUnderstood(f"{self.quantity} takes no '{key}'")
+            if name in arguments:
+                raise NotUnderstood(f"{self.quantity}: '{key}' gives {name} a second time")
+            arguments[name] = _checked(key, value, hints[name], factor)
+        missing = [
+            name for name, p in self.parameters.items() if p.default is p.empty and name not in arguments
+        ]
+        if missing:
+            wanted = ", ".join(" or ".join(self.keys(name)[:4]) for name in missing)
+            raise NotUnderstood(f"{self.quantity} needs {wanted}")
+        return arguments
+
+
+class Book:
+    """Collects the forms of one file of adapters; `takes` is its decorator."""
+
+    def __init__(self, spellings: Spellings) -> None:
+        self.forms: list[Form] = []
+        self._spellings = spellings
+
+    def takes(
+        self, *quantities: str, unit: str, subject: str, labels: tuple[str, ...] = ()
+    ) -> Callable[[Registered], Registered]:
+        """Register a function as a form of these quantities."""
+
+        def register(function: Registered) -> Registered:
+            names = inspect.signature(function).parameters
+            own = {key: to for key, to in self._spellings.items() if to[0] in names and key not in names}
+            self.forms += [Form(q, subject, unit, function, own, frozenset(labels)) for q in quantities]
+            return function
+
+        return register
+
+
+@cache
+def _hints(function: Function) -> dict[str, Any]:
+    return {name: hint for name, hint in typing.get_type_hints(function).items() if name != "return"}
+
+
+def _checked(key: str, value: Any, hint: Any, factor: float) -> Any:
+    """The value, converted, where it is of a kind that the argument takes."""
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if Any in kinds:
+        return value
+    if float in kinds and (whole or isinstance(value, float)):
+        if not abs(value) < _LARGEST:
+            raise NotUnderstood(f"'{key}' is not a finite number")
+        return float(value) * factor
+    if int in kinds and (whole or (isinstance(value, float) and value.is_integer())):
+        return int(value)
+    if (str in kinds and isinstance(value, str)) or (bool in kinds and isinstance(value, bool)):
+        return value
+    wanted = " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
+    raise NotUnderstood(f"'{key}' must be {wanted}, got {str(value)[:60]!r}")

@@ -1,0 +1,107 @@
+"""Adapters of replicas under load: latency at a rate, and how many carry a rate."""
+
+from __future__ import annotations
+
+import math
+
+from planner.candidates import SPLITS
+from planner.coefficients.serving import SERVING_CONSTANTS
+from planner.performance.capacity import replica_capacity
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
+from planner.performance.serving import decode_step_s, prefill_steps, ttft_s
+from planner.validation.aliases import catalogue_name, constant, constants
+from planner.validation.forms import Book, NotUnderstood
+from planner.validation.serving import SERVING, chip_arguments, engine_step, expert_arguments
+
+BOOK = Book({
+    "ttft_ms": ("ttft_target_s", 1e-3), "tpot_ms": ("tpot_target_s", 1e-3),
+    "rate_req_s": ("requests_per_s", 1.0),
+})  # fmt: skip
+
+
+@BOOK.takes("serve_latency", unit="s", subject=SERVING, labels=("arrivals", "prefix_caching"))
+def serve_latency(
+    *,
+    model: str,
+    gpu: str,
+    tp: int,
+    requests_per_s: float,
+    input_tokens: float,
+    output_tokens: float,
+    engine: str,
+    weights: str = "bfloat16",
+) -> float:
+    """Mean time of a request at a steady rate: the number running is rate times that time (Little's law)."""
+    chunk = constant("performance.serving.chunk_tokens", "chunk_tokens")
+    chunks = float(prefill_steps(input_tokens=input_tokens, chunk_tokens=chunk))
+    running = 1.0
+    for _ in range(200):
+        step_s, parts = engine_step(model, gpu, running, output_tokens, weights, tp, 1, engine, input_tokens)
+        first = {name: parts[name] for name in parts if name != "kv_gb_per_token"}
+        first["prefill_tokens"] = input_tokens / chunks
+        whole = float(ttft_s(wait_s=0.0, prefill_steps=chunks, prefill_step_s=decode_step_s(**first)))
+        whole += (output_tokens - 1.0) * step_s
+        before, running = running, max(1.0, requests_per_s * whole)
+        if math.isclose(before, running, rel_tol=1e-9):
+            return whole
+    raise NotUnderstood("the request rate is beyond what the replica can take")
+
+
+@BOOK.takes("serve_sizing_peer", unit="1", subject=SERVING)
+def serve_sizing(
+    *,
+    model: str,
+    gpu: str,
+    input_tokens: float,
+    output_tokens: float,
+    requests_per_s: float,
+    ttft_target_s: float,
+    tpot_target_s: float,
+    weights: str | None = None,
+) -> float:
+    """Fewest accelerators that carry a rate within its latency targets, over the splits the planner tries."""
+    precision = weights or ("fp8" if model.lower().endswith("fp8") else "bfloat16")
+    needed = [
+        _replicas(
+            model, gpu, tp, precision, input_tokens, output_tokens, requests_per_s,
+            ttft_target_s, tpot_target_s,
+        )
+        for tp in SPLITS
+    ]  # fmt: skip
+    found = [tp * count for tp, count in zip(SPLITS, needed, strict=True) if count]
+    if not found:
+        raise NotUnderstood("no split over 1 to 8 accelerators meets the targets")
+    return float(min(found))
+
+
+def _replicas(
+    model: str, gpu: str, tp: int, weights: str, input_tokens: float, output_tokens: float,
+    requests_per_s: float,
+    ttft_target_s: float, tpot_target_s: float,
+) -> int:  # fmt: skip
+    """Replicas at one split; 0 where the model does not fit or the targets are out of reach."""
+    chip, name = catalogue_name("accelerator", gpu), f"model.{catalogue_name('model', model)}"
+    parts = chip_arguments(chip, weights)
+    shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
+    whole = constant(f"{name}.parameters", "parameters")
+    held = largest_batch(
+        memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
+        usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
+        weights_gb=serving_weights_gb(parameters=whole, weight_bytes=parts["weight_bytes"], tp=tp),
+        kv_cache_gb_per_token=kv_cache_gb_per_token(
+            layers=shape["layers"], kv_heads=shape["kv_heads"], head_dim=shape["head_dim"],
+            kv_bytes=parts["kv_bytes"], tp=tp
+        ),
+        context_tokens=input_tokens + output_tokens,
+        batch_limit=constant("performance.serving.largest_batch", "batch_limit"),
+    )  # fmt: skip
+    found = replica_capacity(
+        parameters=whole, active_parameters=constant(f"{name}.active_parameters", "parameters"),
+        **expert_arguments(name),
+        **shape, **parts, input_tokens=input_tokens, output_tokens=output_tokens, batch_limit=held, tp=tp,
+        ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s, arrival_scv_ratio=1.0,
+        quantile_fraction=constant("performance.serving.first_token_quantile", "quantile_fraction"),
+        **constants("performance.serving", SERVING_CONSTANTS),
+    )  # fmt: skip
+    rate = float(found.requests_per_s)
+    return math.ceil(requests_per_s / rate) if rate > 0 else 0

@@ -1,0 +1,179 @@
+"""Reads rows of published values, sets ours beside them, and says inside, outside or not understood."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.catalogue import data_folder
+from planner.validation.forms import NotUnderstood
+from planner.validation.registry import evaluate
+from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
+
+COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
+INSIDE, OUTSIDE, NOT_UNDERSTOOD = "inside", "outside", "not understood"
+
+_LARGEST_BYTES = 50_000_000
+
+
+class InputError(ValueError):
+    """A file cannot be read as rows of published values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One row with our value beside the published one; `ours` and `error` are absent where none was found."""
+
+    id: str
+    source: str
+    quantity: str
+    expected: float | None
+    ours: float | None
+    unit: str
+    error: float | None
+    tolerance: str
+    status: str
+    note: str = ""
+    subject: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The row for JSON."""
+        names = (
+            "id",
+            "source",
+            "quantity",
+            "expected",
+            "ours",
+            "unit",
+            "error",
+            "tolerance",
+            "status",
+            "note",
+            "subject",
+        )
+        return {name: getattr(self, name) for name in names}
+
+
+def validate(files: Sequence[Path] = ()) -> dict[str, Any]:
+    """Ours beside published values: every row of the files, or of `data/published/` where none is named.
+
+    Raises:
+        InputError: a file cannot be read as such rows at all.
+    """
+    paths = list(files) or sorted((data_folder() / "published").glob("*.csv"))
+    # Inputs of a stranger may overflow on the way to a value that is then refused.
+    with np.errstate(all="ignore"):
+        judged = [judge(row) for path in paths for row in read_rows(path)]
+    return {"rows": [row.document() for row in judged], "summary": summary(judged)}
+
+
+def summary(rows: Sequence[Judged]) -> dict[str, Any]:
+    """Counts by status; median and worst error of the rows that were understood and state a value."""
+    errors = [abs(row.error) for row in rows if row.error is not None and is_two_sided(row.tolerance)]
+    counts = {
+        status: sum(row.status == status for row in rows) for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD)
+    }
+    return {
+        "rows": len(rows),
+        **counts,
+        "median_error": statistics.median(errors) if errors else None,
+        "worst_error": max(errors) if errors else None,
+    }
+
+
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
+    """Rows of a CSV file as texts; missing cells are empty.
+
+    Raises:
+        InputError: no such file, not a table, or a column is missing.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise InputError(f"{path}: larger than {_LARGEST_BYTES // 1_000_000} MB: split it")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise InputError(
+                    f"{path}: no column {', '.join(missing)}; the first line must name id, source, inputs, "
+                    "expected, unit, tolerance and may name note"
+                )
+            rows = [{name: row.get(name) or "" for name in COLUMNS} for row in reader]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV table: {error}") from error
+    yield from rows
+
+
+def judge(row: Mapping[str, str]) -> Judged:
+    """One row, judged."""
+    quantity = ""
+    expected: float | None = None
+    try:
+        quantity, inputs = _inputs(row["inputs"])
+        expected = _expected(row["expected"])
+        tolerance = parse_tolerance(row["tolerance"], expected=expected, unit=row["unit"])
+        ours, form = evaluate(quantity, inputs, row["unit"])
+    except (NotUnderstood, ToleranceError) as error:
+        return _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
+    status = INSIDE if tolerance.holds(ours) else OUTSIDE
+    return _judged(row, quantity, expected, status, ours=ours, note=tolerance.note, subject=form.subject)
+
+
+def _judged(
+    row: Mapping[str, str], quantity: str, expected: float | None, status: str, *,
+    ours: float | None = None, note: str = "", subject: str = "",
+) -> Judged:  # fmt: skip
+    error = None if ours is None or expected is None else relative_error(ours, expected)
+    return Judged(
+        row["id"],
+        row["source"],
+        quantity,
+        expected,
+        ours,
+        row["unit"],
+        error,
+        row["tolerance"],
+        status,
+        note,
+        subject,
+    )
+
+
+def _inputs(text: str) -> tuple[str, dict[str, Any]]:
+    try:
+        inputs = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise NotUnderstood(f"the inputs are not JSON: {error}") from error
+    if not isinstance(inputs, dict):
+        raise NotUnderstood("the inputs are not a JSON object")
+    names = [key for key in ("quantity", "kind") if isinstance(inputs.get(key), str)]
+    if len(names) != 1:
+        raise NotUnderstood("the inputs must name one 'quantity' (or 'kind')")
+    quantity: str = inputs.pop(names[0])
+    return quantity, inputs
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _expected(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise NotUnderstood(f"the expected value '{text[:40]}' is not a number") from error
+    if not math.isfinite(value):
+        raise NotUnderstood(f"the expected value '{text}' is not finite")
+    return value

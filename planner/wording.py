@@ -1,0 +1,31 @@
+"""Numbers as a reader wants them: three digits and a unit of fitting size."""
+
+from __future__ import annotations
+
+import math
+
+MONEY = ((1e9, "GUSD"), (1e6, "MUSD"), (1e3, "kUSD"), (1.0, "USD"))
+MASS = ((1e6, "ktCO2e"), (1e3, "tCO2e"), (1.0, "kgCO2e"))
+ENERGY = ((1e6, "GWh"), (1e3, "MWh"), (1.0, "kWh"))
+
+
+def money(usd: float) -> str:
+    """Money at the precision that a plan deserves."""
+    return _scaled(usd, MONEY)
+
+
+def mass(kgco2e: float) -> str:
+    """Carbon at the precision that a plan deserves."""
+    return _scaled(kgco2e, MASS)
+
+
+def energy(kwh: float) -> str:
+    """Energy at the precision that a plan deserves."""
+    return _scaled(kwh, ENERGY)
+
+
+def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+    size, unit = next((one for one in scales if abs(value) >= one[0]), scales[-1])
+    number = value / size
+    digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
+    return f"{number:,.{digits}f} {unit}"

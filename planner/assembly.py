@@ -127,12 +127,20 @@ def _pools(inputs: Inputs, nodes: Nodes) -> Pools:
         return np.broadcast_to(column, shape)
 
     return Pools(
-        sku=inputs.pool_sku, site=inputs.pool_site, order_unit_nodes=unit, lead_periods=lead, purchase_allowed=allowed,
-        capex_usd_per_node=full(nodes.price_usd.value), holding_usd_per_node=full(nodes.owned_usd.value),
-        holding_kgco2e_per_node=full(nodes.owned_kgco2e.value), idle_kw=nodes.idle_facility_kw.value[:, 0],
-        idle_usd_per_node=full(nodes.idle_usd.value), idle_kgco2e_per_node=full(nodes.idle_kgco2e.value),
-        racks_per_node=nodes.racks.value, hours=np.array(inputs.scenario.horizon.hours),
-    )  # fmt: skip
+        sku=inputs.pool_sku,
+        site=inputs.pool_site,
+        order_unit_nodes=unit,
+        lead_periods=lead,
+        purchase_allowed=allowed,
+        capex_usd_per_node=full(nodes.price_usd.value),
+        holding_usd_per_node=full(nodes.owned_usd.value),
+        holding_kgco2e_per_node=full(nodes.owned_kgco2e.value),
+        idle_kw=nodes.idle_facility_kw.value[:, 0],
+        idle_usd_per_node=full(nodes.idle_usd.value),
+        idle_kgco2e_per_node=full(nodes.idle_kgco2e.value),
+        racks_per_node=nodes.racks.value,
+        hours=np.array(inputs.scenario.horizon.hours),
+    )
 
 
 def _cohorts(inputs: Inputs, nodes: Nodes) -> Cohorts:
@@ -196,11 +204,18 @@ def _serve_options(
     carried = np.asarray(replicas.requests_per_s.value)
     usable = carried > 0
     too_slow = [
-        Dropped(f"{inputs.scenario.services[i].name}, split over {tp}", inputs.skus[k].name, "no load meets the latency targets")
-        for i, tp, k in sorted({
-            (int(each.service[v]), int(each.tp[v]), int(inputs.pool_sku[each.pool[v]])) for v in np.flatnonzero(~usable)
-        })
-    ]  # fmt: skip
+        Dropped(
+            f"{inputs.scenario.services[i].name}, split over {tp}",
+            inputs.skus[k].name,
+            "no load meets the latency targets",
+        )
+        for i, tp, k in sorted(
+            {
+                (int(each.service[v]), int(each.tp[v]), int(inputs.pool_sku[each.pool[v]]))
+                for v in np.flatnonzero(~usable)
+            }
+        )
+    ]
     per_request = np.maximum(carried, 1e-12)[:, None]
     standby = (1.0 + replicas.standby.value)[:, None]
     columns = [
@@ -217,10 +232,16 @@ def _serve_options(
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
     options = ServeOptions(
-        service=each.service[row], pool=each.pool[row], capacity=carried[row], nodes=replicas.nodes.value[row],
-        standby_fraction=replicas.standby.value[row], node_hours=replicas.node_h.value[row],
-        active_kw=replicas.increment_kw.value[row], usd=replicas.usd.value[row], kgco2e=replicas.kgco2e.value[row],
-    )  # fmt: skip
+        service=each.service[row],
+        pool=each.pool[row],
+        capacity=carried[row],
+        nodes=replicas.nodes.value[row],
+        standby_fraction=replicas.standby.value[row],
+        node_hours=replicas.node_h.value[row],
+        active_kw=replicas.increment_kw.value[row],
+        usd=replicas.usd.value[row],
+        kgco2e=replicas.kgco2e.value[row],
+    )
     return options, row, too_slow, len(each)
 
 
@@ -240,9 +261,12 @@ def _spare_lines(inputs: Inputs, nodes: Nodes) -> SpareLines:
     columns: list[tuple[int, float, float, float, float]] = []
     for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value)):
         lines = spare_lines(
-            failure_rate_per_node_h=float(rate), repair_h=policy.repair_h,
-            confidence_fraction=policy.spare_confidence_fraction, highest_nodes=int(most[p]), lines=SPARE_SEGMENTS,
-        )  # fmt: skip
+            failure_rate_per_node_h=float(rate),
+            repair_h=policy.repair_h,
+            confidence_fraction=policy.spare_confidence_fraction,
+            highest_nodes=int(most[p]),
+            lines=SPARE_SEGMENTS,
+        )
         low = 0.0
         for slope, intercept, high in zip(
             lines.slope_factor, lines.intercept_nodes, lines.high_nodes, strict=True
@@ -282,5 +306,7 @@ def _limits(inputs: Inputs) -> Limits:
         racks=np.array([float(site.racks) for site in scenario.sites]),
         supply_nodes=supply,
         budget_usd=np.array(scenario.policy.budget_usd or [np.inf] * inputs.periods, dtype=float),
-        carbon_cap_kgco2e=math.inf if scenario.policy.carbon_cap_kgco2e is None else scenario.policy.carbon_cap_kgco2e,
-    )  # fmt: skip
+        carbon_cap_kgco2e=math.inf
+        if scenario.policy.carbon_cap_kgco2e is None
+        else scenario.policy.carbon_cap_kgco2e,
+    )

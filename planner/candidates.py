@@ -24,20 +24,31 @@ SHAPE = ("layers", "hidden", "heads", "kv_heads", "ffn", "gated")
 LAYOUT = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
 # A leaf's parameter -> the fitted constant of the modern training stack.
 TRAINING_CONSTANTS = {
-    "stack_factor": "stack_factor", "hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half",
+    "stack_factor": "stack_factor",
+    "hidden_half_width": "hidden_half_width",
+    "tokens_half": "tokens_half",
     "elementwise_bytes_per_value": "elementwise_bytes_per_value",
     "attention_efficiency_fraction": "attention_efficiency",
-    "memory_efficiency_fraction": "memory_efficiency", "link_efficiency_fraction": "link_efficiency",
-    "network_efficiency_fraction": "network_efficiency", "collective_latency_s": "collective_latency",
-    "tensor_exposed_fraction": "tensor_exposed_modern", "fsdp_latency_s": "fsdp_latency",
-    "fsdp_exposed_fraction": "fsdp_exposed", "pipeline_exposed_fraction": "pipeline_exposed_modern",
-    "data_parallel_hidden_fraction": "data_parallel_hidden", "fixed_s": "fixed_time", "scale_drag_ratio": "scale_drag",
-}  # fmt: skip
+    "memory_efficiency_fraction": "memory_efficiency",
+    "link_efficiency_fraction": "link_efficiency",
+    "network_efficiency_fraction": "network_efficiency",
+    "collective_latency_s": "collective_latency",
+    "tensor_exposed_fraction": "tensor_exposed_modern",
+    "fsdp_latency_s": "fsdp_latency",
+    "fsdp_exposed_fraction": "fsdp_exposed",
+    "pipeline_exposed_fraction": "pipeline_exposed_modern",
+    "data_parallel_hidden_fraction": "data_parallel_hidden",
+    "fixed_s": "fixed_time",
+    "scale_drag_ratio": "scale_drag",
+}
 ACCELERATOR_FACTS = {
-    "attention_tflop_per_s": "bf16_peak", "memory_gb_per_s": "memory_bandwidth", "link_gb_per_s": "link_bandwidth",
-    "network_gb_per_s": "network_bandwidth", "link_domain": "link_domain",
+    "attention_tflop_per_s": "bf16_peak",
+    "memory_gb_per_s": "memory_bandwidth",
+    "link_gb_per_s": "link_bandwidth",
+    "network_gb_per_s": "network_bandwidth",
+    "link_domain": "link_domain",
     "matrix_efficiency_fraction": "matrix_efficiency",
-}  # fmt: skip
+}
 SPLITS = (1, 2, 4, 8)
 
 
@@ -229,11 +240,17 @@ def _batch(inputs: Inputs, service: Service, sku: int, tp: int) -> int:
     held = largest_batch(
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.serving.usable_memory").value,
-        weights_gb=serving_weights_gb(parameters=inputs.fact(f"{model}.parameters").value, weight_bytes=size, tp=tp),
-        kv_cache_gb_per_token=kv_cache_gb_per_token(
-            layers=inputs.fact(f"{model}.layers").value, kv_heads=inputs.fact(f"{model}.kv_heads").value,
-            head_dim=inputs.fact(f"{model}.head_dim").value, kv_bytes=size, tp=tp,
+        weights_gb=serving_weights_gb(
+            parameters=inputs.fact(f"{model}.parameters").value, weight_bytes=size, tp=tp
         ),
-        context_tokens=tokens, batch_limit=inputs.fact("performance.serving.largest_batch").value,
-    )  # fmt: skip
+        kv_cache_gb_per_token=kv_cache_gb_per_token(
+            layers=inputs.fact(f"{model}.layers").value,
+            kv_heads=inputs.fact(f"{model}.kv_heads").value,
+            head_dim=inputs.fact(f"{model}.head_dim").value,
+            kv_bytes=size,
+            tp=tp,
+        ),
+        context_tokens=tokens,
+        batch_limit=inputs.fact("performance.serving.largest_batch").value,
+    )
     return int(held)

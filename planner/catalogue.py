@@ -204,10 +204,18 @@ def make_fact(
     inside, inside_unit = canonical(value, unit)
     scale = canonical(1.0, unit)[0]
     return Fact(
-        inside, inside_unit, boundary=boundary or {}, key=key, source=source, locator=locator,
-        kind=cast(Kind, kind), low=None if low is None else low * scale, high=None if high is None else high * scale,
-        note=note, stated=f"{value:g} {unit}",
-    )  # fmt: skip
+        inside,
+        inside_unit,
+        boundary=boundary or {},
+        key=key,
+        source=source,
+        locator=locator,
+        kind=cast(Kind, kind),
+        low=None if low is None else low * scale,
+        high=None if high is None else high * scale,
+        note=note,
+        stated=f"{value:g} {unit}",
+    )
 
 
 def _source(name: str, entry: Mapping[str, object]) -> Source:

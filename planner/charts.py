@@ -306,12 +306,12 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
         color=PALETTE[2], opacity=0.22
     )
     line = _chart(points).mark_line(color="#2F8FC7", strokeWidth=2.5).encode(x=x, y=y)
-    legend = alt.Legend(title="mark", orient="top", columns=2, labelLimit=260)
+    legend = alt.Legend(title="mark", orient="top", columns=2, labelLimit=260, rowPadding=1)
     shape, colour = (
         alt.Shape("name:N", sort=None, legend=legend),
         alt.Color("name:N", sort=None, legend=legend),
     )
-    dots = _chart(marks).mark_point(filled=True, size=130, stroke=OUTLINE, opacity=1)
+    dots = _chart(marks).mark_point(filled=True, size=120, opacity=1)
     dots = dots.encode(
         x=x, y=y, shape=shape, color=colour.scale(range=list(PALETTE)), tooltip=["name:N", "value:Q"]
     )
@@ -321,7 +321,7 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
         f"Line of {MEASURES[measure]} against the checkpoint interval. {words}. Shaded: "
         f"{number_text(flat['low_min'])} to {number_text(flat['high_min'])} min, "
         f"where at most {number_text(100 * flat['loss_fraction'])} % is lost.",
-        alt.layer(shade.encode(x="low:Q", x2="high:Q"), line, dots).properties(height=320),
+        alt.layer(shade.encode(x="low:Q", x2="high:Q"), line, dots).properties(height=400),
     )
 
 

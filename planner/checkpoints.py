@@ -1,4 +1,4 @@
-"""Checkpoint intervals side by side: what each does to time, money and carbon, and which is best for which."""
+"""Checkpoint intervals side by side: what each does to time, money and carbon, and which is best."""
 
 from __future__ import annotations
 
@@ -157,9 +157,17 @@ def checkpoint_document(
     rows = [{name: float(values[i]) for name, values in table.items()} for i in range(ROWS)]
     return {
         "inputs": {
-            "failures": failures, "sku": sku, "nodes": nodes, "storage": storage, "restart_min": restart_min,
-            "model": model, "asynchronous": asynchronous, "grid": grid, "mttf_h": float(setting.mttf_h.value),
-            "write_min": float(setting.write_h.value) * 60, "persist_min": float(setting.persist_h.value) * 60,
+            "failures": failures,
+            "sku": sku,
+            "nodes": nodes,
+            "storage": storage,
+            "restart_min": restart_min,
+            "model": model,
+            "asynchronous": asynchronous,
+            "grid": grid,
+            "mttf_h": float(setting.mttf_h.value),
+            "write_min": float(setting.write_h.value) * 60,
+            "persist_min": float(setting.persist_h.value) * 60,
         },
         "rows": rows,
         "marks": marks,
@@ -169,7 +177,7 @@ def checkpoint_document(
             **{f"interval.{name}": explain(interval).to_dict() for name, interval in intervals.items()},
         },
         "choices": choices,
-    }  # fmt: skip
+    }
 
 
 def to_text(document: Record) -> str:
@@ -180,20 +188,22 @@ def to_text(document: Record) -> str:
         f"one every {format_value(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
         f"{format_value(inputs['write_min'] * 60)} s, a restart {format_value(inputs['restart_min'])} min",
         "",
-        f"{'interval min':>14} {'ETTR':>8} {'lost':>8} {'stalled':>8} {'restart':>8} {'USD/useful h':>14} {'kg/useful h':>13}",
-    ]  # fmt: skip
+        f"{'interval min':>14} {'ETTR':>8} {'lost':>8} {'stalled':>8} {'restart':>8} "
+        f"{'USD/useful h':>14} {'kg/useful h':>13}",
+    ]
     named = [(mark["interval_min"], f"  {mark['name']}", mark) for mark in document["marks"]]
     plain = [(row["interval_min"], "", row) for row in document["rows"][::4]]
     for _, name, row in sorted(named + plain, key=lambda one: one[0]):
         lines.append(
             f"{row['interval_min']:>14.2f} {row['ettr_fraction']:>8.2%} {row['lost_fraction']:>8.2%} "
-            f"{row['checkpoint_fraction']:>8.2%} {row['restart_fraction']:>8.2%} {row['usd_per_useful_h']:>14,.2f} "
-            f"{row['kgco2e_per_useful_h']:>13,.3f}{name}"
+            f"{row['checkpoint_fraction']:>8.2%} {row['restart_fraction']:>8.2%} "
+            f"{row['usd_per_useful_h']:>14,.2f} {row['kgco2e_per_useful_h']:>13,.3f}{name}"
         )
     flat = document["flat"]
     lines += [
         "",
-        f"From {flat['low_min']:.1f} to {flat['high_min']:.1f} min the loss is below {flat['loss_fraction']:.1%} of the best.",
+        f"From {flat['low_min']:.1f} to {flat['high_min']:.1f} min the loss is below "
+        f"{flat['loss_fraction']:.1%} of the best.",
     ]
     return "\n".join(lines)
 
@@ -274,9 +284,12 @@ def _node_hour(
     )
     owned = derive(owned_hour_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)
     made = derive(
-        server_kgco2e, "embodied=server", accelerators=count, accelerator_kgco2e=fact(f"{accelerator}.embodied"),
+        server_kgco2e,
+        "embodied=server",
+        accelerators=count,
+        accelerator_kgco2e=fact(f"{accelerator}.embodied"),
         host_kgco2e=fact(f"{server}.embodied"),
-    )  # fmt: skip
+    )
     share = derive(
         calendar_share_kgco2e, embodied_kgco2e=made, used_h=hour,
         lifetime_h=derive(lifetime_h, lifetime_y=fact("embodied.lifetime")),

@@ -1,4 +1,4 @@
-"""The command line: results on stdout, talk on stderr; exit 0 an answer, 1 no plan exists, 2 the input is wrong.
+"""The command line: results on stdout, talk on stderr; exit 0 an answer, 1 no plan exists, 2 wrong input.
 
 Each command imports what it needs when it runs, so that `--help` stays quick.
 """
@@ -107,10 +107,21 @@ def run_facts(options: argparse.Namespace) -> int:
     found = load_catalogue().search(" ".join(options.words))
     if options.json:
         rows = [
-            {"key": f.key, "value": f.value, "unit": f.unit, "stated": f.stated, "kind": f.kind, "low": f.low, "high": f.high,
-             "boundary": dict(f.boundary), "source": f.source.cite(), "locator": f.locator, "note": f.note}
+            {
+                "key": f.key,
+                "value": f.value,
+                "unit": f.unit,
+                "stated": f.stated,
+                "kind": f.kind,
+                "low": f.low,
+                "high": f.high,
+                "boundary": dict(f.boundary),
+                "source": f.source.cite(),
+                "locator": f.locator,
+                "note": f.note,
+            }
             for f in found
-        ]  # fmt: skip
+        ]
         print(json.dumps(rows, indent=2))
         return ANSWER
     for fact in found:

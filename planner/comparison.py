@@ -21,8 +21,12 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     if solution is None:
         return [], []
     headline = [
-        *_buying(plan, solution), *_retiring(plan, solution), *_training(plan), *_serving(plan, solution), _totals(plan)
-    ]  # fmt: skip
+        *_buying(plan, solution),
+        *_retiring(plan, solution),
+        *_training(plan),
+        *_serving(plan, solution),
+        _totals(plan),
+    ]
     return headline, [*_against_cost_only(plan, solution), *_against_today(plan, solution), *_limits(plan)]
 
 
@@ -39,11 +43,15 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
         )
     for i, service in enumerate(problem.services.name):
         here = np.flatnonzero(problem.serve_options.service == i)
-        peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(axis=1)
+        peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(
+            axis=1
+        )
         found[service] = _where(plan, peak, "replica")
     for w, pool in enumerate(problem.work.name):
         here = np.flatnonzero(problem.work_options.work == w)
-        hours = totals_by(problem.work_options.pool[here], len(problem.pools), solution.work_node_h[here]).sum(axis=1)
+        hours = totals_by(
+            problem.work_options.pool[here], len(problem.pools), solution.work_node_h[here]
+        ).sum(axis=1)
         found[pool] = _where(plan, hours, "node-hour")
     nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
     found["purchases"] = _where(plan, nodes.sum(axis=1), "node")
@@ -82,7 +90,8 @@ def _retiring(plan: Plan, solution: Solution) -> list[str]:
         if steps:
             pool = problem.pool_name(int(problem.cohorts.pool[h]))
             said.append(
-                f"Retire nodes of {pool}: {', '.join(steps)}, leaving {solution.kept[h, -1]} of {problem.cohorts.nodes[h]}."
+                f"Retire nodes of {pool}: {', '.join(steps)}, leaving {solution.kept[h, -1]} "
+                f"of {problem.cohorts.nodes[h]}."
             )
     return said
 
@@ -96,14 +105,16 @@ def _training(plan: Plan) -> list[str]:
     for row in plan.ledger.run_rows:
         c = int(runs.candidate[row])
         job = plan.inputs.scenario.training[runs.candidates.job[c]]
+        pool = plan.problem.pool_name(int(runs.candidates.pool[c]))
         begin = float(runs.start_h.value[row, 0])
+        first = horizon.date_after_h(begin)
         likely, late = (
             horizon.date_after_h(begin + float(q.value[c])) for q in (runs.finish_p50_h, runs.finish_p95_h)
         )
         said.append(
-            f"Run {job.name} on {runs.candidates.nodes[c]} nodes of {plan.problem.pool_name(int(runs.candidates.pool[c]))} from "
-            f"{horizon.date_after_h(begin)}; done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). "
-            f"Checkpoint every {runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."
+            f"Run {job.name} on {runs.candidates.nodes[c]} nodes of {pool} from {first}; "
+            f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
+            f"{runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."
         )
     return said
 
@@ -133,15 +144,15 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
     ]
     if not changes:
         return [
-            "The cost-only plan decides the same: here the cheapest plan is also the cleanest at this carbon price."
+            "The cost-only plan decides the same: at this carbon price the cheapest plan is also the best."
         ]
-    said = (
-        f"Against the cost-only plan this one costs {money(dearer)} more and emits {mass(cleaner)} less"
-        if dearer >= 0
-        else f"Against the cost-only plan this one costs {money(-dearer)} less (within the gap) and emits {mass(cleaner)} less"
-    )
+    cost = f"{money(dearer)} more" if dearer >= 0 else f"{money(-dearer)} less (within the gap)"
+    carbon = f"{mass(cleaner)} less" if cleaner >= 0 else f"{mass(-cleaner)} more (within the gap)"
+    said = f"Against the cost-only plan this one costs {cost} and emits {carbon}"
     if cleaner > 0 and dearer > 0:
-        price = 1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
+        price = (
+            1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
+        )
         paid = 1000.0 * dearer / cleaner
         said += f": {paid:,.0f} USD for each tonne"
         if plan.inputs.scenario.policy.objective == "weighted":
@@ -173,6 +184,7 @@ def _limits(plan: Plan) -> list[str]:
     if not tight:
         return ["No limit on power, space, supply, budget or carbon binds."]
     return [
-        f"The {row['limit']} limit of {row['where']} binds in {row['period']}: {row['used']:,.0f} of {row['allowed']:,.0f} {row['unit']}."
+        f"The {row['limit']} limit of {row['where']} binds in {row['period']}: "
+        f"{row['used']:,.0f} of {row['allowed']:,.0f} {row['unit']}."
         for row in tight
     ]

@@ -1,4 +1,4 @@
-"""A plan as plain data, the one shape that reports, the app, files and `explain` read. No number is born here."""
+"""A plan as plain data: the one shape that reports, the app, files and `explain` read."""
 
 from __future__ import annotations
 
@@ -85,10 +85,18 @@ def _accounts(plan: Plan) -> Record:
     }
     ranges = spread([node for _, node in named.values()], draws=DRAWS)
     totals = [
-        {"name": name, "label": text, "value": float(node.value), "unit": node.unit, "p5": band.p5, "p50": band.p50,
-         "p95": band.p95, "explain": name}
+        {
+            "name": name,
+            "label": text,
+            "value": float(node.value),
+            "unit": node.unit,
+            "p5": band.p5,
+            "p50": band.p50,
+            "p95": band.p95,
+            "explain": name,
+        }
         for (name, (text, node)), band in zip(named.items(), ranges, strict=True)
-    ]  # fmt: skip
+    ]
     swings = [
         {"fact": swing.fact.key, "low": swing.fact.low, "high": swing.fact.high, "at_low": swing.at_low,
          "at_high": swing.at_high, "unit": swing.fact.unit}
@@ -105,9 +113,13 @@ def _accounts(plan: Plan) -> Record:
             c = int(runs.candidate[row])
             job = plan.problem.jobs.name[runs.candidates.job[c]]
             columns = {
-                "ettr": runs.ettr, "interval": runs.interval_h, "duration": runs.duration_h, "finish": runs.finish_h,
-                "mttf": runs.mttf_h, "step": runs.step.total_s,
-            }  # fmt: skip
+                "ettr": runs.ettr,
+                "interval": runs.interval_h,
+                "duration": runs.duration_h,
+                "finish": runs.finish_h,
+                "mttf": runs.mttf_h,
+                "step": runs.step.total_s,
+            }
             explanations |= {
                 f"job.{job}.{name}": explain(node, row=c).to_dict() for name, node in columns.items()
             }
@@ -119,10 +131,19 @@ def plan_facts(plan: Plan) -> list[Record]:
     ledger = plan.ledger
     found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
     return [
-        {"key": fact.key, "value": fact.value, "unit": fact.unit, "kind": fact.kind, "low": fact.low, "high": fact.high,
-         "source": fact.source.cite(), "locator": fact.locator, "note": fact.note}
+        {
+            "key": fact.key,
+            "value": fact.value,
+            "unit": fact.unit,
+            "kind": fact.kind,
+            "low": fact.low,
+            "high": fact.high,
+            "source": fact.source.cite(),
+            "locator": fact.locator,
+            "note": fact.note,
+        }
         for _, fact in sorted(found.items())
-    ]  # fmt: skip
+    ]
 
 
 def _status(plan: Plan) -> Record:
@@ -185,9 +206,13 @@ def _give(plan: Plan, give: Give) -> Record:
     what = give.label.removeprefix(f"{give.family}, ")
     name, _, period = what.rpartition(", period ") if ", period " in what else (what, "", "")
     return {
-        "limit": give.family, "where": name, "period": labels[int(period)] if period else "", "by": give.amount,
-        "unit": UNITS[give.family], "share_fraction": give.share if math.isfinite(give.share) else None,
-    }  # fmt: skip
+        "limit": give.family,
+        "where": name,
+        "period": labels[int(period)] if period else "",
+        "by": give.amount,
+        "unit": UNITS[give.family],
+        "share_fraction": give.share if math.isfinite(give.share) else None,
+    }
 
 
 def _version() -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def undominated(group: NDArray[np.intp], metrics: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows stay: in each group those that no other row matches or beats in every metric (less is better).
+    """Which rows stay: those that no other of their group matches or beats in every metric (less is better).
 
     Of rows that are equal in every metric the first stays.
 

@@ -104,8 +104,15 @@ class Inputs:
     def yours(self, path: str, value: float, unit: str) -> Fact:
         """A value that the scenario states, in its canonical unit, with its place in the file."""
         inside, inside_unit = canonical(value, unit)
-        return Fact(inside, inside_unit, key=f"scenario.{path}", source=self.source, locator=path, kind="yours",
-                    stated=f"{value:g} {unit}")  # fmt: skip
+        return Fact(
+            inside,
+            inside_unit,
+            key=f"scenario.{path}",
+            source=self.source,
+            locator=path,
+            kind="yours",
+            stated=f"{value:g} {unit}",
+        )
 
     def accelerator(self, name: str) -> tuple[Fact, ...]:
         """One accelerator fact for each SKU."""
@@ -141,7 +148,7 @@ class Inputs:
 
     @cached_property
     def grid(self) -> tuple[Traced, ...]:
-        """Grid intensity of each site and period, site by site; a catalogue region declines over the years."""
+        """Grid intensity of each site and period, site by site; a catalogue region declines year by year."""
         found: list[Traced] = []
         for site in self.scenario.sites:
             if site.grid_kgco2e_per_kwh is not None:
@@ -162,7 +169,7 @@ class Inputs:
                         grid_kgco2e_per_kwh=region,
                         decline_fraction_per_y=decline,
                         years_ahead_y=ahead,
-                    )  # fmt: skip
+                    )
                 )
         return tuple(found)
 

@@ -21,7 +21,7 @@ from planner.catalogue import Catalogue, Sku, UnknownFact, load_catalogue
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.training import TrainingRuns, training_runs
 from planner.explain import explain, explanation_from, format_value
-from planner.inputs import Inputs, data_year, known_names
+from planner.inputs import HOURS_PER_YEAR, Inputs, data_year, known_names
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.question import InputError, given
 from planner.scenario import ScenarioError, check_against, parse_scenario
@@ -149,9 +149,12 @@ def job_document(asked: JobInput, catalogue: Catalogue | None = None) -> Record:
     grid = _grid(asked, catalogue)
     running = derive(operational_kgco2e, facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid)
     made = derive(
-        server_kgco2e, "embodied=server", accelerators=count, host_kgco2e=catalogue.fact(f"server.{sku.server}.embodied"),
+        server_kgco2e,
+        "embodied=server",
+        accelerators=count,
+        host_kgco2e=catalogue.fact(f"server.{sku.server}.embodied"),
         accelerator_kgco2e=catalogue.fact(f"accelerator.{sku.accelerator}.embodied"),
-    )  # fmt: skip
+    )
     share = derive(
         embodied_share_kgco2e, embodied_kgco2e=made, used_h=node_h,
         lifetime_h=derive(lifetime_h, lifetime_y=catalogue.fact("embodied.lifetime")),
@@ -178,19 +181,41 @@ def job_document(asked: JobInput, catalogue: Catalogue | None = None) -> Record:
         "inputs": {f.name: getattr(asked, f.name) for f in fields(asked)} | details,
         "boundary": dict(total.boundary),
         "totals": [
-            {"name": name, "label": text, "value": float(node.value), "unit": node.unit, "p5": band.p5, "p50": band.p50, "p95": band.p95}
+            {
+                "name": name,
+                "label": text,
+                "value": float(node.value),
+                "unit": node.unit,
+                "p5": band.p5,
+                "p50": band.p50,
+                "p95": band.p95,
+            }
             for (name, (text, node)), band in zip(named.items(), ranges, strict=True)
         ],
         "tornado": [
-            {"fact": s.fact.key, "low": s.fact.low, "high": s.fact.high, "at_low": s.at_low, "at_high": s.at_high, "unit": s.fact.unit}
+            {
+                "fact": s.fact.key,
+                "low": s.fact.low,
+                "high": s.fact.high,
+                "at_low": s.at_low,
+                "at_high": s.at_high,
+                "unit": s.fact.unit,
+            }
             for s in tornado(total, most=8)
         ],
         "explanations": {name: explain(node).to_dict() for name, (_, node) in named.items()},
         "facts": [
-            {"key": f.key, "value": f.value, "unit": f.unit, "kind": f.kind, "source": f.source.cite(), "locator": f.locator}
+            {
+                "key": f.key,
+                "value": f.value,
+                "unit": f.unit,
+                "kind": f.kind,
+                "source": f.source.cite(),
+                "locator": f.locator,
+            }
             for _, f in sorted(facts_of(total, water).items())
         ],
-    }  # fmt: skip
+    }
     document["model_card"] = _card(document)
     return document
 
@@ -218,8 +243,9 @@ def _predicted(asked: JobInput, catalogue: Catalogue) -> tuple[Traced, Traced, R
         raise InputError(f"{asked.model} on {asked.nodes} nodes of {asked.sku}: {dropped[0].reason}")
     runs = training_runs(inputs, node_columns(inputs), single)
     if not len(runs.candidate):
+        years = runs.duration_h.value[0] / HOURS_PER_YEAR
         raise InputError(
-            f"{asked.model} on {asked.nodes} nodes of {asked.sku} would take {runs.duration_h.value[0] / 8766:.1f} years; "
+            f"{asked.model} on {asked.nodes} nodes of {asked.sku} would take {years:.1f} years; "
             f"more than {MOST_YEARS} are not planned: use more nodes"
         )
     first = np.array(0)
@@ -340,11 +366,14 @@ def _card(document: Record) -> str:
         if asked["tokens"] is not None
         else "measured"
     )
-    low, high = (mass(totals["carbon"][q]) for q in ("p5", "p95"))
+    said = {name: mass(totals[name]["value"]) for name in ("carbon", "operational", "embodied")}
+    low, high = (mass(totals["carbon"][quantile]) for quantile in ("p5", "p95"))
+    hours, drawn = f"{totals['accelerator_hours']['value']:,.0f}", energy(totals["energy"]["value"])
+    signal = document["boundary"].get("grid", "boundary not stated")
     return (
-        f"Training used {totals['accelerator_hours']['value']:,.0f} accelerator-hours on {asked['sku']} ({how}) and "
-        f"{energy(totals['energy']['value'])} at the meter. It caused {mass(totals['carbon']['value'])} ({low} to {high}, "
-        f"p5 to p95): {mass(totals['operational']['value'])} from electricity (location-based, "
-        f"{document['boundary'].get('grid', 'grid')}, region {asked['grid']}) and {mass(totals['embodied']['value'])} "
-        "as the share of making servers and accelerators. Experiments, data, storage, network and building are not included."
+        f"Training used {hours} accelerator-hours on {asked['sku']} ({how}) and "
+        f"{drawn} at the meter. It caused {said['carbon']} ({low} to {high}, p5 to p95): "
+        f"{said['operational']} from electricity (location-based, {signal}, region {asked['grid']}) and "
+        f"{said['embodied']} as the share of making servers and accelerators. Experiments, data, storage, network "
+        "and building are not included."
     )

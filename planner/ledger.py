@@ -75,11 +75,31 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
         work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
         return {
-            "training": None if runs is None else _used(getattr(runs, "facility_kwh" if kind == "kwh" else kind), run_rows, np.ones((len(run_rows), 1))),
-            "serving": None if replicas is None else _used(getattr(replicas, "facility_kwh" if kind == "kwh" else kind), np.arange(len(options)), solution.replicas[options]),
-            "pools": None if work is None else _used(work, np.flatnonzero(solution.work_node_h.sum(axis=1)), solution.work_node_h[solution.work_node_h.sum(axis=1) > 0]),
-            "idle": _used(getattr(nodes, f"idle_{kind}"), np.flatnonzero(idle.sum(axis=1)), idle[idle.sum(axis=1) > 0]),
-        }  # fmt: skip
+            "training": None
+            if runs is None
+            else _used(
+                getattr(runs, "facility_kwh" if kind == "kwh" else kind),
+                run_rows,
+                np.ones((len(run_rows), 1)),
+            ),
+            "serving": None
+            if replicas is None
+            else _used(
+                getattr(replicas, "facility_kwh" if kind == "kwh" else kind),
+                np.arange(len(options)),
+                solution.replicas[options],
+            ),
+            "pools": None
+            if work is None
+            else _used(
+                work,
+                np.flatnonzero(solution.work_node_h.sum(axis=1)),
+                solution.work_node_h[solution.work_node_h.sum(axis=1) > 0],
+            ),
+            "idle": _used(
+                getattr(nodes, f"idle_{kind}"), np.flatnonzero(idle.sum(axis=1)), idle[idle.sum(axis=1) > 0]
+            ),
+        }
 
     def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
         has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
@@ -100,17 +120,36 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     orders = solution.orders * problem.pools.order_unit_nodes[:, None]
     ordered = np.flatnonzero(orders.sum(axis=1))
     ledger = PlanLedger(
-        cost=cost, carbon=carbon, energy=derive(plan_kwh, **kwh),
+        cost=cost,
+        carbon=carbon,
+        energy=derive(plan_kwh, **kwh),
         objective=derive(
-            weighted_usd, plan_usd=cost, plan_kgco2e=carbon,
-            money_weight_ratio=chosen("money_weight_ratio", problem.objective.money_weight, "policy.objective"),
+            weighted_usd,
+            plan_usd=cost,
+            plan_kgco2e=carbon,
+            money_weight_ratio=chosen(
+                "money_weight_ratio", problem.objective.money_weight, "policy.objective"
+            ),
             carbon_weight_usd_per_kgco2e=_carbon_weight(inputs, problem.objective.carbon_weight),
         ),
-        capex=_term(weighted_total_usd, "usd", "capex", _used(nodes.price_usd, ordered, orders[ordered], "nodes ordered")),
-        sunk_carbon=_term(weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)),
-        usd_terms=usd, kgco2e_terms=kgco2e, kwh_terms=kwh, runs=runs, run_rows=run_rows, replicas=replicas,
-        replica_options=options, idle_nodes=idle,
-    )  # fmt: skip
+        capex=_term(
+            weighted_total_usd,
+            "usd",
+            "capex",
+            _used(nodes.price_usd, ordered, orders[ordered], "nodes ordered"),
+        ),
+        sunk_carbon=_term(
+            weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)
+        ),
+        usd_terms=usd,
+        kgco2e_terms=kgco2e,
+        kwh_terms=kwh,
+        runs=runs,
+        run_rows=run_rows,
+        replicas=replicas,
+        replica_options=options,
+        idle_nodes=idle,
+    )
     _agree("cost", cost.value, solution.usd)
     _agree("carbon", carbon.value, solution.kgco2e)
     return ledger

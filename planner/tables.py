@@ -114,11 +114,17 @@ def _fleet(plan: Plan, solution: Solution) -> list[Record]:
         for p in range(len(problem.pools)):
             retired = int(solution.retired[problem.cohorts.pool == p, t].sum())
             if solution.in_service[p, t] or retired:
-                found.append({
-                    "period": label, **_pool(plan, p), "in_service_nodes": int(solution.in_service[p, t]),
-                    "used_nodes": float(solution.in_service[p, t] - idle[p, t]), "idle_nodes": float(idle[p, t]),
-                    "spare_nodes": int(solution.spares[p, t]), "retired_nodes": retired,
-                })  # fmt: skip
+                found.append(
+                    {
+                        "period": label,
+                        **_pool(plan, p),
+                        "in_service_nodes": int(solution.in_service[p, t]),
+                        "used_nodes": float(solution.in_service[p, t] - idle[p, t]),
+                        "idle_nodes": float(idle[p, t]),
+                        "spare_nodes": int(solution.spares[p, t]),
+                        "retired_nodes": retired,
+                    }
+                )
     return found
 
 
@@ -136,16 +142,25 @@ def _jobs(plan: Plan) -> list[Record]:
         def day(after_h: float, start_h: float = start_h) -> str:
             return _date(horizon.date_after_h(start_h + after_h))
 
-        found.append({
-            "job": job.name, **_pool(plan, int(runs.candidates.pool[c])), "nodes": int(runs.candidates.nodes[c]),
-            "layout": _layout(runs.candidates.layout, c), "start": day(0.0), "finish_p50": day(runs.finish_p50_h.value[c]),
-            "finish_p95": day(runs.finish_p95_h.value[c]), "deadline": job.deadline.isoformat(),
-            "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.gpus.value[c]),
-            "ettr_fraction": float(runs.ettr.value[c]), "interval_min": float(runs.interval_h.value[c] * 60),
-            "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
-            "energy_kwh": float(runs.facility_kwh.value[row].sum()), "carbon_kgco2e": float(runs.kgco2e.value[row].sum()),
-            "energy_usd": float(runs.usd.value[row].sum()),
-        })  # fmt: skip
+        found.append(
+            {
+                "job": job.name,
+                **_pool(plan, int(runs.candidates.pool[c])),
+                "nodes": int(runs.candidates.nodes[c]),
+                "layout": _layout(runs.candidates.layout, c),
+                "start": day(0.0),
+                "finish_p50": day(runs.finish_p50_h.value[c]),
+                "finish_p95": day(runs.finish_p95_h.value[c]),
+                "deadline": job.deadline.isoformat(),
+                "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.gpus.value[c]),
+                "ettr_fraction": float(runs.ettr.value[c]),
+                "interval_min": float(runs.interval_h.value[c] * 60),
+                "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
+                "energy_kwh": float(runs.facility_kwh.value[row].sum()),
+                "carbon_kgco2e": float(runs.kgco2e.value[row].sum()),
+                "energy_usd": float(runs.usd.value[row].sum()),
+            }
+        )
     return found
 
 
@@ -163,14 +178,20 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
                 continue
             service = int(problem.serve_options.service[v])
             standby = problem.serve_options.standby_fraction[v]
-            found.append({
-                "service": problem.services.name[service], "period": label, **_pool(plan, int(problem.serve_options.pool[v])),
-                "tensor_parallel": int(replicas.candidates.tp[row]), "replicas": count,
-                "standby": float(count * standby / (1 + standby)),
-                "capacity_per_s": float(count * replicas.requests_per_s.value[row]),
-                "demand_per_s": float(problem.services.demand[service, t]),
-                "first_token_s": float(replicas.ttft_s.value[row]), "per_token_s": float(replicas.tpot_s.value[row]),
-            })  # fmt: skip
+            found.append(
+                {
+                    "service": problem.services.name[service],
+                    "period": label,
+                    **_pool(plan, int(problem.serve_options.pool[v])),
+                    "tensor_parallel": int(replicas.candidates.tp[row]),
+                    "replicas": count,
+                    "standby": float(count * standby / (1 + standby)),
+                    "capacity_per_s": float(count * replicas.requests_per_s.value[row]),
+                    "demand_per_s": float(problem.services.demand[service, t]),
+                    "first_token_s": float(replicas.ttft_s.value[row]),
+                    "per_token_s": float(replicas.tpot_s.value[row]),
+                }
+            )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
 
 
@@ -178,11 +199,16 @@ def _pools(plan: Plan, solution: Solution) -> list[Record]:
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     options = problem.work_options
     return [
-        {"pool": problem.work.name[options.work[o]], "period": labels[t], **_pool(plan, int(options.pool[o])),
-         "node_h": float(solution.work_node_h[o, t]), "reference_h": float(solution.work_node_h[o, t] * options.speed[o])}
+        {
+            "pool": problem.work.name[options.work[o]],
+            "period": labels[t],
+            **_pool(plan, int(options.pool[o])),
+            "node_h": float(solution.work_node_h[o, t]),
+            "reference_h": float(solution.work_node_h[o, t] * options.speed[o]),
+        }
         for t in range(problem.periods)
         for o in np.flatnonzero(solution.work_node_h[:, t] > 0.5)
-    ]  # fmt: skip
+    ]
 
 
 def _terms(terms: Any, unit: str, total: str, labels: dict[str, str]) -> list[Record]:
@@ -215,10 +241,15 @@ def _by_period(plan: Plan, solution: Solution) -> list[Record]:
         solution.orders * problem.pools.order_unit_nodes[:, None] * problem.pools.capex_usd_per_node
     ).sum(axis=0)
     return [
-        {"period": label, "cost_usd": float(usd[t]), "carbon_kgco2e": float(kgco2e[t]), "energy_kwh": float(kwh[t]),
-         "capex_usd": float(capex[t])}
+        {
+            "period": label,
+            "cost_usd": float(usd[t]),
+            "carbon_kgco2e": float(kgco2e[t]),
+            "energy_kwh": float(kwh[t]),
+            "capex_usd": float(capex[t]),
+        }
         for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
-    ]  # fmt: skip
+    ]
 
 
 def _timed(terms: Any) -> list[Any]:
@@ -234,10 +265,18 @@ def _limits(plan: Plan, solution: Solution) -> list[Record]:
     def add(limit: str, where: str, period: str, used: float, allowed: float, unit: str) -> None:
         if np.isfinite(allowed):
             share = used / allowed if allowed else 0.0
-            found.append({
-                "limit": limit, "where": where, "period": period, "used": float(used), "allowed": float(allowed),
-                "unit": unit, "share_fraction": float(share), "binding": bool(share >= BINDING),
-            })  # fmt: skip
+            found.append(
+                {
+                    "limit": limit,
+                    "where": where,
+                    "period": period,
+                    "used": float(used),
+                    "allowed": float(allowed),
+                    "unit": unit,
+                    "share_fraction": float(share),
+                    "binding": bool(share >= BINDING),
+                }
+            )
 
     power = peak_kw(problem, solution, solution.in_service)
     nodes = solution.orders * pools.order_unit_nodes[:, None]
@@ -296,8 +335,9 @@ def _dropped(plan: Plan) -> list[Record]:
 def _pool(plan: Plan, pool: int) -> Record:
     problem = plan.problem
     return {
-        "site": problem.site_names[problem.pools.site[pool]], "sku": problem.sku_names[problem.pools.sku[pool]]
-    }  # fmt: skip
+        "site": problem.site_names[problem.pools.site[pool]],
+        "sku": problem.sku_names[problem.pools.sku[pool]],
+    }
 
 
 def _layout(layout: Any, row: int) -> str:

@@ -1,4 +1,4 @@
-"""When work runs: which hours of which period it takes, and how late it is. Hours from the horizon's start."""
+"""When work runs: which hours of which period it takes, and how late it is."""
 
 from __future__ import annotations
 

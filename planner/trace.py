@@ -331,12 +331,14 @@ def _call(
     for parameter, quantity in inputs.items():
         if not isinstance(quantity, Traced):
             raise TraceError(
-                f"{function.__name__}({parameter}) got the bare value {quantity!r}: hand it a fact or `chosen(...)`"
+                f"{function.__name__}({parameter}) got the bare value {quantity!r}: "
+                "hand it a fact or `chosen(...)`"
             )
         wanted = unit_of(parameter)
         if quantity.unit != wanted:
             raise TraceError(
-                f"{function.__name__}({parameter}) wants {wanted}, but {label(quantity)} is in {quantity.unit}"
+                f"{function.__name__}({parameter}) wants {wanted}, "
+                f"but {label(quantity)} is in {quantity.unit}"
             )
     if gives:
         family, _, tag = gives.partition("=")
@@ -362,7 +364,28 @@ def _joint_boundary(inputs: Mapping[str, Traced], where: str = "one column") -> 
 
 
 __all__ = [
-    "BoundaryError", "Call", "Chosen", "Column", "Derived", "Fact", "Kind", "Parts", "Pick", "Rows", "Source",
-    "TraceError", "Traced", "UnitError", "children", "chosen", "convert", "derive", "derive_parts", "facts_of",
-    "label", "pick", "recompute", "rows",
-]  # fmt: skip
+    "BoundaryError",
+    "Call",
+    "Chosen",
+    "Column",
+    "Derived",
+    "Fact",
+    "Kind",
+    "Parts",
+    "Pick",
+    "Rows",
+    "Source",
+    "TraceError",
+    "Traced",
+    "UnitError",
+    "children",
+    "chosen",
+    "convert",
+    "derive",
+    "derive_parts",
+    "facts_of",
+    "label",
+    "pick",
+    "recompute",
+    "rows",
+]

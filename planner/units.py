@@ -28,20 +28,76 @@ SUFFIX_UNITS = {
 }  # fmt: skip
 
 # Things that are counted: they may stand in a denominator ("per node hour") without a unit of their own.
-COUNTED = frozenset({
-    "node", "gpu", "accelerator", "chip", "server", "replica", "request", "token", "parameter", "value", "layer",
-    "sequence", "sample", "failure", "job", "rack", "unit", "period", "step",
-})  # fmt: skip
+COUNTED = frozenset(
+    {
+        "node",
+        "gpu",
+        "accelerator",
+        "chip",
+        "server",
+        "replica",
+        "request",
+        "token",
+        "parameter",
+        "value",
+        "layer",
+        "sequence",
+        "sample",
+        "failure",
+        "job",
+        "rack",
+        "unit",
+        "period",
+        "step",
+    }
+)
 
 # One unit a dimension inside the program. Time has three scales that never meet without `convert`:
 # steps (s), plans (h), lifetimes (y).
 CANONICAL_UNITS = (
-    DIMENSIONLESS, "kW", "kWh", "s", "h", "y", "year", "USD", "kgCO2e", "GB", "B", "TFLOP", "cm^2", "kg", "km",
-    "L", "nm",
-    "GB/s", "TFLOP/s", "1/s", "1/h", "1/y", "USD/kWh", "USD/kW/h", "USD/h", "USD/GB", "USD/GB/h",
-    "USD/kgCO2e", "kgCO2e/kWh", "kgCO2e/cm^2", "kgCO2e/GB", "kgCO2e/kW", "kgCO2e/kg", "kgCO2e/kg/km",
-    "kgCO2e/USD", "kWh/cm^2", "kWh/GB", "kW/GB", "L/kWh", "1/cm^2", "GB/cm^2", "kgCO2e/h",
-)  # fmt: skip
+    DIMENSIONLESS,
+    "kW",
+    "kWh",
+    "s",
+    "h",
+    "y",
+    "year",
+    "USD",
+    "kgCO2e",
+    "GB",
+    "B",
+    "TFLOP",
+    "cm^2",
+    "kg",
+    "km",
+    "L",
+    "nm",
+    "GB/s",
+    "TFLOP/s",
+    "1/s",
+    "1/h",
+    "1/y",
+    "USD/kWh",
+    "USD/kW/h",
+    "USD/h",
+    "USD/GB",
+    "USD/GB/h",
+    "USD/kgCO2e",
+    "kgCO2e/kWh",
+    "kgCO2e/cm^2",
+    "kgCO2e/GB",
+    "kgCO2e/kW",
+    "kgCO2e/kg",
+    "kgCO2e/kg/km",
+    "kgCO2e/USD",
+    "kWh/cm^2",
+    "kWh/GB",
+    "kW/GB",
+    "L/kWh",
+    "1/cm^2",
+    "GB/cm^2",
+    "kgCO2e/h",
+)
 
 _DEFINITIONS = """
     kilo- = 1e3 = k-

@@ -41,9 +41,12 @@ def test_a_small_catalogue_loads_in_canonical_units(tmp_path):
         ("a.b.c,1,kW,paper,,assumed,,,,", "kind assumed needs a range: give low and high"),
         ("a.b.c,nan,kW,paper,,published,,,,", "the value nan is not finite"),
         ("a.b.c,many,kW,paper,,published,,,,", "could not convert string to float: 'many'"),
-        ("accelerator.chip.memory,81,GB,paper,,published,,,,", "all.csv:4: accelerator.chip.memory: the key stands twice"),
+        (
+            "accelerator.chip.memory,81,GB,paper,,published,,,,",
+            "all.csv:4: accelerator.chip.memory: the key stands twice",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_fault_is_named(tmp_path, row, message):
     with pytest.raises(CatalogueError) as error:
         load_catalogue(write(tmp_path, GOOD + row + "\n"))

@@ -39,7 +39,7 @@ def test_half_of_the_draws_lie_below_the_value_and_none_outside():
 
 
 def test_a_uniform_range_has_the_quantiles_of_a_uniform():
-    """Assumed 0..100 around 50: p5 = 5 and p95 = 95; an estimated one is triangular: p5 = 15.8 = 100 sqrt(0.05 / 2)."""
+    """Assumed 0..100 around 50: p5 = 5; an estimated one is triangular: p5 = 15.8 = 100 sqrt(0.05 / 2)."""
     (assumed,) = spread(
         [
             derive(

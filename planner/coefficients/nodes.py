@@ -195,7 +195,10 @@ def node_columns(inputs: Inputs) -> Nodes:
     )  # fmt: skip
     pue = pick(inputs.pue, site[:, None])
     space = derive(
-        space_usd, provisioned_kw=by_pool(inputs.server("max_power")), space_usd_per_kw_h=inputs.fact("finance.space"), hours_h=hours
+        space_usd,
+        provisioned_kw=by_pool(inputs.server("max_power")),
+        space_usd_per_kw_h=inputs.fact("finance.space"),
+        hours_h=hours,
     )
 
     idle_node = by_pool(idle_node_items(inputs))

@@ -95,9 +95,15 @@ def weights_gb_per_accelerator(*, parameters: Column, weight_bytes: Column, tp: 
 
 
 def cache_read_gb_per_step(
-    *, layers: Column, kv_heads: Column, head_dim: Column, kv_bytes: Column, running: Column, context_tokens: Column,
+    *,
+    layers: Column,
+    kv_heads: Column,
+    head_dim: Column,
+    kv_bytes: Column,
+    running: Column,
+    context_tokens: Column,
     tp: Column,
-) -> Column:  # fmt: skip
+) -> Column:
     """Keys and values that one step reads, on one accelerator.
 
     c = 2 L kv d B_kv b s / min(t, kv)
@@ -216,17 +222,32 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
         [inputs.yours(f"services.{s.name}.peak_rate", min(s.peak_requests_per_s), "1/s") for s in services]
     )
     arguments = dict(
-        parameters=model("parameters"), active_parameters=model("active_parameters"),
-        routed_parameters=_none("routed_parameters", 0.0), experts=_none("experts", 1.0),
-        experts_per_token=_none("experts_per_token", 1.0), weight_bytes=size, kv_bytes=size, **shape,
-        input_tokens=prompts, output_tokens=answers, tp=tp, peak_tflop_per_s=rate, memory_gb_per_s=bandwidth,
+        parameters=model("parameters"),
+        active_parameters=model("active_parameters"),
+        routed_parameters=_none("routed_parameters", 0.0),
+        experts=_none("experts", 1.0),
+        experts_per_token=_none("experts_per_token", 1.0),
+        weight_bytes=size,
+        kv_bytes=size,
+        **shape,
+        input_tokens=prompts,
+        output_tokens=answers,
+        tp=tp,
+        peak_tflop_per_s=rate,
+        memory_gb_per_s=bandwidth,
         link_gb_per_s=inputs.of_sku(inputs.accelerator("link_bandwidth"), sku),
-        batch_limit=chosen("batch_limit", candidates.batch.astype(float), "what the memory left by the weights holds"),
-        ttft_target_s=of_service([inputs.yours(f"services.{s.name}.first_token", s.first_token_s, "s") for s in services]),
-        tpot_target_s=of_service([inputs.yours(f"services.{s.name}.per_token", s.per_token_s, "s") for s in services]),
+        batch_limit=chosen(
+            "batch_limit", candidates.batch.astype(float), "what the memory left by the weights holds"
+        ),
+        ttft_target_s=of_service(
+            [inputs.yours(f"services.{s.name}.first_token", s.first_token_s, "s") for s in services]
+        ),
+        tpot_target_s=of_service(
+            [inputs.yours(f"services.{s.name}.per_token", s.per_token_s, "s") for s in services]
+        ),
         quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
         **{name: inputs.fact(f"performance.serving.{key}") for name, key in SERVING_CONSTANTS.items()},
-    )  # fmt: skip
+    )
     # How bursty arrivals are at one replica depends on how many share them: size first with Poisson arrivals.
     poisson = derive_parts(
         replica_capacity,
@@ -234,10 +255,12 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
         **arguments,
     )
     burstiness = derive(
-        replica_arrival_scv_ratio, trace_scv_ratio=of_service([inputs.arrival_scv(s) for s in services]),
-        trace_per_s=of_service([inputs.trace_rate(s) for s in services]), demand_per_s=demand,
+        replica_arrival_scv_ratio,
+        trace_scv_ratio=of_service([inputs.arrival_scv(s) for s in services]),
+        trace_per_s=of_service([inputs.trace_rate(s) for s in services]),
+        demand_per_s=demand,
         requests_per_s=poisson.requests_per_s,
-    )  # fmt: skip
+    )
     capacity = derive_parts(replica_capacity, arrival_scv_ratio=burstiness, **arguments)
 
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
@@ -245,22 +268,37 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     busy_kw = _busy_kw(inputs, sku, capacity, model, size, tp, prompts, answers, rate, bandwidth)
     idle_kw = inputs.of_sku(idle_node_items(inputs), sku)
     power = derive(
-        day_mean_kw, idle_kw=idle_kw, busy_kw=busy_kw,
-        mean_to_peak_fraction=of_service([inputs.yours(f"services.{s.name}.mean_to_peak", s.mean_to_peak_fraction, "1") for s in services]),
-    )  # fmt: skip
+        day_mean_kw,
+        idle_kw=idle_kw,
+        busy_kw=busy_kw,
+        mean_to_peak_fraction=of_service(
+            [inputs.yours(f"services.{s.name}.mean_to_peak", s.mean_to_peak_fraction, "1") for s in services]
+        ),
+    )
     tall = np.arange(len(candidates))[:, None]
     replica_kw = derive(shared_node_kw, node_kw=power, replica_nodes=share)
     it_kwh = derive(drawn_kwh, power_kw=rows(replica_kw, tall), active_h=inputs.period_h)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     return Replicas(
-        candidates=candidates, capacity=capacity, requests_per_s=capacity.requests_per_s, ttft_s=capacity.ttft_s,
-        tpot_s=capacity.tpot_s, nodes=share, standby=_standby(inputs, nodes, candidates, capacity, demand),
+        candidates=candidates,
+        capacity=capacity,
+        requests_per_s=capacity.requests_per_s,
+        ttft_s=capacity.ttft_s,
+        tpot_s=capacity.tpot_s,
+        nodes=share,
+        standby=_standby(inputs, nodes, candidates, capacity, demand),
         node_h=derive(replica_node_h, replica_nodes=rows(share, tall), hours_h=inputs.period_h),
         increment_kw=derive(
-            replica_increment_kw, busy_kw=busy_kw, idle_kw=idle_kw, replica_nodes=share, pue=pick(inputs.pue, site)
+            replica_increment_kw,
+            busy_kw=busy_kw,
+            idle_kw=idle_kw,
+            replica_nodes=share,
+            pue=pick(inputs.pue, site),
         ),
-        facility_kwh=facility, usd=usd, kgco2e=kgco2e,
-    )  # fmt: skip
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+    )
 
 
 def replica_node_h(*, replica_nodes: Column, hours_h: Column) -> Column:
@@ -284,35 +322,60 @@ def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Col
 
 
 def _busy_kw(
-    inputs: Inputs, sku: NDArray[np.intp], capacity: Parts, model: Any, size: Traced, tp: Traced, prompts: Traced,
-    answers: Traced, rate: Traced, bandwidth: Traced,
-) -> Traced:  # fmt: skip
+    inputs: Inputs,
+    sku: NDArray[np.intp],
+    capacity: Parts,
+    model: Any,
+    size: Traced,
+    tp: Traced,
+    prompts: Traced,
+    answers: Traced,
+    rate: Traced,
+    bandwidth: Traced,
+) -> Traced:
     """Power of a whole node whose replicas carry their planned load."""
     joining = derive(prefill_tokens, batch=capacity.running, input_tokens=prompts, output_tokens=answers)
     step_s = derive(
         at_least_s, step_s=capacity.step_s, least_s=chosen("least_s", 1e-9, "avoids 0/0 where no load fits")
     )
     memory = derive(
-        serving_memory_use_fraction, step_s=step_s, memory_gb_per_s=bandwidth,
-        touched_gb=derive(weights_gb_per_accelerator, parameters=model("parameters"), weight_bytes=size, tp=tp),
+        serving_memory_use_fraction,
+        step_s=step_s,
+        memory_gb_per_s=bandwidth,
+        touched_gb=derive(
+            weights_gb_per_accelerator, parameters=model("parameters"), weight_bytes=size, tp=tp
+        ),
         cache_read_gb=derive(
-            cache_read_gb_per_step, layers=model("layers"), kv_heads=model("kv_heads"), head_dim=model("head_dim"),
-            kv_bytes=size, running=capacity.running, tp=tp,
+            cache_read_gb_per_step,
+            layers=model("layers"),
+            kv_heads=model("kv_heads"),
+            head_dim=model("head_dim"),
+            kv_bytes=size,
+            running=capacity.running,
+            tp=tp,
             context_tokens=derive(mean_context_tokens, input_tokens=prompts, output_tokens=answers),
         ),
-    )  # fmt: skip
+    )
     compute = derive(
-        serving_compute_use_fraction, active_parameters=model("active_parameters"), tp=tp, step_s=step_s,
-        step_tokens=derive(step_tokens, running=capacity.running, prefill_tokens=joining), peak_tflop_per_s=rate,
-    )  # fmt: skip
+        serving_compute_use_fraction,
+        active_parameters=model("active_parameters"),
+        tp=tp,
+        step_s=step_s,
+        step_tokens=derive(step_tokens, running=capacity.running, prefill_tokens=joining),
+        peak_tflop_per_s=rate,
+    )
     return derive(
-        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+        node_power_kw,
+        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
         accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
         accelerator_kw=derive(
-            accelerator_power_kw, tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
-            memory_use_fraction=memory, compute_use_fraction=compute, **power_curve(inputs, sku),
+            accelerator_power_kw,
+            tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+            memory_use_fraction=memory,
+            compute_use_fraction=compute,
+            **power_curve(inputs, sku),
         ),
-    )  # fmt: skip
+    )
 
 
 def at_least_s(*, step_s: Column, least_s: Column) -> Column:

@@ -255,9 +255,13 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     host_kw = inputs.of_sku(inputs.server("host_power"), sku)
     parameters = of_job([inputs.fact(f"model.{j.model}.parameters") for j in jobs])
     training_kw = derive(
-        node_power_kw, host_kw=host_kw, accelerators=accelerators,
-        accelerator_kw=training_accelerator_kw(arguments, step, gpus, parameters, tdp, power_curve(inputs, sku)),
-    )  # fmt: skip
+        node_power_kw,
+        host_kw=host_kw,
+        accelerators=accelerators,
+        accelerator_kw=training_accelerator_kw(
+            arguments, step, gpus, parameters, tdp, power_curve(inputs, sku)
+        ),
+    )
     checkpoint_kw = derive(
         node_power_kw, host_kw=host_kw, accelerators=accelerators,
         accelerator_kw=derive(
@@ -275,25 +279,36 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
         parameters=parameters,
     )
-    asynchronous = of_job([
-        chosen("asynchronous", float(j.checkpoint == "asynchronous"), f"training.{j.name}.checkpoint") for j in jobs
-    ])  # fmt: skip
+    asynchronous = of_job(
+        [
+            chosen("asynchronous", float(j.checkpoint == "asynchronous"), f"training.{j.name}.checkpoint")
+            for j in jobs
+        ]
+    )
     to_storage = derive(
-        checkpoint_write_h, size_gb=size,
+        checkpoint_write_h,
+        size_gb=size,
         bandwidth_gb_per_s=derive(
-            checkpoint_gb_per_s, nodes=node_count,
-            node_gb_per_s=of_job([inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth_per_node") for j in jobs]),
-            storage_gb_per_s=of_job([inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth") for j in jobs]),
+            checkpoint_gb_per_s,
+            nodes=node_count,
+            node_gb_per_s=of_job(
+                [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth_per_node") for j in jobs]
+            ),
+            storage_gb_per_s=of_job(
+                [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth") for j in jobs]
+            ),
         ),
-    )  # fmt: skip
+    )
     to_host = derive(
-        checkpoint_write_h, size_gb=size,
+        checkpoint_write_h,
+        size_gb=size,
         bandwidth_gb_per_s=derive(
-            checkpoint_gb_per_s, nodes=node_count,
+            checkpoint_gb_per_s,
+            nodes=node_count,
             node_gb_per_s=inputs.fact("checkpoint_storage.host-memory.bandwidth_per_node"),
             storage_gb_per_s=inputs.fact("checkpoint_storage.host-memory.bandwidth"),
         ),
-    )  # fmt: skip
+    )
     write = derive(stall_h, storage_write_h=to_storage, host_write_h=to_host, asynchronous=asynchronous)
     persist = derive(persist_h, storage_write_h=to_storage, asynchronous=asynchronous)
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
@@ -326,9 +341,12 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     def finish(quantile: Traced) -> Traced:
         return derive(finish_quantile_h, useful_h=useful, quantile_fraction=quantile, **renewal)
 
-    confidence = of_job([
-        inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1") for j in jobs
-    ])  # fmt: skip
+    confidence = of_job(
+        [
+            inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1")
+            for j in jobs
+        ]
+    )
     finish_h = finish(confidence)
     node_kw = derive(
         mean_node_kw, training_kw=training_kw, checkpoint_kw=checkpoint_kw, restart_kw=idle_kw, **states
@@ -341,9 +359,13 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         "start_h", start_value[:, None], "enumerated: the start of a period, or the earliest date in it"
     )
     deadline = chosen(
-        "deadline_h", np.array([inputs.scenario.horizon.hours_from_start(jobs[j].deadline) for j in job[candidate]])[:, None],
-        "the scenario's deadline", "h",
-    )  # fmt: skip
+        "deadline_h",
+        np.array([inputs.scenario.horizon.hours_from_start(jobs[j].deadline) for j in job[candidate]])[
+            :, None
+        ],
+        "the scenario's deadline",
+        "h",
+    )
     late = derive(late_h, start_h=begin, finish_h=rows(finish_h, tall), deadline_h=deadline)
     calendar = {
         "start_h": begin,
@@ -360,19 +382,39 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     site = inputs.pool_site[pool[candidate]]
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     return TrainingRuns(
-        candidates=candidates, policy=policy, step=step, tokens_per_s_per_gpu=rate, gpus=gpus, interval_h=interval,
-        stall_h=write, mttf_h=mttf, ettr=ettr, duration_h=duration, finish_h=finish_h,
+        candidates=candidates,
+        policy=policy,
+        step=step,
+        tokens_per_s_per_gpu=rate,
+        gpus=gpus,
+        interval_h=interval,
+        stall_h=write,
+        mttf_h=mttf,
+        ettr=ettr,
+        duration_h=duration,
+        finish_h=finish_h,
         finish_p50_h=finish(chosen("quantile_fraction", 0.5, "median")),
         finish_p95_h=finish(chosen("quantile_fraction", 0.95, "late but likely")),
-        training_kw=training_kw, node_kw=node_kw, candidate=candidate, start=start, start_h=begin, late_h=late, held=held,
+        training_kw=training_kw,
+        node_kw=node_kw,
+        candidate=candidate,
+        start=start,
+        start_h=begin,
+        late_h=late,
+        held=held,
         node_h=derive(node_h, nodes=rows(node_count, tall), active_h=active),
         increment_kw=derive(
-            run_increment_kw, nodes=rows(node_count, tall), training_kw=rows(training_kw, tall),
-            idle_kw=rows(idle_kw, tall), pue=pick(inputs.pue, site[:, None]),
+            run_increment_kw,
+            nodes=rows(node_count, tall),
+            training_kw=rows(training_kw, tall),
+            idle_kw=rows(idle_kw, tall),
+            pue=pick(inputs.pue, site[:, None]),
             held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
         ),
-        facility_kwh=facility, usd=usd, kgco2e=kgco2e,
-    )  # fmt: skip
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+    )
 
 
 def _step_arguments(

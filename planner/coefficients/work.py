@@ -126,13 +126,21 @@ def pool_work(inputs: Inputs) -> PoolWork:
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
     return PoolWork(
-        demand_h=_demand(inputs), work=work, pool=pool_index,
+        demand_h=_demand(inputs),
+        work=work,
+        pool=pool_index,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
         increment_kw=derive(
-            work_increment_kw, busy_kw=busy_kw, idle_kw=pick(idle_node_items(inputs), sku), pue=pick(inputs.pue, site)
+            work_increment_kw,
+            busy_kw=busy_kw,
+            idle_kw=pick(idle_node_items(inputs), sku),
+            pue=pick(inputs.pue, site),
         ),
-        facility_kwh=facility, usd=usd, kgco2e=kgco2e, dropped=tuple(dropped),
-    )  # fmt: skip
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+        dropped=tuple(dropped),
+    )
 
 
 def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced, Traced]:

@@ -29,33 +29,31 @@ def chosen_inputs(first: Document) -> dict[str, Any]:
     """What the reader sets; the defaults and the choices are the document's own."""
     defaults, choices = first["inputs"], first["choices"]
 
-    def one_of(label: str, options: list[str], default: str, key: str) -> str:
-        index = options.index(default) if default in options else 0
-        chosen: str = st.selectbox(label, options, index=index, key=key)
+    def one_of(key: str, label: str, options: list[str]) -> str:
+        default = defaults[key]
+        chosen: str = st.selectbox(
+            label, options, options.index(default) if default in options else 0, key=key
+        )
         return chosen
 
     left, middle, right = st.columns(3)
+    inputs: dict[str, Any] = {}
     with left:
-        failures = one_of("Failures as in", choices["failures"], defaults["failures"], "failures")
-        nodes = st.number_input("Nodes of the job", 1, 100_000, int(defaults["nodes"]), key="nodes")
+        inputs["failures"] = one_of("failures", "Failures as in", choices["failures"])
+        inputs["nodes"] = int(
+            st.number_input("Nodes of the job", 1, 100_000, int(defaults["nodes"]), key="nodes")
+        )
     with middle:
-        sku = one_of("SKU", choices["skus"], defaults["sku"], "sku")
-        restart = st.number_input(
-            "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
-        )
+        inputs["sku"] = one_of("sku", "SKU", choices["skus"])
+        inputs["model"] = one_of("model", "Model whose state is written", choices["models"])
     with right:
-        storage = one_of("Checkpoint storage", choices["storages"], defaults["storage"], "storage")
-        asynchronous = st.toggle(
-            "Write in the background", bool(defaults["asynchronous"]), key="asynchronous"
-        )
-    return {
-        "failures": failures,
-        "sku": sku,
-        "nodes": int(nodes),
-        "storage": storage,
-        "restart_min": float(restart),
-        "asynchronous": asynchronous,
-    }
+        inputs["storage"] = one_of("storage", "Checkpoint storage", choices["storages"])
+        inputs["grid"] = one_of("grid", "Grid", choices["grids"])
+    restart = left.number_input(
+        "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
+    )
+    background = middle.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
+    return inputs | {"restart_min": float(restart), "asynchronous": background}
 
 
 def results(document: Document) -> None:
@@ -75,9 +73,7 @@ def results(document: Document) -> None:
     shared.sheet(table_of("marks", document["marks"]), "Optima")
     with st.container(horizontal=True):
         for name in document["explanations"]:
-            with st.container(width="content"):
-                st.caption(shared.plain(name))
-                shared.why(document, name, "checkpoints")
+            shared.why(document, name, "checkpoints", shared.plain(f"why {name.replace('.', ', ')}?"))
     shared.data("checkpoints", document["rows"])
     st.download_button(
         "Table (CSV)",

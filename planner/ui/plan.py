@@ -48,16 +48,13 @@ def chosen_scenario() -> tuple[str, str]:
 def results(document: Document) -> None:
     """The plan from the answer down to its terms."""
     held = document["tables"]
-    shared.lines(document["headline"])
+    shared.story(document)
     shared.totals(document, "plan")
     st.subheader("Why this plan")
     shared.lines(document["why"])
     st.subheader(TITLES["summary"])
     shared.picture("baselines", document)
     shared.data("summary", held["summary"])
-    st.subheader("What stands where")
-    shared.picture("mix", document)
-    shared.data("fleet", held["fleet"])
     st.subheader("Jobs and arrivals")
     shared.picture("timeline", document)
     st.caption(TIMELINE_KEY)

@@ -19,6 +19,7 @@ from planner.charts import PLAN_PICTURES, Document, Picture, Record, quantity_te
 from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
 
 FIRST = "next-quarter"
+LONG_TREE = 20  # lines
 
 
 # Documents
@@ -111,6 +112,16 @@ def lines(texts: Sequence[str]) -> None:
     st.markdown("\n".join(f"- {plain(text)}" for text in texts))
 
 
+def story(document: Document) -> None:
+    """What a manager reads first, beside the fleet."""
+    headline, chart = st.columns([2, 3])
+    with headline:
+        lines(document["headline"])
+    with chart:
+        picture("mix", document)
+        data("fleet", document["tables"]["fleet"])
+
+
 def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
     """Cards of the totals with their range and their why; `place` keeps keys of two pages apart."""
     chosen = [total for total in document["totals"] if not names or total["name"] in names]
@@ -124,11 +135,16 @@ def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
                 why(document, total["explain"], place)
 
 
-def why(document: Document, name: str | None, place: str) -> None:
+def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
     """A number opened down to its sources."""
     if (text := why_text(document, name)) is not None:
-        with st.popover("why?", key=f"why-{place}-{name}"):
-            st.code(text, language=None)
+        with st.popover(label, key=f"why-{place}-{name}"):
+            tree(text)
+
+
+def tree(text: str) -> None:
+    """An explanation; a long one scrolls in its place."""
+    st.code(text, language=None, height="content" if text.count("\n") < LONG_TREE else 420)
 
 
 def picture(name: str, document: Document) -> None:
@@ -171,7 +187,7 @@ def terms(name: str, key: str, unit: str, document: Document) -> None:
     with beside:
         for term in rows:
             with st.expander(f"{plain(term['label'])}: **{plain(quantity_text(term[key], unit))}**"):
-                st.code(why_text(document, term["explain"]) or "no explanation was kept", language=None)
+                tree(why_text(document, term["explain"]) or "no explanation was kept")
 
 
 def clash(document: Document) -> None:

@@ -25,12 +25,7 @@ def render() -> None:
         shared.clash(document)
         return
     shared.totals(document, "start", ("cost", "carbon", "energy"))
-    story, chart = st.columns([2, 3])
-    with story:
-        shared.lines(document["headline"])
-    with chart:
-        shared.picture("mix", document)
-        shared.data("fleet", document["tables"]["fleet"])
+    shared.story(document)
 
 
 def doors() -> None:

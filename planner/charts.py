@@ -7,6 +7,7 @@ of a picture says in words what it shows. `to_svg` draws a picture without a bro
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import textwrap
@@ -16,7 +17,6 @@ from datetime import date
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 Document = dict[str, Any]
 Record = dict[str, Any]
@@ -89,7 +89,8 @@ def mix(document: Document) -> Picture | None:
         row["label"] = f"{row['sku']}: {row['nodes']}" if row["nodes"] > 0.24 * max(totals.values()) else ""
 
     def stacked(**where: Any) -> alt.X:
-        return alt.X("nodes:Q", stack="zero", title="nodes in service", **where)
+        axis = alt.Axis(tickMinStep=1)
+        return alt.X("nodes:Q", stack="zero", title="nodes in service", axis=axis, **where)
 
     base = _chart(rows).encode(
         y=_rows("where"), order=alt.Order("sku:O"), tooltip=["where:N", "sku:N", "nodes:Q"]
@@ -353,8 +354,9 @@ def to_svg(picture: Picture, width: int = 430) -> str:
         )
         .configure_legend(**letters)
     )
-    svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
-    return svg
+    drawing = io.StringIO()
+    chart.save(drawing, format="svg")  # by vl-convert, which Altair finds by itself
+    return drawing.getvalue()
 
 
 def _waterfall(terms: Sequence[Record], key: str, unit: str, title: str) -> Picture | None:

@@ -374,6 +374,6 @@ def _card(document: Record) -> str:
         f"Training used {hours} accelerator-hours on {asked['sku']} ({how}) and "
         f"{drawn} at the meter. It caused {said['carbon']} ({low} to {high}, p5 to p95): "
         f"{said['operational']} from electricity (location-based, {signal}, region {asked['grid']}) and "
-        f"{said['embodied']} as the share of making servers and accelerators. Experiments, data, storage, network "
-        "and building are not included."
+        f"{said['embodied']} as the share of making servers and accelerators. Experiments, data, storage, "
+        "network and building are not included."
     )

@@ -144,6 +144,15 @@ def test_better_hardware_is_never_slower(name, factor, batch, tp):
         assert fast < slow
 
 
+def test_long_prompts_never_beat_the_hardware():
+    """20 k prompt tokens a step of a 70B on 4 H100: 2 N n / (t P) = 0.71 s at the peak, 1.18 s at 60 % of it."""
+    arguments = served("Llama 3.3 70B", "H100-80GB-SXM", 4, 2) | {"batch": 1.0, "prefill_tokens": 20_000.0}
+    at_peak = 2 * 70.6e9 * 20_001 / (4 * 989e12)
+
+    assert decode_step_s(**arguments, context_tokens=1000) >= at_peak * 0.999
+    assert decode_step_s(**arguments, context_tokens=1000, peak_share_fraction=0.6) >= at_peak * 0.999 / 0.6
+
+
 @given(batch=st.floats(1, 500), more=st.floats(1.01, 4))
 def test_larger_batches_write_more_and_make_each_request_slower(batch, more):
     few, many = (decode("Llama 3.3 70B", "H100-80GB-SXM", 4, b, 400, 2) for b in (batch, batch * more))
@@ -168,7 +177,7 @@ def chat(**change):
         "parameters": parameters, "routed_parameters": 0.0, "experts": 1.0, "experts_per_token": 1.0,
         "input_tokens": 1155.0, "output_tokens": 211.0, "chunk_tokens": 2048.0, "batch_limit": 128.0,
         "queue_places": 256.0, "ttft_target_s": 1.0, "tpot_target_s": 0.05, "quantile_fraction": 0.95,
-        "arrival_scv_ratio": 1.0, "utilisation_fraction": 0.8,
+        "arrival_scv_ratio": 1.0, "utilisation_fraction": 0.8, "peak_share_fraction": 0.6,
     }  # fmt: skip
     return replica_capacity(**arguments | change)
 

@@ -29,7 +29,7 @@ SERVING_CONSTANTS = {
     "weight_factor": "weight_bytes_factor", "compute_factor": "compute_factor", "kv_factor": "kv_factor",
     "link_latency_s": "link_latency", "ring_factor": "ring_factor", "layer_s": "layer_time",
     "sequence_s": "sequence_time", "utilisation_fraction": "headroom", "queue_places": "queue_places",
-    "chunk_tokens": "chunk_tokens",
+    "chunk_tokens": "chunk_tokens", "peak_share_fraction": "prefill_efficiency",
 }  # fmt: skip
 
 

@@ -60,6 +60,7 @@ def replica_capacity(
     ring_factor: Column,
     layer_s: Column,
     sequence_s: Column,
+    peak_share_fraction: Column,
     ttft_target_s: Column,
     tpot_target_s: Column,
     quantile_fraction: Column,
@@ -108,6 +109,7 @@ def replica_capacity(
                 compute_factor=by_state(compute_factor), kv_factor=by_state(kv_factor),
                 link_latency_s=by_state(link_latency_s), ring_factor=by_state(ring_factor),
                 layer_s=by_state(layer_s), sequence_s=by_state(sequence_s),
+                peak_share_fraction=by_state(peak_share_fraction),
             )
         )  # fmt: skip
 

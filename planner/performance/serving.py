@@ -8,7 +8,12 @@ the host terms differ by 10 to 45 %.
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_positive, require_share
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
 from planner.performance.memory import kv_cache_gb_per_token
 
 Column = float | NDArray[np.float64]
@@ -76,14 +81,17 @@ def decode_step_s(
     ring_factor: Column,
     layer_s: Column,
     sequence_s: Column,
+    peak_share_fraction: Column = 1.0,
 ) -> Column:
     """Time of one step of the engine; with continuous batching also the time between two tokens.
 
-    T = [(a_w bytes_w/M)^4 + (a_c 2 N_act (b+q)/P)^4]^(1/4) + a_kv KV/M + 2 L (lat + a_v ring) + a_L L + a_s b
+    T = max(T_fit, 2 N_act (b+q) / (t P e)),  T_fit = [(a_w bytes_w/M)^4 + (a_c 2 N_act (b+q)/P)^4]^(1/4) + a_kv KV/M + 2 L (lat + a_v ring) + a_L L + a_s b
 
     ring = 2 (t-1)/t (b+q) h 2 B / N_l, no exchange where t = 1; KV is the cache of b requests of
     `context_tokens` (prompt and, on average, half of the answer). Weights and compute are per
-    accelerator, so divided by t. Left out: expert-parallel exchange, speculative decoding.
+    accelerator, so divided by t. The fit rests on short prompts, where a_c is below 1; long ones would beat
+    the hardware, so no step is shorter than its operations at the share e of the dense peak that prefill
+    reaches (`peak_share_fraction`; at most 1). Left out: expert-parallel exchange, speculative decoding.
 
     Source: fit on ML.ENERGY v3 vLLM data (H100, dense): a_w 1.08, a_c 0.49, a_kv 1.16, lat 7.9 us,
     a_v 5.0, a_L 59 us, a_s 74 us; tokens/s of models not in the fit within 6.7 % on average.
@@ -94,17 +102,21 @@ def decode_step_s(
         memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s,
     )  # fmt: skip
     require_not_negative(prefill_tokens=prefill_tokens, context_tokens=context_tokens)
+    require_open_share(peak_share_fraction=peak_share_fraction)
     bytes_per_s = memory_gb_per_s * 1e9
     weights = weight_factor * touched_parameters * weight_bytes / tp / bytes_per_s
     tokens = batch + prefill_tokens
-    compute = compute_factor * 2.0 * active_parameters / tp * tokens / (peak_tflop_per_s * 1e12)
+    at_peak = 2.0 * active_parameters / tp * tokens / (peak_tflop_per_s * 1e12)
+    compute = compute_factor * at_peak
     cache_gb = batch * context_tokens * kv_cache_gb_per_token(
         layers=layers, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp
     )  # fmt: skip
     ring_s = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (link_gb_per_s * 1e9)
     exchange = (tp > 1) * 2.0 * layers * (link_latency_s + ring_factor * ring_s)
     overlap = (weights**4 + compute**4) ** 0.25
-    return overlap + kv_factor * cache_gb / memory_gb_per_s + exchange + layer_s * layers + sequence_s * batch
+    fit = overlap + kv_factor * cache_gb / memory_gb_per_s + exchange + layer_s * layers + sequence_s * batch
+    result: Column = np.maximum(fit, at_peak / peak_share_fraction)
+    return result
 
 
 def output_tokens_per_s(*, batch: Column, step_s: Column) -> Column:

@@ -1,0 +1,315 @@
+"""The engines. HiGHS runs in this process, where it can be watched and stopped; CBC is there to compare with.
+
+What the modelling library says about an answer is not used: it calls a plan "optimal" that merely was there
+when time ran out, and leaves old values behind when there is no plan. The status here is the engine's own.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import highspy
+import pulp
+
+
+class Status(Enum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    WITHIN_GAP = "within the gap"
+    TIME_LIMIT = "stopped by the time limit, with a plan"
+    INTERRUPTED = "stopped on request, with a plan"
+    NO_INCUMBENT = "stopped before any plan was found"
+    INFEASIBLE = "no plan exists"
+    UNBOUNDED = "the objective has no end"
+
+    @property
+    def has_plan(self) -> bool:
+        """Is there an answer to read?"""
+        return self in (Status.OPTIMAL, Status.WITHIN_GAP, Status.TIME_LIMIT, Status.INTERRUPTED)
+
+
+class EngineError(RuntimeError):
+    """The engine failed, which says nothing about the problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running solve stands. Without a plan yet, the incumbent is infinite."""
+
+    incumbent: float
+    bound: float
+    gap_fraction: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a solve. Values are empty, and the objective is NaN, where there is no plan to read."""
+
+    status: Status
+    objective: float
+    bound: float
+    gap_fraction: float
+    elapsed_s: float
+    values: Mapping[str, float]
+    stopped: bool = False  # on request, with a plan or without
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The optimum when counts may be fractions: the value of each variable, and what one more would cost."""
+
+    status: Status
+    values: Mapping[str, float]
+    stopped: bool
+    reduced_costs: Mapping[str, float]
+
+
+Watch = Callable[[Progress], None]
+Stop = Callable[[], bool]
+
+PROVEN = 1e-9  # a gap that only rounding leaves
+WATCH_EVERY_S = 0.1  # how often a watcher is called, and a stop is looked for
+EXACT = (
+    1e-9  # how far a count may be from whole; the engine's 1e-6 would let a large count slip through a switch
+)
+
+
+def solve(
+    model: Any,
+    *,
+    gap_fraction: float,
+    time_limit_s: float,
+    watch: Watch | None = None,
+    should_stop: Stop | None = None,
+    start: Mapping[str, float] | None = None,
+    engine: str = "highs",
+) -> Outcome:
+    """Minimise a model until the gap is proven, time is up, or someone asks to stop.
+
+    The gap is (objective - bound) / |objective|. Runs with one thread and a fixed seed, so that the same
+    model gives the same answer. The first Ctrl-C asks the engine to stop and keeps its plan; a second raises.
+    """
+    if not 0 <= gap_fraction < math.inf:
+        raise ValueError(f"gap_fraction is a share of at least 0, got {gap_fraction}")
+    if not time_limit_s > 0:
+        raise ValueError(f"time_limit_s is a time above 0, got {time_limit_s}")
+    if model.sense != pulp.LpMinimize:
+        raise ValueError("the model maximises; negate its objective")
+    if engine not in ("highs", "cbc"):
+        raise ValueError(f"engine is 'highs' or 'cbc', got {engine!r}")
+
+    def run() -> Outcome:
+        if engine == "cbc":
+            return _solve_by_cbc(model, gap_fraction, time_limit_s)
+        observer = _Observer(watch, should_stop)
+        return _run(_Highs(observer, start or {}, gap_fraction, time_limit_s), model, observer)
+
+    outcome = run()
+    if outcome.status is Status.INFEASIBLE and _may_fall_for_ever(model):
+        # Engines may call an unbounded model infeasible; without its objective it has a point, or has none.
+        objective, watch = model.objective, None
+        model.setObjective(pulp.LpAffineExpression())
+        try:
+            status = run().status
+        finally:
+            model.setObjective(objective)
+        return replace(outcome, status=Status.UNBOUNDED if status.has_plan else status)
+    return outcome
+
+
+def relax(model: Any, *, time_limit_s: float, should_stop: Stop | None = None) -> Relaxation:
+    """The optimum without whole numbers."""
+    observer = _Observer(None, should_stop)
+    solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False)
+    outcome = _run(solver, model, observer)
+    if outcome.status is not Status.OPTIMAL:
+        return Relaxation(outcome.status, {}, outcome.stopped, {})
+    costs = model.solverModel.getSolution().col_dual
+    reduced = {each.name: float(costs[each.index]) for each in model.variables()}
+    return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced)
+
+
+class _Observer:
+    """Carries progress out of a running engine and a wish to stop into it."""
+
+    def __init__(self, watch: Watch | None, should_stop: Stop | None) -> None:
+        self.watch, self.should_stop = watch, should_stop
+        self.asked = threading.Event()
+        self.failure: BaseException | None = None
+        self.began = time.monotonic()
+        self._next = 0.0
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.began
+
+    def __call__(self, event: Any) -> None:
+        """Called from inside the engine, where an exception would be lost: keep it, and stop."""
+        if self.elapsed_s >= self._next:
+            self._next = self.elapsed_s + WATCH_EVERY_S
+            try:
+                self._look(event.data_out)
+            except BaseException as failure:
+                self.failure = failure
+                self.asked.set()
+        if self.asked.is_set():
+            event.interrupt()
+
+    def _look(self, seen: Any) -> None:
+        if self.should_stop is not None and self.should_stop():
+            self.asked.set()
+        if self.watch is not None:
+            found = seen.mip_primal_bound < highspy.kHighsInf
+            share = gap(seen.mip_primal_bound, seen.mip_dual_bound) if found else math.inf
+            incumbent = seen.mip_primal_bound if found else math.inf
+            self.watch(Progress(incumbent, seen.mip_dual_bound, share, self.elapsed_s))
+
+
+class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
+    """HiGHS with an observer, a warm start, and the objective's constant, which the gap is relative to."""
+
+    def __init__(
+        self,
+        observer: _Observer,
+        start: Mapping[str, float],
+        gap_fraction: float,
+        time_limit_s: float,
+        whole: bool = True,
+    ) -> None:
+        super().__init__(
+            mip=whole,
+            msg=False,
+            gapRel=gap_fraction,
+            threads=1,
+            timeLimit=min(time_limit_s, highspy.kHighsInf),
+            random_seed=0,
+            parallel="off",
+            mip_feasibility_tolerance=EXACT,
+            primal_feasibility_tolerance=EXACT,
+        )
+        self._observer, self._start = observer, start
+
+    def buildSolverModel(self, lp: Any) -> None:  # noqa: N802  # the library's name
+        super().buildSolverModel(lp)
+        lp.solverModel.changeObjectiveOffset(float(lp.objective.constant))
+
+    def callSolver(self, lp: Any) -> None:  # noqa: N802  # the library's name
+        engine = lp.solverModel
+        engine.cbMipInterrupt.subscribe(self._observer)
+        engine.cbSimplexInterrupt.subscribe(self._observer)
+        known = [(each.index, self._start[each.name]) for each in lp.variables() if each.name in self._start]
+        if known:
+            indices, values = zip(*known, strict=True)
+            engine.setSolution(len(indices), list(indices), list(values))
+        engine.run()
+
+    def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: N802  # the library's name
+        """Nothing is copied into the library's variables, where it would outlive the solve."""
+        return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
+
+
+def _run(solver: _Highs, model: Any, observer: _Observer) -> Outcome:
+    _in_background(lambda: solver.actualSolve(model), observer)
+    if observer.failure is not None:
+        raise observer.failure
+    return _read(model, observer, solver.mip)
+
+
+def _in_background(run: Callable[[], Any], observer: _Observer) -> None:
+    """Run the engine in a thread of its own: the waiting one stays free to hear Ctrl-C."""
+    done = threading.Event()
+
+    def guarded() -> None:
+        try:
+            run()
+        except BaseException as failure:
+            observer.failure = observer.failure or failure
+        finally:
+            done.set()
+
+    threading.Thread(target=guarded, daemon=True).start()
+    while not done.is_set():  # an interrupted `join` would take the thread for finished
+        try:
+            done.wait(WATCH_EVERY_S)
+        except KeyboardInterrupt:
+            if observer.asked.is_set():
+                raise
+            observer.asked.set()
+
+
+def gap(objective: float, bound: float) -> float:
+    """What the bound leaves open: (objective - bound) / |objective|; 0 where they differ by rounding only."""
+    apart = objective - bound
+    if apart <= PROVEN:
+        return 0.0
+    return apart / abs(objective) if objective else math.inf
+
+
+def _read(model: Any, observer: _Observer, whole: bool) -> Outcome:
+    """The engine's own word on how it ended, and its values if there are any."""
+    engine, kinds = model.solverModel, highspy.HighsModelStatus
+    ended, info = engine.getModelStatus(), engine.getInfo()
+    mixed = whole and any(each.cat != pulp.LpContinuous for each in model.variables())
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    objective = info.objective_function_value if feasible else math.nan
+    if ended in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
+        status = Status.INFEASIBLE  # `solve` looks again where it may be unbounded
+    elif ended == kinds.kUnbounded:
+        status = Status.UNBOUNDED
+    elif ended in (kinds.kOptimal, kinds.kModelEmpty):
+        status, feasible = Status.OPTIMAL, True
+        objective = engine.getObjectiveValue()
+    elif ended in (kinds.kTimeLimit, kinds.kIterationLimit, kinds.kSolutionLimit, kinds.kMemoryLimit):
+        status = Status.TIME_LIMIT if feasible else Status.NO_INCUMBENT
+    elif ended == kinds.kInterrupt:
+        status = Status.INTERRUPTED if feasible else Status.NO_INCUMBENT
+    else:
+        raise EngineError(f"HiGHS ended with {engine.modelStatusToString(ended)!r}")
+    bound = info.mip_dual_bound if mixed else (objective if status is Status.OPTIMAL else -math.inf)
+    share = gap(objective, bound) if status.has_plan else math.inf
+    if status is Status.OPTIMAL and share > PROVEN:
+        status = Status.WITHIN_GAP
+    values = {}
+    if status.has_plan:
+        column = engine.getSolution().col_value
+        values = {each.name: float(column[each.index]) for each in model.variables()}
+    shown = objective if status.has_plan else math.nan
+    return Outcome(status, shown, bound, share, observer.elapsed_s, values, observer.asked.is_set())
+
+
+def _may_fall_for_ever(model: Any) -> bool:
+    """Could some variable go on improving the objective, were it not for the rows?"""
+    return any(
+        (weight < 0 and each.upBound is None) or (weight > 0 and each.lowBound is None)
+        for each, weight in model.objective.items()
+    )
+
+
+def _solve_by_cbc(model: Any, gap_fraction: float, time_limit_s: float) -> Outcome:
+    """CBC tells no bound; what it calls optimal is within the gap that it was given."""
+    began = time.monotonic()
+    limit = None if math.isinf(time_limit_s) else time_limit_s
+    pulp.PULP_CBC_CMD(msg=False, gapRel=gap_fraction, timeLimit=limit, threads=1).actualSolve(model)
+    elapsed = time.monotonic() - began
+    ended = {
+        pulp.LpSolutionOptimal: Status.OPTIMAL if gap_fraction <= PROVEN else Status.WITHIN_GAP,
+        pulp.LpSolutionIntegerFeasible: Status.TIME_LIMIT,
+        pulp.LpSolutionNoSolutionFound: Status.NO_INCUMBENT,
+        pulp.LpSolutionInfeasible: Status.INFEASIBLE,
+        pulp.LpSolutionUnbounded: Status.UNBOUNDED,
+    }
+    status = Status.INFEASIBLE if model.status == pulp.LpStatusInfeasible else ended[model.sol_status]
+    if not status.has_plan:
+        return Outcome(status, math.nan, -math.inf, math.inf, elapsed, {})
+    objective = float(pulp.value(model.objective) or 0.0)
+    bound = objective - gap_fraction * abs(objective) if status is not Status.TIME_LIMIT else -math.inf
+    values = {each.name: float(each.varValue or 0.0) for each in model.variables()}
+    return Outcome(status, objective, bound, gap(objective, bound), elapsed, values)

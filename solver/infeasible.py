@@ -1,0 +1,264 @@
+"""Why there is no plan, and what would have to give way for there to be one.
+
+An irreducible set of conflicting rows is exact and hard to read. Instead, for each family of limits alone: is
+there a plan if only this family gives way, and by how much, in shares of each limit? If no limit alone is
+enough, all of them together. A repair is proven by solving the repaired problem, which also tells its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from solver import backend
+from solver.answer import Answer, answer
+from solver.build import build
+from solver.problem import Problem
+from solver.program import FAMILIES, Index
+from solver.tables import Flags, Floats
+
+TASKS = (
+    "demand",
+    "jobs",
+    "work",
+)  # what the plan is for; giving these up always helps, and is the last resort
+LIMITS = tuple(family for family in FAMILIES if family not in TASKS)
+UNITS = {
+    "power": "kW",
+    "space": "racks",
+    "supply": "nodes",
+    "minimum order": "nodes",
+    "budget": "USD",
+    "carbon cap": "kgCO2e",
+    "end of life": "nodes",
+    "deadlines": "h",
+    "demand": "requests/s",
+    "jobs": "jobs",
+    "work": "node-h",
+}
+MARGIN = 1e-6  # a repaired limit is this share wider than the least, so that rounding does not close it again
+NOTHING = 1e-9  # shares below this are rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """One limit that gives way: by `amount` in the unit of its family, and as a share of the limit."""
+
+    family: str
+    index: Index
+    label: str
+    amount: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What happens if only this family gives way (several names: only these together).
+
+    `suffices` is None where time ran out before that was known. The repair is the least in sum of shares, and
+    `repaired` is the cheapest plan found for the problem with that repair.
+    """
+
+    names: tuple[str, ...]
+    suffices: bool | None
+    gives: tuple[Give, ...] = ()
+    repaired: Answer | None = None
+
+    @property
+    def verified(self) -> bool:
+        """Was a plan found, and checked, for the repaired problem?"""
+        return self.repaired is not None and self.repaired.solution is not None
+
+    @property
+    def usd(self) -> float:
+        """What the repaired plan costs; NaN without one."""
+        return self.repaired.solution.usd if self.repaired and self.repaired.solution else float("nan")
+
+    def total(self, family: str) -> float:
+        """By how much a family gives way in all, in its unit."""
+        return sum(give.amount for give in self.gives if give.family == family)
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Why there is no plan: what can be seen without solving, each family alone, and the limits together."""
+
+    reasons: tuple[str, ...]
+    families: tuple[Family, ...]
+    joint: Family | None
+
+    @property
+    def repairs(self) -> tuple[Family, ...]:
+        """The repairs that were proven, the smallest in sum of shares first."""
+        proven = [each for each in (*self.families, self.joint) if each is not None and each.verified]
+        return tuple(sorted(proven, key=lambda each: sum(give.share for give in each.gives)))
+
+
+def explain_infeasible(
+    problem: Problem,
+    *,
+    gap_fraction: float,
+    time_limit_s: float,
+    should_stop: backend.Stop | None = None,
+) -> Clash:
+    """Look for repairs of a problem without a plan; the time limit is that of each of about twenty solves."""
+
+    def attempt(names: Sequence[str]) -> Family | None:
+        return _give_way(problem, names, gap_fraction, time_limit_s, should_stop)
+
+    families = tuple(tried for name in FAMILIES if (tried := attempt([name])) is not None)
+    alone = {family.names[0] for family in families if family.suffices}
+    joint = None
+    if not alone & set(LIMITS):
+        joint = attempt(LIMITS)
+    if not alone and (joint is None or not joint.suffices):
+        joint = attempt(FAMILIES) or joint
+    return Clash(reasons=tuple(quick_reasons(problem)), families=families, joint=joint)
+
+
+def quick_reasons(problem: Problem) -> Iterable[str]:
+    """What cannot be done by any of its options, whatever the limits."""
+    jobs, runs = problem.jobs, problem.run_options
+    for job in np.flatnonzero(~jobs.optional):
+        late = runs.late_h[runs.job == job]
+        if late.size == 0:
+            yield f"job {jobs.name[job]}: there is no way to run it"
+        elif late.min() > jobs.allowed_late_h[job]:
+            yield f"job {jobs.name[job]}: every way to run it is late, by {late.min():.0f} h at least"
+    serves = problem.serve_options
+    for service in np.flatnonzero(problem.services.demand.any(axis=1)):
+        if not serves.capacity[serves.service == service].any():
+            yield f"service {problem.services.name[service]}: no way to serve it carries any load"
+    options = problem.work_options
+    for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):
+        if not options.speed[options.work == work].any():
+            yield f"work {problem.work.name[work]}: there is no pool to do it on"
+
+
+def relaxed(problem: Problem, gives: Iterable[Give]) -> Problem:
+    """The problem with its limits moved by what gives way, and a hair more."""
+    for give in gives:
+        problem = _MOVES[give.family](problem, give.index, give.amount * (1 + MARGIN) + MARGIN)
+    return problem
+
+
+def _give_way(
+    problem: Problem,
+    names: Sequence[str],
+    gap_fraction: float,
+    time_limit_s: float,
+    should_stop: backend.Stop | None,
+) -> Family | None:
+    """The least that these families have to give; None where they hold no limit."""
+    program = build(problem, names)
+    if not program.slacks:
+        return None
+    outcome = backend.solve(
+        program.model, gap_fraction=gap_fraction, time_limit_s=time_limit_s, should_stop=should_stop
+    )
+    if not outcome.status.has_plan:
+        return Family(tuple(names), False if outcome.status is backend.Status.INFEASIBLE else None)
+    gives = []
+    for (family, index), amount in program.given_way(outcome.values).items():
+        share = amount / program.slacks[family, index].size
+        if share > NOTHING:
+            gives.append(Give(family, index, label(problem, family, index), amount, share))
+    repaired = answer(
+        relaxed(problem, gives),
+        gap_fraction=gap_fraction,
+        time_limit_s=time_limit_s,
+        should_stop=should_stop,
+        start=program.solution(outcome.values),
+    )
+    return Family(tuple(names), True, tuple(gives), repaired)
+
+
+def label(problem: Problem, family: str, index: Index) -> str:
+    """What a person calls one limit of a family."""
+    names: dict[str, Sequence[str]] = {
+        "power": problem.site_names,
+        "space": problem.site_names,
+        "supply": problem.sku_names,
+        "deadlines": problem.jobs.name,
+        "jobs": problem.jobs.name,
+        "demand": problem.services.name,
+        "work": problem.work.name,
+    }
+    if family == "minimum order":
+        what = problem.pool_name(index[0])
+    elif family == "end of life":
+        what = f"cohort {index[0]}, {problem.pool_name(int(problem.cohorts.pool[index[0]]))}"
+    elif family == "budget":
+        return f"budget, period {index[0]}"
+    elif family == "carbon cap":
+        return "carbon cap"
+    else:
+        what = names[family][index[0]]
+    return f"{family}, {what}" + (f", period {index[1]}" if len(index) > 1 else "")
+
+
+def _moved(column: Any, index: Index, amount: float, least: float = 0.0) -> Floats:
+    """A copy of a column with one entry moved, not below `least`."""
+    copy = np.array(column, dtype=np.float64)
+    copy[index] = max(copy[index] + amount, least)
+    return copy
+
+
+def _limit(column: str, sign: float = 1.0) -> Any:
+    def move(problem: Problem, index: Index, amount: float) -> Problem:
+        limits = problem.limits
+        wider = _moved(getattr(limits, column), index, sign * amount)
+        return replace(problem, limits=replace(limits, **{column: wider}))  # type: ignore[arg-type]
+
+    return move
+
+
+def _carbon_cap(problem: Problem, index: Index, amount: float) -> Problem:
+    cap = problem.limits.carbon_cap_kgco2e + amount
+    return replace(problem, limits=replace(problem.limits, carbon_cap_kgco2e=cap))
+
+
+def _end_of_life(problem: Problem, index: Index, amount: float) -> Problem:
+    """The cohort may stay to the end; how many of its nodes do is the plan's choice."""
+    until = np.array(problem.cohorts.must_retire_by)
+    until[index] = problem.periods
+    return replace(problem, cohorts=replace(problem.cohorts, must_retire_by=until))
+
+
+def _deadline(problem: Problem, index: Index, amount: float) -> Problem:
+    later = _moved(problem.jobs.allowed_late_h, index, amount)
+    return replace(problem, jobs=replace(problem.jobs, allowed_late_h=later))
+
+
+def _job(problem: Problem, index: Index, amount: float) -> Problem:
+    optional: Flags = np.array(problem.jobs.optional)
+    optional[index] = True
+    return replace(problem, jobs=replace(problem.jobs, optional=optional))
+
+
+def _demand(problem: Problem, index: Index, amount: float) -> Problem:
+    less = _moved(problem.services.demand, index, -amount)
+    return replace(problem, services=replace(problem.services, demand=less))
+
+
+def _work(problem: Problem, index: Index, amount: float) -> Problem:
+    less = _moved(problem.work.demand_h, index, -amount)
+    return replace(problem, work=replace(problem.work, demand_h=less))
+
+
+_MOVES = {
+    "power": _limit("power_kw"),
+    "space": _limit("racks"),
+    "supply": _limit("supply_nodes"),
+    "minimum order": _limit("minimum_nodes", -1.0),
+    "budget": _limit("budget_usd"),
+    "carbon cap": _carbon_cap,
+    "end of life": _end_of_life,
+    "deadlines": _deadline,
+    "demand": _demand,
+    "jobs": _job,
+    "work": _work,
+}

@@ -1,0 +1,210 @@
+"""Each way in which a solve may end is told apart, and no value is read where there is no plan."""
+
+from __future__ import annotations
+
+import _thread
+import math
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pulp
+import pytest
+
+from solver import backend
+from solver.backend import Progress, Status, solve
+
+
+def knapsack(items: int = 60, rows: int = 8) -> Any:
+    """A market split: many choices that look alike, where a proof takes far longer than a first plan."""
+    rng = np.random.default_rng(7)
+    model = pulp.LpProblem("split", pulp.LpMinimize)
+    take = [pulp.LpVariable(f"take_{item}", 0, 1, pulp.LpInteger) for item in range(items)]
+    off = [pulp.LpVariable(f"off_{row}", 0) for row in range(2 * rows)]
+    model += pulp.lpSum(off)
+    for row in range(rows):
+        weights = rng.integers(0, 100, items)
+        total = pulp.lpSum(int(weight) * each for weight, each in zip(weights, take, strict=True))
+        model += total + off[2 * row] - off[2 * row + 1] == int(weights.sum() // 2)
+    return model
+
+
+def small(constant: float = 0.0) -> Any:
+    """Minimise 3 x + 2 y + constant, x + y >= 3.5, whole: y = 4 gives 8."""
+    model = pulp.LpProblem("small", pulp.LpMinimize)
+    x, y = (pulp.LpVariable(name, 0, 10, pulp.LpInteger) for name in "xy")
+    model += 3 * x + 2 * y + constant
+    model += x + y >= 3.5
+    return model
+
+
+def infeasible() -> Any:
+    model = small()
+    model += model.variables()[0] + model.variables()[1] <= 2
+    return model
+
+
+def unbounded(category: str) -> Any:
+    model = pulp.LpProblem("unbounded", pulp.LpMinimize)
+    x, y = (pulp.LpVariable(name, 0, None, category) for name in "xy")
+    model += -1 * x - y
+    model += x - y <= 2
+    return model
+
+
+def infeasible_and_open() -> Any:
+    """No plan, although the objective would fall for ever: infeasible is the answer."""
+    model = unbounded(pulp.LpInteger)
+    model += model.variables()[0] <= -1
+    return model
+
+
+@pytest.mark.parametrize("engine", ["highs", "cbc"])
+@pytest.mark.parametrize(
+    ("make", "status"),
+    [
+        (small, Status.OPTIMAL),
+        (infeasible, Status.INFEASIBLE),
+        (lambda: unbounded(pulp.LpInteger), Status.UNBOUNDED),
+        (lambda: unbounded(pulp.LpContinuous), Status.UNBOUNDED),
+        (infeasible_and_open, Status.INFEASIBLE),
+    ],
+)
+def test_statuses(make: Any, status: Status, engine: str) -> None:
+    """Two engines, five models whose answer is known."""
+    outcome = solve(make(), gap_fraction=0.0, time_limit_s=20, engine=engine)
+
+    assert outcome.status is status
+    assert bool(outcome.values) == status.has_plan
+    assert math.isnan(outcome.objective) != status.has_plan
+
+
+def test_optimum_and_values() -> None:
+    outcome = solve(small(), gap_fraction=0.0, time_limit_s=20)
+
+    assert outcome.objective == pytest.approx(8.0)
+    assert outcome.bound == pytest.approx(8.0)
+    assert outcome.gap_fraction == 0.0
+    assert outcome.values == pytest.approx({"x": 0.0, "y": 4.0})
+
+
+def test_constant_belongs_to_the_objective() -> None:
+    """The library drops it on its way to the engine, which would make gaps relative to another figure."""
+    outcome = solve(small(constant=100.0), gap_fraction=0.0, time_limit_s=20)
+
+    assert outcome.objective == pytest.approx(108.0)
+    assert outcome.bound == pytest.approx(108.0)
+
+
+def test_time_limit_keeps_the_plan_and_does_not_call_it_optimal() -> None:
+    outcome = solve(knapsack(), gap_fraction=0.0, time_limit_s=0.5)
+
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.bound < outcome.objective
+    assert outcome.gap_fraction == pytest.approx((outcome.objective - outcome.bound) / outcome.objective)
+    assert outcome.values
+
+
+def test_no_time_no_plan() -> None:
+    outcome = solve(knapsack(items=300, rows=20), gap_fraction=0.0, time_limit_s=1e-6)
+
+    assert outcome.status is Status.NO_INCUMBENT
+    assert outcome.values == {}
+
+
+def test_a_wide_gap_is_not_called_optimal() -> None:
+    """A gap of 100 000 % is reached by the first plan."""
+    outcome = solve(knapsack(), gap_fraction=1000.0, time_limit_s=20)
+
+    assert outcome.status is Status.WITHIN_GAP
+    assert 0 < outcome.gap_fraction <= 1000
+
+
+def test_progress_is_told_and_a_wish_to_stop_is_heard() -> None:
+    seen: list[Progress] = []
+    began = time.monotonic()
+    outcome = solve(
+        knapsack(),
+        gap_fraction=0.0,
+        time_limit_s=60,
+        watch=seen.append,
+        should_stop=lambda: bool(seen) and seen[-1].incumbent < math.inf,
+    )
+
+    assert outcome.status is Status.INTERRUPTED
+    assert outcome.values
+    assert time.monotonic() - began < 10
+    assert seen[-1].incumbent >= outcome.objective - 1e-6
+    assert all(each.bound <= outcome.objective + 1e-6 for each in seen)
+    assert [each.elapsed_s for each in seen] == sorted(each.elapsed_s for each in seen)
+
+
+def test_control_c_keeps_the_plan() -> None:
+    """Ctrl-C while the main thread waits becomes a wish to stop, not a lost solve."""
+    threading.Timer(1.0, _thread.interrupt_main).start()
+    outcome = solve(knapsack(), gap_fraction=0.0, time_limit_s=30)
+
+    assert outcome.status is Status.INTERRUPTED
+    assert outcome.values
+
+
+def test_a_watcher_that_fails_is_heard() -> None:
+    """An exception inside the engine's callback would vanish; it ends the solve and reaches the caller."""
+
+    def fail(_: Progress) -> None:
+        raise LookupError("the watcher broke")
+
+    with pytest.raises(LookupError, match="the watcher broke"):
+        solve(knapsack(), gap_fraction=0.0, time_limit_s=30, watch=fail)
+
+
+def test_a_warm_start_is_used() -> None:
+    """The first plan is as good as the one handed in, before any search: a wide gap stops right there."""
+    known = solve(knapsack(), gap_fraction=0.0, time_limit_s=1.0)
+    whole = {name: round(value) for name, value in known.values.items() if name.startswith("take")}
+    cold = solve(knapsack(), gap_fraction=1000.0, time_limit_s=20)
+    warm = solve(knapsack(), gap_fraction=1000.0, time_limit_s=20, start=whole)
+
+    assert warm.objective <= known.objective + 1e-6
+    assert warm.objective < cold.objective
+
+
+def test_the_library_learns_nothing() -> None:
+    """Values left in its variables would be read as a plan after the next, infeasible, solve."""
+    model = small()
+    solve(model, gap_fraction=0.0, time_limit_s=20)
+
+    assert [variable.varValue for variable in model.variables()] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"gap_fraction": -0.1}, "gap_fraction is a share of at least 0, got -0.1"),
+        ({"gap_fraction": math.nan}, "gap_fraction is a share of at least 0, got nan"),
+        ({"time_limit_s": 0.0}, "time_limit_s is a time above 0, got 0.0"),
+        ({"engine": "abacus"}, "engine is 'highs' or 'cbc', got 'abacus'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        solve(small(), **({"gap_fraction": 0.0, "time_limit_s": 1.0} | options))
+
+
+def test_maximising_is_refused() -> None:
+    model = pulp.LpProblem("up", pulp.LpMaximize)
+    with pytest.raises(ValueError, match="the model maximises"):
+        backend.solve(model, gap_fraction=0.0, time_limit_s=1.0)
+
+
+def test_relaxation_lets_counts_be_fractions() -> None:
+    """Without whole numbers y = 3.5 gives 7; one x would cost 1 more than the 2 that its y saves."""
+    relaxed = backend.relax(small(), time_limit_s=20)
+
+    assert relaxed.values == pytest.approx({"x": 0.0, "y": 3.5})
+    assert relaxed.reduced_costs == pytest.approx({"x": 1.0, "y": 0.0})
+
+
+def test_relaxation_without_a_plan() -> None:
+    assert backend.relax(infeasible(), time_limit_s=20).status is Status.INFEASIBLE

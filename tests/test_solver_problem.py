@@ -1,0 +1,80 @@
+"""Tables that do not fit are refused where they are made, with the column, the row and the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from solver_cases import changed, cohort, limits, lines, one_job, pools, problem, run_option, service
+
+from solver.problem import Jobs, Objective
+from solver.tables import ProblemError
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: cohort(nodes=1.5), r"Cohorts.nodes\[0\] is 1.5; it has to be a whole number of at least 0"),  # type: ignore[arg-type]
+        (lambda: pools(hours=[0.0]), r"Pools.hours\[0\] is 0; it has to be a number of at least"),
+        (lambda: pools(idle_kw=[np.nan]), r"Pools.idle_kw\[0\] is nan"),
+        (lambda: pools(idle_kw=[np.inf]), r"Pools.idle_kw\[0\] is inf"),
+        (lambda: pools(idle_kw=["much"]), r"Pools.idle_kw holds <U4, not numbers"),
+        (lambda: pools(purchase_allowed=[[2]]), r"Pools.purchase_allowed\[0, 0\] is 2; .* true or false"),
+        (lambda: pools(site=[0, 0]), r"Pools.site has 2 entries along \*, other columns have 1"),
+        (lambda: pools(idle_kw=[[1.0]]), r"Pools.idle_kw needs 1 axes \(\*\), got 2"),
+        (lambda: limits(power_kw=[[np.nan]]), r"Limits.power_kw\[0, 0\] is nan"),
+        (lambda: limits(budget_usd=[-1.0]), r"Limits.budget_usd\[0\] is -1; .* a number of at least 0"),
+        (lambda: run_option([[-2]]), r"RunOptions.nodes\[0, 0\] is -2"),
+        (lambda: Jobs(("a", "b"), *(np.zeros(1) for _ in range(3))), "Jobs.name has 2 names for 1 rows"),  # type: ignore[arg-type]
+        (lambda: Objective(money_weight=-1.0), "money_weight is a weight of at least 0, got -1.0"),
+    ],
+)  # fmt: skip
+def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
+    with pytest.raises(ProblemError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"run_options": run_option([[1]])}, r"run_options.job\[0\] is 0, but the problem has 0 of those"),
+        ({"jobs": one_job(), "run_options": run_option([[1]], pool=[3])}, r"run_options.pool\[0\] is 3"),
+        ({"periods": 0}, "periods is a count of at least 1, got 0"),
+        ({"limits": limits(sites=2)}, "limits.power_kw has 2 entries along S, the problem has 1"),
+        ({"limits": limits(carbon_cap_kgco2e=np.nan)}, "carbon_cap_kgco2e is not a number"),
+        ({"cohorts": cohort(nodes=1, periods=2)}, "cohorts.keep_usd_per_node has 2 entries along T"),
+        (
+            {"spare_lines": lines((0, 1, 0, 0, 2), (0, 0.5, 1, 3, 9))},
+            "the range 3 to 9 leaves a gap after 2 nodes",
+        ),
+        ({"spare_lines": lines((0, 1, 0, 1, 2))}, "the range 1 to 2 leaves a gap after 0 nodes"),
+    ],
+)
+def test_a_problem_refuses_tables_that_do_not_fit(parts: dict[str, Any], says: str) -> None:
+    with pytest.raises(ProblemError, match=says):
+        problem(**parts)
+
+
+def test_columns_cannot_be_changed_later() -> None:
+    """What was checked stays as it was checked, and what was handed in stays the caller's own."""
+    hours = np.array([100.0])
+    table = pools(hours=hours)
+    hours[0] = -1.0
+
+    assert table.hours[0] == 100.0
+    with pytest.raises(ValueError, match="read-only"):
+        table.hours[0] = -1.0
+
+
+def test_columns_left_out_take_their_default() -> None:
+    """No lateness is allowed and no order has a minimum unless someone says so."""
+    case = problem(jobs=one_job(), run_options=run_option([[1]]), **service([1.0]))
+
+    assert case.jobs.allowed_late_h.tolist() == [0.0]
+    assert case.limits.minimum_nodes.tolist() == [0.0]
+    assert changed(case, "limits", minimum_nodes=[3.0]).limits.minimum_nodes.tolist() == [3.0]
+
+
+def test_a_pool_is_called_by_sku_and_site() -> None:
+    assert problem(sku_names=("h100",)).pool_name(0) == "h100 at oregon"

@@ -26,7 +26,7 @@ PALETTE = ("#56B4E9", "#E69F00", "#2CB38B", "#CC79A7", "#EE7F4B", "#A9A9A9", "#E
 OUTLINE = "#7B7B7B"  # 3:1 and more on white and on black
 LETTERS = "#111111"  # on bars
 INK = "currentColor"  # beside bars: the colour of the text around the chart, light or dark
-MOST_PERIODS, MOST_ROWS, MOST_BARS = 12, 24, 900
+MOST_PERIODS, MOST_ROWS, MOST_BARS = 12, 24, 600
 
 # Unit -> the larger units a reader expects, the largest first.
 _LARGER: dict[str, tuple[tuple[float, str], ...]] = {
@@ -82,29 +82,47 @@ def mix(document: Document) -> Picture | None:
     ]
     if not rows:
         return None
-    totals: dict[str, float] = {}
-    for row in rows:
-        totals[row["where"]] = totals.get(row["where"], 0.0) + row["nodes"]
-    for row in rows:  # a name is written where there is room for it
-        row["label"] = f"{row['sku']}: {row['nodes']}" if row["nodes"] > 0.24 * max(totals.values()) else ""
+    names, ends = _names_and_ends(rows)
+    scale = _with_room(end["nodes"] for end in ends)
 
     def stacked(**where: Any) -> alt.X:
         axis = alt.Axis(tickMinStep=1)
-        return alt.X("nodes:Q", stack="zero", title="nodes in service", axis=axis, **where)
+        return alt.X("nodes:Q", stack="zero", title="nodes in service", axis=axis, scale=scale, **where)
 
-    base = _chart(rows).encode(
+    base = _chart(names).encode(
         y=_rows("where"), order=alt.Order("sku:O"), tooltip=["where:N", "sku:N", "nodes:Q"]
     )
     bars = base.mark_bar(stroke=OUTLINE).encode(x=stacked(), color=_colour("sku", "SKU"))
-    names = base.mark_text(color=LETTERS, fontSize=11)
+    inside = base.mark_text(color=LETTERS, fontSize=11)
+    after = _chart(ends).mark_text(color=INK, align="left", dx=4, fontSize=11)
     last = [row for row in rows if row["where"].endswith(f"· {kept[-1]}")]
     words = ", ".join(f"{row['nodes']} {row['sku']} at {row['where'].rpartition(' · ')[0]}" for row in last)
     return Picture(
         "Fleet: nodes in service",
         f"Bars of nodes in service by site, period and SKU. In {kept[-1]}: {words or 'none'}."
         + ("" if len(kept) == len(periods) else f" {len(kept)} of {len(periods)} periods are drawn."),
-        _layered(22, bars, names.encode(x=stacked(bandPosition=0.5), text="label:N", detail="sku:N")),
+        _layered(
+            22,
+            bars,
+            inside.encode(x=stacked(bandPosition=0.5), text="label:N", detail="sku:N"),
+            after.encode(x="nodes:Q", y=_rows("where"), text="label:N"),
+        ),
     )
+
+
+def _names_and_ends(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Each bar with its name, or, where the bar is too short for it, with the name at the end of its row."""
+    ends: dict[str, Record] = {}
+    for row in rows:
+        end = ends.setdefault(row["where"], {"where": row["where"], "nodes": 0.0, "short": []})
+        end["nodes"] += row["nodes"]
+    room = 0.3 * max(end["nodes"] for end in ends.values())
+    named = [row | {"label": f"{row['sku']}: {row['nodes']}"} for row in rows]
+    for row in named:
+        if row["nodes"] <= room:
+            ends[row["where"]]["short"].append(row["label"])
+            row["label"] = ""
+    return named, [end | {"label": ", ".join(end.pop("short"))} for end in ends.values()]
 
 
 TIMELINE_KEY = (

@@ -269,15 +269,15 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
 def _load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
     from planner.catalogue import data_folder, load_catalogue
-    from planner.inputs import known_names
-    from planner.scenario import check_against, load_scenario, with_changes
+    from planner.inputs import check_scenario
+    from planner.scenario import load_scenario, with_changes
 
     path = Path(name)
     shipped = data_folder() / "scenarios" / f"{name}.toml"
     scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path)
     if changes:
         scenario = with_changes(scenario, changes)
-    check_against(scenario, known_names(load_catalogue()))
+    check_scenario(scenario, load_catalogue())
     return scenario
 
 

@@ -18,7 +18,7 @@ from solver.backend import Status
 from solver.infeasible import UNITS, Clash, Give
 
 SCHEMA = 1
-DRAWS = 200
+DRAWS = 120
 
 STATUS_NAMES = {
     Status.OPTIMAL: "optimal",

@@ -6,7 +6,7 @@ What the scenario states is a fact of kind `yours`; what it leaves open comes fr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from carbon.grid import projected_kgco2e_per_kwh
 from planner.catalogue import Catalogue, CatalogueError, Sku
-from planner.scenario import Known, Scenario, Service
+from planner.scenario import Known, Problem, Scenario, ScenarioError, Service, check_against
 from planner.trace import Chosen, Fact, Source, Traced, chosen, derive, pick
 from planner.units import canonical, parse_quantity
 
@@ -40,8 +40,9 @@ class Inputs:
 
     @cached_property
     def skus(self) -> tuple[Sku, ...]:
-        """SKUs that stand in the fleet or are on offer."""
+        """SKUs that stand in the fleet or are on offer, and those that pools state their work in."""
         names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
+        names += [pool.reference for pool in self.scenario.pools]
         return tuple(self.catalogue.skus[name] for name in dict.fromkeys(names))
 
     @cached_property
@@ -228,6 +229,48 @@ def data_year(grid: Fact) -> int:
     if found is None:
         raise CatalogueError(f"{grid.key}: its note has to name the year that it describes")
     return int(found[0])
+
+
+def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
+    """Check a scenario against the catalogue: names, grid signals that may stand side by side, storage.
+
+    Raises:
+        ScenarioError: listing every problem.
+    """
+    check_against(scenario, known_names(catalogue))
+    problems = [*_mixed_signals(scenario, catalogue), *_mortal_storage(scenario, catalogue)]
+    if problems:
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
+
+
+def _mixed_signals(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+    """Sites whose grid factors mean different things: their carbon must not be compared or added."""
+    signals = {
+        site.name: (site.grid, catalogue.fact(f"grid.{site.grid}.intensity").boundary.get("grid", ""))
+        for site in scenario.sites
+        if site.grid is not None
+    }
+    for name, (grid, signal) in signals.items():
+        first, (first_grid, first_signal) = next(iter(signals.items()))
+        if signal != first_signal:
+            yield Problem(
+                f"sites.{name}.grid",
+                f"'{grid}' is {signal} and '{first_grid}' of {first} is {first_signal}: "
+                "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
+                "or write grid_intensity",
+            )
+
+
+def _mortal_storage(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+    """Checkpoints that would die with the node whose failure they are for."""
+    for job in scenario.training:
+        survives = f"checkpoint_storage.{job.checkpoint_storage}.survives_node_loss"
+        if catalogue.has(survives) and not catalogue.fact(survives).value:
+            yield Problem(
+                f"training.{job.name}.checkpoint_storage",
+                f"'{job.checkpoint_storage}' is lost with its node; choose a storage that outlives a node, "
+                'such as parallel-fs, and checkpoint = "asynchronous" for a short stall',
+            )
 
 
 def known_names(catalogue: Catalogue) -> Known:

@@ -21,10 +21,10 @@ from planner.catalogue import Catalogue, Sku, UnknownFact, load_catalogue
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.training import TrainingRuns, training_runs
 from planner.explain import explain, explanation_from, format_value
-from planner.inputs import HOURS_PER_YEAR, Inputs, data_year, known_names
+from planner.inputs import HOURS_PER_YEAR, Inputs, check_scenario, data_year
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.question import InputError, given
-from planner.scenario import ScenarioError, check_against, parse_scenario
+from planner.scenario import ScenarioError, parse_scenario
 from planner.trace import Fact, Traced, derive, facts_of, rows
 from planner.uncertainty import spread, tornado
 from planner.units import parse_quantity
@@ -324,7 +324,7 @@ node_life = "5 y"
 """
     try:
         scenario = parse_scenario(text, "job")
-        check_against(scenario, known_names(catalogue))
+        check_scenario(scenario, catalogue)
     except ScenarioError as error:
         raise InputError(
             "\n".join(f"{problem.path}: {problem.message}" for problem in error.problems)

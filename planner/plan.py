@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -76,29 +78,53 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    def solve(one: Problem, name: str) -> Answer:
-        def on_progress(seen: Progress) -> None:
-            found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
-            gap = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
-            tell(f"{name}: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{gap}")
+    stopped = threading.Event()
 
+    def stop() -> bool:
+        return stopped.is_set() or (should_stop is not None and should_stop())
+
+    def solve(one: Problem, progress: Callable[[Progress], None] | None = None) -> Answer:
+        settings = scenario.solve
         return answer(
-            one, gap_fraction=scenario.solve.gap_fraction, time_limit_s=scenario.solve.time_limit_s,
-            watch=on_progress if watch else None, should_stop=should_stop, engine=scenario.solve.engine,
+            one, gap_fraction=settings.gap_fraction, time_limit_s=settings.time_limit_s, watch=progress,
+            should_stop=stop, engine=settings.engine,
         )  # fmt: skip
 
-    found = solve(problem, "plan")
+    def solve_beside() -> dict[str, Answer]:
+        cost_only = replace(problem, objective=Objective(1.0, 0.0))
+        return {COST_ONLY: solve(cost_only), AS_TODAY: solve(without_purchases(problem))}
+
+    # The engine works outside Python's lock, so the baselines cost little time where there is a second core.
+    with ThreadPoolExecutor(max_workers=1) as side:
+        waiting = side.submit(solve_beside) if baselines else None
+        try:
+            found = solve(problem, _say(tell) if watch else None)
+        except BaseException:
+            stopped.set()
+            raise
+        if found.status in (Status.INFEASIBLE, Status.INTERRUPTED):
+            stopped.set()
+        else:
+            tell("solving the baselines")
+        beside = waiting.result() if waiting is not None else {}
     clash = None
-    beside: dict[str, Answer] = {}
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits that clash")
         clash = explain_infeasible(
             problem, gap_fraction=CLASH_GAP, time_limit_s=CLASH_SECONDS, should_stop=should_stop
         )
-    elif baselines and found.status is not Status.INTERRUPTED:
-        beside[COST_ONLY] = solve(replace(problem, objective=Objective(1.0, 0.0)), COST_ONLY)
-        beside[AS_TODAY] = solve(without_purchases(problem), AS_TODAY)
     return Plan(inputs, assembled, found, beside, clash)
+
+
+def _say(tell: Watch) -> Callable[[Progress], None]:
+    """Progress of the solver in words."""
+
+    def say(seen: Progress) -> None:
+        found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
+        within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
+        tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
+
+    return say
 
 
 def without_purchases(problem: Problem) -> Problem:

@@ -3,6 +3,7 @@
 import pytest
 
 from planner.catalogue import CatalogueError, UnknownFact, data_folder, load_catalogue
+from planner.inputs import data_year
 from planner.trace import Fact
 
 HEADER = "key,value,unit,source,locator,kind,low,high,boundary,note\n"
@@ -119,3 +120,14 @@ def test_overrides_stand_in_place_and_change_the_digest():
 
 def test_data_is_found_in_a_checkout():
     assert (data_folder() / "scenarios" / "next-quarter.toml").is_file()
+
+
+def test_every_grid_region_says_which_year_it_describes():
+    """Projections count the years from there."""
+    catalogue = load_catalogue()
+    years = {
+        name: data_year(catalogue.fact(f"grid.{name}.intensity"))
+        for name in catalogue.names("grid", "intensity")
+    }
+    assert len(years) >= 40
+    assert all(2019 <= year <= 2026 for year in years.values())

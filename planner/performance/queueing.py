@@ -19,7 +19,7 @@ from planner.performance._checks import (
 
 Column = float | NDArray[np.float64]
 
-_HALVINGS = 30  # of the bracket: the rate is found to 1e-9 of the saturation rate
+_HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
 
 
 @dataclass(frozen=True, slots=True)

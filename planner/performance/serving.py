@@ -85,7 +85,10 @@ def decode_step_s(
 ) -> Column:
     """Time of one step of the engine; with continuous batching also the time between two tokens.
 
-    T = max(T_fit, 2 N_act (b+q) / (t P e)),  T_fit = [(a_w bytes_w/M)^4 + (a_c 2 N_act (b+q)/P)^4]^(1/4) + a_kv KV/M + 2 L (lat + a_v ring) + a_L L + a_s b
+    T = max(T_fit, 2 N_act (b+q) / (t P e))
+
+    T_fit = [(a_w bytes_w/M)^4 + (a_c 2 N_act (b+q)/P)^4]^(1/4) + a_kv KV/M
+            + 2 L (lat + a_v ring) + a_L L + a_s b
 
     ring = 2 (t-1)/t (b+q) h 2 B / N_l, no exchange where t = 1; KV is the cache of b requests of
     `context_tokens` (prompt and, on average, half of the answer). Weights and compute are per

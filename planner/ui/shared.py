@@ -58,12 +58,12 @@ def load_checkpoints(**inputs: Any) -> Document:
 def _solved(digest: str, _text: str, _name: str) -> Document:
     from planner.catalogue import load_catalogue
     from planner.document import plan_document
-    from planner.inputs import known_names
+    from planner.inputs import check_scenario
     from planner.plan import plan_fleet
-    from planner.scenario import check_against, parse_scenario
+    from planner.scenario import parse_scenario
 
     scenario = parse_scenario(_text, _name)
-    check_against(scenario, known_names(load_catalogue()))
+    check_scenario(scenario, load_catalogue())
     document: Document = plan_document(plan_fleet(scenario))
     return document
 

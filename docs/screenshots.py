@@ -1,0 +1,119 @@
+"""Draws the pictures of the documentation: the report and the app's pages, by an installed Chromium.
+
+Run by `make screenshots`. CHROMIUM names a Chromium that is not on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+PAGES = {"start": ("", 1150), "plan": ("plan", 1500), "checkpoints": ("checkpoints", 1200)}
+
+
+def main() -> int:
+    """Solve, serve, photograph."""
+    named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if named is None:
+        print("No Chromium is installed (apt install chromium); CHROMIUM may name one.", file=sys.stderr)
+        return 1
+    from playwright.sync_api import sync_playwright
+
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=named, args=ARGUMENTS)
+        report_pictures(browser)
+        app_pictures(browser)
+        browser.close()
+    return 0
+
+
+def report_pictures(browser: Browser) -> None:
+    """The report of the shipped example, as a manager opens it and on a phone in the dark."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "planner.cli",
+            "plan",
+            "next-quarter",
+            "--quiet",
+            "--out",
+            f"{folder}/plan",
+        ]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        file = Path(folder, "plan", "plan.html")
+        shoot(browser, file.as_uri(), "report", 1280, 1700, "light", "svg")
+        shoot(browser, file.as_uri(), "report-phone-dark", 390, 1400, "dark", "svg")
+
+
+def app_pictures(browser: Browser) -> None:
+    """Each page of the app in light, and the plan on a phone in the dark."""
+    drawn = "[data-testid=stVegaLiteChart] svg"
+    with served() as url:
+        for name, (path, height) in PAGES.items():
+            shoot(browser, f"{url}/{path}", name, 1280, height, "light", drawn)
+        shoot(browser, f"{url}/plan", "plan-phone-dark", 390, 1400, "dark", drawn)
+
+
+def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme: str, drawn: str) -> None:
+    """One picture, once a chart is drawn and nothing runs."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_selector(drawn, timeout=180_000)
+    page.wait_for_function(
+        "() => !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner]')"
+    )
+    page.wait_for_timeout(1500)
+    page.screenshot(path=IMAGES / f"{name}.png")
+    context.close()
+    print(IMAGES / f"{name}.png")
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The app on a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={url.rpartition(':')[2]}"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as server:
+        try:
+            wait_for(f"{url}/_stcore/health")
+            yield url
+        finally:
+            server.terminate()
+
+
+def wait_for(url: str, patience_s: float = 60.0) -> None:
+    """Until the address answers."""
+    give_up = time.monotonic() + patience_s
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.25)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

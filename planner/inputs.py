@@ -159,7 +159,7 @@ class Inputs:
                 continue
             region = self.fact(f"grid.{site.grid}.intensity")
             decline = self.fact("grid.decline")
-            year = data_year(region)
+            year = data_year(self.catalogue.fact(region.key))
             for start in self.scenario.horizon.period_starts:
                 ahead = chosen(
                     "years_ahead_y", float(start.year - year), f"from the data of {year} to {start.year}"

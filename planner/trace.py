@@ -271,22 +271,44 @@ def children(node: Traced) -> dict[str, Traced]:
 
 
 def facts_of(*nodes: Traced) -> dict[str, Fact]:
-    """Every fact that the nodes rest on, by key. A `Pick` counts only the items that it uses."""
+    """Every fact that the nodes rest on, by key: of a column only what stands behind the rows in use."""
     found: dict[str, Fact] = {}
-    seen: set[int] = set()
-    waiting: list[Traced] = list(nodes)
+    used: dict[int, NDArray[np.bool_]] = {}
+    waiting = [(node, np.ones(np.shape(node.value), dtype=bool)) for node in nodes]
     while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
+        node, mask = waiting.pop()
+        before = used.get(id(node))
+        mask = mask if before is None else mask | before
+        if not mask.any() or (before is not None and np.array_equal(mask, before)):
             continue
-        seen.add(id(node))
-        if isinstance(node, Fact):
-            found[node.key] = node
-        elif isinstance(node, Pick):
-            waiting += [node.items[i] for i in np.unique(node.index)]
-        else:
-            waiting += children(node).values()
+        used[id(node)] = mask
+        match node:
+            case Fact():
+                found[node.key] = node
+            case Pick():
+                rows_used = node.index[mask.reshape(*node.index.shape, -1).any(axis=-1)]
+                waiting += [(item, _all(item)) for item in (node.items[i] for i in np.unique(rows_used))]
+            case Rows():
+                below = np.zeros(np.shape(node.column.value), dtype=bool)
+                np.logical_or.at(below, node.index, mask)
+                waiting.append((node.column, below))
+            case Derived():
+                waiting += [(child, _behind(mask, child)) for child in node.call.inputs.values()]
     return found
+
+
+def _all(node: Traced) -> NDArray[np.bool_]:
+    return np.ones(np.shape(node.value), dtype=bool)
+
+
+def _behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
+    """Entries of an input behind some of the result, by broadcasting; all of them after a reduction."""
+    shape = np.shape(child.value)
+    wide = (1,) * (mask.ndim - len(shape)) + shape
+    if len(shape) > mask.ndim or any(n not in (1, whole) for n, whole in zip(wide, mask.shape, strict=True)):
+        return _all(child)
+    axes = tuple(i for i, n in enumerate(wide) if n == 1)
+    return mask.any(axis=axes, keepdims=True).reshape(shape)
 
 
 def recompute(targets: Sequence[Traced], changes: Mapping[str, float]) -> list[Any]:

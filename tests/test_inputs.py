@@ -23,9 +23,9 @@ def test_direct_and_life_cycle_grids_are_not_planned_side_by_side(serving):
     with pytest.raises(ScenarioError) as error:
         check_scenario(with_changes(serving, {"sites.virginia.grid": "se"}), load_catalogue())
     assert str(error.value) == (
-        "serving-only.toml: sites.california.grid: 'us-camx' is average/direct/production and 'se' of virginia is "
-        "average/life-cycle/production: one plan needs one signal. Choose regions of one family (us-*, gcp-* or "
-        "countries), or write grid_intensity"
+        "serving-only.toml: sites.california.grid: 'us-camx' is average/direct/production and 'se' of "
+        "virginia is average/life-cycle/production: one plan needs one signal. Choose regions of one family "
+        "(us-*, gcp-* or countries), or write grid_intensity"
     )
 
 
@@ -38,7 +38,9 @@ def test_an_intensity_of_ones_own_may_stand_beside_any_region(serving):
 def test_a_checkpoint_that_dies_with_its_node_is_refused():
     job = load_scenario(SCENARIOS / "one-training-job.toml")
     mortal = with_changes(job, {"training.train-8b.checkpoint_storage": "nvme-local"})
-    with pytest.raises(ScenarioError, match="'nvme-local' is lost with its node; choose a storage that outlives"):
+    with pytest.raises(
+        ScenarioError, match="'nvme-local' is lost with its node; choose a storage that outlives"
+    ):
         check_scenario(mortal, load_catalogue())
 
 

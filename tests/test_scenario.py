@@ -176,9 +176,13 @@ def test_shipped_scenarios_are_read_to_the_letter(path: Path) -> None:
     assert len(scenario.sites) == len(raw["sites"]) > 0
     for site, written in zip(scenario.sites, raw["sites"], strict=True):
         to_kw = {"kW": 1, "MW": 1000}[written["power_cap"].split()[1]]
-        cap, price = number(written["power_cap"]) * to_kw, number(written["electricity_price"]) / 1000
-        assert site.power_cap_kw == pytest.approx((cap,) * raw["horizon"]["periods"])
-        assert site.electricity_price_usd_per_kwh == pytest.approx((price,) * raw["horizon"]["periods"])
+        periods = raw["horizon"]["periods"]
+        assert site.power_cap_kw == pytest.approx((number(written["power_cap"]) * to_kw,) * periods)
+        if "electricity_price" in written:
+            price = number(written["electricity_price"]) / 1000
+            assert site.electricity_price_usd_per_kwh == pytest.approx((price,) * periods)
+        else:
+            assert site.electricity_price_usd_per_kwh is None
         assert (site.name, site.grid, site.pue) == (written["name"], written["grid"], written["pue"])
     for job, written in zip(scenario.training, raw.get("training", ()), strict=True):
         assert (job.tokens, job.nodes) == (written["tokens"], tuple(written["nodes"]))

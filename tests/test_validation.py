@@ -35,8 +35,6 @@ OUTSIDE = {
     "PO085": VINTAGE, "PO086": VINTAGE, "PO087": VINTAGE,
     "PO127": "the power law misses models that were not fitted by 9 % on average, this one by 21 %",
     "PO132": HOST, "PO133": HOST, "PO136": HOST,
-    "PO152": "the power law saturates at TDP in training; the nodes were cooled by immersion, without fans",
-    "PO153": "energy of the run of PO152",
     "PO182": "ours is 8 % slow at 512 GPUs and 2 % at 8,192: a factor set on one overshoots the other",
 }  # fmt: skip
 INSIDE_FLOOR = 211  # of 307; 73 have no model in this version

@@ -15,6 +15,7 @@ from planner.performance.power import (
     accelerator_power_kw,
     node_power_kw,
     stalled_power_kw,
+    sustained_power_kw,
     training_compute_use_fraction,
     training_memory_use_fraction,
 )
@@ -170,6 +171,7 @@ def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Trace
 
 
 def training_accelerator_kw(
+    inputs: Inputs,
     arguments: dict[str, Traced],
     step: Parts,
     gpus: Traced,
@@ -178,18 +180,32 @@ def training_accelerator_kw(
     curve: dict[str, Traced],
 ) -> Traced:
     """Power of one accelerator in a training step, from what the step uses of its units and its memory."""
+    memory = derive(
+        training_memory_use_fraction,
+        elementwise_s=step.elementwise_s,
+        optimizer_s=step.optimizer_s,
+        total_s=step.total_s,
+        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+    )
+    compute = derive(
+        training_compute_use_fraction,
+        gpus=gpus,
+        step_s=step.total_s,
+        parameters=parameters,
+        recompute=arguments["recompute"],
+        global_batch=arguments["global_batch"],
+        sequence_tokens=arguments["sequence_tokens"],
+        peak_tflop_per_s=arguments["matrix_tflop_per_s"],
+    )
+    law = derive(
+        accelerator_power_kw, tdp_kw=tdp, memory_use_fraction=memory, compute_use_fraction=compute, **curve
+    )
     return derive(
-        accelerator_power_kw, tdp_kw=tdp, **curve,
-        memory_use_fraction=derive(
-            training_memory_use_fraction, elementwise_s=step.elementwise_s, optimizer_s=step.optimizer_s,
-            total_s=step.total_s, memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
-        ),
-        compute_use_fraction=derive(
-            training_compute_use_fraction, gpus=gpus, step_s=step.total_s, recompute=arguments["recompute"],
-            parameters=parameters, global_batch=arguments["global_batch"],
-            sequence_tokens=arguments["sequence_tokens"], peak_tflop_per_s=arguments["matrix_tflop_per_s"],
-        ),
-    )  # fmt: skip
+        sustained_power_kw,
+        power_kw=law,
+        tdp_kw=tdp,
+        sustained_fraction=inputs.fact("performance.power.training"),
+    )
 
 
 @dataclass(frozen=True)
@@ -259,7 +275,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         host_kw=host_kw,
         accelerators=accelerators,
         accelerator_kw=training_accelerator_kw(
-            arguments, step, gpus, parameters, tdp, power_curve(inputs, sku)
+            inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku)
         ),
     )
     checkpoint_kw = derive(

@@ -162,6 +162,7 @@ def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced,
         for name, c in POWER_CURVE.items()
     }
     busy = training_accelerator_kw(
+        inputs,
         arguments,
         step,
         count,

@@ -25,6 +25,7 @@ from planner.performance.power import (
     serving_compute_use_fraction,
     serving_memory_use_fraction,
     stalled_power_kw,
+    sustained_power_kw,
     training_compute_use_fraction,
     training_memory_use_fraction,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "offline_tokens_per_s", "output_tokens_per_s", "pool_servers", "pool_wait_h", "prefill_steps",
     "prefill_tokens", "rank_parameters", "replica_capacity", "replica_state", "serving_compute_use_fraction",
     "serving_memory_use_fraction", "serving_weights_gb", "stage_layers", "stalled_power_kw",
+    "sustained_power_kw",
     "tokens_per_s_per_gpu", "touched_parameters", "tpot_s", "training_compute_use_fraction",
     "training_memory_gb", "training_memory_use_fraction", "training_step_s", "training_time_h", "ttft_s",
     "weights_optimizer_gb",

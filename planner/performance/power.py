@@ -62,6 +62,22 @@ def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
     return result
 
 
+def sustained_power_kw(*, power_kw: Column, tdp_kw: Column, sustained_fraction: Column) -> Column:
+    """Power of an accelerator averaged over whole training steps.
+
+    P' = min(P, s TDP)
+
+    The law above was fitted on serving and saturates at the rating. A training step alternates with
+    exchanges and optimizer work, in which the draw falls, so that its mean stays below.
+
+    Source: Morrison et al., arXiv 2503.05804 (above 600 W of 700 W while training); MLPerf power logs.
+    """
+    require_positive(tdp_kw=tdp_kw)
+    require_open_share(sustained_fraction=sustained_fraction)
+    result: Column = np.minimum(power_kw, tdp_kw * sustained_fraction)
+    return result
+
+
 def node_power_kw(*, host_kw: Column, accelerators: Column, accelerator_kw: Column) -> Column:
     """Power of one node at its plug: host and accelerators. Idle in, idle out.
 

@@ -161,9 +161,9 @@ class Offer(Part):
     order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
         1, description="Nodes in one order unit"
     )
-    supply_nodes: Annotated[
-        tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))
-    ] = Field(None, description="Nodes that can be had in a period; default: no limit")
+    supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
+        None, description="Nodes that can be had in a period; default: no limit"
+    )
     sites: SiteNames = Field(None, description="Sites where they may stand; default: all")
 
 
@@ -202,9 +202,9 @@ class TrainingJob(Part):
     may_be_left_out: Annotated[bool, Flag("true")] = Field(
         False, description="Whether it may be left out at a penalty"
     )
-    left_out_penalty_usd: Annotated[
-        float | None, Quantity('"5 MUSD"', "USD", Range(0, 1e12, open=True))
-    ] = Field(None, alias="left_out_penalty", description="What leaving it out costs, where it may be")
+    left_out_penalty_usd: Annotated[float | None, Quantity('"5 MUSD"', "USD", Range(0, 1e12, open=True))] = (
+        Field(None, alias="left_out_penalty", description="What leaving it out costs, where it may be")
+    )
 
 
 class Pool(Part):
@@ -213,9 +213,9 @@ class Pool(Part):
     name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
     model: CardName = Field(description="Model card that stands for the work")
     reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
-    gpu_time_h: Annotated[
-        tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", Range(0, 1e12)))
-    ] = Field(alias="gpu_time", description="Accelerator-hours of the reference in a period")
+    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", Range(0, 1e12)))] = Field(
+        alias="gpu_time", description="Accelerator-hours of the reference in a period"
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
 
@@ -283,9 +283,9 @@ class Policy(Part):
     carbon_price_usd_per_kgco2e: Annotated[
         float | None, Quantity('"150 USD/t"', "USD/kgCO2e", Range(0, 100))
     ] = Field(None, alias="carbon_price", description="Weight of carbon, in money; weighted needs it")
-    carbon_cap_kgco2e: Annotated[
-        float | None, Quantity('"9000 t"', "kgCO2e", Range(0, 1e15, open=True))
-    ] = Field(None, alias="carbon_cap", description="Most carbon over the horizon; default: no limit")
+    carbon_cap_kgco2e: Annotated[float | None, Quantity('"9000 t"', "kgCO2e", Range(0, 1e15, open=True))] = (
+        Field(None, alias="carbon_cap", description="Most carbon over the horizon; default: no limit")
+    )
     budget_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"25 MUSD"', "USD", Range(0, 1e15)))
     ] = Field(None, alias="budget", description="Most money for purchases in a period; default: no limit")

@@ -6,6 +6,7 @@ from carbon.operational import energy_kwh
 from planner.catalogue import Sku, load_catalogue
 from planner.performance.power import (
     node_power_kw,
+    sustained_power_kw,
     training_compute_use_fraction,
     training_memory_use_fraction,
 )
@@ -58,7 +59,11 @@ def node_training(*, workload: str, node: str, nodes: int) -> float:
         peak_tflop_per_s=chip["matrix_tflop_per_s"],
     )  # fmt: skip
     host = constant(f"server.{sku.server}.host_power", "host_kw")
-    one = accelerator_kw(sku.accelerator, float(memory), float(compute))
+    one = sustained_power_kw(
+        power_kw=accelerator_kw(sku.accelerator, float(memory), float(compute)),
+        tdp_kw=constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw"),
+        sustained_fraction=constant("performance.power.training", "sustained_fraction"),
+    )
     return float(node_power_kw(host_kw=host, accelerators=accelerators, accelerator_kw=one))
 
 

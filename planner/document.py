@@ -18,7 +18,7 @@ from solver.backend import Status
 from solver.infeasible import UNITS, Clash, Give
 
 SCHEMA = 1
-DRAWS = 120
+DRAWS = 64  # stratified: p5 and p95 of the shipped plans lie within 4 % of those of 600 draws
 
 STATUS_NAMES = {
     Status.OPTIMAL: "optimal",

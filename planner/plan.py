@@ -18,7 +18,8 @@ from planner.scenario import Scenario
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
 from solver.infeasible import Clash, explain_infeasible
-from solver.problem import Objective, Problem
+from solver.problem import Objective, Problem, Solution
+from solver.verify import objective_value
 
 Watch = Callable[[str], None]
 
@@ -83,11 +84,13 @@ def plan_fleet(
     def stop() -> bool:
         return stopped.is_set() or (should_stop is not None and should_stop())
 
-    def solve(one: Problem, progress: Callable[[Progress], None] | None = None) -> Answer:
+    def solve(
+        one: Problem, progress: Callable[[Progress], None] | None = None, start: Solution | None = None
+    ) -> Answer:
         settings = scenario.solve
         return answer(
             one, gap_fraction=settings.gap_fraction, time_limit_s=settings.time_limit_s, watch=progress,
-            should_stop=stop, engine=settings.engine,
+            should_stop=stop, engine=settings.engine, start=start,
         )  # fmt: skip
 
     def solve_beside() -> dict[str, Answer]:
@@ -107,6 +110,13 @@ def plan_fleet(
         else:
             tell("solving the baselines")
         beside = waiting.result() if waiting is not None else {}
+    better = [
+        one.solution for one in beside.values() if one.solution is not None and found.solution is not None
+    ]
+    better = [one for one in better if objective_value(problem, one) < found.objective]
+    if better:  # within the gap a baseline may win; the plan is never worse than what stands beside it
+        tell("a baseline is better within the gap: going on from there")
+        found = solve(problem, start=min(better, key=lambda one: objective_value(problem, one)))
     clash = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits that clash")

@@ -4,7 +4,9 @@ Every fact with a range is drawn so that half of the draws lie below its value a
 half a fact that somebody measured, published, declared or estimated falls off linearly towards the end of
 its range (triangular); an assumed one, or one of the user's, is as likely anywhere (uniform). Facts that err
 for the same reason are drawn together: the same property in the same room (all grid intensities, all
-embodied boards) shares one random number. Choices stay as they are: this is the range of the plan as made.
+embodied boards) shares one random number. Each number is stratified over its range (Latin hypercube: McKay,
+Beckman and Conover, Technometrics 1979), so that few draws suffice. Choices stay as they are: this is the
+range of the plan as made.
 """
 
 from __future__ import annotations
@@ -74,7 +76,10 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
 def draw_facts(facts: Sequence[Fact], draws: int, seed: int) -> list[NDArray[np.float64]]:
     """One column of draws for each fact; facts of one cause move together."""
     generator = np.random.default_rng(seed)
-    causes = {cause: generator.random(draws) for cause in sorted({cause_of(fact) for fact in facts})}
+    causes = {
+        cause: (generator.permutation(draws) + generator.random(draws)) / draws
+        for cause in sorted({cause_of(fact) for fact in facts})
+    }
     return [_quantile(fact, causes[cause_of(fact)]) for fact in facts]
 
 

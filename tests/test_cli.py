@@ -499,7 +499,7 @@ def test_checkpoint_refuses_with_every_problem(run: Run) -> None:
 
 
 def test_the_shipped_rows_are_inside_but_one_that_is_told(run: Run) -> None:
-    """PO127, power while serving on two H100, is off by more than its 12 %; it stays, and the exit says so."""
+    """PO127, power while serving on two H100, is off by more than 12 %; it stays, and the exit says so."""
     code, out, _ = run("validate", "--json")
     found = strict_json(out)
     off = [row["id"] for row in found["rows"] if row["status"] != "inside"]

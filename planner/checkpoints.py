@@ -13,13 +13,14 @@ from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.operational import facility_energy_kwh, operational_kgco2e
 from planner.catalogue import Catalogue, load_catalogue
-from planner.coefficients.nodes import node_failure_rate_per_node_h
-from planner.coefficients.training import checkpoint_gb_per_s, ettr_ratio, persist_h, stall_h
+from planner.coefficients.owning import node_failure_rate_per_node_h, owned_usd
+from planner.coefficients.runs import checkpoint_gb_per_s, ettr_ratio, persist_h, stall_h
 from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space_usd
 from planner.explain import explain, format_value
 from planner.inputs import HOURS_PER_YEAR
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.question import InputError, given
+from planner.timing import drawn_kwh
 from planner.trace import Traced, chosen, derive, derive_parts, ratio
 from reliability.checkpoint import (
     checkpoint_size_gb,
@@ -282,7 +283,7 @@ def _node_hour(
         space_usd_per_kw_h=fact("finance.space"),
         hours_h=hour,
     )
-    owned = derive(owned_hour_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)
+    owned = derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)
     made = derive(
         server_kgco2e,
         "embodied=server",
@@ -300,7 +301,7 @@ def _node_hour(
     for state, power in node_kw.items():
         energy = derive(
             facility_energy_kwh,
-            it_energy_kwh=derive(hour_kwh, node_kw=power, hours_h=hour),
+            it_energy_kwh=derive(drawn_kwh, power_kw=power, active_h=hour),
             pue=fact("pue.default"),
         )
         bill = derive(energy_usd, facility_energy_kwh=energy, electricity_usd_per_kwh=tariff)
@@ -310,26 +311,6 @@ def _node_hour(
         usd[state] = derive(node_hour_usd, owned_usd=owned, energy_usd=bill)
         kgco2e[state] = derive(node_hour_kgco2e, embodied_kgco2e=share, operational_kgco2e=burnt)
     return usd, kgco2e
-
-
-def owned_hour_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column) -> Column:
-    """Money for having a node for an hour, energy apart.
-
-    H = capital + maintenance + space
-
-    Source: sum of parts.
-    """
-    return capital_usd + maintenance_usd + space_usd
-
-
-def hour_kwh(*, node_kw: Column, hours_h: Column) -> Column:
-    """Energy of a node.
-
-    E = P * h
-
-    Source: definition.
-    """
-    return node_kw * hours_h
 
 
 def _ettr(setting: _Setting, interval: Traced) -> Traced:

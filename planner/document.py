@@ -116,7 +116,7 @@ def _accounts(plan: Plan) -> Record:
                 "ettr": runs.ettr,
                 "interval": runs.interval_h,
                 "duration": runs.duration_h,
-                "finish": runs.finish_h,
+                "finish": runs.finish_p95_h,
                 "mttf": runs.mttf_h,
                 "step": runs.step.total_s,
             }

@@ -110,13 +110,13 @@ def plan_fleet(
         else:
             tell("solving the baselines")
         beside = waiting.result() if waiting is not None else {}
-    better = [
-        one.solution for one in beside.values() if one.solution is not None and found.solution is not None
-    ]
-    better = [one for one in better if objective_value(problem, one) < found.objective]
-    if better:  # within the gap a baseline may win; the plan is never worse than what stands beside it
-        tell("a baseline is better within the gap: going on from there")
-        found = solve(problem, start=min(better, key=lambda one: objective_value(problem, one)))
+    if found.status is Status.WITHIN_GAP:
+        # Within the gap a baseline may win; the plan is never worse than what stands beside it.
+        plans = [one.solution for one in beside.values() if one.solution is not None]
+        best = min(plans, key=lambda one: objective_value(problem, one), default=None)
+        if best is not None and objective_value(problem, best) < found.objective:
+            tell("a baseline is better within the gap: going on from there")
+            found = solve(problem, start=best)
     clash = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits that clash")

@@ -219,6 +219,7 @@ def test_a_missing_file_is_wrong_input(run: Run) -> None:
     assert run("plan", "nosuch") == (WRONG_INPUT, "", "nosuch: no such file\n")
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_the_best_plan_so_far(
     run: Run, few_draws: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

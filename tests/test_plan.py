@@ -511,7 +511,7 @@ def test_the_real_quarter_keeps_its_promises() -> None:
 
     for row in plan.ledger.run_rows:
         candidate = runs.candidate[row]
-        ends = runs.start_h.value[row, 0] + runs.finish_h.value[candidate]
+        ends = runs.start_h.value[row, 0] + runs.finish_p95_h.value[candidate]
         job = plan.inputs.scenario.training[runs.candidates.job[candidate]]
         assert (
             plan.inputs.scenario.horizon.date_after_h(float(ends)).isoformat()[:10]

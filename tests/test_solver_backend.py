@@ -140,6 +140,7 @@ def test_progress_is_told_and_a_wish_to_stop_is_heard() -> None:
     assert [each.elapsed_s for each in seen] == sorted(each.elapsed_s for each in seen)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_control_c_keeps_the_plan() -> None:
     """Ctrl-C while the main thread waits becomes a wish to stop, not a lost solve."""
     threading.Timer(1.0, _thread.interrupt_main).start()

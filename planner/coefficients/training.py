@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates import LAYOUT, TrainingCandidates, job_workload, training_arguments
 from planner.coefficients.nodes import Nodes, energy_by_site, idle_node_items, power_curve
+from planner.coefficients.runs import (
+    accelerators_in_use,
+    checkpoint_gb_per_s,
+    ettr_ratio,
+    expected_duration_h,
+    hour_weight_factor,
+    mean_node_kw,
+    persist_h,
+    run_increment_kw,
+    run_power_kw,
+    stall_h,
+    useful_time_h,
+)
 from planner.inputs import Inputs
 from planner.performance.power import (
     accelerator_power_kw,
@@ -32,132 +44,8 @@ from reliability.checkpoint import (
 from reliability.finish import finish_quantile_h
 from reliability.fleet import job_mttf_h
 
-Column = float | NDArray[Any]
-
 # Two intervals for each candidate: least time, and least energy. What lies between is flat.
 POLICIES = ("least time", "least energy")
-
-
-def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
-    """Accelerators of a run.
-
-    n = N * a
-
-    Source: definition.
-    """
-    return nodes * accelerators
-
-
-def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, gpus: Column) -> Column:
-    """Hours of training if nothing ever failed and no checkpoint was written.
-
-    U = D / (x * n) / 3600
-
-    Source: definition.
-    """
-    return tokens / (tokens_per_s_per_gpu * gpus) / 3600.0
-
-
-def checkpoint_gb_per_s(*, nodes: Column, node_gb_per_s: Column, storage_gb_per_s: Column) -> Column:
-    """Bandwidth at which all nodes together write a checkpoint.
-
-    B = min(N * b_node, B_storage)
-
-    Source: the narrower of the nodes' links and the storage.
-    """
-    return np.minimum(np.asarray(nodes) * node_gb_per_s, storage_gb_per_s)
-
-
-def stall_h(*, storage_write_h: Column, host_write_h: Column, asynchronous: Column) -> Column:
-    """Hours that training waits for one checkpoint.
-
-    C = host copy if asynchronous, else the write to storage
-
-    Source: PyTorch distributed checkpointing, pytorch.org/blog/reducing-checkpointing-times.
-    """
-    return np.where(np.asarray(asynchronous) > 0, host_write_h, storage_write_h)
-
-
-def persist_h(*, storage_write_h: Column, asynchronous: Column) -> Column:
-    """Hours in the background until an asynchronous checkpoint is safe.
-
-    P = storage write if asynchronous, else 0
-
-    Source: definition.
-    """
-    return np.where(np.asarray(asynchronous) > 0, storage_write_h, 0.0)
-
-
-def hour_weight_factor(*, state_kw: Column, training_kw: Column, by_energy: Column) -> Column:
-    """What an hour in a state weighs against an hour of work when the interval is chosen.
-
-    w = P_state / P_training if energy is to be least, 1 if time is
-
-    Source: hours weighted by power; reliability/README.md.
-    """
-    return np.where(np.asarray(by_energy) > 0, np.divide(state_kw, training_kw), 1.0)
-
-
-def ettr_ratio(*, useful_h: Column, checkpoint_h: Column, lost_h: Column, restart_h: Column) -> Column:
-    """Effective training time ratio: queue and planned stops are not counted.
-
-    ETTR = useful / (useful + checkpoint + lost + restart)
-
-    Source: Kokolis et al., arXiv 2410.21680, section II; hours by state in the exact renewal form.
-    """
-    return useful_h / (useful_h + checkpoint_h + lost_h + restart_h)
-
-
-def expected_duration_h(*, useful_time_h: Column, ettr_ratio: Column) -> Column:
-    """Expected hours from start to finish.
-
-    T = U / ETTR
-
-    Source: definition of ETTR.
-    """
-    return useful_time_h / ettr_ratio
-
-
-def mean_node_kw(
-    *,
-    useful_h: Column,
-    checkpoint_h: Column,
-    lost_h: Column,
-    restart_h: Column,
-    training_kw: Column,
-    checkpoint_kw: Column,
-    restart_kw: Column,
-) -> Column:
-    """Power of a node averaged over a run: lost work burns at training power, stalls and restarts do not.
-
-    P = ((useful + lost) P_training + checkpoint P_checkpoint + restart P_restart) / (sum of hours)
-
-    Source: energy by state; Groeneveld et al., "OLMo", arXiv 2402.00838, on power during checkpoints.
-    """
-    energy = (useful_h + lost_h) * training_kw + checkpoint_h * checkpoint_kw + restart_h * restart_kw
-    return energy / (useful_h + checkpoint_h + lost_h + restart_h)
-
-
-def run_power_kw(*, nodes: Column, node_kw: Column) -> Column:
-    """Power of all nodes of a run.
-
-    P = N * P_node
-
-    Source: definition.
-    """
-    return nodes * node_kw
-
-
-def run_increment_kw(
-    *, nodes: Column, training_kw: Column, idle_kw: Column, pue: Column, held: Column
-) -> Column:
-    """Facility power that a run adds at its peak to the idle power of its nodes.
-
-    dP = N * (P_training - P_idle) * PUE, while it holds its nodes
-
-    Source: definition.
-    """
-    return nodes * np.maximum(0.0, np.asarray(training_kw) - idle_kw) * pue * held
 
 
 def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Traced]:
@@ -218,14 +106,11 @@ class TrainingRuns:
     tokens_per_s_per_gpu: Traced
     gpus: Traced
     interval_h: Traced
-    stall_h: Traced
     mttf_h: Traced
     ettr: Traced
     duration_h: Traced
     finish_p50_h: Traced
     finish_p95_h: Traced
-    finish_h: Traced
-    training_kw: Traced
     node_kw: Traced
     candidate: NDArray[np.intp]
     start: NDArray[np.intp]
@@ -239,198 +124,215 @@ class TrainingRuns:
     kgco2e: Traced
 
 
+@dataclass(frozen=True)
+class _Speed:
+    """How fast a candidate trains, and what one of its nodes draws in each state."""
+
+    nodes: Traced
+    gpus: Traced
+    step: Parts
+    tokens_per_s_per_gpu: Traced
+    useful_h: Traced
+    parameters: Traced
+    training_kw: Traced
+    checkpoint_kw: Traced
+    idle_kw: Traced
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """What failures and checkpoints make of it."""
+
+    renewal: dict[str, Traced]
+    useful_h: Traced
+    ettr: Traced
+    duration_h: Traced
+    node_kw: Traced
+
+    def finish_h(self, quantile: Traced) -> Traced:
+        """Hours after its start by which a run is done with a given chance."""
+        return derive(finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile, **self.renewal)
+
+
 def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
     """Every coefficient of every run: one row for each candidate, policy and start."""
     twice = np.repeat(np.arange(len(single)), len(POLICIES))
     policy = np.tile(np.arange(len(POLICIES)), len(single))
-    candidates = TrainingCandidates(
-        single.job[twice], single.pool[twice], single.nodes[twice],
-        {name: column[twice] for name, column in single.layout.items()},
-    )  # fmt: skip
+    layout = {name: column[twice] for name, column in single.layout.items()}
+    candidates = TrainingCandidates(single.job[twice], single.pool[twice], single.nodes[twice], layout)
     job, pool = candidates.job, candidates.pool
     jobs = inputs.scenario.training
-    sku = inputs.pool_sku[pool]
 
-    def of_job(items: list[Traced]) -> Traced:
-        return pick(items, job)
-
-    node_count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
-    gpus = derive(
-        accelerators_in_use, nodes=node_count, accelerators=inputs.of_sku(inputs.server("accelerators"), sku)
-    )
-    arguments = _step_arguments(inputs, candidates, sku)
-    step, rate = throughput(arguments, gpus)
-    useful = derive(
-        useful_time_h, tokens_per_s_per_gpu=rate, gpus=gpus,
-        tokens=of_job([inputs.yours(f"training.{j.name}.tokens", j.tokens, "1") for j in jobs]),
-    )  # fmt: skip
-
-    # Power by state, of one node.
-    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
-    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
-    host_kw = inputs.of_sku(inputs.server("host_power"), sku)
-    parameters = of_job([inputs.fact(f"model.{j.model}.parameters") for j in jobs])
-    training_kw = derive(
-        node_power_kw,
-        host_kw=host_kw,
-        accelerators=accelerators,
-        accelerator_kw=training_accelerator_kw(
-            inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku)
-        ),
-    )
-    checkpoint_kw = derive(
-        node_power_kw, host_kw=host_kw, accelerators=accelerators,
-        accelerator_kw=derive(
-            stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
-        ),
-    )  # fmt: skip
-    idle_kw = inputs.of_sku(idle_node_items(inputs), sku)
-
-    # Failures and checkpoints.
-    mttf = derive(
-        job_mttf_h, nodes=node_count, failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, pool)
-    )
-    size = derive(
-        checkpoint_size_gb,
-        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
-        parameters=parameters,
-    )
-    asynchronous = of_job(
-        [
-            chosen("asynchronous", float(j.checkpoint == "asynchronous"), f"training.{j.name}.checkpoint")
-            for j in jobs
-        ]
-    )
-    to_storage = derive(
-        checkpoint_write_h,
-        size_gb=size,
-        bandwidth_gb_per_s=derive(
-            checkpoint_gb_per_s,
-            nodes=node_count,
-            node_gb_per_s=of_job(
-                [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth_per_node") for j in jobs]
-            ),
-            storage_gb_per_s=of_job(
-                [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.bandwidth") for j in jobs]
-            ),
-        ),
-    )
-    to_host = derive(
-        checkpoint_write_h,
-        size_gb=size,
-        bandwidth_gb_per_s=derive(
-            checkpoint_gb_per_s,
-            nodes=node_count,
-            node_gb_per_s=inputs.fact("checkpoint_storage.host-memory.bandwidth_per_node"),
-            storage_gb_per_s=inputs.fact("checkpoint_storage.host-memory.bandwidth"),
-        ),
-    )
-    write = derive(stall_h, storage_write_h=to_storage, host_write_h=to_host, asynchronous=asynchronous)
-    persist = derive(persist_h, storage_write_h=to_storage, asynchronous=asynchronous)
-    restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
-    by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
-    weights = {
-        f"{state}_weight_factor": derive(
-            hour_weight_factor, state_kw=kw, training_kw=training_kw, by_energy=by_energy
-        )
-        for state, kw in (("work", training_kw), ("write", checkpoint_kw), ("restart", idle_kw))
-    }
-    interval = derive(
-        objective_optimal_interval_h,
-        mtbf_h=mttf,
-        write_h=write,
-        restart_h=restart,
-        persist_h=persist,
-        **weights,
-    )
-    renewal = {
-        "interval_h": interval,
-        "mtbf_h": mttf,
-        "write_h": write,
-        "restart_h": restart,
-        "persist_h": persist,
-    }
-    states = derive_parts(hours_by_state, **renewal)
-    ettr = derive(ettr_ratio, **states)
-    duration = derive(expected_duration_h, useful_time_h=useful, ettr_ratio=ettr)
-
-    def finish(quantile: Traced) -> Traced:
-        return derive(finish_quantile_h, useful_h=useful, quantile_fraction=quantile, **renewal)
-
-    confidence = of_job(
+    speed = _speed(inputs, candidates)
+    progress = _progress(inputs, nodes, candidates, policy, speed)
+    confidence = pick(
         [
             inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1")
             for j in jobs
-        ]
+        ],
+        job,
     )
-    finish_h = finish(confidence)
-    node_kw = derive(
-        mean_node_kw, training_kw=training_kw, checkpoint_kw=checkpoint_kw, restart_kw=idle_kw, **states
-    )
+    finish_h = progress.finish_h(confidence)
 
-    # Starts: each period in which the job may begin.
     candidate, start, start_value = _starts(inputs, candidates, finish_h.value)
     tall = candidate[:, None]
     begin = chosen(
         "start_h", start_value[:, None], "enumerated: the start of a period, or the earliest date in it"
     )
-    deadline = chosen(
-        "deadline_h",
-        np.array([inputs.scenario.horizon.hours_from_start(jobs[j].deadline) for j in job[candidate]])[
-            :, None
-        ],
-        "the scenario's deadline",
-        "h",
-    )
-    late = derive(late_h, start_h=begin, finish_h=rows(finish_h, tall), deadline_h=deadline)
+    due = np.array([inputs.scenario.horizon.hours_from_start(j.deadline) for j in jobs])
+    deadline = chosen("deadline_h", due[job[candidate]][:, None], "the scenario's deadline")
     calendar = {
         "start_h": begin,
         "period_start_h": inputs.period_start_h,
         "period_end_h": inputs.period_end_h,
     }
-    active = derive(active_h, duration_h=rows(duration, tall), **calendar)
-    held = np.asarray(active_h(
-        start_h=start_value[:, None], duration_h=finish_h.value[candidate][:, None],
-        period_start_h=inputs.period_start_h.value, period_end_h=inputs.period_end_h.value,
-    )) > 0  # fmt: skip
-    power = derive(run_power_kw, nodes=node_count, node_kw=node_kw)
+    active = derive(active_h, duration_h=rows(progress.duration_h, tall), **calendar)
+    # Nodes are held until the run is done at the confidence asked for; energy is that of the expected hours.
+    held = derive(active_h, duration_h=rows(finish_h, tall), **calendar).value > 0
+    power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
     it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
     site = inputs.pool_site[pool[candidate]]
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
+    increment = derive(
+        run_increment_kw,
+        nodes=rows(speed.nodes, tall),
+        training_kw=rows(speed.training_kw, tall),
+        idle_kw=rows(speed.idle_kw, tall),
+        pue=pick(inputs.pue, site[:, None]),
+        held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
+    )
     return TrainingRuns(
         candidates=candidates,
         policy=policy,
-        step=step,
-        tokens_per_s_per_gpu=rate,
-        gpus=gpus,
-        interval_h=interval,
-        stall_h=write,
-        mttf_h=mttf,
-        ettr=ettr,
-        duration_h=duration,
-        finish_h=finish_h,
-        finish_p50_h=finish(chosen("quantile_fraction", 0.5, "median")),
-        finish_p95_h=finish(chosen("quantile_fraction", 0.95, "late but likely")),
-        training_kw=training_kw,
-        node_kw=node_kw,
+        step=speed.step,
+        tokens_per_s_per_gpu=speed.tokens_per_s_per_gpu,
+        gpus=speed.gpus,
+        interval_h=progress.renewal["interval_h"],
+        mttf_h=progress.renewal["mtbf_h"],
+        ettr=progress.ettr,
+        duration_h=progress.duration_h,
+        finish_p50_h=progress.finish_h(chosen("quantile_fraction", 0.5, "median")),
+        finish_p95_h=progress.finish_h(chosen("quantile_fraction", 0.95, "late but likely")),
+        node_kw=progress.node_kw,
         candidate=candidate,
         start=start,
         start_h=begin,
-        late_h=late,
+        late_h=derive(late_h, start_h=begin, finish_h=rows(finish_h, tall), deadline_h=deadline),
         held=held,
-        node_h=derive(node_h, nodes=rows(node_count, tall), active_h=active),
-        increment_kw=derive(
-            run_increment_kw,
-            nodes=rows(node_count, tall),
-            training_kw=rows(training_kw, tall),
-            idle_kw=rows(idle_kw, tall),
-            pue=pick(inputs.pue, site[:, None]),
-            held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
-        ),
+        node_h=derive(node_h, nodes=rows(speed.nodes, tall), active_h=active),
+        increment_kw=increment,
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
     )
+
+
+def _speed(inputs: Inputs, candidates: TrainingCandidates) -> _Speed:
+    """Step time, useful hours, and the power of a node in each state."""
+    jobs, sku = inputs.scenario.training, inputs.pool_sku[candidates.pool]
+    count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
+    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+    gpus = derive(accelerators_in_use, nodes=count, accelerators=accelerators)
+    arguments = _step_arguments(inputs, candidates, sku)
+    step, rate = throughput(arguments, gpus)
+    tokens = pick([inputs.yours(f"training.{j.name}.tokens", j.tokens, "1") for j in jobs], candidates.job)
+    parameters = pick([inputs.fact(f"model.{j.model}.parameters") for j in jobs], candidates.job)
+    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+    host_kw = inputs.of_sku(inputs.server("host_power"), sku)
+    busy = training_accelerator_kw(inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku))
+    stalled = derive(
+        stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
+    )
+    return _Speed(
+        nodes=count,
+        gpus=gpus,
+        step=step,
+        tokens_per_s_per_gpu=rate,
+        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, gpus=gpus),
+        parameters=parameters,
+        training_kw=derive(node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=busy),
+        checkpoint_kw=derive(
+            node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=stalled
+        ),
+        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+    )
+
+
+def _progress(
+    inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, policy: NDArray[np.intp], speed: _Speed
+) -> _Progress:
+    """Interruptions, checkpoint stalls, the interval of each policy, and what is left of the time."""
+    write, persist = _checkpoint_h(inputs, candidates, speed)
+    mttf = derive(
+        job_mttf_h,
+        nodes=speed.nodes,
+        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool),
+    )
+    by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
+    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}
+    weights = {
+        f"{state}_weight_factor": derive(
+            hour_weight_factor, state_kw=kw, training_kw=speed.training_kw, by_energy=by_energy
+        )
+        for state, kw in powers.items()
+    }
+    renewal: dict[str, Traced] = {
+        "mtbf_h": mttf,
+        "write_h": write,
+        "restart_h": inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
+        "persist_h": persist,
+    }
+    renewal["interval_h"] = derive(objective_optimal_interval_h, **renewal, **weights)
+    states = derive_parts(hours_by_state, **renewal)
+    ettr = derive(ettr_ratio, **states)
+    node_kw = derive(
+        mean_node_kw,
+        training_kw=speed.training_kw,
+        checkpoint_kw=speed.checkpoint_kw,
+        restart_kw=speed.idle_kw,
+        **states,
+    )
+    duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
+    return _Progress(renewal, speed.useful_h, ettr, duration, node_kw)
+
+
+def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: _Speed) -> tuple[Traced, Traced]:
+    """Hours that a checkpoint stalls the run, and hours until it is safe in the background."""
+    jobs = inputs.scenario.training
+    size = derive(
+        checkpoint_size_gb,
+        parameters=speed.parameters,
+        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
+    )
+
+    def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
+        bandwidth = derive(
+            checkpoint_gb_per_s,
+            nodes=speed.nodes,
+            node_gb_per_s=node_gb_per_s,
+            storage_gb_per_s=storage_gb_per_s,
+        )
+        return derive(checkpoint_write_h, size_gb=size, bandwidth_gb_per_s=bandwidth)
+
+    def storage(name: str) -> Traced:
+        return pick(
+            [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.{name}") for j in jobs], candidates.job
+        )
+
+    flag = pick(
+        [
+            chosen("asynchronous", float(j.checkpoint == "asynchronous"), f"training.{j.name}.checkpoint")
+            for j in jobs
+        ],
+        candidates.job,
+    )
+    to_storage = written(storage("bandwidth_per_node"), storage("bandwidth"))
+    to_host = written(
+        inputs.fact("checkpoint_storage.host-memory.bandwidth_per_node"),
+        inputs.fact("checkpoint_storage.host-memory.bandwidth"),
+    )
+    stall = derive(stall_h, storage_write_h=to_storage, host_write_h=to_host, asynchronous=flag)
+    return stall, derive(persist_h, storage_write_h=to_storage, asynchronous=flag)
 
 
 def _step_arguments(

@@ -22,6 +22,7 @@ from planner.inputs import Inputs
 from planner.performance.layouts import Layout
 from planner.performance.power import node_power_kw
 from planner.scenario import Pool
+from planner.timing import drawn_kwh
 from planner.trace import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
@@ -57,16 +58,6 @@ def node_tokens_per_s(*, tokens_per_s_per_gpu: Column, accelerators: Column) -> 
     Source: definition.
     """
     return tokens_per_s_per_gpu * accelerators
-
-
-def hour_kwh(*, node_kw: Column, hour_h: Column) -> Column:
-    """Energy of one node-hour of work.
-
-    e = P * 1 h
-
-    Source: definition.
-    """
-    return node_kw * hour_h
 
 
 def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Column:
@@ -120,9 +111,9 @@ def pool_work(inputs: Inputs) -> PoolWork:
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
     each_hour = derive(
-        hour_kwh,
-        node_kw=rows(busy_kw, tall),
-        hour_h=chosen("hour_h", np.ones((1, inputs.periods)), "one hour"),
+        drawn_kwh,
+        power_kw=rows(busy_kw, tall),
+        active_h=chosen("active_h", np.ones((1, inputs.periods)), "one hour"),
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
     return PoolWork(

@@ -1,0 +1,105 @@
+"""Equations of owning nodes beyond the leaves: failures by age, replaced parts, space, and sums of parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def node_failure_rate_per_node_h(
+    *,
+    reference_rate_per_node_h: Column,
+    accelerators: Column,
+    reference_accelerators: Column,
+    ageing_fraction_per_y: Column,
+    age_y: Column,
+) -> Column:
+    """Failures of a node an hour, from the rate of a published fleet.
+
+    r = r_ref * n / n_ref * (1 + a)^age
+
+    A node with more accelerators fails in proportion; age raises the rate by a share a year.
+
+    Source: rates add over parts in series; ageing as in the Titan lifetimes (Ostrouchov et al., SC'20).
+    """
+    return (
+        reference_rate_per_node_h
+        * accelerators
+        / reference_accelerators
+        * (1.0 + ageing_fraction_per_y) ** age_y
+    )
+
+
+def replacement_kgco2e(
+    *,
+    failure_rate_per_node_h: Column,
+    hours_h: Column,
+    replacement_fraction: Column,
+    server_kgco2e: Column,
+    accelerators: Column,
+) -> Column:
+    """Carbon of the parts that failures use up, for one node.
+
+    R = r * hours * f * E_server / n
+
+    A failure is not a replacement: only the share f swaps a part, taken as one accelerator with its share
+    of the host.
+
+    Source: Kokolis et al., arXiv 2410.21680 (swaps against failures); Llama 3, arXiv 2407.21783, Table 5.
+    """
+    return failure_rate_per_node_h * hours_h * replacement_fraction * server_kgco2e / accelerators
+
+
+def racks_per_node(*, rack_units: Column, usable_rack_units: Column) -> Column:
+    """Share of a rack that a node fills.
+
+    n = U / U_rack
+
+    Power may fill a rack before space does: the site's power cap is a limit of its own.
+
+    Source: EIA-310 rack units.
+    """
+    return rack_units / usable_rack_units
+
+
+def facility_power_kw(*, it_power_kw: Column, pue: Column) -> Column:
+    """Power at the meter of the building.
+
+    P_facility = P_IT * PUE
+
+    Source: definition of PUE.
+    """
+    return it_power_kw * pue
+
+
+def owned_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column) -> Column:
+    """Money for having a bought node in service, energy apart.
+
+    H = capital + maintenance + space
+
+    Source: sum of parts.
+    """
+    return capital_usd + maintenance_usd + space_usd
+
+
+def kept_usd(*, maintenance_usd: Column, space_usd: Column) -> Column:
+    """Money for keeping a node that is paid for; what was paid for it is sunk.
+
+    K = maintenance + space
+
+    Source: sum of parts.
+    """
+    return maintenance_usd + space_usd
+
+
+def owned_kgco2e(*, embodied_share_kgco2e: Column, replacement_kgco2e: Column) -> Column:
+    """Carbon for having a bought node in service, energy apart.
+
+    H = embodied share + replaced parts
+
+    Source: sum of parts.
+    """
+    return embodied_share_kgco2e + replacement_kgco2e

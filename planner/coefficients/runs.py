@@ -1,0 +1,132 @@
+"""Equations of a training run beyond the leaves: its useful hours, checkpoints, ETTR, duration and power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
+    """Accelerators of a run.
+
+    n = N * a
+
+    Source: definition.
+    """
+    return nodes * accelerators
+
+
+def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, gpus: Column) -> Column:
+    """Hours of training if nothing ever failed and no checkpoint was written.
+
+    U = D / (x * n) / 3600
+
+    Source: definition.
+    """
+    return tokens / (tokens_per_s_per_gpu * gpus) / 3600.0
+
+
+def checkpoint_gb_per_s(*, nodes: Column, node_gb_per_s: Column, storage_gb_per_s: Column) -> Column:
+    """Bandwidth at which all nodes together write a checkpoint.
+
+    B = min(N * b_node, B_storage)
+
+    Source: the narrower of the nodes' links and the storage.
+    """
+    return np.minimum(np.asarray(nodes) * node_gb_per_s, storage_gb_per_s)
+
+
+def stall_h(*, storage_write_h: Column, host_write_h: Column, asynchronous: Column) -> Column:
+    """Hours that training waits for one checkpoint.
+
+    C = host copy if asynchronous, else the write to storage
+
+    Source: PyTorch distributed checkpointing, pytorch.org/blog/reducing-checkpointing-times.
+    """
+    return np.where(np.asarray(asynchronous) > 0, host_write_h, storage_write_h)
+
+
+def persist_h(*, storage_write_h: Column, asynchronous: Column) -> Column:
+    """Hours in the background until an asynchronous checkpoint is safe.
+
+    P = storage write if asynchronous, else 0
+
+    Source: definition.
+    """
+    return np.where(np.asarray(asynchronous) > 0, storage_write_h, 0.0)
+
+
+def hour_weight_factor(*, state_kw: Column, training_kw: Column, by_energy: Column) -> Column:
+    """What an hour in a state weighs against an hour of work when the interval is chosen.
+
+    w = P_state / P_training if energy is to be least, 1 if time is
+
+    Source: hours weighted by power; reliability/README.md.
+    """
+    return np.where(np.asarray(by_energy) > 0, np.divide(state_kw, training_kw), 1.0)
+
+
+def ettr_ratio(*, useful_h: Column, checkpoint_h: Column, lost_h: Column, restart_h: Column) -> Column:
+    """Effective training time ratio: queue and planned stops are not counted.
+
+    ETTR = useful / (useful + checkpoint + lost + restart)
+
+    Source: Kokolis et al., arXiv 2410.21680, section II; hours by state in the exact renewal form.
+    """
+    return useful_h / (useful_h + checkpoint_h + lost_h + restart_h)
+
+
+def expected_duration_h(*, useful_time_h: Column, ettr_ratio: Column) -> Column:
+    """Expected hours from start to finish.
+
+    T = U / ETTR
+
+    Source: definition of ETTR.
+    """
+    return useful_time_h / ettr_ratio
+
+
+def mean_node_kw(
+    *,
+    useful_h: Column,
+    checkpoint_h: Column,
+    lost_h: Column,
+    restart_h: Column,
+    training_kw: Column,
+    checkpoint_kw: Column,
+    restart_kw: Column,
+) -> Column:
+    """Power of a node averaged over a run: lost work burns at training power, stalls and restarts do not.
+
+    P = ((useful + lost) P_training + checkpoint P_checkpoint + restart P_restart) / (sum of hours)
+
+    Source: energy by state; Groeneveld et al., "OLMo", arXiv 2402.00838, on power during checkpoints.
+    """
+    energy = (useful_h + lost_h) * training_kw + checkpoint_h * checkpoint_kw + restart_h * restart_kw
+    return energy / (useful_h + checkpoint_h + lost_h + restart_h)
+
+
+def run_power_kw(*, nodes: Column, node_kw: Column) -> Column:
+    """Power of all nodes of a run.
+
+    P = N * P_node
+
+    Source: definition.
+    """
+    return nodes * node_kw
+
+
+def run_increment_kw(
+    *, nodes: Column, training_kw: Column, idle_kw: Column, pue: Column, held: Column
+) -> Column:
+    """Facility power that a run adds at its peak to the idle power of its nodes.
+
+    dP = N * (P_training - P_idle) * PUE, while it holds its nodes
+
+    Source: definition.
+    """
+    return nodes * np.maximum(0.0, np.asarray(training_kw) - idle_kw) * pue * held

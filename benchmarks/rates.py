@@ -22,12 +22,13 @@ from planner.catalogue import load_catalogue
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.serving import replica_columns
 from planner.coefficients.training import training_runs
-from planner.costs import energy_usd, weighted_objective_usd
+from planner.costs import energy_usd
 from planner.inputs import Inputs
 from planner.performance.layouts import layout_candidates
 from planner.performance.training import training_step_s
 from planner.scenario import parse_scenario
 from planner.timing import drawn_kwh
+from planner.totals import weighted_usd
 from planner.trace import Chosen, chosen, derive
 
 ROWS_ONE_AT_A_TIME = 300
@@ -100,7 +101,9 @@ def derive_overhead(repeats: int, rows: int) -> Record:
         facility = facility_energy_kwh(it_energy_kwh=energy, pue=pue)
         bill = energy_usd(facility_energy_kwh=facility, electricity_usd_per_kwh=price)
         emitted = operational_kgco2e(facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid)
-        return weighted_objective_usd(money_usd=bill, carbon_kgco2e=emitted, carbon_usd_per_kgco2e=weight)
+        return weighted_usd(
+            plan_usd=bill, plan_kgco2e=emitted, money_weight_ratio=1.0, carbon_weight_usd_per_kgco2e=weight
+        )
 
     def given(name: str, value: Any) -> Chosen:
         return chosen(name, value, "benchmark")
@@ -108,6 +111,7 @@ def derive_overhead(repeats: int, rows: int) -> Record:
     power_, hours_ = given("power_kw", power), given("active_h", hours)
     pue_, price_ = given("pue", pue), given("electricity_usd_per_kwh", price)
     grid_, weight_ = given("grid_kgco2e_per_kwh", grid), given("carbon_usd_per_kgco2e", weight)
+    one_ = given("money_weight_ratio", 1.0)
 
     def traced() -> Any:
         energy = derive(drawn_kwh, power_kw=power_, active_h=hours_)
@@ -115,7 +119,11 @@ def derive_overhead(repeats: int, rows: int) -> Record:
         bill = derive(energy_usd, facility_energy_kwh=facility, electricity_usd_per_kwh=price_)
         emitted = derive(operational_kgco2e, facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid_)
         return derive(
-            weighted_objective_usd, money_usd=bill, carbon_kgco2e=emitted, carbon_usd_per_kgco2e=weight_
+            weighted_usd,
+            plan_usd=bill,
+            plan_kgco2e=emitted,
+            money_weight_ratio=one_,
+            carbon_weight_usd_per_kgco2e=weight_,
         )
 
     assert np.array_equal(traced().value, bare()), "derive changed a number"

@@ -13,13 +13,13 @@ import hashlib
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import cast, get_args
 
 from planner.trace import Fact, Kind, Source
-from planner.units import UnitError, canonical
+from planner.units import canonical
 
 COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "boundary", "note")
 KINDS = get_args(Kind)
@@ -56,7 +56,6 @@ class Catalogue:
     sources: Mapping[str, Source]
     skus: Mapping[str, Sku]
     folder: Path
-    _used: dict[str, int] = field(default_factory=dict, repr=False)
 
     def fact(self, key: str) -> Fact:
         """The fact with this key, in its canonical unit.
@@ -83,10 +82,6 @@ class Catalogue:
                 if name and "@" not in last and (not having or last == having):
                     found[name] = None
         return tuple(sorted(found))
-
-    def alternatives(self, key: str) -> tuple[Fact, ...]:
-        """Other published values of the same thing (`key@...`), not used unless asked for."""
-        return tuple(fact for name, fact in self.facts.items() if name.startswith(key + "@"))
 
     def search(self, text: str) -> tuple[Fact, ...]:
         """Facts whose key, note or source holds every word of `text`."""
@@ -232,15 +227,3 @@ def _sku_problems(skus: Mapping[str, Sku], facts: Mapping[str, Fact]) -> list[st
         for key in (f"server.{sku.server}.accelerators", f"accelerator.{sku.accelerator}.memory")
         if key not in facts
     ]
-
-
-__all__ = [
-    "Catalogue",
-    "CatalogueError",
-    "Sku",
-    "UnitError",
-    "UnknownFact",
-    "data_folder",
-    "load_catalogue",
-    "make_fact",
-]

@@ -103,26 +103,11 @@ def run_facts(options: argparse.Namespace) -> int:
     """List facts whose key, note or source holds every word."""
     from planner.catalogue import load_catalogue
     from planner.explain import format_value
+    from planner.records import fact_record
 
     found = load_catalogue().search(" ".join(options.words))
     if options.json:
-        rows = [
-            {
-                "key": f.key,
-                "value": f.value,
-                "unit": f.unit,
-                "stated": f.stated,
-                "kind": f.kind,
-                "low": f.low,
-                "high": f.high,
-                "boundary": dict(f.boundary),
-                "source": f.source.cite(),
-                "locator": f.locator,
-                "note": f.note,
-            }
-            for f in found
-        ]
-        print(json.dumps(rows, indent=2))
+        print(json.dumps([fact_record(fact) for fact in found], indent=2))
         return ANSWER
     for fact in found:
         spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""

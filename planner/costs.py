@@ -74,25 +74,3 @@ def energy_usd(*, facility_energy_kwh: Column, electricity_usd_per_kwh: Column) 
     Source: energy charge of a tariff.
     """
     return facility_energy_kwh * electricity_usd_per_kwh
-
-
-def storage_usd(*, stored_gb: Column, storage_usd_per_gb_h: Column, hours_h: Column) -> Column:
-    """Rent of the storage that holds the checkpoints while a job runs.
-
-    U = S * p * hours
-
-    Source: price of a storage class by volume and time.
-    """
-    return stored_gb * storage_usd_per_gb_h * hours_h
-
-
-def weighted_objective_usd(
-    *, money_usd: Column, carbon_kgco2e: Column, carbon_usd_per_kgco2e: Column
-) -> Column:
-    """Money and carbon in one number, at a carbon price.
-
-    Z = USD + p_CO2 * kgCO2e
-
-    Source: weighted sum of two objectives; the carbon price is the scenario's.
-    """
-    return money_usd + carbon_usd_per_kgco2e * carbon_kgco2e

@@ -10,10 +10,11 @@ from typing import Any
 from planner.comparison import why_this_plan
 from planner.explain import explain
 from planner.plan import Plan
+from planner.records import fact_record, swing_records, total_records
 from planner.scenario import digest
 from planner.tables import plan_tables
 from planner.trace import facts_of
-from planner.uncertainty import spread, tornado
+from planner.uncertainty import tornado
 from solver.backend import Status
 from solver.infeasible import UNITS, Clash, Give
 
@@ -83,25 +84,6 @@ def _accounts(plan: Plan) -> Record:
         ),
         "objective": ("What the program minimised", ledger.objective),
     }
-    ranges = spread([node for _, node in named.values()], draws=DRAWS)
-    totals = [
-        {
-            "name": name,
-            "label": text,
-            "value": float(node.value),
-            "unit": node.unit,
-            "p5": band.p5,
-            "p50": band.p50,
-            "p95": band.p95,
-            "explain": name,
-        }
-        for (name, (text, node)), band in zip(named.items(), ranges, strict=True)
-    ]
-    swings = [
-        {"fact": swing.fact.key, "low": swing.fact.low, "high": swing.fact.high, "at_low": swing.at_low,
-         "at_high": swing.at_high, "unit": swing.fact.unit}
-        for swing in tornado(ledger.objective)
-    ]  # fmt: skip
     nodes = {name: node for name, (_, node) in named.items()}
     nodes |= {f"cost.{name.removesuffix('_usd')}": node for name, node in ledger.usd_terms.items()}
     nodes |= {f"carbon.{name.removesuffix('_kgco2e')}": node for name, node in ledger.kgco2e_terms.items()}
@@ -123,27 +105,18 @@ def _accounts(plan: Plan) -> Record:
             explanations |= {
                 f"job.{job}.{name}": explain(node, row=c).to_dict() for name, node in columns.items()
             }
-    return {"totals": totals, "tornado": swings, "explanations": explanations}
+    return {
+        "totals": total_records(named, DRAWS),
+        "tornado": swing_records(tornado(ledger.objective)),
+        "explanations": explanations,
+    }
 
 
 def plan_facts(plan: Plan) -> list[Record]:
     """Every fact that the plan's totals rest on."""
     ledger = plan.ledger
     found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
-    return [
-        {
-            "key": fact.key,
-            "value": fact.value,
-            "unit": fact.unit,
-            "kind": fact.kind,
-            "low": fact.low,
-            "high": fact.high,
-            "source": fact.source.cite(),
-            "locator": fact.locator,
-            "note": fact.note,
-        }
-        for _, fact in sorted(found.items())
-    ]
+    return [fact_record(fact) for _, fact in sorted(found.items())]
 
 
 def _status(plan: Plan) -> Record:
@@ -155,9 +128,10 @@ def _status(plan: Plan) -> Record:
         case Status.WITHIN_GAP:
             text = f"Proved to be within {gap or 0:.2%} of the best plan that can exist."
         case Status.TIME_LIMIT | Status.INTERRUPTED:
-            text = (
-                f"Stopped early; the best plan found so far, at most {gap or 0:.1%} above the best possible."
+            known = (
+                "not known yet how close to the best" if gap is None else f"at most {gap:.1%} above the best"
             )
+            text = f"Stopped early; the best plan found so far, {known}."
         case Status.INFEASIBLE:
             text = "No plan exists that keeps every limit."
         case _:

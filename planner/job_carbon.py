@@ -24,9 +24,10 @@ from planner.explain import explain, explanation_from, format_value
 from planner.inputs import HOURS_PER_YEAR, Inputs, check_scenario, data_year
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.question import InputError, given
+from planner.records import fact_record, swing_records, total_records
 from planner.scenario import ScenarioError, parse_scenario
 from planner.trace import Fact, Traced, derive, facts_of, rows
-from planner.uncertainty import spread, tornado
+from planner.uncertainty import tornado
 from planner.units import parse_quantity
 from planner.wording import energy, mass
 
@@ -176,45 +177,13 @@ def job_document(asked: JobInput, catalogue: Catalogue | None = None) -> Record:
             derive(accelerator_time_h, node_h=node_h, accelerators=count),
         ),
     }
-    ranges = spread([node for _, node in named.values()], draws=DRAWS)
     document: Record = {
         "inputs": {f.name: getattr(asked, f.name) for f in fields(asked)} | details,
         "boundary": dict(total.boundary),
-        "totals": [
-            {
-                "name": name,
-                "label": text,
-                "value": float(node.value),
-                "unit": node.unit,
-                "p5": band.p5,
-                "p50": band.p50,
-                "p95": band.p95,
-            }
-            for (name, (text, node)), band in zip(named.items(), ranges, strict=True)
-        ],
-        "tornado": [
-            {
-                "fact": s.fact.key,
-                "low": s.fact.low,
-                "high": s.fact.high,
-                "at_low": s.at_low,
-                "at_high": s.at_high,
-                "unit": s.fact.unit,
-            }
-            for s in tornado(total, most=8)
-        ],
+        "totals": total_records(named, DRAWS),
+        "tornado": swing_records(tornado(total, most=8)),
         "explanations": {name: explain(node).to_dict() for name, (_, node) in named.items()},
-        "facts": [
-            {
-                "key": f.key,
-                "value": f.value,
-                "unit": f.unit,
-                "kind": f.kind,
-                "source": f.source.cite(),
-                "locator": f.locator,
-            }
-            for _, f in sorted(facts_of(total, water).items())
-        ],
+        "facts": [fact_record(fact) for _, fact in sorted(facts_of(total, water).items())],
     }
     document["model_card"] = _card(document)
     return document

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space_usd, weighted_objective_usd
+from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space_usd
 
 YEAR = {"hours_h": 8766.0, "hours_per_year_h": 8766.0}
 
@@ -43,4 +43,3 @@ def test_running_costs_are_products():
     assert energy_usd(facility_energy_kwh=1000.0, electricity_usd_per_kwh=0.062) == pytest.approx(62.0)
     assert maintenance_usd(price_usd=300e3, maintenance_fraction=0.05, **YEAR) == pytest.approx(15e3)
     assert space_usd(provisioned_kw=10.2, space_usd_per_kw_h=0.2, hours_h=100.0) == pytest.approx(204.0)
-    assert weighted_objective_usd(money_usd=1.0, carbon_kgco2e=10.0, carbon_usd_per_kgco2e=0.15) == 2.5

@@ -125,13 +125,6 @@ def why_text(document: Document, name: str | None) -> str | None:
     return explanation_from(steps).to_text() if steps else None
 
 
-def total_text(total: Record) -> str:
-    """A total with its range, for example '6.352 MUSD (5.6 to 7.6)'."""
-    said = quantity_text(total["value"], total["unit"])
-    spread = range_text(total)
-    return f"{said} ({spread})" if spread else said
-
-
 def range_text(total: Record) -> str:
     """From the 5th to the 95th percentile, with the unit; empty where nothing is uncertain."""
     if total.get("p5") is None or total.get("p95") is None or total["p5"] == total["p95"]:

@@ -124,7 +124,7 @@ def _status(plan: Plan) -> Record:
     gap = found.gap_fraction if math.isfinite(found.gap_fraction) else None
     match found.status:
         case Status.OPTIMAL:
-            text = "Optimal: no better plan exists for these facts."
+            text = "No better plan exists for these facts."
         case Status.WITHIN_GAP:
             text = f"Proved to be within {gap or 0:.2%} of the best plan that can exist."
         case Status.TIME_LIMIT | Status.INTERRUPTED:

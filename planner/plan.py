@@ -14,7 +14,7 @@ from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
 from planner.inputs import Inputs
 from planner.ledger import PlanLedger, plan_ledger
-from planner.scenario import Scenario
+from planner.scenario import Scenario, Solve
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
 from solver.infeasible import Clash, explain_infeasible
@@ -79,44 +79,7 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    stopped = threading.Event()
-
-    def stop() -> bool:
-        return stopped.is_set() or (should_stop is not None and should_stop())
-
-    def solve(
-        one: Problem, progress: Callable[[Progress], None] | None = None, start: Solution | None = None
-    ) -> Answer:
-        settings = scenario.solve
-        return answer(
-            one, gap_fraction=settings.gap_fraction, time_limit_s=settings.time_limit_s, watch=progress,
-            should_stop=stop, engine=settings.engine, start=start,
-        )  # fmt: skip
-
-    def solve_beside() -> dict[str, Answer]:
-        cost_only = replace(problem, objective=Objective(1.0, 0.0))
-        return {COST_ONLY: solve(cost_only), AS_TODAY: solve(without_purchases(problem))}
-
-    # The engine works outside Python's lock, so the baselines cost little time where there is a second core.
-    with ThreadPoolExecutor(max_workers=1) as side:
-        waiting = side.submit(solve_beside) if baselines else None
-        try:
-            found = solve(problem, _say(tell) if watch else None)
-        except BaseException:
-            stopped.set()
-            raise
-        if found.status in (Status.INFEASIBLE, Status.INTERRUPTED):
-            stopped.set()
-        else:
-            tell("solving the baselines")
-        beside = waiting.result() if waiting is not None else {}
-    if found.status is Status.WITHIN_GAP:
-        # Within the gap a baseline may win; the plan is never worse than what stands beside it.
-        plans = [one.solution for one in beside.values() if one.solution is not None]
-        best = min(plans, key=lambda one: objective_value(problem, one), default=None)
-        if best is not None and objective_value(problem, best) < found.objective:
-            tell("a baseline is better within the gap: going on from there")
-            found = solve(problem, start=best)
+    found, beside = _Search(problem, scenario.solve, watch, should_stop).run(baselines)
     clash = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits that clash")
@@ -126,15 +89,75 @@ def plan_fleet(
     return Plan(inputs, assembled, found, beside, clash)
 
 
-def _say(tell: Watch) -> Callable[[Progress], None]:
-    """Progress of the solver in words."""
+class _Search:
+    """The plan and what stands beside it, solved side by side."""
 
-    def say(seen: Progress) -> None:
+    def __init__(
+        self, problem: Problem, settings: Solve, watch: Watch | None, should_stop: Callable[[], bool] | None
+    ) -> None:
+        self.problem, self.settings, self.watch = problem, settings, watch
+        self.should_stop = should_stop
+        self.stopped = threading.Event()
+
+    def run(self, baselines: bool) -> tuple[Answer, dict[str, Answer]]:
+        """The plan, and its baselines if they are asked for and nobody stopped the search.
+
+        The engine works outside Python's lock, so baselines cost little time where there is a second core.
+        """
+        found: Answer | None = None
+        beside: dict[str, Answer] = {}
+        with ThreadPoolExecutor(max_workers=1) as side:
+            waiting = side.submit(self._baselines) if baselines else None
+            try:
+                found = self._solve(self.problem, told=True)
+                if waiting is not None and found.status not in (Status.INFEASIBLE, Status.INTERRUPTED):
+                    self._tell("solving the baselines")
+                    beside = waiting.result()
+            except KeyboardInterrupt:
+                if found is None:
+                    raise  # the engine heard the first Ctrl-C itself; this is the second
+            finally:
+                self.stopped.set()
+        self.stopped.clear()
+        return self._not_beaten(found, beside), beside
+
+    def _baselines(self) -> dict[str, Answer]:
+        cost_only = replace(self.problem, objective=Objective(1.0, 0.0))
+        return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.problem))}
+
+    def _not_beaten(self, found: Answer, beside: dict[str, Answer]) -> Answer:
+        """The plan, searched on from a baseline that is better: within the gap that may happen."""
+        plans = [one.solution for one in beside.values() if one.solution is not None]
+        best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
+        if best is None or found.status is not Status.WITHIN_GAP:
+            return found
+        if objective_value(self.problem, best) >= found.objective:
+            return found
+        self._tell("a baseline is better within the gap: going on from there")
+        return self._solve(self.problem, start=best)
+
+    def _solve(self, problem: Problem, told: bool = False, start: Solution | None = None) -> Answer:
+        return answer(
+            problem,
+            gap_fraction=self.settings.gap_fraction,
+            time_limit_s=self.settings.time_limit_s,
+            watch=self._progress if told and self.watch else None,
+            should_stop=self._should_stop,
+            start=start,
+            engine=self.settings.engine,
+        )
+
+    def _should_stop(self) -> bool:
+        return self.stopped.is_set() or (self.should_stop is not None and self.should_stop())
+
+    def _tell(self, text: str) -> None:
+        if self.watch is not None:
+            self.watch(text)
+
+    def _progress(self, seen: Progress) -> None:
         found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
         within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
-        tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
-
-    return say
+        self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
 
 
 def without_purchases(problem: Problem) -> Problem:

@@ -6,9 +6,12 @@ solved to a gap of 0, where that holds exactly.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import html
 import itertools
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -21,11 +24,11 @@ import pytest
 from planner.catalogue import data_folder, load_catalogue
 from planner.comparison import why_this_plan
 from planner.document import plan_document
-from planner.plan import COST_ONLY, Plan, plan_fleet
+from planner.plan import COST_ONLY, Plan, _Search, plan_fleet
 from planner.report import to_html, to_markdown
 from planner.scenario import Scenario, load_scenario, parse_scenario, with_changes
 from planner.trace import Fact, Traced, children, facts_of, recompute
-from solver.answer import answer
+from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.problem import Objective
 from solver.verify import objective_value, verify
@@ -525,3 +528,26 @@ def test_the_real_quarter_keeps_its_promises() -> None:
         mine = problem.work_options.work == w
         done = problem.work_options.speed[mine] @ solution.work_node_h[mine]
         assert np.all(done >= problem.work.demand_h[w] * (1 - 1e-6))
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is proved already; only what would stand beside it is given up, and its thread ends."""
+    ended = threading.Event()
+
+    def endless(search: _Search) -> dict[str, Answer]:
+        while not search._should_stop():
+            time.sleep(0.01)
+        ended.set()
+        return {}
+
+    def watch(text: str) -> None:
+        if text == "solving the baselines":
+            _thread.interrupt_main()
+
+    monkeypatch.setattr(_Search, "_baselines", endless)
+    plan = plan_fleet(load_scenario(data_folder() / "scenarios" / f"{JOB}.toml"), watch=watch)
+
+    assert plan.answer.status is Status.OPTIMAL
+    assert plan.baselines == {}
+    assert ended.is_set()

@@ -22,6 +22,8 @@ DIES = "die and embodied carbon"
 BOOK = Book({
     "gpu_hours": ("device_h", 1.0), "gpu_h": ("device_h", 1.0), "hours": ("duration_h", 1.0),
     "gpus": ("devices", 1.0), "tdp_w": ("power_kw", 1e-3), "server_kg": ("embodied_kgco2e", 1.0),
+    "gpu_kg": ("embodied_kgco2e", 1.0), "device_kg": ("embodied_kgco2e", 1.0),
+    "board_kg": ("embodied_kgco2e", 1.0),
     "total_kg": ("embodied_kgco2e", 1.0), "baseboard_kg": ("baseboard_kgco2e", 1.0),
     "lifetime_years": ("lifetime_y", 1.0), "utilisation": ("utilisation_fraction", 1.0),
     "area_mm2": ("area_cm2", 1e-2), "hbm_gb": ("memory_gb", 1.0), "mem_gb": ("memory_gb", 1.0),

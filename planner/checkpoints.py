@@ -234,7 +234,7 @@ def _setting(
         "write": fact("performance.power.checkpoint_stall"),
         "restart": fact("performance.power.idle"),
     }
-    node_kw = {
+    node_kw: dict[str, Traced] = {
         state: derive(
             node_power_kw, host_kw=fact(f"{server}.host_power"), accelerators=count,
             accelerator_kw=derive(stalled_power_kw, tdp_kw=fact(f"{accelerator}.tdp"), stall_fraction=share),
@@ -297,7 +297,8 @@ def _node_hour(
     )  # fmt: skip
     known = catalogue.has(f"electricity.{grid}.price")
     tariff = fact(f"electricity.{grid}.price" if known else "electricity.default_price")
-    usd, kgco2e = {}, {}
+    usd: dict[str, Traced] = {}
+    kgco2e: dict[str, Traced] = {}
     for state, power in node_kw.items():
         energy = derive(
             facility_energy_kwh,

@@ -94,4 +94,7 @@ def _quantile(fact: Fact, u: NDArray[np.float64]) -> NDArray[np.float64]:
     away: NDArray[np.float64] = np.abs(2 * u - 1)  # 0 at the value itself, 1 at the end of the range
     if fact.kind not in ("assumed", "yours"):
         away = 1 - np.sqrt(1 - away)
-    return np.where(u < 0.5, fact.value + away * (low - fact.value), fact.value + away * (high - fact.value))
+    drawn: NDArray[np.float64] = np.where(
+        u < 0.5, fact.value + away * (low - fact.value), fact.value + away * (high - fact.value)
+    )
+    return drawn

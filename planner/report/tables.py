@@ -61,7 +61,7 @@ _HEADINGS = {
     "capex_usd": ("purchases", "USD"),
     "energy_usd": ("electricity", "USD"),
     "node_h": ("node time", "h"),
-    "reference_h": ("reference accelerator time", "h"),
+    "reference_h": ("work, in time of the reference node", "h"),
     "ettr_fraction": ("ETTR", "%"),
     "interval_min": ("interval", "min"),
     "checkpoint_fraction": ("writing", "%"),

@@ -62,7 +62,7 @@ def plan_document(plan: Plan) -> Record:
     }
     if solved:
         document |= _accounts(plan)
-        document["tables"]["facts"] = plan_facts(plan)
+        document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
         document["objective"]["value_usd"] = plan.ledger.objective.value
         document["headline"], document["why"] = why_this_plan(plan)
     elif plan.clash is not None:
@@ -112,11 +112,13 @@ def _accounts(plan: Plan) -> Record:
     }
 
 
-def plan_facts(plan: Plan) -> list[Record]:
-    """Every fact that the plan's totals rest on."""
+def plan_facts(plan: Plan) -> tuple[list[Record], list[Record]]:
+    """Facts that the plan's totals rest on, and those that were only weighed: limits, options not taken."""
     ledger = plan.ledger
     found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
-    return [fact_record(fact) for _, fact in sorted(found.items())]
+    weighed = {key: fact for key, fact in plan.inputs.asked.items() if key not in found}
+    inside, beside = ([fact_record(fact) for _, fact in sorted(facts.items())] for facts in (found, weighed))
+    return inside, beside
 
 
 def _status(plan: Plan) -> Record:

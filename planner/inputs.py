@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,7 @@ class Inputs:
 
     scenario: Scenario
     catalogue: Catalogue
+    asked: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def source(self) -> Source:
@@ -94,13 +95,23 @@ class Inputs:
         return chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
 
     def fact(self, key: str) -> Fact:
-        """A catalogue fact, or the scenario's own value where `[facts]` overrides it."""
-        if key in self.scenario.facts:
-            shipped = self.catalogue.fact(key)
-            value = parse_quantity(self.scenario.facts[key], shipped.unit)
-            return Fact(value, shipped.unit, boundary=shipped.boundary, key=key, source=self.source,
-                        locator=f"[facts] {key}", kind="yours", stated=self.scenario.facts[key])  # fmt: skip
-        return self.catalogue.fact(key)
+        """A catalogue fact, or the scenario's own value where `[facts]` overrides it; kept in `asked`."""
+        if key not in self.asked:
+            self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
+        return self.asked[key]
+
+    def _overruled(self, key: str) -> Fact:
+        shipped, text = self.catalogue.fact(key), self.scenario.facts[key]
+        return Fact(
+            parse_quantity(text, shipped.unit),
+            shipped.unit,
+            boundary=shipped.boundary,
+            key=key,
+            source=self.source,
+            locator=f"[facts] {key}",
+            kind="yours",
+            stated=text,
+        )
 
     def yours(self, path: str, value: float, unit: str) -> Fact:
         """A value that the scenario states, in its canonical unit, with its place in the file."""

@@ -33,7 +33,7 @@ CARBON_LABELS = {
 }
 NAMES = (
     "summary", "purchases", "fleet", "jobs", "services", "pools", "cost", "carbon", "by_period", "limits",
-    "alternatives_dropped", "facts",
+    "alternatives_dropped", "facts", "facts_weighed",
 )  # fmt: skip
 BINDING = 0.999
 

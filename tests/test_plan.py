@@ -551,3 +551,15 @@ def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPa
     assert plan.answer.status is Status.OPTIMAL
     assert plan.baselines == {}
     assert ended.is_set()
+
+
+@pytest.mark.parametrize("name", [JOB, SERVING])
+def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
+    """Memory sizes, rack units and the hardware left on the shelf decide too: all that was asked for is told."""
+    plan, document = plan_of(name), document_of(name)
+    listed = {row["key"] for table in ("facts", "facts_weighed") for row in document["tables"][table]}
+    page = to_html(document)
+
+    assert plan.inputs.asked.keys() <= listed
+    assert {"performance.serving.usable_memory", "performance.training.usable_memory"} & listed
+    assert all(html.escape(key) in page for key in listed)

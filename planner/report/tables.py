@@ -35,6 +35,10 @@ _SHEETS = {
     "limits": ("Limits", "limit where period used allowed unit share_fraction binding"),
     "alternatives_dropped": ("What does not fit, and why", "what sku reason count"),
     "facts": ("Facts and their sources", "key value unit low high kind source locator note"),
+    "facts_weighed": (
+        "Facts weighed beside them: what the options not taken rest on",
+        "key value unit low high kind source locator note",
+    ),
 }
 TITLES = {name: title for name, (title, _) in _SHEETS.items()}
 COLUMNS = {name: tuple(columns.split()) for name, (_, columns) in _SHEETS.items()}
@@ -115,7 +119,7 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
         headings=tuple(heading for heading, _ in columns),
         numeric=tuple(any(_is_number(value) for value in column) for _, column in columns),
         values=values,
-        cells=tuple(tuple(_cell(value, exact=name == "facts") for value in row) for row in values),
+        cells=tuple(tuple(_cell(value, exact=name.startswith("facts")) for value in row) for row in values),
     )
 
 

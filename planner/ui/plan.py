@@ -82,7 +82,7 @@ def details(document: Document) -> None:
             st.subheader(title)
             shared.picture(name, document)
             shared.data(name, rows)
-    for name in ("alternatives_dropped", "facts"):
+    for name in ("alternatives_dropped", "facts", "facts_weighed"):
         shared.data(name, held[name], TITLES[name])
 
 

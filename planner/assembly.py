@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def assemble(inputs: Inputs) -> Assembled:
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
         work_options=_work_options(inputs, work),
-        spare_lines=_spare_lines(inputs, nodes),
+        spare_lines=_spare_lines(inputs, nodes, _most_used(inputs, run_options, serve_options)),
         limits=_limits(inputs),
         objective=objective(inputs),
     )
@@ -254,10 +255,9 @@ def _work_options(inputs: Inputs, work: PoolWork) -> WorkOptions:
     )  # fmt: skip
 
 
-def _spare_lines(inputs: Inputs, nodes: Nodes) -> SpareLines:
+def _spare_lines(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareLines:
     """Spares of each pool over the nodes in use, from its failure rate and the time to repair."""
     policy = inputs.scenario.reliability
-    most = _most_nodes(inputs)
     columns: list[tuple[int, float, float, float, float]] = []
     for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value)):
         lines = spare_lines(
@@ -277,20 +277,26 @@ def _spare_lines(inputs: Inputs, nodes: Nodes) -> SpareLines:
     return SpareLines(pool=pool.astype(int), slope=slope, intercept=intercept, low=low_, high=high_)
 
 
-def _most_nodes(inputs: Inputs) -> NDArray[np.int64]:
-    """Nodes that a pool can ever hold: what stands there and what supply brings, within the site's racks."""
+def _most_used(inputs: Inputs, runs: RunOptions, replicas: ServeOptions) -> NDArray[Any]:
+    """Nodes that could be in use in a pool: what stands there, and supply within the racks.
+
+    Never below the largest single option, so that a supply limit of zero can be told as what it is.
+    """
     names = [sku.name for sku in inputs.skus]
     offers = {offer.sku: offer for offer in inputs.scenario.market}
     sites = inputs.scenario.sites
-    most = []
-    for k, s in inputs.pools:
-        standing = sum(c.nodes for c in inputs.scenario.fleet if (c.sku, c.site) == (names[k], sites[s].name))
-        offer = offers.get(names[k])
+    most = np.ones(len(inputs.pools))
+    for p, (k, s) in enumerate(inputs.pools):
+        here = (names[k], sites[s].name)
+        standing = sum(cohort.nodes for cohort in inputs.scenario.fleet if (cohort.sku, cohort.site) == here)
         units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
         room = math.floor(sites[s].racks / units)
+        offer = offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
-        most.append(max(1, standing + min(supply, room)))
-    return np.array(most)
+        most[p] = max(1, standing + min(supply, room))
+    np.maximum.at(most, runs.pool, runs.nodes.max(axis=1, initial=0))
+    np.maximum.at(most, replicas.pool, np.ceil(replicas.nodes))
+    return most.astype(int)
 
 
 def _limits(inputs: Inputs) -> Limits:

@@ -23,6 +23,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     headline = [
         *_buying(plan, solution),
         *_retiring(plan, solution),
+        *_left_out(plan, solution),
         *_training(plan),
         *_serving(plan, solution),
         _totals(plan),
@@ -79,7 +80,7 @@ def _buying(plan: Plan, solution: Solution) -> list[str]:
         said.append(
             f"Order {nodes[p, t]:.0f} nodes of {problem.pool_name(int(p))} in {labels[t]} for {money(cash)}."
         )
-    return said or ["Buy nothing: the standing fleet carries the work."]
+    return said or ["Buy nothing."]
 
 
 def _retiring(plan: Plan, solution: Solution) -> list[str]:
@@ -94,6 +95,14 @@ def _retiring(plan: Plan, solution: Solution) -> list[str]:
                 f"of {problem.cohorts.nodes[h]}."
             )
     return said
+
+
+def _left_out(plan: Plan, solution: Solution) -> list[str]:
+    jobs = plan.problem.jobs
+    return [
+        f"Leave out {jobs.name[j]} at its penalty of {money(float(jobs.left_out_usd[j]))}; it costs more."
+        for j in np.flatnonzero(solution.left_out)
+    ]
 
 
 def _training(plan: Plan) -> list[str]:

@@ -170,10 +170,24 @@ def _clash(plan: Plan, clash: Clash) -> Record:
     ]
     enough = [family["family"] for family in families]
     said = ["No plan exists that keeps every limit."]
-    said += [f"{reason.removesuffix('.')}." for reason in clash.reasons]
+    said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in clash.reasons]
     if enough:
         said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
     return {"text": " ".join(said), "reasons": list(clash.reasons), "families": families}
+
+
+def _because(plan: Plan, reason: str) -> str:
+    """Why the configurations of the job or service that a reason names were dropped."""
+    names = (*plan.problem.jobs.name, *plan.problem.services.name)
+    causes = [
+        f"{one.what} of {one.sku}: {one.reason}"
+        for name in names
+        if f" {name}:" in reason
+        for one in plan.assembled.dropped
+        if one.what.startswith(f"{name} on ") or one.what.startswith(f"{name}, split")
+    ]
+    more = f", and {len(causes) - 3} more" if len(causes) > 3 else ""
+    return f" ({'; '.join(causes[:3])}{more})" if causes else ""
 
 
 def _give(plan: Plan, give: Give) -> Record:

@@ -555,7 +555,7 @@ def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", [JOB, SERVING])
 def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
-    """Memory sizes, rack units and the hardware left on the shelf decide too: all that was asked for is told."""
+    """Memory sizes, rack units and the hardware left on the shelf decide too: all of it is told."""
     plan, document = plan_of(name), document_of(name)
     listed = {row["key"] for table in ("facts", "facts_weighed") for row in document["tables"][table]}
     page = to_html(document)
@@ -563,3 +563,31 @@ def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
     assert plan.inputs.asked.keys() <= listed
     assert {"performance.serving.usable_memory", "performance.training.usable_memory"} & listed
     assert all(html.escape(key) in page for key in listed)
+
+
+def test_an_infeasible_plan_says_why_its_options_were_dropped() -> None:
+    """405B parameters with gradients, optimizer state and activations need more than 16 nodes of 80 GB boards."""
+    document = plan_document(planned(JOB, {"training.train-8b.model": "llama-3.1-405b"}))
+    text = document["clash"]["text"]
+
+    assert document["status"]["name"] == "infeasible"
+    assert "job train-8b: there is no way to run it (train-8b on 2 nodes of h100-8: the smallest of" in text
+    assert "GB are usable" in text
+
+
+def test_a_supply_of_nothing_is_named() -> None:
+    """Nothing stands and nothing can be bought: the supply is what has to give way."""
+    changes = {"market.h100-8.supply_nodes": 0, "market.a100-80-8.supply_nodes": 0}
+    clash = planned(JOB, changes).clash
+
+    assert clash is not None
+    assert "supply" in {name for family in clash.families if family.suffices for name in family.names}
+
+
+def test_a_job_left_out_is_the_headline() -> None:
+    """At a penalty of 1 kUSD training is not worth its nodes."""
+    changes = {"training.train-8b.may_be_left_out": True, "training.train-8b.left_out_penalty": "1 kUSD"}
+    headline, _ = why_this_plan(planned(JOB, changes))
+
+    assert "Buy nothing." in headline
+    assert "Leave out train-8b at its penalty of 1.00 kUSD; it costs more." in headline

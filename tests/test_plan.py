@@ -566,7 +566,7 @@ def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
 
 
 def test_an_infeasible_plan_says_why_its_options_were_dropped() -> None:
-    """405B parameters with gradients, optimizer state and activations need more than 16 nodes of 80 GB boards."""
+    """405B parameters with gradients, optimizer state and activations do not fit on 16 nodes of 80 GB."""
     document = plan_document(planned(JOB, {"training.train-8b.model": "llama-3.1-405b"}))
     text = document["clash"]["text"]
 

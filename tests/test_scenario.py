@@ -460,7 +460,7 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
 
 @pytest.mark.parametrize("text", [WHOLE, *(path.read_text("utf-8") for path in SHIPPED)])
 def test_the_schema_takes_what_the_program_takes(text: str) -> None:
-    jsonschema.validate(plain(tomllib.loads(text)), schema())
+    assert list(jsonschema.Draft202012Validator(schema()).iter_errors(plain(tomllib.loads(text)))) == []
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def objective(inputs: Inputs) -> Objective:
         case "money":
             return Objective(1.0, 0.0)
         case "carbon":
-            # A cent a tonne: among plans of equal carbon the cheapest, and no unpriced purchases.
+            # A dollar weighs a hundredth of a gram: among plans of equal carbon the cheapest is taken.
             return Objective(1e-5, 1.0)
         case _:
             return Objective(1.0, float(policy.carbon_price_usd_per_kgco2e or 0.0))

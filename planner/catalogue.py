@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast, get_args
 
+from planner.errors import InputError
 from planner.trace import Fact, Kind, Source
 from planner.units import canonical
 
@@ -25,16 +26,12 @@ COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "
 KINDS = get_args(Kind)
 
 
-class CatalogueError(ValueError):
+class CatalogueError(InputError):
     """The facts in `data/` do not hold together; the message names every row."""
 
 
-class UnknownFact(KeyError):
-    """No fact has this key."""
-
-    def __str__(self) -> str:
-        """The message itself: a KeyError would quote it."""
-        return str(self.args[0])
+class UnknownFact(InputError):
+    """No fact has this key; the message names the nearest ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from planner.catalogue import Catalogue, load_catalogue
 from planner.coefficients.owning import node_failure_rate_per_node_h, owned_usd
 from planner.coefficients.runs import checkpoint_gb_per_s, ettr_ratio, persist_h, stall_h
 from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space_usd
+from planner.errors import InputError
 from planner.explain import explain, format_value
 from planner.inputs import HOURS_PER_YEAR
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.question import InputError, given
+from planner.question import given
 from planner.timing import drawn_kwh
 from planner.trace import Traced, chosen, derive, derive_parts, ratio
 from reliability.checkpoint import (

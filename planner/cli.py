@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.errors import InputError
+
 if TYPE_CHECKING:
     from planner.scenario import Scenario
 
@@ -21,12 +23,9 @@ ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
-    from planner.catalogue import CatalogueError, UnknownFact
-    from planner.units import UnitError
-
     try:
         code: int = options.run(options)
-    except (CatalogueError, UnknownFact, UnitError) as error:
+    except InputError as error:
         return _wrong(str(error))
     except KeyboardInterrupt:
         _say("stopped; nothing was written")
@@ -34,10 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe left early (`| head`): not our error
         sys.stderr.close()
         return ANSWER
-    except ValueError as error:
-        if type(error).__name__ in ("ScenarioError", "InputError", "ReportError"):
-            return _wrong(str(error))
-        raise
     return code
 
 

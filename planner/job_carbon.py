@@ -20,10 +20,11 @@ from planner.candidates import training_candidates
 from planner.catalogue import Catalogue, Sku, UnknownFact, load_catalogue
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.training import TrainingRuns, training_runs
+from planner.errors import InputError
 from planner.explain import explain, explanation_from, format_value
 from planner.inputs import HOURS_PER_YEAR, Inputs, check_scenario, data_year
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.question import InputError, given
+from planner.question import given
 from planner.records import fact_record, swing_records, total_records
 from planner.scenario import ScenarioError, parse_scenario
 from planner.trace import Fact, Traced, derive, facts_of, rows

@@ -1,14 +1,10 @@
-"""What the short questions (job carbon, checkpoint table) share: values from the asker, and refusals."""
+"""What the short questions (job carbon, checkpoint table) share: values from the asker."""
 
 from __future__ import annotations
 
 from planner.trace import Fact, Source
 
 ASKER = Source("question", "the question that was asked")
-
-
-class InputError(ValueError):
-    """A question that cannot be answered as it was put."""
 
 
 def given(name: str, value: float, unit: str) -> Fact:

@@ -11,6 +11,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from planner.errors import InputError
+
 if TYPE_CHECKING:
     import pint
 
@@ -154,7 +156,7 @@ _EXAMPLES = {
 }  # fmt: skip
 
 
-class UnitError(ValueError):
+class UnitError(InputError):
     """A unit is missing, unknown, or of another dimension than the one wanted."""
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from planner.checkpoints import FLAT, InputError, checkpoint_document, to_text
+from planner.checkpoints import FLAT, checkpoint_document, to_text
+from planner.errors import InputError
 
 RSC_1 = {"failures": "meta-rsc-1", "sku": "a100-80-8"}
 METRICS = {

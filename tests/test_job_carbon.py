@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.catalogue import load_catalogue, make_fact
-from planner.checkpoints import InputError
+from planner.errors import InputError
 from planner.inputs import data_year
 from planner.job_carbon import JobInput, job_document, to_text
 from planner.trace import Source

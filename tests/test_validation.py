@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.cli import main
-from planner.validation import InputError, quantities_text, report_text, validate, write_readme_table
+from planner.errors import InputError
+from planner.validation import quantities_text, report_text, validate, write_readme_table
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS, evaluate, in_unit
 from planner.validation.rows import judge

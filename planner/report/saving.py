@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from planner.charts import Document
+from planner.errors import InputError
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.texts import to_markdown
@@ -19,7 +20,7 @@ from planner.report.texts import to_markdown
 FILES = ("plan.md", "plan.html", "plan.json", "csv")
 
 
-class ReportError(ValueError):
+class ReportError(InputError):
     """The report cannot be written where it was asked for."""
 
 

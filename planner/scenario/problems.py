@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from planner.errors import InputError
+
 MAX_PROBLEMS = 100
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?")
 
@@ -21,7 +23,7 @@ class Problem:
     message: str
 
 
-class ScenarioError(ValueError):
+class ScenarioError(InputError):
     """A scenario cannot be used; `problems` holds everything that is wrong with it."""
 
     def __init__(self, name: str, problems: Iterable[Problem], more: int = 0) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import streamlit as st
 
 from planner.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
+from planner.errors import InputError
 from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
 
 FIRST = "next-quarter"
@@ -81,7 +82,7 @@ def solved(text: str, name: str) -> Document | None:
     try:
         with st.spinner(f"Planning {plain(name)}: a minute at most", show_time=True):
             return load_plan(text, name)
-    except ValueError as error:
+    except InputError as error:
         st.error("The scenario cannot be planned as it stands.")
         st.code(str(error), language=None, wrap_lines=True)
         return None

@@ -6,6 +6,6 @@ the leaves by its name, `rows` judges, `report` prints.
 """
 
 from planner.validation.report import quantities_text, report_text, write_readme_table
-from planner.validation.rows import InputError, validate
+from planner.validation.rows import validate
 
-__all__ = ["InputError", "quantities_text", "report_text", "validate", "write_readme_table"]
+__all__ = ["quantities_text", "report_text", "validate", "write_readme_table"]

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from planner.errors import InputError
 from planner.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS
-from planner.validation.rows import INSIDE, NOT_UNDERSTOOD, OUTSIDE, InputError
+from planner.validation.rows import INSIDE, NOT_UNDERSTOOD, OUTSIDE
 from planner.validation.tolerance import is_two_sided
 
 Row = dict[str, Any]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from planner.catalogue import data_folder
+from planner.errors import InputError
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
@@ -22,10 +23,6 @@ COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
 INSIDE, OUTSIDE, NOT_UNDERSTOOD = "inside", "outside", "not understood"
 
 _LARGEST_BYTES = 50_000_000
-
-
-class InputError(ValueError):
-    """A file cannot be read as rows of published values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from planner import charts
+from planner.errors import InputError
 from planner.ui import shared
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -178,7 +179,7 @@ def test_a_wrong_scenario_is_answered_with_every_problem(
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(text: str, name: str) -> dict[str, Any]:
-        raise ValueError("mine.toml: sites.x.power_cap: '2000' has no unit\nmine.toml: horizon: missing")
+        raise InputError("mine.toml: sites.x.power_cap: '2000' has no unit\nmine.toml: horizon: missing")
 
     monkeypatch.setattr(shared, "load_plan", refuse)
     for name in ("start", "plan"):
@@ -273,7 +274,7 @@ def test_checkpoint_inputs_that_have_no_answer_say_so(
 
     def refuse(**inputs: Any) -> dict[str, Any]:
         if inputs:
-            raise ValueError("restart_min is longer than the job's MTTF")
+            raise InputError("restart_min is longer than the job's MTTF")
         return checkpoint_sample()
 
     monkeypatch.setattr(shared, "load_checkpoints", refuse)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from planner.charts import MEASURES, Document, checkpoint_curve
+from planner.errors import InputError
 from planner.report import csv_text
 from planner.report.tables import table_of
 from planner.ui import shared
@@ -18,7 +19,7 @@ def render() -> None:
     st.markdown("Too often, and writing stalls the job; too rarely, and each failure repeats more work.")
     try:
         document = shared.load_checkpoints(**chosen_inputs(shared.load_checkpoints()))
-    except ValueError as error:
+    except InputError as error:
         st.error("These inputs have no answer.")
         st.code(str(error), language=None, wrap_lines=True)
         return

@@ -194,7 +194,12 @@ def to_text(document: Record) -> str:
         f"{'USD/useful h':>14} {'kg/useful h':>13}",
     ]
     named = [(mark["interval_min"], f"  {mark['name']}", mark) for mark in document["marks"]]
-    plain = [(row["interval_min"], "", row) for row in document["rows"][::4]]
+    marked = [mark["interval_min"] for mark in document["marks"]]
+    plain = [
+        (row["interval_min"], "", row)
+        for row in document["rows"][::4]
+        if not np.isclose(row["interval_min"], marked, rtol=1e-6).any()
+    ]
     for _, name, row in sorted(named + plain, key=lambda one: one[0]):
         lines.append(
             f"{row['interval_min']:>14.2f} {row['ettr_fraction']:>8.2%} {row['lost_fraction']:>8.2%} "

@@ -164,7 +164,7 @@ def job_document(asked: JobInput, catalogue: Catalogue | None = None) -> Record:
     )  # fmt: skip
     water = derive(
         water_l, it_energy_kwh=it, pue=pue, onsite_l_per_kwh=catalogue.fact("wue.default"),
-        offsite_l_per_kwh=catalogue.fact("water.us.electricity"),
+        offsite_l_per_kwh=_offsite_water(asked, catalogue),
     )  # fmt: skip
     total = derive(job_kgco2e, operational_kgco2e=running, embodied_kgco2e=share)
     named: dict[str, tuple[str, Traced]] = {
@@ -313,6 +313,12 @@ def _grid(asked: JobInput, catalogue: Catalogue) -> Fact:
         return catalogue.fact(f"grid.{asked.grid}.intensity")
     except UnknownFact as error:
         raise InputError(f"--grid: {error}") from None
+
+
+def _offsite_water(asked: JobInput, catalogue: Catalogue) -> Fact:
+    """Water of generation: of the country where it is known, else an assumption with a wide range."""
+    known = f"water.{asked.grid.partition('-')[0]}.electricity"
+    return catalogue.fact(known if catalogue.has(known) else "water.default.electricity")
 
 
 def _said(value: float, unit: str) -> str:

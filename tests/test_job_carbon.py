@@ -221,3 +221,21 @@ def test_questions_without_an_answer_say_why(asked: dict[str, Any], message: str
 
     assert str(raised.value).startswith(message)
     assert len(str(raised.value)) > len(message)
+
+
+@pytest.mark.parametrize(
+    ("grid", "key"),
+    [
+        ("us", "water.us.electricity"),
+        ("us-srvc", "water.us.electricity"),
+        ("fr", "water.default.electricity"),
+        ("gcp-us-west1", "water.default.electricity"),
+    ],
+)
+def test_water_of_generation_is_that_of_the_grid_or_a_wide_assumption(grid: str, key: str) -> None:
+    """The United States' factor must not stand for France's power stations."""
+    found = job_document(JobInput(accelerator_hours=1000.0, grid=grid))
+    listed = {fact["key"]: fact for fact in found["facts"] if fact["key"].startswith("water.")}
+
+    assert set(listed) == {key}
+    assert (listed[key]["kind"] == "assumed") == (key == "water.default.electricity")

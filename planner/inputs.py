@@ -249,7 +249,11 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
         ScenarioError: listing every problem.
     """
     check_against(scenario, known_names(catalogue))
-    problems = [*_mixed_signals(scenario, catalogue), *_mortal_storage(scenario, catalogue)]
+    problems = [
+        *_mixed_signals(scenario, catalogue),
+        *_mortal_storage(scenario, catalogue),
+        *_without_effect(scenario),
+    ]
     if problems:
         raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
 
@@ -270,6 +274,13 @@ def _mixed_signals(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem
                 "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                 "or write grid_intensity",
             )
+
+
+def _without_effect(scenario: Scenario) -> Iterator[Problem]:
+    """What may be written but no plan reads yet: refused rather than silently ignored."""
+    for site in scenario.sites:
+        if site.wue_l_per_kwh is not None:
+            yield Problem(f"sites.{site.name}.wue", "plans do not count water yet: leave it out")
 
 
 def _mortal_storage(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:

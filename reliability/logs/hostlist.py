@@ -1,0 +1,39 @@
+"""Names of nodes as Slurm writes them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+LONGEST_RANGE = 1_000_000
+
+
+def expand(text: str) -> list[str]:
+    """Every name in `node[001-004,7],login1`, in order.
+
+    Raises:
+        ValueError: a bracket is not closed, or a range runs backwards.
+    """
+    if text.count("[") != text.count("]"):
+        raise ValueError(f"'{text}' has a bracket that is not closed: write node[001-004]")
+    parts = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)
+    return [name for part in parts for name in _names(part.strip())]
+
+
+def _names(part: str) -> list[str]:
+    pieces = re.split(r"\[([^\]]*)\]", part)
+    choices = [_numbers(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    return ["".join(choice) for choice in itertools.product(*choices)]
+
+
+def _numbers(ranges: str) -> list[str]:
+    found: list[str] = []
+    for piece in ranges.split(","):
+        first, _, last = piece.partition("-")
+        last = last or first
+        if not (first.isdigit() and last.isdigit()) or int(last) < int(first):
+            raise ValueError(f"'[{ranges}]' is not a list of numbers and rising ranges: write [001-004,7]")
+        if int(last) - int(first) > LONGEST_RANGE:
+            raise ValueError(f"'[{ranges}]' names more than {LONGEST_RANGE:,} nodes: is it a digit too long?")
+        found += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
+    return found

@@ -1,0 +1,110 @@
+"""A failure log that was read, and what any tells: gaps between failures, and counts for each period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reliability.domain import require_positive
+from reliability.logs.problems import BadRow
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLog:
+    """What a log says, in hours since `origin`, the start of the time that was watched.
+
+    `units`: unit, entry_h, exit_h and covariates; a unit is watched between the two.
+    `events`: unit, start_h, end_h (NaN where not known), cause, severity, planned.
+    `lives`: unit, entry_h (age when watching began), duration_h (age at death or when last seen), died.
+    `jobs`: nodes, jobs, node_h, failures, queue_mean_h, queue_median_h; a row for each size of job.
+    `exposure`: time_h, node_h; node-hours up to a time, straight in between.
+
+    `origin` is None where the log counts from a start that it does not name.
+    """
+
+    name: str
+    kind: str
+    origin: datetime | None
+    window_h: float
+    units: pd.DataFrame
+    events: pd.DataFrame
+    lives: pd.DataFrame
+    jobs: pd.DataFrame
+    exposure: pd.DataFrame
+    node_h: float
+    notes: tuple[str, ...]
+    bad_rows: tuple[BadRow, ...]
+    bad_row_count: int
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The events that nobody planned."""
+        return self.events[~self.events["planned"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Hours between failures, and how many gaps of zero were left out."""
+
+    gap_h: Numbers
+    zero_gaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodCounts:
+    """Failures and node-hours of consecutive whole periods, and what lies after the last of them."""
+
+    start_h: Numbers
+    failures: NDArray[np.int64]
+    node_h: Numbers
+    left_over_h: float
+    left_over_failures: int
+
+
+def gaps_h(log: FailureLog, *, within_unit: bool = False) -> Gaps:
+    """Hours between one failure and the next, of the whole fleet or within each unit.
+
+        g_i = t_(i+1) - t_i
+
+    Failures at the same instant are one: a gap of zero is left out, and counted. Planned stops, repair times,
+    and the time before the first and after the last failure are left out.
+    """
+    failures = log.failures
+    if within_unit:
+        failures = failures[failures["unit"] != ""]
+        gaps = failures.groupby("unit")["start_h"].diff().dropna().to_numpy(dtype=float)
+    else:
+        gaps = np.diff(failures["start_h"].to_numpy(dtype=float))
+    return Gaps(gaps[gaps > 0], int(np.sum(gaps == 0)))
+
+
+def counts_per_period(log: FailureLog, period_h: float) -> PeriodCounts:
+    """Failures and node-hours of each whole period since the log's start.
+
+    The last period is left out where the log ends inside it: its hours and failures are told apart. Planned
+    stops are left out.
+    """
+    require_positive(period_h=period_h)
+    if log.exposure.empty:
+        raise ValueError(f"{log.name}: ages without dates cannot be put in periods: give entry and exit")
+    # A window that is whole periods but for rounding is whole.
+    periods = int(np.floor(log.window_h / period_h + 1e-9))
+    edges: Numbers = period_h * np.arange(periods + 1, dtype=np.float64)
+    start_h = log.failures["start_h"].to_numpy(dtype=float)
+    # An event at the very end of the window belongs to the last period.
+    place = np.minimum(start_h // period_h, np.ceil(log.window_h / period_h) - 1).astype(int)
+    counts = np.bincount(place, minlength=periods + 1)
+    node_h = np.interp(edges, log.exposure["time_h"], log.exposure["node_h"])
+    return PeriodCounts(
+        start_h=edges[:-1],
+        failures=counts[:periods],
+        node_h=np.diff(node_h),
+        left_over_h=max(0.0, log.window_h - float(edges[-1])),
+        left_over_failures=int(counts[periods:].sum()),
+    )

@@ -1,0 +1,191 @@
+"""Which shape a log has, by its header and its first rows."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from reliability.logs.files import header_of, open_text
+from reliability.logs.mapping import Mapping
+from reliability.logs.problems import LogError
+from reliability.logs.roles import DURATIONS, NEEDED, Columns
+from reliability.logs.shapes import EVENT_TABLE, SHAPES, XIDS, Shape
+from reliability.logs.source import KERNEL, KERNEL_MARK, first_object, split_line
+from reliability.logs.times import NAIVE_ISO
+
+SEPARATORS = ("|", ",", "\t", ";")
+SAMPLE_ROWS = 200
+ISO = NAIVE_ISO + r" ?(Z|[+-]\d\d(:?\d\d)?)?"
+NUMBER = r"-?\d+(\.\d+)?"
+# The day that a number of seconds since 1970 must lie after, to be taken for one: 1973.
+FIRST_UNIX_S = 1e8
+CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
+FORMS = tuple(day + clock for day in DAYS for clock in CLOCKS)
+KERNEL_FORMS = {
+    "boot": "since_start_s", "date": "%a %b %d %H:%M:%S %Y", "iso": "iso", "day": "%b %d %H:%M:%S",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Columns and first rows of a table."""
+
+    layout: str
+    separator: str
+    columns: tuple[str, ...]
+    rows: tuple[Sequence[str], ...]
+
+    def samples(self, column: str, missing: tuple[str, ...]) -> list[str]:
+        """What its first rows hold in a column."""
+        place = self.columns.index(column)
+        cells = (row[place].strip() for row in self.rows if len(row) == len(self.columns))
+        return [cell for cell in cells if cell and cell not in missing]
+
+
+def propose(path: Path, file: Path) -> Mapping:
+    """The mapping that fits the plain `file`; `path` names it in messages.
+
+    Raises:
+        LogError: its shape is not known, or not clear.
+    """
+    head = _head(file)
+    for shape in SHAPES:
+        columns = _columns(shape, head)
+        if columns is not None:
+            return _mapping(path.name, shape, columns, head)
+    kernel = _kernel(file)
+    if kernel is None:
+        raise LogError([_not_known(path.name, head)])
+    return kernel
+
+
+def _head(file: Path) -> Head:
+    entry = first_object(file)
+    if entry:
+        return Head("json", ",", tuple(entry), (tuple(entry.values()),))
+    skipped_lines, header = header_of(file)
+    separator = max(SEPARATORS, key=lambda mark: len(split_line(header, mark)))
+    with open_text(file) as text:
+        lines = itertools.islice(text, skipped_lines, skipped_lines + SAMPLE_ROWS)
+        rows = tuple(split_line(line.rstrip("\r\n"), separator) for line in lines)
+    return Head("table", separator, tuple(cell.strip() for cell in split_line(header, separator)), rows)
+
+
+def _columns(shape: Shape, head: Head) -> Columns | None:
+    """The column of each role, or None where the shape does not fit."""
+    known = {re.sub(r"[^a-z0-9]", "", column.lower()): column for column in reversed(head.columns)}
+    columns: Columns = {
+        role: next(known[name] for name in names if name in known)
+        for role, names in shape.roles.items()
+        if not known.keys().isdisjoint(names)
+    }
+    columns |= shape.columns
+    complete = columns.keys() >= set(NEEDED[shape.kind]) and known.keys() >= set(shape.signs)
+    if shape.kind == "lives":
+        complete = complete and any(role in columns for role in (*DURATIONS, "entry"))
+        complete = complete and sum(role in columns for role in ("died", "censored", "death")) == 1
+    return columns if complete else None
+
+
+def _mapping(name: str, shape: Shape, columns: Columns, head: Head) -> Mapping:
+    settings: dict[str, Any] = dict(shape.settings)
+    timed = next((columns[role] for role in ("start", "entry") if role in columns), None)
+    if "time_format" not in settings and isinstance(timed, str):
+        cells = head.samples(timed, settings.get("missing", ()))
+        settings = {"timezone": _zone(cells), **settings, "time_format": (_time_format(name, timed, cells),)}
+    if shape.covariates:
+        used = set(columns.values())
+        settings["covariates"] = tuple(column for column in head.columns if column and column not in used)
+    return Mapping(shape.kind, columns, shape.about, head.layout, head.separator, **settings)
+
+
+def _time_format(name: str, column: str, cells: list[str]) -> str:
+    """The form that most of the first rows have.
+
+    Raises:
+        LogError: none has, or several forms fit and would read different days.
+    """
+    if not cells:
+        return "iso"
+    needed = len(cells) / 2
+
+    def fits(pattern: str) -> bool:
+        return sum(re.fullmatch(pattern, cell) is not None for cell in cells) > needed
+
+    if fits(ISO):
+        return "iso"
+    if fits(NUMBER):
+        if sum(bool(re.fullmatch(NUMBER, cell)) and float(cell) > FIRST_UNIX_S for cell in cells) > needed:
+            return "unix_s"
+        raise LogError([
+            f"{name}: {column} holds plain numbers such as '{cells[0]}': say what they count in a mapping, "
+            'with time_format = "since_start_d" (or _h, _min, _s)'
+        ])  # fmt: skip
+    counts = {form: sum(_parses(cell, form) for cell in cells) for form in FORMS}
+    best = [form for form, count in counts.items() if count == max(counts.values()) and count > needed]
+    if len(best) == 1:
+        return best[0]
+    what = f"of more than one form ({' or '.join(best)})" if best else "of no form that is known"
+    raise LogError([
+        f"{name}: {column} holds times {what}, such as '{cells[0]}': give time_format in a mapping"
+    ])  # fmt: skip
+
+
+def _parses(cell: str, form: str) -> bool:
+    try:
+        datetime.strptime(cell, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _zone(cells: list[str]) -> str | None:
+    """UTC where the first rows have times without a zone; what is read says so."""
+    aware = rf"{NUMBER}|{NAIVE_ISO} ?(Z|[+-]\d\d(:?\d\d)?)"
+    naive = any(not re.fullmatch(aware, cell) for cell in cells)
+    return "UTC" if naive else None
+
+
+def _kernel(file: Path) -> Mapping | None:
+    with open_text(file) as text:
+        line = next((line for line in text if KERNEL_MARK in line), None)
+    found = re.match(KERNEL, line.rstrip("\r\n")) if line else None
+    if found is None:
+        return None
+    stamp = next(kind for kind in KERNEL_FORMS if found[kind])
+    columns: Columns = {"start": "timestamp", "xid": "xid"}
+    if found["host"]:
+        columns["unit"] = "host"
+    zone = _zone([found[stamp]]) if stamp != "boot" else None
+    return Mapping(
+        "events", columns, "kernel messages with `NVRM: Xid`", "kernel", time_format=(KERNEL_FORMS[stamp],),
+        coalesce_s=5, severity=XIDS, timezone=zone,
+    )  # fmt: skip
+
+
+def _not_known(name: str, head: Head) -> str:
+    lacking = [_lacking(role, head.columns) for role in NEEDED["events"] if role not in _event_roles(head)]
+    lacking_words = " and ".join(lacking) or "what tells whether a unit died"
+    shown = ", ".join(repr(column[:40]) for column in head.columns[:12] if column) or "nothing"
+    return (
+        f"{name}: is of no known shape: its header has {shown}, but no column for {lacking_words}. Name the "
+        'columns in a mapping: kind = "events", then [columns] with unit = "..." and start = "..."'
+    )
+
+
+def _lacking(role: str, columns: tuple[str, ...]) -> str:
+    names = EVENT_TABLE.roles[role]
+    meant = [column for column in columns if difflib.get_close_matches(column.lower(), names, cutoff=0.75)]
+    return f"{role} (such as {', '.join(names[:4])}{'; is it ' + repr(meant[0]) + '?' if meant else ''})"
+
+
+def _event_roles(head: Head) -> set[str]:
+    known = {re.sub(r"[^a-z0-9]", "", column.lower()) for column in head.columns}
+    return {role for role, names in EVENT_TABLE.roles.items() if known & set(names)}

@@ -1,0 +1,195 @@
+"""A log file as SQL: a table with one row for each record, and an expression for each of its columns.
+
+A text is read line by line and cut in SQL: so every record has a line number, and a broken one stays one row.
+A quoted cell may hold the separator but no line end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from reliability.logs.files import header_of
+from reliability.logs.mapping import Mapping
+from reliability.logs.problems import LogError, near
+
+KERNEL_MARK = "NVRM: Xid"
+KERNEL_COLUMNS = ("timestamp", "host", "gpu", "xid", "message")
+KERNEL_TIMES = ("boot", "date", "iso", "day")
+KERNEL = (
+    r"^(?:\[ *(?P<boot>\d+\.\d+)\] |\[(?P<date>\w{3} \w{3} +\d+ [\d:]+ \d{4})\] "
+    r"|(?P<iso>\d{4}-\d\d-\d\dT\S+) |(?P<day>\w{3} +\d+ [\d:]+) )(?:(?P<host>\S+) kernel: )?.*?"
+    r"NVRM: Xid \((?:PCI:)?(?P<gpu>[^)]+)\): (?P<xid>\d+)(?:, *(?P<message>.*))?$"
+)
+# Between these sacct quotes nothing: a quote is a character like others.
+UNQUOTED = "|"
+LONGEST_LINE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The SQL of one log.
+
+    `lines` is a table of texts, after the first `skipped_lines` of the file; `kept` says which are records,
+    `cells` cuts one, and `wrong` says what is wrong with its cells, or is NULL. `undecoded` is a table of the
+    lines that are no text.
+    """
+
+    name: str
+    lines: str
+    kept: str
+    cells: str
+    wrong: str
+    columns: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    skipped_lines: int = 0
+    # DuckDB makes this table where it reads text with `store_rejects`.
+    undecoded: str = "reject_errors"
+
+    def table(self, *, numbered: bool) -> str:
+        """SQL for the records as `cells` and `number`; without numbers it is read by all cores at once."""
+        number = f"row_number() OVER () + {self.skipped_lines}" if numbered else "0"
+        lines = f"(SELECT line, {number} AS number FROM {self.lines})"
+        return f"(SELECT {self.cells} AS cells, line, number FROM {lines} WHERE {self.kept})"
+
+    def cell(self, column: str | None) -> str:
+        """SQL for the text of a column; NULL where it is empty or a word for no value."""
+        if column is None:
+            return "NULL::VARCHAR"
+        text = f"cells[{self.columns.index(column) + 1}]"
+        empty = ", ".join(literal(word) for word in ("", *self.missing))
+        return f"(CASE WHEN {text} NOT IN ({empty}) THEN {text} END)"
+
+
+def literal(text: str) -> str:
+    """A text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """A name of a column as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def source_of(path: Path, file: Path, mapping: Mapping) -> Source:
+    """The plain `file` as its mapping reads it; `path` names it in messages.
+
+    Raises:
+        LogError: columns of the mapping are not in the file.
+    """
+    build = {"json": _objects, "kernel": _kernel, "table": _table}[mapping.layout]
+    source = build(path.name, file, mapping)
+    named = {f"columns.{role}": names for role, names in mapping.columns.items()}
+    problems = [
+        f"{source.name}: {role}: there is no column '{column}': {near(column, source.columns)}"
+        for role, names in (named | {"covariates": mapping.covariates}).items()
+        for column in ((names,) if isinstance(names, str) else names)
+        if column not in source.columns
+    ]
+    if problems:
+        raise LogError(problems)
+    return source
+
+
+def split_line(line: str, separator: str) -> list[str]:
+    """The cells of one line, cut as the SQL of a table does."""
+    cells = re.findall(_cell_pattern(separator), separator + line)
+    if separator in UNQUOTED:
+        return [cell.strip() for cell in cells]
+    return [cell[1:-1].replace('""', '"') if cell.startswith('"') else cell.strip() for cell in cells]
+
+
+def first_object(file: Path) -> dict[str, str]:
+    """Paths and values of the first object in a list, or in lines of objects; empty where there is none."""
+    with file.open(encoding="utf-8-sig", errors="replace") as text:
+        head = text.read(1 << 16).lstrip().removeprefix("[").lstrip()
+    try:
+        entry, _ = json.JSONDecoder().raw_decode(head)
+    except json.JSONDecodeError:
+        return {}
+    return dict(_leaves(entry, "")) if isinstance(entry, dict) else {}
+
+
+def _leaves(value: object, path: str) -> list[tuple[str, str]]:
+    if not isinstance(value, dict):
+        return [(path, str(value))]
+    lead = f"{path}." if path else ""
+    return [leaf for key, inner in value.items() for leaf in _leaves(inner, f"{lead}{key}")]
+
+
+def _table(name: str, file: Path, mapping: Mapping) -> Source:
+    skipped_lines, header = header_of(file)
+    separator, mark = mapping.separator, literal(mapping.separator)
+    columns = tuple(cell.strip() for cell in split_line(header, separator))
+    quotes = """contains(line, '"')""" if separator not in UNQUOTED else "false"
+    # Most lines need no care; a regular expression for each would take most of the time.
+    spaces = f"contains(framed, ' ' || {mark}) OR contains(framed, {mark} || ' ')"
+    careful = f"{quotes} OR {spaces}".replace("framed", f"({mark} || line || {mark})")
+    cut = f"regexp_extract_all({mark} || line, {literal(_cell_pattern(separator))}, 1)"
+    unquoted = """CASE WHEN cell[1] = '"' THEN replace(cell[2:-2], '""', '"') ELSE trim(cell) END"""
+    unquoted = unquoted if separator not in UNQUOTED else "trim(cell)"
+    hint = ": quote a cell that holds a comma, and write 1.5 for 1,5" if separator == "," else ""
+    return Source(
+        name=name,
+        lines=_lines(file, skipped_lines),
+        # Files that were joined end to end repeat the header.
+        kept=f"line <> '' AND line <> {literal(header)}",
+        cells=f"CASE WHEN {careful} THEN list_transform({cut}, lambda cell: {unquoted}) "
+        f"ELSE string_split(line, {mark}) END",
+        wrong=f"""CASE WHEN {quotes} AND length(line) % 2 <> length(replace(line, '"', '')) % 2
+                  THEN 'a quote that its line does not close' WHEN len(cells) <> {len(columns)}
+                  THEN concat(len(cells), ' cells, the header has {len(columns)}{hint}') END""",
+        columns=columns,
+        missing=mapping.missing,
+        skipped_lines=skipped_lines,
+    )
+
+
+def _objects(name: str, file: Path, mapping: Mapping) -> Source:
+    columns = tuple(first_object(file))
+    paths = ["$" + "".join(f'."{step}"' for step in column.split(".")) for column in columns]
+    return Source(
+        name=name,
+        lines=f"(SELECT json AS line FROM read_json_objects({literal(str(file))}, format = 'auto', "
+        f"maximum_object_size = {LONGEST_LINE_BYTES}))",
+        kept="true",
+        cells=f"json_extract_string(line, [{', '.join(map(literal, paths))}])",
+        wrong="NULL",
+        columns=columns,
+        missing=mapping.missing,
+        undecoded="(SELECT 0 AS line WHERE false)",
+    )
+
+
+def _kernel(name: str, file: Path, mapping: Mapping) -> Source:
+    groups = ", ".join(map(literal, (*KERNEL_TIMES, *KERNEL_COLUMNS[1:])))
+    found = f"regexp_extract(line, {literal(re.sub('[?]P<[a-z]+>', '', KERNEL))}, [{groups}])"
+    time = ", ".join(f"x.{kind}" for kind in KERNEL_TIMES)
+    rest = ", ".join(f"x.{column}" for column in KERNEL_COLUMNS[1:])
+    return Source(
+        name=name,
+        lines=_lines(file, 0),
+        kept=f"contains(line, {literal(KERNEL_MARK)})",
+        cells=f"list_transform([{found}], lambda x: [concat({time}), {rest}])[1]",
+        wrong="CASE WHEN cells[4] = '' THEN 'an Xid line without a time, or of a form that is not known' END",
+        columns=KERNEL_COLUMNS,
+        missing=mapping.missing,
+    )
+
+
+def _lines(file: Path, skipped_lines: int) -> str:
+    """SQL for the lines of a text: no text holds the separator given here, so each line is one cell."""
+    return (
+        f"read_csv({literal(str(file))}, auto_detect = false, "
+        f"header = false, skip = {skipped_lines}, delim = '\x01', quote = '', escape = '', "
+        f"columns = {{'line': 'VARCHAR'}}, max_line_size = {LONGEST_LINE_BYTES}, store_rejects = true)"
+    )
+
+
+def _cell_pattern(separator: str) -> str:
+    """A cell after its separator: in quotes, which are doubled inside, or up to the next separator."""
+    mark = "\\" + separator if separator in r"|^$.*+?\-" else separator
+    quoted = '"(?:[^"]|"")*"|' if separator not in UNQUOTED else ""
+    return f"{mark}({quoted}[^{mark}]*)"

@@ -165,13 +165,15 @@ def hours_by_state(
     require_positive_or_infinite(mtbf_h=mtbf_h)
     require_not_negative(write_h=write_h, restart_h=restart_h, persist_h=persist_h)
     writing, working = np.divide(write_h, mtbf_h), np.divide(interval_h, mtbf_h)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         again = np.exp(np.divide(persist_h, mtbf_h))
+        restarting = again * np.divide(restart_h, interval_h) * np.expm1(writing + working)
         return StateHours(
             useful_h=np.ones_like(again * working)[()],
             checkpoint_h=again * np.divide(write_h, interval_h) * exprel(writing),
             lost_h=again * np.exp(writing) * exprel(working) - 1.0,
-            restart_h=again * np.divide(restart_h, interval_h) * np.expm1(writing + working),
+            # No time each, however many there are.
+            restart_h=np.where(np.asarray(restart_h) > 0, restarting, 0.0)[()],
         )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Column = float | NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 def require_positive(**values: Column) -> None:
@@ -33,6 +34,13 @@ def require_share(**values: Column) -> None:
         _require(name, value, (column > 0) & (column < 1), "a share between 0 and 1, both excluded")
 
 
+def require_fraction(**values: Column) -> None:
+    """Refuse values that are not shares from 0 to 1, both ends allowed."""
+    for name, value in values.items():
+        column = np.asarray(value)
+        _require(name, value, (column >= 0) & (column <= 1), "a share from 0 to 1")
+
+
 def require_at_least(least: float, **values: Column) -> None:
     """Refuse values that are not finite numbers from `least` up."""
     for name, value in values.items():
@@ -42,6 +50,28 @@ def require_at_least(least: float, **values: Column) -> None:
             np.isfinite(value) & (np.asarray(value) >= least),
             f"a finite number from {least:g} up",
         )
+
+
+def require_some_failure(failures: Floats) -> None:
+    """Refuse counts without any failure."""
+    if not failures.any():
+        raise ValueError(
+            "failures must not all be 0: no failure says nothing of how failures vary; "
+            "use rate_interval, or a published prior with updated_rate"
+        )
+
+
+def counts_of_periods(counts: ArrayLike, exposure: ArrayLike) -> tuple[Floats, Floats]:
+    """Counts and exposures as columns of one length; a single exposure holds for all periods."""
+    seen = np.atleast_1d(np.asarray(counts, dtype=float))
+    exposed = np.asarray(exposure, dtype=float)
+    if exposed.ndim and exposed.shape != seen.shape:
+        raise ValueError(f"exposure must have a row for each of the {seen.size} counts, got {exposed.size}")
+    require_not_negative(counts=seen)
+    if np.any(seen != np.floor(seen)):
+        raise ValueError(f"counts must be whole numbers, got {seen[seen != np.floor(seen)][0]:g}")
+    require_positive(exposure=exposed)
+    return seen, np.broadcast_to(exposed, seen.shape)
 
 
 def _require(name: str, value: Column, holds: Column | np.bool_ | NDArray[np.bool_], wanted: str) -> None:

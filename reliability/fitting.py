@@ -1,32 +1,43 @@
-"""Lifetimes from logs: parametric fits and the Kaplan-Meier curve, through lifelines.
+"""Lifetimes from logs: parametric fits, the choice between them, and how sure they are.
 
-lifelines takes more than a second to load, so it is imported where it is used. Rows that are alike are
-counted once with a weight first: a fleet log has day resolution and few different rows.
+Every fit is of highest likelihood, with late entry, right censoring and weights that are counts.
+`crosscheck.py` sets them beside lifelines.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
-from reliability.domain import require_share
-from reliability.lifetimes import Exponential, Weibull, survival_fraction
+from reliability import families
+from reliability.domain import require_positive
+from reliability.families import Maximum
+from reliability.lifetimes import (
+    Exponential,
+    GeneralisedGamma,
+    Lifetime,
+    LogLogistic,
+    LogNormal,
+    PiecewiseExponential,
+    Weibull,
+    survival_fraction,
+)
+from reliability.likelihood import normal_quantile
+from reliability.rows import LifeRows
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
-Model = TypeVar("Model", Exponential, Weibull)
+Model = TypeVar("Model", bound=Lifetime, covariant=True)
+Kind = TypeVar("Kind", bound=Lifetime)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit(Generic[Model]):
-    """A fitted model; `covariance` is in the order of the model's parameters and in their units."""
+    """A fitted model; `covariance` is in the order of the model's fitted parameters and in their units."""
 
     model: Model
     covariance: Floats
@@ -34,15 +45,19 @@ class Fit(Generic[Model]):
     aic: float
     failures: float
 
-    def parameter_interval(self, name: str, *, confidence_fraction: float) -> tuple[float, float]:
-        """Interval of a parameter, always above zero: normal on its logarithm."""
-        names = [field.name for field in fields(self.model)]
-        if name not in names:
-            raise ValueError(f"name must be one of {', '.join(names)}, got '{name}'")
-        value: float = getattr(self.model, name)
-        place = names.index(name)
-        factor = float(np.exp(_normal(confidence_fraction) * np.sqrt(self.covariance[place, place]) / value))
-        return value / factor, value * factor
+    def parameter_interval(self, name: str, *, confidence_fraction: float) -> tuple[Column, Column]:
+        """Interval of a parameter: normal on its logarithm, so above zero; on itself where any sign goes."""
+        fitted = {field.name: field for field in _fitted(self.model)}
+        if name not in fitted:
+            raise ValueError(f"name must be one of {', '.join(fitted)}, got '{name}'")
+        value = np.asarray(getattr(self.model, name), dtype=float)
+        first = sum(np.size(getattr(self.model, other)) for other in list(fitted)[: list(fitted).index(name)])
+        errors = np.sqrt(np.diag(self.covariance)[first : first + value.size]).reshape(value.shape)
+        reach = normal_quantile(confidence_fraction) * errors
+        if fitted[name].metadata.get("any_sign"):
+            return (value - reach)[()], (value + reach)[()]
+        factor = np.exp(reach / value)
+        return (value / factor)[()], (value * factor)[()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +70,26 @@ class SurvivalBand:
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalCurve:
-    """Kaplan-Meier curve at each time that a death was seen, with those at risk just before it."""
+class RankedFits:
+    """Fits of several families, the lowest AIC first, and why those in `failed` have none."""
 
-    time_h: Floats
-    at_risk: Floats
-    deaths: Floats
-    survival_fraction: Floats
-    low_fraction: Floats
-    high_fraction: Floats
+    fits: tuple[Fit[Lifetime], ...]
+    failed: dict[str, str]
 
-    def survival_at(self, *, time_h: Column) -> Column:
-        """Share alive at a time: the last step at or before it."""
-        step = np.searchsorted(self.time_h, time_h, side="right")
-        return np.concatenate([[1.0], self.survival_fraction])[step]
+    @property
+    def best(self) -> Fit[Lifetime]:
+        """The fit of lowest AIC."""
+        return self.fits[0]
+
+    @property
+    def runner_up(self) -> Fit[Lifetime] | None:
+        """The next one, if any family but one fits."""
+        return self.fits[1] if len(self.fits) > 1 else None
+
+    @property
+    def aic_difference(self) -> float:
+        """AIC of the runner-up above the best: below 2 the log hardly tells them apart."""
+        return self.fits[1].aic - self.fits[0].aic if len(self.fits) > 1 else float("inf")
 
 
 def fit_exponential(
@@ -86,12 +107,7 @@ def fit_exponential(
 
     Source: maximum likelihood of a censored exponential sample, in closed form.
     """
-    rows = _grouped(duration_h, observed, entry_h, weight)
-    deaths = float(rows.weight[rows.observed].sum())
-    mean_h = float((rows.weight * (rows.duration_h - rows.entry_h)).sum()) / deaths
-    log_likelihood = -deaths * (1.0 + float(np.log(mean_h)))
-    covariance = np.array([[mean_h**2 / deaths]])
-    return Fit(Exponential(mean_h=mean_h), covariance, log_likelihood, 2.0 - 2.0 * log_likelihood, deaths)
+    return _fit(families.exponential, LifeRows.checked(duration_h, observed, entry_h, weight))
 
 
 def fit_weibull(
@@ -99,42 +115,108 @@ def fit_weibull(
 ) -> Fit[Weibull]:
     """Weibull lifetime of highest likelihood; arguments as in `fit_exponential`.
 
-        L = sum over deaths of ln h(t) - sum over rows of (H(t) - H(entry))
+        1 / k = sum_i w_i * (t_i^k * ln t_i - e_i^k * ln e_i) / A(k) - mean of ln t over deaths
+        scale = (A(k) / deaths)^(1 / k),  A(k) = sum_i w_i * (t_i^k - e_i^k)
 
-    Source: lifelines, WeibullFitter.
+    The scale follows from the shape k, so one unknown is left.
+
+    Source: profile likelihood; Lawless, "Statistical Models and Methods for Lifetime Data", 2003, chapter 5.
     """
-    from lifelines import WeibullFitter
-    from lifelines.exceptions import ConvergenceError
-
-    rows = _grouped(duration_h, observed, entry_h, weight)
-    # In units of the mean duration the search starts and stops well whatever the unit of the log.
-    unit_h = float(np.average(rows.duration_h, weights=rows.weight))
-    first_death_h, last_h = rows.duration_h[rows.observed].min(), rows.duration_h.max()
-    if first_death_h >= last_h:  # the likelihood then grows with the shape without end
-        raise ValueError(
-            f"duration_h tells no shape: every death is at the last age seen, {last_h:g}; use fit_exponential"
-        )
-    fitter = WeibullFitter()
-    try:
-        with _weights_are_counts():
-            fitter.fit(
-                rows.duration_h / unit_h, rows.observed, entry=rows.entry_h / unit_h, weights=rows.weight
-            )
-    except ConvergenceError as error:
-        raise ValueError(
-            f"no Weibull of highest likelihood was found for these {rows.duration_h.size} different rows; "
-            "look at kaplan_meier, or use fit_exponential"
-        ) from error
-    deaths = float(rows.weight[rows.observed].sum())
-    # A density for each unit of time is `unit_h` times the one for each hour.
-    log_likelihood = float(fitter.log_likelihood_) - deaths * float(np.log(unit_h))
-    units = np.array([unit_h, 1.0])
-    covariance = np.asarray(fitter.variance_matrix_, dtype=float) * np.outer(units, units)
-    model = Weibull(scale_h=float(fitter.lambda_) * unit_h, shape=float(fitter.rho_))
-    return Fit(model, covariance, log_likelihood, 4.0 - 2.0 * log_likelihood, deaths)
+    return _fit(families.weibull, LifeRows.checked(duration_h, observed, entry_h, weight))
 
 
-def survival_band(fit: Fit[Model], *, age_h: Column, confidence_fraction: float) -> SurvivalBand:
+def fit_log_normal(
+    *, duration_h: ArrayLike, observed: ArrayLike, entry_h: ArrayLike = 0.0, weight: ArrayLike = 1.0
+) -> Fit[LogNormal]:
+    """Log-normal lifetime of highest likelihood; arguments as in `fit_exponential`.
+
+        ln L = sum over deaths of ln f(t) + sum over the censored of ln S(t) - sum over rows of ln S(entry)
+
+    Source: Newton's method on (location / sigma, 1 / sigma) of ln t.
+    """
+    return _fit(families.log_normal, LifeRows.checked(duration_h, observed, entry_h, weight).grouped())
+
+
+def fit_log_logistic(
+    *, duration_h: ArrayLike, observed: ArrayLike, entry_h: ArrayLike = 0.0, weight: ArrayLike = 1.0
+) -> Fit[LogLogistic]:
+    """Log-logistic lifetime of highest likelihood; arguments as in `fit_exponential`.
+
+    The likelihood is that of `fit_log_normal`.
+
+    Source: Newton's method on (location / sigma, 1 / sigma) of ln t.
+    """
+    return _fit(families.log_logistic, LifeRows.checked(duration_h, observed, entry_h, weight).grouped())
+
+
+def fit_generalised_gamma(
+    *, duration_h: ArrayLike, observed: ArrayLike, entry_h: ArrayLike = 0.0, weight: ArrayLike = 1.0
+) -> Fit[GeneralisedGamma]:
+    """Generalised gamma lifetime of highest likelihood; arguments as in `fit_exponential`.
+
+    The likelihood is that of `fit_log_normal`. The best of shapes half apart is where the search starts.
+
+    Source: Prentice, Biometrika 61, 1974; Newton's method on (location / sigma, 1 / sigma, shape).
+    """
+    return _fit(families.generalised_gamma, LifeRows.checked(duration_h, observed, entry_h, weight).grouped())
+
+
+def fit_piecewise_exponential(
+    *,
+    duration_h: ArrayLike,
+    observed: ArrayLike,
+    breaks_h: ArrayLike,
+    entry_h: ArrayLike = 0.0,
+    weight: ArrayLike = 1.0,
+) -> Fit[PiecewiseExponential]:
+    """A constant rate in each stretch of age between breaks; other arguments as in `fit_exponential`.
+
+        r_j = deaths in the stretch / hours at risk in the stretch,  Var[r_j] = r_j^2 / deaths
+
+    Breaks are known before, not picked from the same log: AIC does not count them.
+
+    Source: maximum likelihood of a censored exponential sample, for each stretch.
+    """
+    rows = LifeRows.checked(duration_h, observed, entry_h, weight)
+    return _fit(lambda rows: families.piecewise(rows, breaks_h), rows)
+
+
+def fit_best(
+    *,
+    duration_h: ArrayLike,
+    observed: ArrayLike,
+    entry_h: ArrayLike = 0.0,
+    weight: ArrayLike = 1.0,
+    breaks_h: ArrayLike = (),
+) -> RankedFits:
+    """Every family fitted, by AIC; arguments as in `fit_exponential`.
+
+        AIC = 2 * parameters - 2 ln L
+
+    Piecewise exponential takes part where `breaks_h` holds any.
+
+    Source: Akaike, IEEE Transactions on Automatic Control 19, 1974.
+    """
+    rows = LifeRows.checked(duration_h, observed, entry_h, weight).grouped()
+    asked: dict[str, Callable[[LifeRows], Maximum[Lifetime]]] = {
+        "exponential": families.exponential,
+        "Weibull": families.weibull,
+        "log-normal": families.log_normal,
+        "log-logistic": families.log_logistic,
+        "generalised gamma": families.generalised_gamma,
+    }
+    if np.size(breaks_h):
+        asked["piecewise exponential"] = lambda rows: families.piecewise(rows, breaks_h)
+    fits, failed = [], {}
+    for name, family in asked.items():
+        try:
+            fits.append(_fit(family, rows))
+        except ValueError as error:
+            failed[name] = str(error)
+    return RankedFits(tuple(sorted(fits, key=lambda fit: fit.aic)), failed)
+
+
+def survival_band(fit: Fit[Lifetime], *, age_h: Column, confidence_fraction: float) -> SurvivalBand:
     """Survival at an age with an interval that cannot leave [0, 1].
 
         ln H in ln H(t) -/+ z * sqrt(g^T Cov g),  g = d ln H / d parameter
@@ -143,11 +225,12 @@ def survival_band(fit: Fit[Model], *, age_h: Column, confidence_fraction: float)
 
     Source: delta method on ln(-ln S), as usual for Kaplan-Meier bands.
     """
-    names = [field.name for field in fields(fit.model)]
+    require_positive(age_h=age_h)
     log_hazard = np.log(np.asarray(fit.model.cumulative_hazard(age_h=age_h)))
-    slopes = np.stack([_log_hazard_slope(fit.model, name, age_h) for name in names])
+    steps = 1e-4 * np.sqrt(np.diag(fit.covariance))
+    slopes = np.stack([_log_hazard_slope(fit.model, place, steps, age_h) for place in range(steps.size)])
     variance = np.einsum("i...,ij,j...->...", slopes, fit.covariance, slopes)
-    reach = _normal(confidence_fraction) * np.sqrt(variance)
+    reach = normal_quantile(confidence_fraction) * np.sqrt(variance)
     return SurvivalBand(
         survival_fraction=survival_fraction(fit.model, age_h=age_h),
         low_fraction=np.exp(-np.exp(log_hazard + reach)),
@@ -155,92 +238,31 @@ def survival_band(fit: Fit[Model], *, age_h: Column, confidence_fraction: float)
     )
 
 
-def kaplan_meier(
-    *,
-    duration_h: ArrayLike,
-    observed: ArrayLike,
-    entry_h: ArrayLike = 0.0,
-    weight: ArrayLike = 1.0,
-    confidence_fraction: float = 0.95,
-) -> SurvivalCurve:
-    """Survival curve without a model; arguments as in `fit_exponential`.
+def _fit(family: Callable[[LifeRows], Maximum[Kind]], rows: LifeRows) -> Fit[Kind]:
+    model, covariance, log_likelihood = family(rows)
+    aic = 2.0 * covariance.shape[0] - 2.0 * log_likelihood
+    return Fit(model, covariance, float(log_likelihood), float(aic), rows.deaths)
 
-        S(t) = product over death times t_i <= t of (1 - d_i / n_i)
 
-    The band is Greenwood's on ln(-ln S); where that is not defined (nobody left alive) it is the widest.
+def _fitted(model: Any) -> list[Field[Any]]:
+    return [field for field in fields(model) if not field.metadata.get("given")]
 
-    Source: lifelines, KaplanMeierFitter.
-    """
-    from lifelines import KaplanMeierFitter
 
-    require_share(confidence_fraction=confidence_fraction)
-    rows = _grouped(duration_h, observed, entry_h, weight)
-    with _weights_are_counts():
-        fitted = KaplanMeierFitter(alpha=1.0 - confidence_fraction).fit(
-            rows.duration_h, rows.observed, entry=rows.entry_h, weights=rows.weight
-        )
-    table, band = fitted.event_table, fitted.confidence_interval_
-    died = table["observed"].to_numpy() > 0
-    survival = fitted.survival_function_.iloc[:, 0].to_numpy()[died]
-    low, high = (band.iloc[:, side].to_numpy()[died] for side in (0, 1))
-    return SurvivalCurve(
-        time_h=table.index.to_numpy(dtype=float)[died],
-        at_risk=table["at_risk"].to_numpy(dtype=float)[died],
-        deaths=table["observed"].to_numpy(dtype=float)[died],
-        survival_fraction=np.clip(survival, 0.0, 1.0),
-        low_fraction=np.clip(np.nan_to_num(low, nan=0.0), 0.0, 1.0),
-        high_fraction=np.clip(np.nan_to_num(high, nan=1.0), 0.0, 1.0),
+def _log_hazard_slope(model: Lifetime, place: int, steps: Floats, age_h: Column) -> Floats:
+    """Central difference of ln H by the parameter at `place`, over a small part of its error."""
+    above, below = (
+        np.log(np.asarray(_moved(model, place, side * steps[place]).cumulative_hazard(age_h=age_h)))
+        for side in (1.0, -1.0)
     )
+    return np.asarray((above - below) / (2.0 * steps[place]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    duration_h: Floats
-    observed: NDArray[np.bool_]
-    entry_h: Floats
-    weight: Floats
-
-
-def _grouped(duration_h: ArrayLike, observed: ArrayLike, entry_h: ArrayLike, weight: ArrayLike) -> _Rows:
-    """Checked rows, those alike counted once."""
-    numbers = (np.atleast_1d(np.asarray(column, dtype=float)) for column in (duration_h, entry_h, weight))
-    duration, entry, count, died = np.broadcast_arrays(*numbers, np.asarray(observed, dtype=bool))
-    positive = np.isfinite(duration) & (duration > 0)
-    _refuse("duration_h", duration, positive, "above 0 (join events that coincide)")
-    _refuse("entry_h", entry, (entry >= 0) & (entry < duration), "from 0 up and below duration_h")
-    _refuse("weight", count, np.isfinite(count) & (count > 0), "above 0")
-    keys = np.column_stack([duration, died.astype(float), entry])
-    unique, group = np.unique(keys, axis=0, return_inverse=True)
-    weights = np.bincount(group.ravel(), weights=count).astype(np.float64)
-    rows = _Rows(unique[:, 0], unique[:, 1] > 0, unique[:, 2], weights)
-    if not rows.observed.any():
-        raise ValueError(f"observed must hold at least one death, got none in {duration.size} rows")
-    return rows
-
-
-def _refuse(name: str, column: Floats, holds: NDArray[np.bool_], wanted: str) -> None:
-    if not holds.all():
-        row = int(np.argmin(holds))
-        raise ValueError(f"{name} must be {wanted}, got {column[row]:g} in row {row}")
-
-
-def _log_hazard_slope(model: Any, name: str, age_h: Column) -> Floats:
-    """Central difference of ln H by one parameter, for any model."""
-    value: float = getattr(model, name)
-    step = value * 1e-5
-    above = replace(model, **{name: value + step}).cumulative_hazard(age_h=age_h)
-    below = replace(model, **{name: value - step}).cumulative_hazard(age_h=age_h)
-    return np.asarray((np.log(above) - np.log(below)) / (2.0 * step))
-
-
-def _normal(confidence_fraction: float) -> float:
-    require_share(confidence_fraction=confidence_fraction)
-    return float(ndtri((1.0 + confidence_fraction) / 2.0))
-
-
-@contextmanager
-def _weights_are_counts() -> Iterator[None]:
-    """Our weights say how often a row was seen; the warning is about sampling weights."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*weights are not integers.*")
-        yield
+def _moved(model: Any, place: int, by: float) -> Any:
+    """The model with the parameter at `place` changed, those of a column counted one by one."""
+    for field in _fitted(model):
+        value = np.array(getattr(model, field.name), dtype=float)
+        if place < value.size:
+            value.ravel()[place] += by
+            return replace(model, **{field.name: tuple(value) if value.ndim else float(value)})
+        place -= value.size
+    raise AssertionError("more parameters than the model has")

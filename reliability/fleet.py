@@ -1,4 +1,8 @@
-"""From failures that were counted to the failure rate of a node and the time between failures of a job."""
+"""From failures that were counted to the failure rate of a node and the time between failures of a job.
+
+Counts say how sure they are (`rate_interval`), and what they are worth beside what others saw
+(`updated_rate`).
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, polygamma
+from scipy.special import gammainccinv, gammaincinv, polygamma
 
-from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
+from reliability.domain import (
+    require_at_least,
+    require_fraction,
+    require_not_negative,
+    require_positive,
+    require_share,
+)
 
 Column = float | NDArray[np.float64]
 
@@ -30,6 +40,35 @@ class RateEstimate:
     high_per_node_h: Column
     shape: Column
     node_h: Column
+
+
+@dataclass(frozen=True, slots=True)
+class RateInterval:
+    """Rate of one node with its equal-tailed confidence interval."""
+
+    rate_per_node_h: Column
+    low_per_node_h: Column
+    high_per_node_h: Column
+
+    def in_1000_node_days(self) -> tuple[Column, Column, Column]:
+        """Rate, low and high as failures in 1000 node-days."""
+        ends = (self.rate_per_node_h, self.low_per_node_h, self.high_per_node_h)
+        rate, low, high = (failures_in_1000_node_days(failure_rate_per_node_h=end) for end in ends)
+        return rate, low, high
+
+
+@dataclass(frozen=True, slots=True)
+class MttfGap:
+    """MTTF of a job as modelled and as measured; `disagrees` where the two intervals do not meet."""
+
+    model_h: Column
+    model_low_h: Column
+    model_high_h: Column
+    measured_h: Column
+    measured_to_model_ratio: Column
+    implied_node_mtbf_h: Column
+    implied_rate_per_node_h: Column
+    disagrees: bool | NDArray[np.bool_]
 
 
 def job_mttf_h(*, nodes: Column, failure_rate_per_node_h: Column) -> Column:
@@ -60,6 +99,90 @@ def implied_node_mtbf_h(*, job_mttf_h: Column, nodes: Column) -> Column:
     """
     require_positive(job_mttf_h=job_mttf_h, nodes=nodes)
     return np.multiply(nodes, job_mttf_h)
+
+
+def mttf_gap(
+    *,
+    nodes: Column,
+    failure_rate_per_node_h: Column,
+    low_per_node_h: Column,
+    high_per_node_h: Column,
+    measured_mttf_h: Column,
+    measured_low_h: Column | None = None,
+    measured_high_h: Column | None = None,
+) -> MttfGap:
+    """The model's MTTF of a job beside a measured one, and whether both can be right.
+
+        MTTF = 1 / (N_nodes * r_f),  MTBF_node = N_nodes * MTTF_measured
+
+    A measurement without an interval is taken as exact. That the two disagree says that one counts something
+    else, or that jobs of this size do not run on average nodes; it does not say which.
+
+    Source: Kokolis et al., HPCA 2025, arXiv 2410.21680, whose rate and measurement differ by 3.7 times.
+    """
+    slow_h = measured_mttf_h if measured_low_h is None else measured_low_h
+    fast_h = measured_mttf_h if measured_high_h is None else measured_high_h
+    _require_order("failure_rate_per_node_h", low_per_node_h, failure_rate_per_node_h, high_per_node_h)
+    _require_order("measured_mttf_h", slow_h, measured_mttf_h, fast_h)
+    model_h, model_low_h, model_high_h = (
+        job_mttf_h(nodes=nodes, failure_rate_per_node_h=rate)
+        for rate in (failure_rate_per_node_h, high_per_node_h, low_per_node_h)
+    )
+    node_mtbf_h = implied_node_mtbf_h(job_mttf_h=measured_mttf_h, nodes=nodes)
+    return MttfGap(
+        model_h=model_h,
+        model_low_h=model_low_h,
+        model_high_h=model_high_h,
+        measured_h=measured_mttf_h,
+        measured_to_model_ratio=np.divide(measured_mttf_h, model_h),
+        implied_node_mtbf_h=node_mtbf_h,
+        implied_rate_per_node_h=np.divide(1.0, node_mtbf_h),
+        disagrees=np.less(fast_h, model_low_h) | np.greater(slow_h, model_high_h),
+    )
+
+
+def nodes_of_job(*, accelerators: Column, accelerators_per_node: Column) -> Column:
+    """Nodes that a job occupies, the last one whole.
+
+        N_nodes = ceil(accelerators / accelerators_per_node)
+
+    Jobs that share a node are left out: each is charged the whole node.
+
+    Source: gang scheduling by node.
+    """
+    for name, value in (("accelerators", accelerators), ("accelerators_per_node", accelerators_per_node)):
+        require_positive(**{name: value})
+        if np.any(np.mod(value, 1.0)):
+            raise ValueError(f"{name} must be a whole number, got {value}")
+    nodes: Column = np.ceil(np.divide(accelerators, accelerators_per_node))
+    return nodes
+
+
+def resized_rate_per_node_h(
+    *,
+    failure_rate_per_node_h: Column,
+    accelerators_per_node: Column,
+    new_accelerators_per_node: Column,
+    accelerator_share_fraction: Column,
+) -> Column:
+    """Rate of a node of another size, such as a rack of 72 accelerators from a server of 8.
+
+        r' = r * (s * G' / G + 1 - s)
+
+    A share s of the failures comes with the accelerators, the rest with the node, however large. At s = 1 a
+    job fails as often in racks as in servers; below it racks are credited with fewer parts around the chips.
+
+    Source: rates of independent causes add up.
+    """
+    require_not_negative(failure_rate_per_node_h=failure_rate_per_node_h)
+    require_positive(
+        accelerators_per_node=accelerators_per_node, new_accelerators_per_node=new_accelerators_per_node
+    )
+    require_fraction(accelerator_share_fraction=accelerator_share_fraction)
+    share = np.asarray(accelerator_share_fraction, dtype=float)
+    growth = np.divide(new_accelerators_per_node, accelerators_per_node)
+    rate: Column = np.multiply(failure_rate_per_node_h, share * growth + 1.0 - share)
+    return rate
 
 
 def failure_rate_per_node_h(*, failures: Column, nodes: Column, period_h: Column) -> Column:
@@ -115,6 +238,34 @@ def at_least_one_failure_fraction(
     require_not_negative(failure_rate_per_node_h=failure_rate_per_node_h, period_h=period_h)
     chance: Column = -np.expm1(-np.multiply(nodes, failure_rate_per_node_h) * period_h)
     return chance
+
+
+def rate_interval(
+    *, failures: Column, node_h: Column, confidence_fraction: Column, variance_to_mean_ratio: Column = 1.0
+) -> RateInterval:
+    """Rate and its interval from counts alone; columns give one for each row.
+
+        low = Q(n/v, tail) * v / t,  high = Q(n/v + 1, 1 - tail) * v / t
+
+    Q(a, p) is the p-quantile of a gamma variable of shape a and scale 1. For Poisson counts (v = 1) it covers
+    at least what it says. Bursts of `variance_to_mean_ratio` v failures carry the evidence of one.
+
+    Source: Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936; v as in
+    quasi-likelihood (McCullagh and Nelder, 1989).
+    """
+    require_not_negative(failures=failures)
+    require_positive(node_h=node_h)
+    require_share(confidence_fraction=confidence_fraction)
+    require_at_least(1.0, variance_to_mean_ratio=variance_to_mean_ratio)
+    tail = (1.0 - np.asarray(confidence_fraction)) / 2.0
+    bursts = np.divide(failures, variance_to_mean_ratio)
+    evidence_h = np.divide(node_h, variance_to_mean_ratio)
+    low = np.where(bursts > 0, gammaincinv(np.where(bursts > 0, bursts, 1.0), tail), 0.0)
+    return RateInterval(
+        rate_per_node_h=np.divide(failures, node_h),
+        low_per_node_h=(low / evidence_h)[()],
+        high_per_node_h=gammainccinv(bursts + 1.0, tail) / evidence_h,
+    )
 
 
 def gamma_prior(*, median_per_node_h: Column, log_sigma: Column) -> GammaRate:
@@ -173,3 +324,8 @@ def _inverse_trigamma(value: Column) -> Column:
         trigamma = polygamma(1, shape)
         shape = shape + trigamma * (1.0 - trigamma / value) / polygamma(2, shape)
     return shape
+
+
+def _require_order(name: str, low: Column, middle: Column, high: Column) -> None:
+    if not np.all((np.asarray(low) <= middle) & (np.asarray(middle) <= high)):
+        raise ValueError(f"{name} must lie in its interval, got {middle} in {low} to {high}")

@@ -1,0 +1,234 @@
+"""Step time as a random number: how long is a step that waits for the slowest of many ranks.
+
+Noise of single ranks makes every step longer, by nearly the same each time; `pace` says what a day or a whole
+run makes of it. Failures and checkpoints are not in here (`ettr`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtri_exp
+
+from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
+
+Column = float | NDArray[np.float64]
+Floats = NDArray[np.float64]
+Family = Literal["normal", "gamma", "lognormal"]
+
+# Moments are integrals over a standard normal z, by the trapezoid rule: exact to rounding for smooth curves.
+_Z = np.linspace(-8.5, 8.5, 69)
+_Z_WEIGHTS = np.exp(-_Z * _Z / 2.0) / np.exp(-_Z * _Z / 2.0).sum()
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """A random time of known mean and coefficient of variation (standard deviation over mean).
+
+    `certain_s` of the mean does not vary; in sums and maxima it is what gives them their skewness.
+    """
+
+    mean_s: Column
+    variation_fraction: Column
+    family: Family = "gamma"
+    certain_s: Column = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankGroup:
+    """Ranks that work side by side, each with a time of its own from the same distribution."""
+
+    ranks: Column
+    time: StepTime
+
+
+def slowest_quantile_s(*, groups: Sequence[RankGroup], quantile_fraction: Column) -> Column:
+    """Time by which every rank of every group is done, with a given chance.
+
+        P(T <= t) = prod_g F_g(t)^(n_g)
+
+    Exact for independent ranks; one group of n: t = F^-1(p^(1/n)). Several groups are what differs: a hot
+    node, two kinds of hardware, stages of unlike length.
+
+    Source: distribution of a maximum; max over parallel work as in PRISM, arXiv 2510.15596.
+    """
+    require_share(quantile_fraction=quantile_fraction)
+    _check_groups(groups)
+    return _slowest_s(groups, np.log(np.asarray(quantile_fraction, dtype=float)))[()]
+
+
+def slowest(*, groups: Sequence[RankGroup]) -> StepTime:
+    """Time until every rank of every group is done, as a step time that can be put into others.
+
+        E[T^k] = integral over p from 0 to 1 of t(p)^k,  t(p) as in `slowest_quantile_s`
+
+    Mean, variance and skewness are exact; the answer is the gamma time that has them.
+
+    Source: moments of a maximum, by quadrature.
+    """
+    _check_groups(groups)
+    times_s = _slowest_s([RankGroup(_deep(g.ranks), _deep_time(g.time)) for g in groups], log_ndtr(_Z))
+    mean_s = (times_s * _Z_WEIGHTS).sum(axis=-1)
+    away = times_s - mean_s[..., None]
+    return _gamma_time(mean_s, (away**2 * _Z_WEIGHTS).sum(axis=-1), (away**3 * _Z_WEIGHTS).sum(axis=-1))
+
+
+def in_series(*, parts: Sequence[StepTime]) -> StepTime:
+    """Time for one part after another.
+
+        E[T] = sum E[T_i],  and likewise its variance and third central moment
+
+    Parts are independent: what they share belongs to the `shared` variation of the run. The answer is the
+    gamma time of that mean, variance and skewness.
+
+    Source: cumulants of a sum; sum over serial work as in PRISM, arXiv 2510.15596.
+    """
+    if not parts:
+        raise ValueError("parts must hold at least one StepTime, got none")
+    for part in parts:
+        _check_time(part)
+    return _gamma_time(
+        sum((np.asarray(part.mean_s, dtype=float) for part in parts), np.zeros(())),
+        sum((np.square(_deviation_s(part)) for part in parts), np.zeros(())),
+        sum((_deviation_s(part) ** 3 * _skewness(part) for part in parts), np.zeros(())),
+    )
+
+
+def slow_ranks_factor(
+    *,
+    ranks: Column,
+    slow_ranks: Column,
+    slowdown_factor: Column,
+    variation_fraction: Column,
+    family: Family = "gamma",
+) -> Column:
+    """How much longer the mean step is when some ranks are slowed.
+
+        f = E[max(n - s ranks, s ranks times m)] / E[max(n ranks)]
+
+    m without noise; less with it, since the slowed ranks must first be slower than the unluckiest other.
+
+    Source: moments of a maximum, by quadrature.
+    """
+    require_at_least(1.0, slowdown_factor=slowdown_factor)
+    require_positive(slow_ranks=slow_ranks)
+    if np.any(np.asarray(slow_ranks) >= np.asarray(ranks)):
+        raise ValueError(f"slow_ranks must be fewer than ranks, got {slow_ranks} of {ranks}")
+    well = StepTime(1.0, variation_fraction, family)
+    slowed = RankGroup(slow_ranks, StepTime(slowdown_factor, variation_fraction, family))
+    hurt = slowest(groups=[RankGroup(np.subtract(ranks, slow_ranks), well), slowed])
+    return np.divide(hurt.mean_s, slowest(groups=[RankGroup(ranks, well)]).mean_s)
+
+
+def _deviation_s(time: StepTime) -> Floats:
+    return np.asarray(np.multiply(time.mean_s, time.variation_fraction), dtype=float)
+
+
+def _varying(time: StepTime) -> tuple[Floats, Floats]:
+    """Mean and coefficient of variation of the part that varies."""
+    mean_s = np.subtract(time.mean_s, time.certain_s)
+    return mean_s, _deviation_s(time) / mean_s
+
+
+def _skewness(time: StepTime) -> Floats:
+    _, variation = _varying(time)
+    return {"normal": 0.0 * variation, "gamma": 2.0 * variation, "lognormal": 3.0 * variation + variation**3}[
+        time.family
+    ]
+
+
+def _gamma_time(mean_s: Floats, variance: Floats, third_moment: Floats) -> StepTime:
+    """The gamma time, with a certain part, of given central moments."""
+    deviation_s = np.sqrt(variance)
+    spreads = deviation_s > 1e-12 * mean_s
+    # A gamma is a normal where it has no skewness; from the floor down the two are the same.
+    skewness = np.maximum(third_moment / np.where(spreads, deviation_s, 1.0) ** 3, 1e-3)
+    certain_s = np.where(spreads, mean_s - 2.0 * deviation_s / skewness, 0.0)
+    return StepTime(mean_s[()], (deviation_s / mean_s)[()], "gamma", certain_s[()])
+
+
+def _deep(column: Column) -> Column:
+    """A column with an axis behind it for the points of an integral."""
+    return np.asarray(column, dtype=float)[..., None]
+
+
+def _deep_time(time: StepTime) -> StepTime:
+    return StepTime(_deep(time.mean_s), _deep(time.variation_fraction), time.family, _deep(time.certain_s))
+
+
+def _slowest_s(groups: Sequence[RankGroup], log_share: Floats) -> Floats:
+    """Where all ranks are done with the chance exp(log_share), by halving between two sure bounds."""
+    everyone: Column = sum((np.asarray(g.ranks, dtype=float) for g in groups), np.zeros(()))
+    # Each group alone bounds the time from below; each as large as all together, from above.
+    low = _latest([_quantile_s(g.time, log_share / g.ranks) for g in groups])
+    high = _latest([_quantile_s(g.time, log_share / everyone) for g in groups])
+    if len(groups) == 1:
+        return low
+    for _ in range(52):
+        middle = (low + high) / 2.0
+        done = sum((g.ranks * _log_share_done(g.time, middle) for g in groups), np.zeros(()))
+        low, high = np.where(done < log_share, middle, low), np.where(done < log_share, high, middle)
+    return high
+
+
+def _latest(times_s: Sequence[Floats]) -> Floats:
+    latest = times_s[0]
+    for other in times_s[1:]:
+        latest = np.maximum(latest, other)
+    return latest
+
+
+def _quantile_s(time: StepTime, log_share: Floats) -> Floats:
+    """Quantile of one rank, from the logarithm of its share: near 1 a share itself has no digits left."""
+    varying_s, variation = _varying(time)
+    if time.family == "gamma":
+        shape = 1.0 / np.square(np.where(variation > 0, variation, 1.0))
+        share, beyond = np.exp(log_share), -np.expm1(log_share)
+        factor = np.where(share < 0.5, gammaincinv(shape, share), gammainccinv(shape, beyond)) / shape
+        factor = np.where(variation > 0, factor, 1.0)
+    elif time.family == "normal":
+        factor = 1.0 + variation * ndtri_exp(log_share)
+    else:
+        variance = np.log1p(np.square(variation))
+        factor = np.exp(np.sqrt(variance) * ndtri_exp(log_share) - variance / 2.0)
+    return time.certain_s + varying_s * factor
+
+
+def _log_share_done(time: StepTime, at_s: Floats) -> Floats:
+    """Logarithm of the chance that one rank is done by a time."""
+    varying_s, variation = _varying(time)
+    factor, spread = (at_s - time.certain_s) / varying_s, np.where(variation > 0, variation, 1.0)
+    if time.family == "gamma":
+        shape = 1.0 / np.square(spread)
+        share = gammainc(shape, shape * np.maximum(factor, 0.0))
+        late = gammaincc(shape, shape * np.maximum(factor, 0.0))
+        log_share = np.where(share < 0.5, np.log(np.maximum(share, 1e-300)), np.log1p(-np.minimum(late, 0.9)))
+    elif time.family == "normal":
+        log_share = log_ndtr((factor - 1.0) / spread)
+    else:
+        variance = np.log1p(np.square(spread))
+        log_factor = np.log(np.maximum(factor, 1e-300))
+        log_share = log_ndtr((log_factor + variance / 2.0) / np.sqrt(variance))
+    sure = np.where(factor >= 1.0, 0.0, -np.inf)
+    return np.where(variation > 0, log_share, sure)
+
+
+def _check_time(time: StepTime) -> None:
+    require_positive(mean_s=time.mean_s)
+    require_not_negative(variation_fraction=time.variation_fraction)
+    if np.any(np.asarray(time.certain_s) >= np.asarray(time.mean_s)):
+        raise ValueError(f"certain_s must be below mean_s, got {time.certain_s} with {time.mean_s}")
+    if time.family not in ("normal", "gamma", "lognormal"):
+        raise ValueError(f"family must be 'normal', 'gamma' or 'lognormal', got {time.family!r}")
+
+
+def _check_groups(groups: Sequence[RankGroup]) -> None:
+    if not groups:
+        raise ValueError("groups must hold at least one RankGroup, got none")
+    for group in groups:
+        require_at_least(1.0, ranks=group.ranks)
+        _check_time(group.time)

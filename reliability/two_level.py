@@ -1,0 +1,249 @@
+"""Quick local saves between durable remote ones: hours in each state, and the pattern of least cost.
+
+Local failures (a process, a card that a peer can stand in for) resume at the last local save, the others at
+the last remote one. `checkpoint.two_level_plan` gives the first-order pattern; here it is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import exprel
+
+from reliability.checkpoint import TwoLevelPlan
+from reliability.domain import require_at_least, require_not_negative, require_positive
+from reliability.search import flat_ends, least_point
+
+Column = float | NDArray[np.float64]
+
+# Patterns tried on each pass: multiples of the first-order one, then all that lie beside the best of them.
+_TRIED = 41
+_WIDEST = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevelHours:
+    """Hours in each state for one useful hour; they add up to 1 / ETTR."""
+
+    useful_h: Column
+    local_write_h: Column
+    remote_write_h: Column
+    lost_h: Column
+    local_restart_h: Column
+    remote_restart_h: Column
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevelFlat:
+    """Intervals from `low_h` to `high_h` that cost next to nothing at the same number of local saves."""
+
+    low_h: Column
+    high_h: Column
+
+
+def two_level_hours_by_state(
+    *,
+    interval_h: Column,
+    local_saves: Column,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+    local_restart_h: Column,
+    remote_restart_h: Column,
+) -> TwoLevelHours:
+    """Expected hours in each state for one useful hour of a two-level pattern; exact.
+
+        attempts at the last stage   = exp(l * (S + C2))
+        attempts at those before it  = ((1 - back)^-(n - 1) - 1) / (back * pass * leave)
+        restart_i                    = l_i * R_i * (hours up)
+
+    S = W + C1 is a stage, l = l1 + l2; leave = exp(-l * S) + l2 * g is the chance that an attempt of mean
+    length g ends the visit, back = l2 * g / leave that it ends at the pattern's start, pass that the last
+    stage is passed. Each attempt spends its hours in order: work, local write, remote write. Writes that a
+    failure cuts short count as writes; restarts do not fail.
+
+    Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
+    here as a chain of stages, as `two_level_ettr_fraction`.
+    """
+    require_positive(interval_h=interval_h)
+    require_at_least(1.0, local_saves=local_saves)
+    require_not_negative(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
+    require_not_negative(local_write_h=local_write_h, remote_write_h=remote_write_h)
+    require_not_negative(local_restart_h=local_restart_h, remote_restart_h=remote_restart_h)
+    rate = np.add(local_rate_per_h, remote_rate_per_h)
+    save_h = np.add(interval_h, local_write_h)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        work_h = interval_h * exprel(-rate * interval_h)
+        local_h = np.exp(-rate * interval_h) * local_write_h * exprel(-rate * local_write_h)
+        remote_h = np.exp(-rate * save_h) * remote_write_h * exprel(-rate * remote_write_h)
+        # The floor keeps a stage that is never passed (exponent above 690) from dividing by zero.
+        through = np.maximum(np.exp(-rate * save_h), 1e-300)
+        last_through = np.maximum(np.exp(-rate * (save_h + remote_write_h)), 1e-300)
+        leaves = through + remote_rate_per_h * (work_h + local_h)
+        back = np.minimum(remote_rate_per_h * (work_h + local_h) / leaves, 1.0 - 1e-16)
+        last_passes = last_through / (last_through + remote_rate_per_h * (work_h + local_h + remote_h))
+        before = np.subtract(local_saves, 1.0)
+        visits = np.where(
+            back > 0, np.expm1(-before * np.log1p(-back)) / np.where(back > 0, back, 1.0), before
+        )
+        pattern_h = np.multiply(local_saves, interval_h)
+        last = 1.0 / last_through / pattern_h
+        every = visits / (last_passes * leaves) / pattern_h + last
+        up_h = every * (work_h + local_h) + last * remote_h
+        return TwoLevelHours(
+            useful_h=np.ones_like(up_h)[()],
+            local_write_h=(every * local_h)[()],
+            remote_write_h=(last * remote_h)[()],
+            lost_h=(every * work_h - 1.0)[()],
+            local_restart_h=(np.multiply(local_rate_per_h, local_restart_h) * up_h)[()],
+            remote_restart_h=(np.multiply(remote_rate_per_h, remote_restart_h) * up_h)[()],
+        )
+
+
+def two_level_weighted_hours_ratio(
+    *,
+    interval_h: Column,
+    local_saves: Column,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+    local_restart_h: Column,
+    remote_restart_h: Column,
+    work_weight_factor: Column = 1.0,
+    local_write_weight_factor: Column = 1.0,
+    remote_write_weight_factor: Column = 1.0,
+    restart_weight_factor: Column = 1.0,
+) -> Column:
+    """Weighted hours of a two-level pattern for one useful hour, such as energy where weights are powers.
+
+        cost = w_work * (1 + lost) + w_1 * local write + w_2 * remote write + w_restart * restarts
+
+    The weights share one unit, which is that of the answer. All at 1: 1 / ETTR.
+
+    Source: expected hours by state of this room.
+    """
+    _check_weights(
+        work_weight_factor, local_write_weight_factor, remote_write_weight_factor, restart_weight_factor
+    )
+    hours = two_level_hours_by_state(
+        interval_h=interval_h, local_saves=local_saves, local_rate_per_h=local_rate_per_h,
+        remote_rate_per_h=remote_rate_per_h, local_write_h=local_write_h, remote_write_h=remote_write_h,
+        local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
+    )  # fmt: skip
+    work = work_weight_factor * (hours.useful_h + hours.lost_h)
+    local = local_write_weight_factor * hours.local_write_h
+    remote = remote_write_weight_factor * hours.remote_write_h
+    return work + local + remote + restart_weight_factor * (hours.local_restart_h + hours.remote_restart_h)
+
+
+def two_level_optimal_plan(
+    *,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+    local_restart_h: Column,
+    remote_restart_h: Column,
+    work_weight_factor: Column = 1.0,
+    local_write_weight_factor: Column = 1.0,
+    remote_write_weight_factor: Column = 1.0,
+    restart_weight_factor: Column = 1.0,
+) -> TwoLevelPlan:
+    """Pattern of least weighted hours: whole local saves for each remote one, and the work before each.
+
+        (n, W) = argmin cost(n, W),  tried around n = sqrt(l1 * w_2 * C2 / (l2 * w_1 * C1))
+
+    All weights at 1: highest ETTR. Near the best pattern the cost is flat in n as in W.
+
+    Source: weighted hours of this room, least by search; first-order pattern of Benoit et al., 2016.
+    """
+    names = ("local_rate_per_h", "remote_rate_per_h", "local_write_h", "remote_write_h", "local_restart_h",
+             "remote_restart_h", "work_weight_factor", "local_write_weight_factor",
+             "remote_write_weight_factor", "restart_weight_factor")  # fmt: skip
+    given = (local_rate_per_h, remote_rate_per_h, local_write_h, remote_write_h, local_restart_h,
+             remote_restart_h, work_weight_factor, local_write_weight_factor,
+             remote_write_weight_factor, restart_weight_factor)  # fmt: skip
+    require_positive(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
+    require_positive(local_write_h=local_write_h, remote_write_h=remote_write_h)
+    _check_weights(*given[6:])
+    columns = np.broadcast_arrays(*(np.asarray(column, dtype=float) for column in given))
+    case = {name: column[..., None] for name, column in zip(names, columns, strict=True)}
+    local = case["local_write_weight_factor"] * case["local_write_h"]
+    remote = case["remote_write_weight_factor"] * case["remote_write_h"]
+    saves = np.sqrt(case["local_rate_per_h"] * remote / (case["remote_rate_per_h"] * local))
+    step = _WIDEST ** (2.0 / (_TRIED - 1))
+    for widest in (_WIDEST, step):
+        tried = np.maximum(np.round(saves * np.geomspace(1.0 / widest, widest, _TRIED)), 1.0)
+        interval_h, cost = _best_interval(case, tried)
+        least = np.argmin(cost, axis=-1, keepdims=True)
+        saves = np.take_along_axis(tried, least, axis=-1)
+    best_h = np.take_along_axis(interval_h, least, axis=-1)
+    return TwoLevelPlan(local_saves=saves[..., 0][()], interval_h=best_h[..., 0][()])
+
+
+def two_level_flat_h(
+    *,
+    interval_h: Column,
+    local_saves: Column,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+    local_restart_h: Column,
+    remote_restart_h: Column,
+    loss_fraction: Column,
+    work_weight_factor: Column = 1.0,
+    local_write_weight_factor: Column = 1.0,
+    remote_write_weight_factor: Column = 1.0,
+    restart_weight_factor: Column = 1.0,
+) -> TwoLevelFlat:
+    """Intervals around the best one, at its number of local saves, that cost less than a share more.
+
+        cost(W) = (1 + loss) * cost(W_best), on both sides
+
+    `interval_h` is that of `two_level_optimal_plan`.
+
+    Source: weighted hours of this room, solved by halving.
+    """
+    require_positive(loss_fraction=loss_fraction)
+
+    def cost(tried_h: Column) -> Column:
+        return two_level_weighted_hours_ratio(
+            interval_h=tried_h, local_saves=local_saves, local_rate_per_h=local_rate_per_h,
+            remote_rate_per_h=remote_rate_per_h, local_write_h=local_write_h, remote_write_h=remote_write_h,
+            local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
+            work_weight_factor=work_weight_factor, local_write_weight_factor=local_write_weight_factor,
+            remote_write_weight_factor=remote_write_weight_factor,
+            restart_weight_factor=restart_weight_factor,
+        )  # fmt: skip
+
+    return TwoLevelFlat(*flat_ends(cost, best=interval_h, loss_fraction=loss_fraction))
+
+
+def _best_interval(
+    case: dict[str, NDArray[np.float64]], saves: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The best work before each save for some numbers of saves, and what it costs."""
+    halves_per_h = case["local_rate_per_h"] + saves * case["remote_rate_per_h"]
+    plain_h = case["local_write_h"] + case["remote_write_h"] / saves
+    weighted_h = (
+        case["local_write_weight_factor"] * case["local_write_h"]
+        + case["remote_write_weight_factor"] * case["remote_write_h"] / saves
+    ) / case["work_weight_factor"]
+    guesses = [np.sqrt(2.0 * writes_h / halves_per_h) for writes_h in (plain_h, weighted_h)]
+
+    def cost(interval_h: Column) -> Column:
+        return two_level_weighted_hours_ratio(interval_h=interval_h, local_saves=saves, **case)
+
+    best_h = np.asarray(least_point(cost, low=np.minimum(*guesses) / 64.0, high=np.maximum(*guesses) * 8.0))
+    return best_h, np.asarray(cost(best_h))
+
+
+def _check_weights(work: Column, local_write: Column, remote_write: Column, restart: Column) -> None:
+    require_positive(work_weight_factor=work)
+    require_positive(local_write_weight_factor=local_write, remote_write_weight_factor=remote_write)
+    require_not_negative(restart_weight_factor=restart)

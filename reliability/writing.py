@@ -1,0 +1,97 @@
+"""How long a checkpoint takes to write: shared storage, the nodes' links, burst tiers, background copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliability.domain import require_not_negative, require_positive, require_positive_or_infinite
+
+Column = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class AsynchronousWrite:
+    """How long a checkpoint stops the job, and how long until it is stored in the background."""
+
+    blocking_h: Column
+    persist_h: Column
+
+
+def write_bandwidth_gb_per_s(
+    *, nodes: Column, node_gb_per_s: Column, shared_gb_per_s: Column, others_fraction: Column = 0.0
+) -> Column:
+    """Bandwidth at which all nodes of a job together write.
+
+        B = min(N * b_node, (1 - o) * B_shared)
+
+    `others_fraction` o is what other jobs take of the shared limit while this one writes. Nodes write alike
+    and at once; metadata and stragglers are left out. `shared_gb_per_s` may be infinite: local drives.
+
+    Source: the narrower of the nodes' links and the storage.
+    """
+    require_positive(nodes=nodes, node_gb_per_s=node_gb_per_s)
+    require_positive_or_infinite(shared_gb_per_s=shared_gb_per_s)
+    require_not_negative(others_fraction=others_fraction)
+    if np.any(np.asarray(others_fraction) >= 1):
+        raise ValueError(
+            f"others_fraction must leave some of the shared limit, wanted below 1, got {others_fraction}"
+        )
+    own = np.multiply(nodes, node_gb_per_s)
+    return np.minimum(own, np.subtract(1.0, others_fraction) * shared_gb_per_s)[()]
+
+
+def burst_write_h(
+    *,
+    size_gb: Column,
+    buffer_gb: Column,
+    burst_gb_per_s: Column,
+    sustained_gb_per_s: Column,
+    interval_h: Column = np.inf,
+) -> Column:
+    """Time that a write stops the job where a fast buffer drains to slower storage in the background.
+
+        C = max(S / f, (S - B) / s, S / s - W)
+
+    The buffer B takes f, and drains at s all the time: what it cannot hold is written at s, and where it is
+    not drained before the next write (third term) the sustained limit holds over write and interval
+    together. So intervals below S / s - C gain nothing. What is in the buffer counts as stored.
+
+    Source: balance of the buffer, full at the end of the write.
+    """
+    require_positive(size_gb=size_gb, burst_gb_per_s=burst_gb_per_s, sustained_gb_per_s=sustained_gb_per_s)
+    require_not_negative(buffer_gb=buffer_gb)
+    require_positive_or_infinite(interval_h=interval_h)
+    if np.any(np.asarray(burst_gb_per_s) < np.asarray(sustained_gb_per_s)):
+        raise ValueError(
+            "burst_gb_per_s must be from sustained_gb_per_s up, "
+            f"got {burst_gb_per_s} with {sustained_gb_per_s}"
+        )
+    drained_s = np.divide(size_gb, sustained_gb_per_s)
+    fast_s = np.divide(size_gb, burst_gb_per_s)
+    beyond_s = np.subtract(size_gb, buffer_gb) / sustained_gb_per_s
+    late_s = drained_s - np.multiply(interval_h, 3600.0)
+    write_h: Column = np.maximum(np.maximum(fast_s, beyond_s), late_s)[()] / 3600.0
+    return write_h
+
+
+def asynchronous_write(
+    *, size_gb: Column, nodes: Column, host_gb_per_s: Column, bandwidth_gb_per_s: Column
+) -> AsynchronousWrite:
+    """A copy to the hosts' memory stops the job; the write to storage runs behind it.
+
+        b = S / (N * b_host),  P = S / B
+
+    `host_gb_per_s` is one node's. Slower steps while the background write shares the network, and the memory
+    for the copy, are left out.
+
+    Source: definition of bandwidth; PyTorch distributed checkpointing for the split.
+    """
+    require_positive(size_gb=size_gb, nodes=nodes, host_gb_per_s=host_gb_per_s)
+    require_positive(bandwidth_gb_per_s=bandwidth_gb_per_s)
+    return AsynchronousWrite(
+        blocking_h=np.divide(size_gb, np.multiply(nodes, host_gb_per_s)) / 3600.0,
+        persist_h=np.divide(size_gb, bandwidth_gb_per_s) / 3600.0,
+    )

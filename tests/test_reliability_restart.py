@@ -1,0 +1,157 @@
+"""A restart from its parts, restarts that can fail, and several kinds of failure as one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reliability.ettr import ettr_fraction, ettr_restart_can_fail_fraction
+from reliability.restart import (
+    FailureClass,
+    checkpoint_load_h,
+    initialise_h,
+    pooled_class,
+    replace_h,
+    restart_deviation_h,
+    restart_h,
+    restart_parts,
+    retried_restart_h,
+)
+
+hours = st.floats(0, 20)
+PARTS = {
+    "detect_h": 0.01, "spare_fraction": 0.9, "swap_h": 0.03, "reschedule_h": 1.5, "initialise_h": 0.02,
+    "load_h": 0.01, "warm_up_h": 0.05,
+}  # fmt: skip
+
+
+def test_a_restart_by_hand():
+    """0.01 + (0.9 * 0.03 + 0.1 * 1.5) + 0.02 + 0.01 + 0.05 = 0.267 h; deviation 0.3 * 1.47 = 0.441 h."""
+    parts = restart_parts(**PARTS)
+
+    assert parts.replace_h == pytest.approx(0.177, rel=1e-14)
+    assert parts.mean_h == pytest.approx(0.267, rel=1e-14)
+    assert parts.deviation_h == pytest.approx(0.441, rel=1e-14)
+
+
+def test_mean_and_deviation_against_drawn_restarts():
+    """A million restarts: exponential waits for the scheduler, checks every half hour, a spare in 70 %."""
+    random = np.random.default_rng(3)
+    spare = random.random(1_000_000) < 0.7
+    waits_h = np.where(spare, random.uniform(0.1, 0.3, spare.size), random.exponential(1.2, spare.size))
+    drawn_h = random.uniform(0, 0.5, spare.size) + waits_h + 0.4
+    parts = restart_parts(
+        detect_h=0.25, detect_deviation_h=0.5 / np.sqrt(12), spare_fraction=0.7, swap_h=0.2,
+        swap_deviation_h=0.2 / np.sqrt(12), reschedule_h=1.2, reschedule_deviation_h=1.2, initialise_h=0.1,
+        load_h=0.1, warm_up_h=0.2,
+    )  # fmt: skip
+
+    assert parts.mean_h == pytest.approx(drawn_h.mean(), abs=3 * drawn_h.std() / 1000)
+    assert parts.deviation_h == pytest.approx(drawn_h.std(), rel=0.006)
+
+
+@given(spare=st.floats(0, 1), swap=hours, reschedule=hours)
+def test_luck_between_two_sure_times(spare, swap, reschedule):
+    """The mean lies between them and the deviation is at most half of their distance."""
+    job = {"spare_fraction": spare, "swap_h": swap, "reschedule_h": reschedule}
+
+    assert min(swap, reschedule) * (1 - 1e-12) <= replace_h(**job) <= max(swap, reschedule) * (1 + 1e-12)
+    assert restart_deviation_h(**job) <= abs(swap - reschedule) / 2 * (1 + 1e-12)
+
+
+def test_initialisation_grows_with_doublings_and_nodes():
+    """MegaScale's 256 nodes: 8 doublings of 0.5 s stay below 5 s, 4.09 s for each node are 1047 s."""
+    tree, store = (
+        initialise_h(nodes=np.array([256.0, 512.0]), base_h=0.0, per_doubling_h=doubling, per_node_h=node)
+        for doubling, node in ((0.5 / 3600, 0.0), (0.0, 1047 / 256 / 3600))
+    )
+
+    assert tree * 3600 == pytest.approx([4.0, 4.5], rel=1e-14)
+    assert store * 3600 == pytest.approx([1047, 2094], rel=1e-14)
+
+
+def test_start_up_time_at_the_mtbf_of_llama_3():
+    """ETTR goes as 1 / (M + u0): 5 s in place of 1047 s is worth 0.2894 h of 3.09 + 0.0814 h, 9.1 %."""
+    rest = {"detect_h": 0.01, "replace_h": 0.03, "load_h": 0.02, "warm_up_h": 0.02}
+    slow, quick = (restart_h(initialise_h=s / 3600, **rest) for s in (1047.0, 5.0))
+    job = {"interval_h": 0.14, "mtbf_h": 3.09, "write_h": 10 / 3600}
+
+    gained = ettr_fraction(restart_h=quick, **job) / ettr_fraction(restart_h=slow, **job)
+
+    assert gained == pytest.approx(1.0913, abs=1e-4)
+
+
+def test_load_time_of_a_405b_checkpoint():
+    """Llama 3's state of 4.9 TB at 2 TB/s sustained: 2.4 s."""
+    assert checkpoint_load_h(size_gb=4860.0, bandwidth_gb_per_s=2000.0) * 3600 == pytest.approx(2.43)
+
+
+@given(mtbf=st.floats(0.5, 1e4), restart=st.floats(0, 5), downtime=st.floats(0, 5))
+def test_a_retried_restart_makes_the_form_of_restarts_that_can_fail(mtbf, restart, downtime):
+    job = {"interval_h": 0.4, "mtbf_h": mtbf, "write_h": 0.02}
+    retried_h = retried_restart_h(restart_h=restart, mtbf_h=mtbf, downtime_h=downtime)
+
+    assert retried_h >= (restart + downtime) * (1 - 1e-12)
+    assert ettr_fraction(restart_h=retried_h, **job) == pytest.approx(
+        ettr_restart_can_fail_fraction(restart_h=restart, downtime_h=downtime, **job), rel=1e-11
+    )
+
+
+def test_a_retried_restart_against_drawn_ones():
+    """Downtime, then a restart of 0.6 h at an MTBF of 1 h, again until none fails: three standard errors."""
+    random = np.random.default_rng(6)
+    spent_h, trying = np.zeros(100_000), np.arange(100_000)
+    while trying.size:
+        up_h = random.exponential(1.0, trying.size)
+        spent_h[trying] += 0.2 + np.minimum(up_h, 0.6)
+        trying = trying[up_h < 0.6]
+    ours_h = retried_restart_h(restart_h=0.6, mtbf_h=1.0, downtime_h=0.2)
+
+    assert abs(spent_h.mean() - ours_h) < 3 * spent_h.std() / np.sqrt(100_000)
+    assert retried_restart_h(restart_h=0.6, mtbf_h=np.inf, downtime_h=0.2) == pytest.approx(0.8, rel=1e-15)
+
+
+def test_kinds_of_failure_pooled_by_hand():
+    """One in four: means (2 + 3 * 0.4) / 4 and 8 / 4; variance 0.4^2 / 4 + (1.2^2 + 3 * 0.4^2) / 4."""
+    pool = pooled_class(
+        [
+            FailureClass(rate_per_h=0.1, restart_h=2.0, rollback_intervals=8.0, restart_deviation_h=0.4),
+            FailureClass(rate_per_h=0.3, restart_h=0.4),
+        ]
+    )
+
+    assert pool.rate_per_h == pytest.approx(0.4, rel=1e-14)
+    assert pool.restart_h == pytest.approx(0.8, rel=1e-14)
+    assert pool.rollback_intervals == pytest.approx(2.0, rel=1e-14)
+    assert pool.restart_deviation_h == pytest.approx(np.sqrt(0.16 / 4 + 1.44 / 4 + 3 * 0.16 / 4), rel=1e-14)
+
+
+def test_kinds_of_failure_may_be_columns():
+    """One call for many jobs gives what a call for each gives."""
+    nodes = np.array([10.0, 1000.0])
+    kinds = [FailureClass(nodes * 1e-4, 0.5), FailureClass(nodes * 2e-4, np.array([0.1, 0.3]), 2.0)]
+    pool = pooled_class(kinds)
+    single = pooled_class([FailureClass(0.1, 0.5), FailureClass(0.2, 0.3, 2.0)])
+
+    assert pool.rate_per_h == pytest.approx([0.003, 0.3])
+    assert pool.restart_h[1] == pytest.approx(single.restart_h, rel=1e-14)
+    assert pool.restart_deviation_h[1] == pytest.approx(single.restart_deviation_h, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: replace_h(spare_fraction=1.2, swap_h=0, reschedule_h=0), "spare_fraction must be a share"),
+        (
+            lambda: replace_h(spare_fraction=np.array([0.5, np.nan]), swap_h=0.0, reschedule_h=0.0),
+            "from 0 to 1, got nan in row 1",
+        ),
+        (lambda: initialise_h(nodes=0, base_h=1.0), "nodes must be a finite number above 0, got 0"),
+        (lambda: restart_parts(**(PARTS | {"load_h": -1.0})).mean_h, "load_h must be a finite number"),
+        (lambda: pooled_class([]), "at least one FailureClass, got none"),
+        (lambda: pooled_class([FailureClass(0.0, 1.0)]), "total_rate_per_h must be a finite number above 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,8 +1,8 @@
 """Our values beside published ones: `everfleet validate`.
 
 `tolerance` reads what a row allows, `forms` and `registry` find the model that answers it, `carbon`,
-`peers`, `reliability`, `performance` and `serving` hold the adapters, `leaves` opens every function of
-the leaves by its name, `rows` judges, `report` prints.
+`peers`, `reliability`, `performance` and `serving` hold the adapters, `datasets` finds the files that rows
+are about, `leaves` opens every function of the leaves by its name, `rows` judges, `report` prints.
 """
 
 from planner.validation.report import quantities_text, report_text, write_readme_table

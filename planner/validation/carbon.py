@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from carbon.attribution import lifetime_h
+from carbon.energy import energy_kwh
 from carbon.grid import pounds_kgco2e_per_kwh
-from carbon.operational import (
-    energy_kwh,
-    facility_energy_kwh,
-    operational_kgco2e,
-    training_device_h,
-    training_flops,
-    water_l,
-)
+from carbon.operational import operational_kgco2e, training_device_h, training_flops
+from carbon.pue import facility_energy_kwh
+from carbon.water import water_l
 from planner.validation.aliases import constant
 from planner.validation.forms import Book, NotUnderstood
 

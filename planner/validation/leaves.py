@@ -16,14 +16,25 @@ from typing import Any
 
 import numpy as np
 
-import reliability.lifetimes
 from planner.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form, NotUnderstood
+from reliability.lifetimes import (
+    Exponential,
+    GeneralisedGamma,
+    LogLogistic,
+    LogNormal,
+    PiecewiseExponential,
+    Weibull,
+)
 
 LEAVES = ("carbon", "reliability", "planner.performance")
-LIFETIMES = (reliability.lifetimes.Exponential, reliability.lifetimes.Weibull)
-# Checks, and simulations: those give columns and may be asked to run without end.
-LEFT_OUT = ("domain", "simulate")
+LIFETIMES = (Exponential, Weibull, LogNormal, LogLogistic, GeneralisedGamma, PiecewiseExponential)
+# Checks, reading of logs, searches and what fits are made of; and simulations: those give columns and may be
+# asked to run without end.
+LEFT_OUT = (
+    "domain", "logs", "search", "rows", "likelihood", "families", "covariates", "crosscheck",
+    "simulate", "two_level_simulation", "fleet_setting", "fleet_simulation", "sampling_error",
+)  # fmt: skip
 SUBJECT = "functions of the leaves"
 
 
@@ -57,7 +68,8 @@ def functions() -> Mapping[str, Callable[..., Any]]:
     found = {}
     for module in _modules():
         for name, function in inspect.getmembers(module, inspect.isfunction):
-            if function.__module__ == module.__name__ and not name.startswith("_"):
+            at_home = f"{function.__module__}.".startswith(f"{module.__name__}.")
+            if at_home and not name.startswith("_"):
                 found[f"{module.__name__.removeprefix('planner.')}.{name}"] = function
     return found
 
@@ -88,7 +100,7 @@ def _argument(value: Any) -> Any:
     if isinstance(value, dict):
         for kind in LIFETIMES:
             if set(value) == {field.name for field in fields(kind)}:
-                return kind(**value)
+                return kind(**{name: _argument(one) for name, one in value.items()})
         raise NotUnderstood(f"no lifetime has the parameters {', '.join(value)}")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotUnderstood(f"a leaf takes numbers and lists of numbers, got {str(value)[:40]!r}")

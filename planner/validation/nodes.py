@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carbon.operational import energy_kwh
+from carbon.energy import energy_kwh
 from planner.catalogue import Sku, load_catalogue
 from planner.performance.power import (
     node_power_kw,

@@ -13,6 +13,8 @@ from planner.validation import (
     carbon,
     checkpoints,
     embodied,
+    grids,
+    histories,
     memory,
     nodes,
     peers,
@@ -28,10 +30,12 @@ from planner.validation.leaves import leaf_form
 
 _ADAPTERS = (
     carbon,
+    grids,
     embodied,
     peers,
     reliability,
     checkpoints,
+    histories,
     performance,
     memory,
     serving,

@@ -15,7 +15,6 @@ from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
     linear_ettr_fraction,
-    two_level_ettr_fraction,
     weibull_ettr_fraction,
 )
 from reliability.fleet import (
@@ -27,6 +26,7 @@ from reliability.fleet import (
 )
 from reliability.simulate import simulate_job
 from reliability.spares import spares_for_confidence
+from reliability.two_level_ettr import two_level_ettr_fraction
 
 FAILURES, SPARES = "MTTF and ETTR", "spares"
 

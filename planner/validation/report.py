@@ -14,13 +14,13 @@ from planner.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS
-from planner.validation.rows import INSIDE, NOT_UNDERSTOOD, OUTSIDE
+from planner.validation.rows import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE
 from planner.validation.tolerance import is_two_sided
 
 Row = dict[str, Any]
 
 _MARKERS = re.compile(r"(<!-- validation table[^>]*-->\n)(.*?)(<!-- end of validation table -->)", re.DOTALL)
-_MARKS = {INSIDE: " ", OUTSIDE: "!", NOT_UNDERSTOOD: "?"}
+_MARKS = {INSIDE: " ", OUTSIDE: "!", NOT_UNDERSTOOD: "?", NOT_RUN: "-"}
 
 
 def report_text(result: dict[str, Any]) -> str:
@@ -81,9 +81,11 @@ def readme_table(result: dict[str, Any]) -> str:
         lines.append(f"| {subject} | {len(mine)} | {_count(mine, INSIDE)} | {median} | {worst} | {sources} |")
     median, worst = _spread(rows)
     lines.append(f"| **all** | {len(rows)} | {_count(rows, INSIDE)} | {median} | {worst} | |")
-    unknown = result["summary"][NOT_UNDERSTOOD]
+    unknown, absent = (result["summary"][status] for status in (NOT_UNDERSTOOD, NOT_RUN))
     if unknown:
         lines += ["", f"Not counted: {unknown} rows whose model is not in this version."]
+    if absent:
+        lines += ["", f"Not counted: {absent} rows about files that may not be shipped and were not here."]
     return "\n".join(lines)
 
 
@@ -91,8 +93,8 @@ def _source_text(source: str, rows: Sequence[Row]) -> str:
     lines = [source or "(no source)"]
     for row in rows:
         head = f"  {_MARKS[row['status']]} {row['id']:<28.28} {row['quantity']:<26.26}"
-        if row["status"] == NOT_UNDERSTOOD:
-            lines.append(f"{head} not understood: {row['note']}")
+        if row["status"] in (NOT_UNDERSTOOD, NOT_RUN):
+            lines.append(f"{head} {row['status']}: {row['note']}")
             continue
         lines.append(
             f"{head} ours {_number(row['ours']):>12} theirs {_number(row['expected']):>12} "
@@ -110,7 +112,7 @@ def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
         lines.append(f"{subject:<28} {len(mine):>5} {_count(mine, INSIDE):>7} {median:>9} {worst:>9}")
     lines.append(
         f"{summary['rows']} rows: {summary[INSIDE]} inside, {summary[OUTSIDE]} outside, "
-        f"{summary[NOT_UNDERSTOOD]} not understood"
+        f"{summary[NOT_UNDERSTOOD]} not understood, {summary[NOT_RUN]} not run"
     )
     return "\n".join(lines)
 

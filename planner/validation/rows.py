@@ -1,4 +1,4 @@
-"""Reads rows of published values, sets ours beside them, and says inside, outside or not understood."""
+"""Reads rows of published values, sets ours beside them, and says how each one ended."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import numpy as np
 
 from planner.catalogue import data_folder
 from planner.errors import InputError
+from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
 COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
-INSIDE, OUTSIDE, NOT_UNDERSTOOD = "inside", "outside", "not understood"
+INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN = "inside", "outside", "not understood", "not run"
 
 _LARGEST_BYTES = 50_000_000
 
@@ -59,16 +60,23 @@ class Judged:
         return {name: getattr(self, name) for name in names}
 
 
-def validate(files: Sequence[Path] = ()) -> dict[str, Any]:
+def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str, Any]:
     """Ours beside published values: every row of the files, or of `data/published/` where none is named.
 
+    Rows about a file that may not be shipped look for it in the folders `data` and beside their own file;
+    where it is missing they are not run, and say so.
+
     Raises:
-        InputError: a file cannot be read as such rows at all.
+        InputError: a file cannot be read as such rows at all, or a folder does not exist.
     """
+    if absent := [str(folder) for folder in data if not folder.is_dir()]:
+        raise InputError(f"--data: no folder {', '.join(absent)}")
     paths = list(files) or sorted((data_folder() / "published").glob("*.csv"))
-    # Inputs of a stranger may overflow on the way to a value that is then refused.
-    with np.errstate(all="ignore"):
-        judged = [judge(row) for path in paths for row in read_rows(path)]
+    judged: list[Judged] = []
+    for path in paths:
+        # Inputs of a stranger may overflow on the way to a value that is then refused.
+        with looking_in([*data, *folders_beside(path)]), np.errstate(all="ignore"):
+            judged += [judge(row) for row in read_rows(path)]
     return {"rows": [row.document() for row in judged], "summary": summary(judged)}
 
 
@@ -76,7 +84,8 @@ def summary(rows: Sequence[Judged]) -> dict[str, Any]:
     """Counts by status; median and worst error of the rows that were understood and state a value."""
     errors = [abs(row.error) for row in rows if row.error is not None and is_two_sided(row.tolerance)]
     counts = {
-        status: sum(row.status == status for row in rows) for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD)
+        status: sum(row.status == status for row in rows)
+        for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
     }
     return {
         "rows": len(rows),
@@ -124,6 +133,8 @@ def judge(row: Mapping[str, str]) -> Judged:
         ours, form = evaluate(quantity, inputs, row["unit"])
     except (NotUnderstood, ToleranceError) as error:
         return _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
+    except NeedsData as error:
+        return _judged(row, quantity, expected, NOT_RUN, note=str(error))
     status = INSIDE if tolerance.holds(ours) else OUTSIDE
     return _judged(row, quantity, expected, status, ours=ours, note=tolerance.note, subject=form.subject)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from carbon.operational import energy_kwh, power_kw
+from carbon.energy import energy_kwh
+from carbon.power import power_kw
 from planner.catalogue import load_catalogue
 from planner.coefficients.nodes import POWER_CURVE
 from planner.coefficients.serving import SERVING_CONSTANTS

@@ -1,0 +1,292 @@
+"""Adapters of reliability on real records: lifetimes, outages, repairs, and a fleet played node by node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from planner.validation.datasets import dataset_path
+from planner.validation.forms import Book, NotUnderstood, Spellings
+from reliability.cox import fit_cox
+from reliability.fitting import fit_exponential, fit_weibull
+from reliability.fleet import failure_rate_per_node_h
+from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours
+from reliability.fleet_simulation import simulate_fleet
+from reliability.logs import FailureLog, propose_mapping, read_log, read_mapping
+from reliability.survival import kaplan_meier
+
+LIVES, OUTAGES, PLAYED = "lifetimes of hardware", "outages and repair", "MTTF and ETTR"
+
+_MINUTE, _DAY, _YEAR = 1 / 60, 24.0, 8760.0  # Titan's lives count years of 365 days
+_REPLICAS = 10
+
+SPELLINGS: Spellings = {
+    "years": ("age_h", _YEAR), "days": ("period_h", _DAY),
+    "failures_per_server_day": ("rate_per_h", 1 / _DAY),
+    "recovery_min": ("recovery_h", _MINUTE), "host_selection_min": ("selection_h", _MINUTE),
+    "preempt_wait_min": ("preempt_h", _MINUTE), "auto_repair_min": ("automatic_h", _MINUTE),
+    "manual_repair_min": ("manual_h", _MINUTE), "job_days": ("job_h", _DAY), "servers": ("job_nodes", 1.0),
+    "working_pool": ("working_nodes", 1.0), "spare_pool": ("spare_nodes", 1.0),
+    "p_auto_to_manual": ("manual_fraction", 1.0), "auto_repair_fail": ("automatic_fails_fraction", 1.0),
+    "manual_repair_fail": ("manual_fails_fraction", 1.0), "from": ("first_day", 1.0), "to": ("last_day", 1.0),
+    "nodes": ("servers", 1.0),
+}  # fmt: skip
+
+BOOK = Book(SPELLINGS)
+
+
+# Lives: Titan's GPUs
+
+
+@BOOK.takes("rows", unit="1", subject=LIVES)
+def rows() -> float:
+    """Lives on record."""
+    return float(len(_lives("any")))
+
+
+@BOOK.takes("dead", unit="1", subject=LIVES)
+def dead(*, batch: str = "any") -> float:
+    """Lives that ended in a failure."""
+    return float(_lives(batch)["died"].sum())
+
+
+@BOOK.takes("known_alive", unit="1", subject=LIVES)
+def known_alive(*, batch: str = "any") -> float:
+    """GPUs that were still in service at the end."""
+    return float((_lives(batch)["out"].astype(str).str.upper() == "FALSE").sum())
+
+
+@BOOK.takes("with_any_event", unit="1", subject=LIVES)
+def with_any_event(*, batch: str = "any") -> float:
+    """GPUs that had an error of either kind, dead or not."""
+    lives = _lives(batch)
+    return float(((lives["dbe"].astype(float) > 0) | (lives["otb"].astype(float) > 0)).sum())
+
+
+@BOOK.takes("exposure_years", unit="y", subject=LIVES)
+def exposure_y(*, batch: str = "any") -> dict[str, float]:
+    """Time in service, all units together."""
+    return _years(float(_lives(batch)["duration_h"].sum()))
+
+
+@BOOK.takes("exponential_mtbf", unit="y", subject=LIVES)
+def exponential_mtbf(*, batch: str = "any") -> dict[str, float]:
+    """Mean life at a constant rate."""
+    return _years(float(fit_exponential(**_columns(batch)).model.mean_h))
+
+
+@BOOK.takes("cox_hazard_ratio", unit="1", subject=LIVES, labels=("ties",))
+def cox_hazard_ratio(*, covariates: Any, level: str, batch: str = "any") -> float:
+    """Hazard of a level over that of the first level, all covariates as categories."""
+    names = covariates if isinstance(covariates, list) else []
+    name = next((one for one in names if level.startswith(str(one))), None)
+    if name is None:
+        raise NotUnderstood(f"the level '{level}' is of none of the covariates {covariates}")
+    ratios = _ratios(tuple(map(str, names)), batch)
+    wanted = f"{name}={level.removeprefix(name).lstrip('=')}"
+    if wanted not in ratios:
+        raise NotUnderstood(f"no level '{level}'; there are {', '.join(ratios)}")
+    return ratios[wanted]
+
+
+@BOOK.takes("km_survival", unit="1", subject=LIVES)
+def km_survival(*, age_h: float, batch: str = "any") -> float:
+    """Share alive at an age, without a model."""
+    return float(kaplan_meier(**_columns(batch)).survival_at(time_h=age_h))
+
+
+@BOOK.takes("weibull_fit", unit="1", subject=LIVES, labels=("time",))
+def weibull_fit(*, batch: str = "any", estimate: str = "shape") -> dict[str, float]:
+    """Shape or scale of the Weibull of highest likelihood."""
+    return _weibull(fit_weibull(**_columns(batch)).model, estimate)
+
+
+@BOOK.takes("weibull_fit_weighted", unit="1", subject=LIVES)
+def weibull_fit_weighted(*, data: str, estimate: str) -> float:
+    """The same from units that are counted by age."""
+    if not data.startswith("1588 units"):
+        raise NotUnderstood(f"no such data here: '{data[:40]}'")
+    table = pd.read_csv(dataset_path("reliasoft"))
+    model = fit_weibull(duration_h=table["age"], observed=table["failed"], weight=table["units"]).model
+    answers = {"scale": model.scale_h, "shape": model.shape}
+    if estimate not in answers:
+        raise NotUnderstood(f"estimate must be scale or shape, got '{estimate}'")
+    return answers[estimate]
+
+
+# Outages: InfiniteHBD's servers, and repairs: Los Alamos
+
+
+@BOOK.takes("fault_rate", unit="1/h", subject=OUTAGES)
+def fault_rate(*, servers: float, period_h: float, classes: str = "all") -> float:
+    """Starts of faults for each server and hour that was watched."""
+    found = _outages(classes)
+    return float(failure_rate_per_node_h(failures=float(len(found)), nodes=servers, period_h=period_h))
+
+
+@BOOK.takes("mean_outage", unit="h", subject=OUTAGES)
+def mean_outage_h(*, classes: str = "all") -> float:
+    """Mean time out of service."""
+    found = _outages(classes)
+    return float((found["end_h"] - found["start_h"]).mean())
+
+
+@BOOK.takes("median_outage", unit="h", subject=OUTAGES)
+def median_outage_h(*, classes: str = "all") -> float:
+    """Time out of service that half of the outages exceed."""
+    found = _outages(classes)
+    return float((found["end_h"] - found["start_h"]).median())
+
+
+@BOOK.takes("unavailability", unit="1", subject=OUTAGES)
+def unavailability(*, servers: float, period_h: float) -> float:
+    """Share of server-hours out of service."""
+    found = _outages("all")
+    return float((found["end_h"] - found["start_h"]).sum()) / (servers * period_h)
+
+
+@BOOK.takes("mean_repair", unit="h", subject=OUTAGES)
+def mean_repair_h(*, cause: str = "all") -> float:
+    """Mean time to repair on record."""
+    return float(_repairs_h(cause).mean())
+
+
+@BOOK.takes("median_repair", unit="h", subject=OUTAGES)
+def median_repair_h(*, cause: str = "all") -> float:
+    """Repair time that half of the repairs exceed."""
+    return float(_repairs_h(cause).median())
+
+
+@BOOK.takes("weibull_shape_tbf", unit="1", subject=OUTAGES)
+def weibull_shape_of_gaps(
+    *, system_in_file: int, node_zero_based: int, first_day: str, last_day: str, drop_zero_gaps: bool = True
+) -> float:
+    """Weibull shape of the times between the failures of one node."""
+    log = _log("lanl")
+    if log.origin is None:
+        raise NotUnderstood("the records carry no dates")
+    days = (pd.Timestamp(day, tz="UTC") for day in (first_day, last_day))
+    first, last = ((day - log.origin) / pd.Timedelta(hours=1) for day in days)
+    own = log.events[log.events["unit"] == f"{system_in_file}/{node_zero_based}"]["start_h"]
+    gaps = np.diff(own[own.between(first, last)].to_numpy(dtype=float))
+    kept = gaps[gaps > 0] if drop_zero_gaps else gaps
+    return float(fit_weibull(duration_h=kept, observed=True).model.shape)
+
+
+# A fleet, played
+
+
+@BOOK.takes("ettr", unit="1", subject=PLAYED)
+def ettr_of_played_fleet(
+    *,
+    job_nodes: int,
+    warm_standbys: int,
+    working_nodes: int,
+    spare_nodes: int,
+    rate_per_h: float,
+    bad_fraction: float,
+    bad_rate_multiplier: float,
+    recovery_h: float,
+    selection_h: float,
+    preempt_h: float,
+    automatic_h: float,
+    manual_h: float,
+    manual_fraction: float,
+    automatic_fails_fraction: float,
+    manual_fails_fraction: float,
+    job_h: float,
+    lost_work_modelled: bool,
+) -> float:
+    """ETTR of a job with standbys, spares and a repair shop; a weak server has its extra rate on top."""
+    if lost_work_modelled:
+        raise NotUnderstood("lost work needs the interval between checkpoints")
+    played = simulate_fleet(
+        nodes=FleetNodes(job_nodes, warm_standbys, working_nodes, spare_nodes),
+        failures=NodeFailures(
+            1.0 / rate_per_h, bad_fraction=bad_fraction, bad_rate_multiplier=1.0 + bad_rate_multiplier
+        ),
+        repair=RepairShop(
+            automatic_h, manual_h, manual_fraction=manual_fraction,
+            automatic_helps_fraction=1.0 - automatic_fails_fraction,
+            manual_helps_fraction=1.0 - manual_fails_fraction,
+        ),
+        stops=StopHours(recovery_h, selection_h, preempt_h), job_h=job_h, replicas=_REPLICAS, seed=0,
+    )  # fmt: skip
+    return float(played.ettr_fraction.mean())
+
+
+def _lives(batch: str) -> pd.DataFrame:
+    lives = _log("titan").lives
+    if batch == "any":
+        return lives
+    if batch not in set(lives["batch"]):
+        raise NotUnderstood(f"no batch '{batch}'; there are {', '.join(sorted(set(lives['batch'])))}")
+    return lives[lives["batch"] == batch]
+
+
+def _columns(batch: str) -> dict[str, Any]:
+    lives = _lives(batch)
+    return {"duration_h": lives["duration_h"].to_numpy(float), "observed": lives["died"].to_numpy(bool)}
+
+
+def _years(hours: float) -> dict[str, float]:
+    """In years as Titan's publishers count them, and as a number for units that name none."""
+    return {"y": hours / _YEAR, "1": hours / _YEAR}
+
+
+def _weibull(model: Any, estimate: str) -> dict[str, float]:
+    if estimate == "scale":
+        return _years(float(model.scale_h))
+    if estimate != "shape":
+        raise NotUnderstood(f"estimate must be scale or shape, got '{estimate}'")
+    return {"1": float(model.shape)}
+
+
+@cache
+def _ratios(names: tuple[str, ...], batch: str) -> dict[str, float]:
+    lives = _lives(batch)
+    if missing := [name for name in names if name not in lives]:
+        raise NotUnderstood(f"the lives have no {', '.join(missing)}")
+    columns = {name: lives[name].to_numpy() for name in names}
+    fitted = fit_cox(**_columns(batch), covariates=columns, categorical=names)
+    return dict(zip(fitted.names, map(float, np.exp(fitted.coefficients)), strict=True))
+
+
+def _outages(classes: str) -> pd.DataFrame:
+    events = _log("infinitehbd").events
+    if classes == "all":
+        return events
+    word = classes.lower().removesuffix(" failure")
+    found = events[(events["severity"].str.lower() == word) | (events["cause"] == classes)]
+    if found.empty:
+        raise NotUnderstood(f"no outage of the class '{classes}'")
+    return found
+
+
+def _repairs_h(cause: str) -> pd.Series:
+    events = _log("lanl").events
+    known = events[events["end_h"].notna()]
+    if cause != "all":
+        known = known[known["cause"].str.lower() == cause.lower()]
+    if known.empty:
+        raise NotUnderstood(f"no repair of the cause '{cause}'")
+    return known["end_h"] - known["start_h"]
+
+
+def _log(name: str) -> FailureLog:
+    return _read(name, dataset_path(name))
+
+
+@cache
+def _read(name: str, path: Path) -> FailureLog:
+    """The log of a data set, as its publisher counted: no outage is merged with another."""
+    beside = path.with_suffix(".toml")
+    mapping = read_mapping(beside) if beside.is_file() else propose_mapping(path)
+    if name == "titan":
+        mapping = replace(mapping, covariates=(*mapping.covariates, "out", "dbe", "otb"))
+    return read_log(path, replace(mapping, every_row_counts=True))

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates import Dropped, serving_candidates, training_candidates
+from planner.coefficients.failures import down_variance_to_mean
 from planner.coefficients.nodes import Nodes, node_columns
 from planner.coefficients.serving import Replicas, replica_columns
 from planner.coefficients.training import TrainingRuns, training_runs
 from planner.coefficients.work import PoolWork, pool_work
 from planner.dominance import undominated
 from planner.inputs import Inputs
-from reliability.spares import spare_lines
+from reliability.spares import spare_steps
 from solver.problem import (
     Cohorts,
     Jobs,
@@ -27,13 +28,10 @@ from solver.problem import (
     RunOptions,
     ServeOptions,
     Services,
-    SpareLines,
+    SpareSteps,
     Work,
     WorkOptions,
 )
-
-# Lines above each pool's need: a third costs three times the solve for 0.2 % of the objective.
-SPARE_SEGMENTS = 2
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def assemble(inputs: Inputs) -> Assembled:
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
         work_options=_work_options(inputs, work),
-        spare_lines=_spare_lines(inputs, nodes, _most_used(inputs, run_options, serve_options)),
+        spare_steps=_spare_steps(inputs, nodes, _most_used(inputs, run_options, serve_options)),
         limits=_limits(inputs),
         objective=objective(inputs),
     )
@@ -255,26 +253,23 @@ def _work_options(inputs: Inputs, work: PoolWork) -> WorkOptions:
     )  # fmt: skip
 
 
-def _spare_lines(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareLines:
-    """Spares of each pool over the nodes in use, from its failure rate and the time to repair."""
-    policy = inputs.scenario.reliability
-    columns: list[tuple[int, float, float, float, float]] = []
-    for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value)):
-        lines = spare_lines(
+def _spare_steps(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
+    """Spares of each pool over the nodes in use, from its failure rate, the time to repair, and bursts."""
+    each = [
+        spare_steps(
             failure_rate_per_node_h=float(rate),
-            repair_h=policy.repair_h,
-            confidence_fraction=policy.spare_confidence_fraction,
+            repair_h=float(inputs.repair().value),
+            confidence_fraction=inputs.scenario.reliability.spare_confidence_fraction,
             highest_nodes=int(most[p]),
-            lines=SPARE_SEGMENTS,
+            variance_to_mean_ratio=down_variance_to_mean(inputs, int(most[p])).value,
         )
-        low = 0.0
-        for slope, intercept, high in zip(
-            lines.slope_factor, lines.intercept_nodes, lines.high_nodes, strict=True
-        ):
-            columns.append((p, float(slope), float(intercept), low, float(high)))
-            low = float(high)
-    pool, slope, intercept, low_, high_ = np.array(columns).T
-    return SpareLines(pool=pool.astype(int), slope=slope, intercept=intercept, low=low_, high=high_)
+        for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value))
+    ]
+    return SpareSteps(
+        pool=np.repeat(np.arange(len(each)), [one.spares.size for one in each]),
+        spares=np.concatenate([one.spares for one in each]).astype(int),
+        reach=np.concatenate([one.reach_nodes for one in each]),
+    )
 
 
 def _most_used(inputs: Inputs, runs: RunOptions, replicas: ServeOptions) -> NDArray[Any]:

@@ -100,6 +100,10 @@ class Inputs:
             self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
         return self.asked[key]
 
+    def keep(self, fact: Fact) -> Fact:
+        """A fact that comes from neither the catalogue nor the scenario itself, kept in `asked` too."""
+        return self.asked.setdefault(fact.key, fact)
+
     def _overruled(self, key: str) -> Fact:
         shipped, text = self.catalogue.fact(key), self.scenario.facts[key]
         return Fact(
@@ -190,19 +194,32 @@ class Inputs:
         index = site[:, None] * self.periods + np.arange(self.periods)[None, :]
         return pick(items, index)
 
-    def failure_rate(self) -> Traced:
-        """Failures of one reference node an hour, from the scenario or the published fleet that it names."""
-        policy = self.scenario.reliability
+    def failure_rate(self) -> Fact:
+        """Failures of one reference node an hour: of the log, the scenario's own, or of a published fleet."""
+        policy, fit = self.scenario.reliability, self.scenario.fit
+        if fit is not None:
+            return self.keep(fit.failure_rate)
         if policy.failure_rate_per_node_h is not None:
             return self.yours("reliability.failure_rate", policy.failure_rate_per_node_h, "1/h")
         return self.fact(f"reliability.{policy.failures}.failure_rate")
 
     def reference_accelerators(self) -> Fact:
         """Accelerators of the node that the failure rate is stated for."""
-        fleet = self.scenario.reliability.failures
+        fleet, fit = self.scenario.reliability.failures, self.scenario.fit
+        if fit is not None and fit.accelerators_per_node is not None:
+            return self.keep(fit.accelerators_per_node)
         if fleet is None or not self.catalogue.has(f"reliability.{fleet}.accelerators_per_node"):
             return self.fact("reliability.reference_accelerators")
         return self.fact(f"reliability.{fleet}.accelerators_per_node")
+
+    def repair(self) -> Fact:
+        """Mean time until a failed node is back: as the scenario states it, else that of the log."""
+        stated, fit = self.scenario.reliability.repair_h, self.scenario.fit
+        if stated is None:
+            assert fit is not None, "refused on reading"
+            assert fit.repair is not None, "refused on reading"
+            return self.keep(fit.repair)
+        return self.yours("reliability.repair", stated, "h")
 
     def request_tokens(self, service: Service) -> tuple[Fact, Fact]:
         """Mean prompt and answer of a service, from its trace or as the scenario states them."""

@@ -89,17 +89,16 @@ def peak_kw(problem: Problem, chosen: Decisions | Solution, in_service: Whole) -
 
 
 def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
-    """Spares that the lines ask for; infinite where no line reaches.
+    """Fewest spares that are enough for the nodes in use; infinite where no step reaches.
 
-    q[p,t] = least over lines l of p with low[l] <= u <= high[l] of slope[l] * u + intercept[l]; 0 where u = 0
+    q[p,t] = least of spares[g] over the steps g of p with u[p,t] <= reach[g]; 0 where u = 0
     """
     needed = np.zeros_like(in_use)
-    lines = problem.spare_lines
-    for pool in np.unique(lines.pool):
-        rows, used = lines.of_pool(int(pool)), in_use[pool][:, None]
-        reaches = (lines.low[rows] <= used + tolerance) & (used <= lines.high[rows] + tolerance)
-        asked = np.where(reaches, lines.slope[rows] * used + lines.intercept[rows], np.inf).min(axis=1)
-        needed[pool] = np.where(in_use[pool] > tolerance, np.maximum(asked, 0.0), 0.0)
+    steps = problem.spare_steps
+    for pool in np.unique(steps.pool):
+        rows, used = steps.of_pool(int(pool)), in_use[pool][:, None]
+        enough = np.where(used <= steps.reach[rows] + tolerance, steps.spares[rows], np.inf).min(axis=1)
+        needed[pool] = np.where(in_use[pool] > tolerance, enough, 0.0)
     return needed
 
 

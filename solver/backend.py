@@ -77,9 +77,9 @@ Stop = Callable[[], bool]
 
 PROVEN = 1e-9  # a gap that only rounding leaves
 WATCH_EVERY_S = 0.1  # how often a watcher is called, and a stop is looked for
-EXACT = (
-    1e-9  # how far a count may be from whole; the engine's 1e-6 would let a large count slip through a switch
-)
+# How far a count may be from whole: the engine's 1e-6 would let a large count slip through a switch, and
+# at 1e-9 HiGHS 1.15 was seen to call a plan optimal that was 0.4 % above the best.
+EXACT = 1e-7
 
 
 def solve(

@@ -51,7 +51,7 @@ def most_work_nodes(problem: Problem) -> Floats:
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
     """Nodes that all jobs and services together could hold of a pool, each by its largest option there.
 
-    most[p,t] = sum_j max_r nodes[r,t] + sum_i max_v nodes[v] * most[v,t], within the reach of the spare lines
+    most[p,t] = sum_j max_r nodes[r,t] + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
     """
     runs, serves = problem.run_options, problem.serve_options
     shape = (len(problem.pools), problem.periods)
@@ -60,29 +60,16 @@ def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
     largest_serve = np.zeros((len(problem.services), *shape))
     np.maximum.at(largest_serve, (serves.service, serves.pool), serves.nodes[:, None] * replicas)
     most: Floats = largest_run.sum(axis=0) + largest_serve.sum(axis=0)
-    lines = problem.spare_lines
-    for pool in np.unique(lines.pool):
-        most[pool] = np.minimum(most[pool], lines.high[lines.pool == pool].max())
+    steps = problem.spare_steps
+    for pool in np.unique(steps.pool):
+        most[pool] = np.minimum(most[pool], steps.reach[steps.of_pool(int(pool))].max())
     return most
 
 
-def most_spares(problem: Problem, in_use: Floats) -> Whole:
-    """Spares that any line could ask for within its range and what could be in use."""
-    lines = problem.spare_lines
-    asked = np.zeros(in_use.shape)
-    for line, pool in enumerate(lines.pool):
-        top = np.minimum(lines.high[line], in_use[pool])
-        ends = lines.intercept[line] + lines.slope[line] * np.stack([np.full_like(top, lines.low[line]), top])
-        asked[pool] = np.maximum(
-            asked[pool], np.where(in_use[pool] >= lines.low[line], ends.max(axis=0), 0.0)
-        )
-    return whole_above(asked)
-
-
 def fewest_spares(problem: Problem, in_use: Floats) -> Whole:
-    """Whole spares that the lines ask for."""
+    """Spares that are just enough; none where no step reaches, which a check of the plan will find."""
     needed = account.spares_needed(problem, in_use, ALMOST)
-    return whole_above(np.where(np.isfinite(needed), needed, 0.0))
+    return np.where(np.isfinite(needed), needed, 0.0).astype(np.int64)
 
 
 def most_orders(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:

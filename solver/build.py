@@ -163,34 +163,22 @@ def fit_into_the_hours(program: Program) -> None:
 
 
 def cover_with_spares(program: Program) -> None:
-    """spares[p,t] >= sum_l slope[l] * u[l] + intercept[l] * z[l], where z[l] chooses the line:
+    """spares[p,t] >= sum_g spares[g] * z[g], where z[g] chooses a step that reaches:
 
-    u[p,t] = sum_l u[l];  low[l] * z[l] <= u[l] <= high[l] * z[l];  sum_l z[l] <= 1
+    u[p,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
     """
-    lines = program.problem.spare_lines
-    for pool, period in np.ndindex(program.in_use.shape):
-        rows = lines.of_pool(pool)
-        most = float(program.most_in_use[pool, period])
-        rows = rows[lines.low[rows] <= most]
+    steps = program.problem.spare_steps
+    enough = bounds.fewest_spares(program.problem, program.most_in_use)
+    for index in np.ndindex(program.in_use.shape):
+        most, rows = float(program.most_in_use[index]), steps.of_pool(index[0])
+        rows = rows[steps.spares[rows] <= enough[index]]
         if rows.size == 0 or most == 0.0:
             continue
-        index = (pool, period)
-        lies = array(name("line", index), (rows.size,), np.ones(rows.size))
-        used = array(name("used", index), (rows.size,), None, pulp.LpContinuous)
-        for place, line in enumerate(rows):
-            below = linear([(used[place], 1.0), (lies[place], -min(float(lines.high[line]), most))])
-            program.add(name("below", (*index, place)), below, pulp.LpConstraintLE, 0.0)
-            if lines.low[line] > 0:
-                above = linear([(used[place], 1.0), (lies[place], -float(lines.low[line]))])
-                program.add(name("above", (*index, place)), above, pulp.LpConstraintGE, 0.0)
-        parts = linear([(part, 1.0) for part in used], [(program.in_use[index], -1.0)])
-        program.add(name("parts", index), parts, pulp.LpConstraintEQ, 0.0)
-        program.add(name("one_line", index), linear([(z, 1.0) for z in lies]), pulp.LpConstraintLE, 1.0)
-        asked = linear(
-            [(program.spares[index], 1.0)],
-            terms(used, -lines.slope[rows]),
-            terms(lies, -lines.intercept[rows]),
-        )
+        step = array(name("step", index), (rows.size,), np.ones(rows.size))
+        reached = linear([(program.in_use[index], 1.0)], terms(step, -np.minimum(steps.reach[rows], most)))
+        program.add(name("reach", index), reached, pulp.LpConstraintLE, 0.0)
+        program.add(name("one_step", index), linear([(z, 1.0) for z in step]), pulp.LpConstraintLE, 1.0)
+        asked = linear([(program.spares[index], 1.0)], terms(step, -steps.spares[rows]))
         program.add(name("spares", index), asked, pulp.LpConstraintGE, 0.0)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -197,50 +197,22 @@ class WorkOptions(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpareLines(Table):
-    """Straight lines above the spares that a pool needs, each for a range of nodes in use.
+class SpareSteps(Table):
+    """How many nodes in use each number of spares is enough for, pool by pool.
 
-    The ranges of a pool join, from zero on; beyond the last, use is not allowed. A pool without lines needs
-    no spares, and neither does a pool of which nothing is in use.
+    Use beyond the furthest reach of a pool is not allowed. A pool without steps needs no spares, and neither
+    does a pool of which nothing is in use.
     """
 
-    pool: Whole  # [L]
-    slope: Floats  # [L] spares per node in use
-    intercept: Floats  # [L] spares
-    low: Floats  # [L] nodes in use
-    high: Floats  # [L] nodes in use
+    pool: Whole  # [G]
+    spares: Whole  # [G]
+    reach: Floats  # [G] nodes in use
 
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "pool": ROW,
-        "slope": Shape("*"),
-        "intercept": Shape("*"),
-        "low": Shape("*", low=0),
-        "high": Shape("*", low=0),
-    }
-
-    @classmethod
-    def none(cls, periods: int = 0) -> Self:
-        """No pool needs spares."""
-        zero = np.zeros(0)
-        return cls(pool=np.zeros(0, dtype=int), slope=zero, intercept=zero, low=zero, high=zero)
+    SHAPES: ClassVar[dict[str, Shape]] = {"pool": ROW, "spares": ROW, "reach": Shape("*", low=0)}
 
     def of_pool(self, pool: int) -> Whole:
-        """The rows of one pool, by their ranges."""
-        rows = np.flatnonzero(self.pool == pool)
-        return np.asarray(rows[np.argsort(self.low[rows], kind="stable")], dtype=np.int64)
-
-    def check_ranges(self) -> None:
-        """Refuse ranges that leave a gap: a count of nodes that no line covers would be forbidden unseen."""
-        for pool in np.unique(self.pool):
-            covered = 0.0
-            for row in self.of_pool(int(pool)):
-                low, high = float(self.low[row]), float(self.high[row])
-                if low > covered or high < low:
-                    raise ProblemError(
-                        f"SpareLines of pool {pool}: the range {low:g} to {high:g} leaves a gap after "
-                        f"{covered:g} nodes; ranges have to join, from 0 on"
-                    )
-                covered = max(covered, high)
+        """The rows of one pool."""
+        return np.flatnonzero(self.pool == pool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,7 +260,7 @@ _POINTS = {
     ("serve_options", "pool"): "P",
     ("work_options", "work"): "W",
     ("work_options", "pool"): "P",
-    ("spare_lines", "pool"): "P",
+    ("spare_steps", "pool"): "P",
 }
 
 
@@ -307,7 +279,7 @@ class Problem:
     serve_options: ServeOptions
     work: Work
     work_options: WorkOptions
-    spare_lines: SpareLines
+    spare_steps: SpareSteps
     limits: Limits
     objective: Objective = Objective()
 
@@ -342,7 +314,6 @@ class Problem:
                 )
         if math.isnan(self.limits.carbon_cap_kgco2e):
             raise ProblemError("Problem.limits.carbon_cap_kgco2e is not a number; np.inf means no cap")
-        self.spare_lines.check_ranges()
 
     def tables(self) -> dict[str, Table]:
         """The tables by the name of their field."""

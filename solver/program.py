@@ -105,7 +105,7 @@ class Program:
 
     def whole_numbers(self) -> int:
         """How many variables count something."""
-        return sum(each.size for each in (self.order, self.retire, self.run, self.replicas, self.spares))
+        return sum(each.size for each in (self.order, self.retire, self.run, self.replicas))
 
     def start(self, solution: Solution) -> dict[str, float]:
         """Values for a warm start: the whole numbers of a neighbour's plan."""
@@ -167,7 +167,7 @@ def empty(problem: Problem, elastic: frozenset[str]) -> Program:
     replicas = bounds.most_replicas(problem)
     work = bounds.most_work_nodes(problem)
     in_use = bounds.most_in_use(problem, allowed, replicas)
-    spares = bounds.most_spares(problem, in_use)
+    spares = bounds.fewest_spares(problem, in_use)
     orders = bounds.most_orders(problem, in_use, spares, work)
     nodes = np.repeat(problem.cohorts.nodes[:, None], periods, axis=1)
     may_leave = problem.jobs.optional | ("jobs" in elastic)
@@ -181,7 +181,7 @@ def empty(problem: Problem, elastic: frozenset[str]) -> Program:
         left_out=array("left_out", (len(problem.jobs),), may_leave),
         replicas=array("replicas", (len(problem.serve_options), periods), replicas),
         work=array("work", (len(problem.work_options), periods), work, pulp.LpContinuous),
-        spares=array("spares", (pools, periods), spares),
+        spares=array("spares", (pools, periods), spares, pulp.LpContinuous),
         in_service=array("in_service", (pools, periods), None, pulp.LpContinuous),
         in_use=array("in_use", (pools, periods), in_use, pulp.LpContinuous),
         most_in_use=in_use,

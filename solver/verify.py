@@ -120,7 +120,7 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """u[p,t] <= n[p,t] - spares[p,t]; active hours <= (n - spares) * hours[t]; spares as the lines ask"""
+    """u[p,t] <= n[p,t] - spares[p,t]; active hours <= (n - spares) * hours[t]; spares >= need of u"""
     used = account.nodes_in_use(problem, plan.run, plan.replicas)
     active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h)
     usable = plan.in_service - plan.spares

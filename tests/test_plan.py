@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import dataclasses
 import html
 import itertools
+import json
+import re
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from planner.assembly import assemble
 from planner.catalogue import data_folder, load_catalogue
 from planner.comparison import why_this_plan
 from planner.document import plan_document
+from planner.inputs import Inputs
 from planner.plan import COST_ONLY, Plan, _Search, plan_fleet
 from planner.report import to_html, to_markdown
 from planner.scenario import Scenario, load_scenario, parse_scenario, with_changes
 from planner.trace import Fact, Traced, children, facts_of, recompute
+from planner.uncertainty import spread, tornado
+from reliability.spares import spares_for_confidence
+from solver.account import spares_needed
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.problem import Objective
@@ -35,6 +44,7 @@ from solver.verify import objective_value, verify
 
 JOB, SERVING, QUARTER = "one-training-job", "serving-only", "next-quarter"
 EXACT = {"solve.gap": "0 %"}
+RATIO = "reliability.spares.variance_to_mean"
 ROUNDING = 1e-9
 DEADLINE = "training.train-8b.deadline"
 ONE_QUARTER = {"horizon.periods": 1, "services.code.peak_rate": "25 /s"}
@@ -260,6 +270,72 @@ def test_more_failures_mean_longer_runs_shorter_intervals_more_spares() -> None:
     spares = [int(plan.answer.solution.spares.max()) for plan in plans if plan.answer.solution]
     assert spares == sorted(spares)
     assert spares[-1] > spares[0]
+
+
+def test_a_log_of_ones_own_reaches_the_totals_and_their_ranges(tmp_path: Path) -> None:
+    """The rate is a fact of the carbon, a bar of the tornado, and what widens the finish beyond its luck."""
+
+    def logged(name: str, low: float, high: float) -> Plan:
+        text = (data_folder() / "scenarios" / f"{JOB}.toml").read_text(encoding="utf-8")
+        text = re.sub(r"(?m)^failures = .*$", f'log = "{name}.json"', text)
+        rate = {"value": 5.2, "low": low, "high": high, "unit": "1/(1000 node d)"}
+        fit = {"everfleet_fit": 1, "name": name, "rate": rate, "accelerators_per_node": 8, "definition": "",
+               "source": "log.csv", "outage": None, "variance_to_mean": None, "rate_shape": None}  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(json.dumps(fit), encoding="utf-8")
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+        return plan_fleet(with_changes(load_scenario(tmp_path / f"{name}.toml"), EXACT), baselines=False)
+
+    sure, unsure = logged("sure", 5.1, 5.3), logged("unsure", 1.0, 27.0)
+    key = "fit.unsure.failure_rate"
+
+    assert facts_of(unsure.ledger.objective)[key].kind == "yours"
+    assert key in {swing.fact.key for swing in tornado(unsure.ledger.carbon, most=100)}
+    assert key in {fact["key"] for fact in plan_document(unsure)["tables"]["facts"]}
+    narrow, wide = (spread([plan.ledger.carbon])[0] for plan in (sure, unsure))
+    assert wide.p95 - wide.p5 > narrow.p95 - narrow.p5
+    ours, theirs = sure.assembled.runs, unsure.assembled.runs
+    assert ours is not None
+    assert theirs is not None
+    assert theirs.duration_h.value == pytest.approx(ours.duration_h.value)
+    assert np.all(theirs.finish_p95_h.value > ours.finish_p95_h.value)
+
+
+def test_spares_of_a_plan_are_those_of_the_nodes_in_use() -> None:
+    """None more or less, worked out again from each pool's failures and its share of the bursts."""
+    plan, facts = plan_of(QUARTER), load_catalogue()
+    solution, rates = plan.answer.solution, plan.assembled.nodes.failure_rate_per_node_h.value
+    assert solution is not None
+    ratio, fleet = facts.fact(RATIO).value, facts.fact("reliability.spares.fleet_nodes").value
+    used = np.ceil(solution.in_use - 1e-9)
+    need = spares_for_confidence(
+        mean_down=used * np.asarray(rates)[:, None] * plan.inputs.repair().value,
+        confidence_fraction=plan.inputs.scenario.reliability.spare_confidence_fraction,
+        variance_to_mean_ratio=1 + (ratio - 1) * used / fleet,
+    )
+
+    assert fleet == 400
+    assert solution.spares.tolist() == np.asarray(need).tolist()
+    assert solution.spares.max() >= 3
+    short = dataclasses.replace(solution, spares=np.maximum(solution.spares - 1, 0))
+    broken = {tuple(each.index) for each in verify(plan.problem, short, 1e-6) if each.rule == "spares"}
+    assert broken == {tuple(index) for index in np.argwhere(solution.spares > 0).tolist()}
+
+
+def test_bursts_ask_for_more_spares() -> None:
+    """The more the larger the pool, and never fewer than Poisson counts do."""
+    scenario = shipped(QUARTER)
+    bursts, poisson = (
+        assemble(Inputs(with_changes(scenario, {f"facts.{RATIO}": ratio}), load_catalogue())).problem
+        for ratio in ("5.78", "1")
+    )
+
+    for pool in range(len(bursts.pools)):
+        used = np.arange(1.0, bursts.spare_steps.reach[bursts.spare_steps.of_pool(pool)].max() + 1)
+        column = np.zeros((len(bursts.pools), used.size))
+        column[pool] = used
+        more = np.subtract(*(spares_needed(one, column, 1e-9)[pool] for one in (bursts, poisson)))
+        assert more.min() >= 0
+        assert more[-1] >= max(1, more.max() - 1)  # stairs that rise at other places
 
 
 def test_an_earlier_deadline_is_never_cheaper() -> None:

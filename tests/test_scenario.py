@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -226,8 +228,8 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
 
 def test_whole_holds_every_key() -> None:
     """So that no field escapes the tests that use it."""
-    keys = {attribute for attribute, _ in rules()} - {"traffic", "failures"}
-    written = WHOLE + "grid traffic failures"
+    keys = {attribute for attribute, _ in rules()} - {"traffic", "failures", "log"}
+    written = WHOLE + "grid traffic failures log"
 
     for part in _parts():
         for attribute, field in part.model_fields.items():
@@ -374,6 +376,74 @@ def test_ranges_hold_what_they_say(number: float, least: float, width: float, is
         assert not inside
     else:
         assert inside
+
+
+# A fitted log
+
+FITTED = WHOLE.replace('failure_rate = "4.2 /(1000 node d)"', 'log = "fits/whole.json"').replace(
+    'repair = "2 d"\n', ""
+)
+FITS = ROOT / "tests/broken/fits"
+
+
+@pytest.fixture
+def fitted(tmp_path: Path) -> Path:
+    """A scenario with a log beside it, in a folder that nobody stands in."""
+    shutil.copytree(FITS, tmp_path / "fits")
+    (tmp_path / "s.toml").write_text(FITTED, encoding="utf-8")
+    return tmp_path / "s.toml"
+
+
+def test_a_log_is_read_from_beside_the_scenario(fitted: Path) -> None:
+    """5.2 in 1,000 node-days are 5.2 / 24,000 an hour; the time to repair is left to the log."""
+    scenario = load_scenario(fitted)
+
+    assert (scenario.reliability.log, scenario.reliability.repair_h) == ("fits/whole.json", None)
+    assert scenario.fit is not None
+    assert scenario.fit.failure_rate.value == pytest.approx(5.2 / 24_000)
+    assert 'log = "fits/whole.json"' in canonical_text(scenario)
+    assert load_scenario(fitted) == scenario
+
+
+def test_a_changed_scenario_keeps_its_log_or_drops_it(fitted: Path) -> None:
+    """Other values leave the log as it is; without it a published fleet and a time to repair stand in."""
+    scenario = load_scenario(fitted)
+    cheaper = with_changes(scenario, {"policy.discount_rate": 0.05})
+    without = {"reliability.log": None, "reliability.failures": "meta-rsc-1", "reliability.repair": "1 d"}
+
+    assert cheaper.fit is not None
+    assert cheaper.fit.failure_rate.value == pytest.approx(5.2 / 24_000)
+    assert with_changes(scenario, without).fit is None
+    with pytest.raises(ScenarioError, match="failures and log say the same thing: keep one"):
+        with_changes(scenario, {"reliability.failures": "meta-rsc-1"})
+
+
+def test_another_content_of_the_log_is_another_scenario(fitted: Path) -> None:
+    """A plan is known by its digest: the same words over another log are not the same question."""
+    before = load_scenario(fitted)
+    log = fitted.parent / "fits/whole.json"
+    log.write_text(log.read_text(encoding="utf-8").replace("5.2", "5.3"), encoding="utf-8")
+    after = load_scenario(fitted)
+
+    assert canonical_text(after) == canonical_text(before)
+    assert after != before
+    assert digest(after) != digest(before)
+
+
+def test_a_text_without_a_file_names_no_log() -> None:
+    """The app takes texts from anywhere: they must not choose which file of the machine is read."""
+    with pytest.raises(ScenarioError, match=r"reliability\.log: is looked for beside the scenario"):
+        parse_scenario(FITTED)
+
+
+def test_a_log_too_large_or_too_deep_is_refused_unread(fitted: Path) -> None:
+    log = fitted.parent / "fits/whole.json"
+    os.truncate(log, 50_000_001)
+    with pytest.raises(ScenarioError, match=r"'fits/whole\.json' is too large for a fit"):
+        load_scenario(fitted)
+    log.write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"'fits/whole\.json' cannot be read"):
+        load_scenario(fitted)
 
 
 # Variants

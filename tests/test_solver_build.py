@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, lines, one_job, problem, run_option, service, work
+from solver_cases import changed, cohort, limits, one_job, problem, run_option, service, steps, work
 
 from solver import build
 from solver.problem import Problem
@@ -27,7 +27,7 @@ def everything() -> Problem:
         cohorts=cohort(nodes=3, periods=2, must_retire_by=[1]),
         **service([25.0, 60.0], standby_fraction=[0.25]),
         **work([50.0, 80.0], speed=[2.0]),
-        spare_lines=lines((0, 0.5, 0.2, 0, 4), (0, 0.1, 1.8, 4, 20)),
+        spare_steps=steps((0, 1, 1), (0, 2, 3), (0, 3, 12), (0, 4, 20)),
         limits=limits(
             periods=2,
             power_kw=[[50.0, np.inf]],
@@ -77,20 +77,12 @@ hours_0_1: - in_service_0_1 + replicas_0_1 + 3 run_1 + spares_0_1 + work_0_1
  <= 0
 """,
     build.cover_with_spares: """
-below_0_0_0: - 4 line_0_0_0 + used_0_0_0 <= 0
-below_0_0_1: - 6 line_0_0_1 + used_0_0_1 <= 0
-above_0_0_1: - 4 line_0_0_1 + used_0_0_1 >= 0
-parts_0_0: - in_use_0_0 + used_0_0_0 + used_0_0_1 = 0
-one_line_0_0: line_0_0_0 + line_0_0_1 <= 1
-spares_0_0: - 0.2 line_0_0_0 - 1.8 line_0_0_1 + spares_0_0 - 0.5 used_0_0_0
- - 0.1 used_0_0_1 >= 0
-below_0_1_0: - 4 line_0_1_0 + used_0_1_0 <= 0
-below_0_1_1: - 8 line_0_1_1 + used_0_1_1 <= 0
-above_0_1_1: - 4 line_0_1_1 + used_0_1_1 >= 0
-parts_0_1: - in_use_0_1 + used_0_1_0 + used_0_1_1 = 0
-one_line_0_1: line_0_1_0 + line_0_1_1 <= 1
-spares_0_1: - 0.2 line_0_1_0 - 1.8 line_0_1_1 + spares_0_1 - 0.5 used_0_1_0
- - 0.1 used_0_1_1 >= 0
+reach_0_0: in_use_0_0 - step_0_0_0 - 3 step_0_0_1 - 6 step_0_0_2 <= 0
+one_step_0_0: step_0_0_0 + step_0_0_1 + step_0_0_2 <= 1
+spares_0_0: spares_0_0 - step_0_0_0 - 2 step_0_0_1 - 3 step_0_0_2 >= 0
+reach_0_1: in_use_0_1 - step_0_1_0 - 3 step_0_1_1 - 8 step_0_1_2 <= 0
+one_step_0_1: step_0_1_0 + step_0_1_1 + step_0_1_2 <= 1
+spares_0_1: spares_0_1 - step_0_1_0 - 2 step_0_1_1 - 3 step_0_1_2 >= 0
 """,
     build.stay_within_power: """
 power_0_0: in_service_0_0 + replicas_0_0 + 4 run_0 + work_0_0 <= 50

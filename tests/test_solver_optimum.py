@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import changed, limits, lines, one_job, pools, problem, run_option, service, work
+from solver_cases import changed, limits, one_job, pools, problem, run_option, service, steps, work
 
 from solver.answer import Answer, answer
 from solver.backend import Status
@@ -23,7 +23,7 @@ from solver.problem import (
     RunOptions,
     ServeOptions,
     Services,
-    SpareLines,
+    SpareSteps,
     Work,
     WorkOptions,
 )
@@ -138,9 +138,9 @@ def draw(seed: int) -> Problem:
         serve_options=serves,
         work=Work(name=("notebooks",) * works, demand_h=rng.integers(0, 3, (works, periods)) * 40.0),
         work_options=work_options,
-        spare_lines=SpareLines.none()
+        spare_steps=SpareSteps.none(periods)
         if rng.random() < 0.3
-        else lines((0, 1.0, 0.0, 0, 2), (0, 0.25, 1.5, 2, 9)),
+        else steps((0, 1, 1), (0, 2, 2), (0, 3, 6), (0, 4, 9)),
         limits=limits(
             power_kw=perhaps(rng.integers(4, 16, (2, periods))),
             racks=perhaps(rng.integers(3, 7, 2)),
@@ -157,12 +157,11 @@ def draw(seed: int) -> Problem:
 
 def spares_for(case: Problem, pool: int, used: float) -> float:
     """The fewest whole spares; written from the words of the contract, not from the program."""
-    mine = [row for row in range(len(case.spare_lines)) if case.spare_lines.pool[row] == pool]
+    table = case.spare_steps
+    mine = [row for row in range(len(table)) if table.pool[row] == pool]
     if used == 0 or not mine:
         return 0
-    table = case.spare_lines
-    reach = [row for row in mine if table.low[row] <= used <= table.high[row]]
-    return min((math.ceil(table.slope[row] * used + table.intercept[row]) for row in reach), default=math.inf)
+    return min((float(table.spares[row]) for row in mine if used <= table.reach[row]), default=math.inf)
 
 
 def try_everything(case: Problem) -> float:
@@ -340,7 +339,7 @@ def reordered(case: Problem, seed: int) -> Problem:
         return dataclasses.replace(table, **own)
 
     moved = {"pools": rows(case.pools, order)}
-    for name in ("run_options", "serve_options", "work_options", "cohorts", "spare_lines"):
+    for name in ("run_options", "serve_options", "work_options", "cohorts", "spare_steps"):
         table = getattr(case, name)
         shuffled = rows(table, rng.permutation(len(table)))
         moved[name] = dataclasses.replace(shuffled, pool=place[shuffled.pool])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, lines, one_job, pools, problem, run_option, service
+from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps
 
 from solver.problem import Jobs, Objective
 from solver.tables import ProblemError
@@ -44,11 +44,7 @@ def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
         ({"limits": limits(sites=2)}, "limits.power_kw has 2 entries along S, the problem has 1"),
         ({"limits": limits(carbon_cap_kgco2e=np.nan)}, "carbon_cap_kgco2e is not a number"),
         ({"cohorts": cohort(nodes=1, periods=2)}, "cohorts.keep_usd_per_node has 2 entries along T"),
-        (
-            {"spare_lines": lines((0, 1, 0, 0, 2), (0, 0.5, 1, 3, 9))},
-            "the range 3 to 9 leaves a gap after 2 nodes",
-        ),
-        ({"spare_lines": lines((0, 1, 0, 1, 2))}, "the range 1 to 2 leaves a gap after 0 nodes"),
+        ({"spare_steps": steps((3, 1, 5))}, r"spare_steps.pool\[0\] is 3, but the problem has 1 of those"),
     ],
 )
 def test_a_problem_refuses_tables_that_do_not_fit(parts: dict[str, Any], says: str) -> None:

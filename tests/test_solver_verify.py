@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, lines, one_job, pools, problem, run_option, service, work
+from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps, work
 
 from solver import account
 from solver.answer import WrongAnswer, answer
@@ -27,7 +27,7 @@ def case() -> Problem:
         cohorts=cohort(nodes=3, periods=2, must_retire_by=[1]),
         **service([25.0, 25.0]),
         **work([50.0, 80.0]),
-        spare_lines=lines((0, 0.5, 0.2, 0, 4), (0, 0.1, 1.8, 4, 20)),
+        spare_steps=steps((0, 1, 1), (0, 2, 3), (0, 3, 12), (0, 4, 20)),
         limits=limits(periods=2, minimum_nodes=[2.0]),
     )
 
@@ -130,7 +130,7 @@ def test_a_number_that_is_none_breaks_a_rule() -> None:
 
 
 def test_a_violation_says_what_and_by_how_much() -> None:
-    """Two nodes run, three serve, 0.1 * 5 + 1.8 spares are 3, half a node works: 9 nodes."""
+    """Two nodes run, three serve, 3 spares reach that far, half a node works: 9 nodes."""
     narrow = changed(case(), "limits", racks=[4.0])
 
     assert str(verify(narrow, plan(case()), TOLERANCE)[0]) == "space[0, 0]: 9 where 4 is the limit"

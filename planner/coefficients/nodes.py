@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
-from carbon.operational import facility_energy_kwh, operational_kgco2e
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
+from planner.coefficients.failures import failure_rate_by_pool
 from planner.coefficients.owning import (
     facility_power_kw,
     kept_usd,
-    node_failure_rate_per_node_h,
     owned_kgco2e,
     owned_usd,
     racks_per_node,
@@ -24,7 +25,7 @@ from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space
 from planner.inputs import Inputs
 from planner.performance.power import node_power_kw
 from planner.timing import drawn_kwh
-from planner.trace import Traced, chosen, derive, pick, rows
+from planner.trace import Traced, derive, pick, rows
 
 POWER_CURVE = {
     "idle_share_factor": "c0", "memory_factor": "c1", "compute_factor": "c2", "compute_root_factor": "c3"
@@ -178,27 +179,6 @@ def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tu
         grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
     )
     return facility, bill, emitted
-
-
-def failure_rate_by_pool(inputs: Inputs) -> Traced:
-    """Failures of a node an hour in each pool; nodes bought into a pool of old nodes count as old."""
-    start = inputs.scenario.horizon.start
-    ages = np.zeros(len(inputs.pools))
-    for cohort in inputs.scenario.fleet:
-        at = inputs.pools.index(_pool_of(inputs, cohort.sku, cohort.site))
-        ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
-    return derive(
-        node_failure_rate_per_node_h, reference_rate_per_node_h=inputs.failure_rate(),
-        accelerators=pick(inputs.server("accelerators"), inputs.pool_sku),
-        reference_accelerators=inputs.reference_accelerators(),
-        ageing_fraction_per_y=inputs.fact("reliability.ageing"),
-        age_y=chosen("age_y", ages, "age of the oldest nodes of the pool at the horizon's start"),
-    )  # fmt: skip
-
-
-def _pool_of(inputs: Inputs, sku: str, site: str) -> tuple[int, int]:
-    skus = [item.name for item in inputs.skus]
-    return skus.index(sku), [item.name for item in inputs.scenario.sites].index(site)
 
 
 def _prices(inputs: Inputs) -> tuple[Traced, ...]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates import LAYOUT, TrainingCandidates, job_workload, training_arguments
+from planner.coefficients.failures import failure_rate_shape
 from planner.coefficients.nodes import Nodes, energy_by_site, idle_node_items, power_curve
 from planner.coefficients.runs import (
     accelerators_in_use,
+    background_stall_h,
     checkpoint_gb_per_s,
     ettr_ratio,
     expected_duration_h,
@@ -109,8 +112,7 @@ class TrainingRuns:
     mttf_h: Traced
     ettr: Traced
     duration_h: Traced
-    finish_p50_h: Traced
-    finish_p95_h: Traced
+    progress: _Progress
     node_kw: Traced
     candidate: NDArray[np.intp]
     start: NDArray[np.intp]
@@ -122,6 +124,16 @@ class TrainingRuns:
     facility_kwh: Traced
     usd: Traced
     kgco2e: Traced
+
+    @cached_property
+    def finish_p50_h(self) -> Traced:
+        """Hours after its start by which a run is as likely done as not."""
+        return self.progress.finish_h(chosen("quantile_fraction", 0.5, "median"))
+
+    @cached_property
+    def finish_p95_h(self) -> Traced:
+        """Hours after its start by which a run is done in 19 of 20 cases."""
+        return self.progress.finish_h(chosen("quantile_fraction", 0.95, "late but likely"))
 
 
 @dataclass(frozen=True)
@@ -144,14 +156,18 @@ class _Progress:
     """What failures and checkpoints make of it."""
 
     renewal: dict[str, Traced]
+    rate_shape: Traced | None
     useful_h: Traced
     ettr: Traced
     duration_h: Traced
     node_kw: Traced
 
     def finish_h(self, quantile: Traced) -> Traced:
-        """Hours after its start by which a run is done with a given chance."""
-        return derive(finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile, **self.renewal)
+        """Hours after its start by which a run is done with a given chance, the rate being in doubt too."""
+        doubt = {} if self.rate_shape is None else {"rate_shape": self.rate_shape}
+        return derive(
+            finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile, **self.renewal, **doubt
+        )
 
 
 def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
@@ -211,8 +227,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         mttf_h=progress.renewal["mtbf_h"],
         ettr=progress.ettr,
         duration_h=progress.duration_h,
-        finish_p50_h=progress.finish_h(chosen("quantile_fraction", 0.5, "median")),
-        finish_p95_h=progress.finish_h(chosen("quantile_fraction", 0.95, "late but likely")),
+        progress=progress,
         node_kw=progress.node_kw,
         candidate=candidate,
         start=start,
@@ -293,7 +308,7 @@ def _progress(
         **states,
     )
     duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
-    return _Progress(renewal, speed.useful_h, ettr, duration, node_kw)
+    return _Progress(renewal, failure_rate_shape(inputs), speed.useful_h, ettr, duration, node_kw)
 
 
 def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: _Speed) -> tuple[Traced, Traced]:
@@ -331,7 +346,13 @@ def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: _Speed)
         inputs.fact("checkpoint_storage.host-memory.bandwidth_per_node"),
         inputs.fact("checkpoint_storage.host-memory.bandwidth"),
     )
-    stall = derive(stall_h, storage_write_h=to_storage, host_write_h=to_host, asynchronous=flag)
+    behind = derive(
+        background_stall_h,
+        storage_write_h=to_storage,
+        host_write_h=to_host,
+        blocking_fraction=storage("blocking_fraction"),
+    )
+    stall = derive(stall_h, storage_write_h=to_storage, background_stall_h=behind, asynchronous=flag)
     return stall, derive(persist_h, storage_write_h=to_storage, asynchronous=flag)
 
 

@@ -1,7 +1,7 @@
 """The file that a person writes: read whole, checked whole, every problem reported at once.
 
-`load_scenario` reads a file, `parse_scenario` a text, `with_changes` makes a checked variant, and
-`check_against` compares the names in it with those of the catalogue.
+`load_scenario` reads a file and the log that it names, `parse_scenario` a text, `with_changes` makes a
+checked variant, and `check_against` compares the names in it with those of the catalogue.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def load_scenario(path: str | Path) -> Scenario:
         ScenarioError: the file cannot be read or is wrong; the error holds every problem.
     """
     path = Path(path)
-    scenario = parse_scenario(read_text(path), path.name)
+    scenario = checked(read_toml(read_text(path), path.name), path.name, path.parent)
     scenario._path = path
     return scenario
 
 
 def parse_scenario(text: str, name: str = "scenario") -> Scenario:
-    """Scenario in a TOML text; `name` begins each message.
+    """Scenario in a TOML text, which may name no log; `name` begins each message.
 
     Raises:
         ScenarioError: the text is wrong; the error holds every problem.
     """
-    return checked(read_toml(text, name), name)
+    return checked(read_toml(text, name), name, None)
 
 
 def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
@@ -72,7 +72,7 @@ def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     problems = [problem for path, value in changes.items() if (problem := change(document, path, value))]
     if problems:
         raise ScenarioError(name, problems)
-    changed = checked(document, name)
+    changed = checked(document, name, scenario.path.parent if scenario.path else None)
     changed._path = scenario.path
     return changed
 
@@ -93,8 +93,9 @@ def canonical_text(scenario: Scenario) -> str:
 
 
 def digest(scenario: Scenario) -> str:
-    """SHA-256 of the canonical text: the scenario's identity, whatever its file is called."""
-    return hashlib.sha256(canonical_text(scenario).encode()).hexdigest()
+    """SHA-256 of the canonical text and of what the log says: the identity, whatever the files are called."""
+    said = canonical_text(scenario) + (repr(scenario.fit) if scenario.fit else "")
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def schema() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from planner.fitted import FittedFleet
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob
 from planner.scenario.problems import Problem, near, place, shown, shown_key
 from planner.units import UnitError, parse_quantity
@@ -18,6 +19,7 @@ from planner.units import UnitError, parse_quantity
 MAX_ENTRIES = 200
 LISTS = ("sites", "fleet", "market", "training", "pools", "services")
 WORK = ("training", "pools", "services")
+RATES = ("failures", "failure_rate", "log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Parts:
     horizon: Horizon | None
     policy: Policy | None
     jobs: Mapping[int, TrainingJob]
+    fit: FittedFleet | Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ def problems_between(document: Mapping[str, Any], parts: Parts) -> Iterator[Prob
     for section in ("sites", "market", *WORK):
         yield from _twice(document, section)
     yield from _ways(document)
+    yield from _failures(document, parts.fit)
     yield from _references(document)
     if parts.horizon is not None:
         yield from _dates(document, parts, parts.horizon)
@@ -121,8 +125,6 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("sites", i), document), "grid", ("grid_intensity",))
     for i, entry in _entries(document, "services"):
         yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
-    if isinstance(document.get("reliability"), dict):
-        yield from _one_way(document["reliability"], "reliability", "failures", ("failure_rate",))
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:
@@ -136,6 +138,27 @@ def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str])
     elif given and len(given) < len(yours):
         missing = next(key for key in yours if key not in entry)
         yield Problem(f"{at}.{missing}", f"is missing, and {given[0]} needs it: write both, or {ours}")
+
+
+def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) -> Iterator[Problem]:
+    """One source of the failure rate, and of the time to repair: the log's mean where nothing is written."""
+    table = document.get("reliability")
+    if not isinstance(table, dict):
+        return
+    given = [key for key in RATES if key in table]
+    if len(given) > 1:
+        yield Problem("reliability", f"{', '.join(given[:-1])} and {given[-1]} say the same thing: keep one")
+    elif not given:
+        yield Problem("reliability", f"none of {', '.join(RATES)} is given: write one")
+    if isinstance(fit, Problem):
+        yield fit
+    if "repair" in table or ("log" in table and not isinstance(fit, FittedFleet)):
+        return
+    if not isinstance(fit, FittedFleet):
+        yield Problem("reliability.repair", 'is missing: write for example repair = "5.5 d"')
+    elif fit.repair is None:
+        yield Problem("reliability.repair", f"is missing, and {shown(table['log'])} holds no outages: "
+                      'write for example repair = "5.5 d"')  # fmt: skip
 
 
 def _references(document: Mapping[str, Any]) -> Iterator[Problem]:

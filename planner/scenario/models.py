@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
+from planner.fitted import FittedFleet
 from planner.scenario.numbers import Count, Fraction, Frame, Number, Quantity, Range, Rule
 from planner.scenario.rules import Choice, Day, EachPeriod, Flag, Overrides, Several, Text
 
@@ -263,14 +264,21 @@ class Reliability(Part):
     failure_rate_per_node_h: Annotated[
         float | None, Quantity('"0.1 /month"', "1/h", Range(0, 1, open=True))
     ] = Field(None, alias="failure_rate", description="Your own failures of one node, in place of `failures`")
+    log: Annotated[str | None, Text('"fit.json"', name=False)] = Field(
+        None,
+        description="Your own fitted log, in place of `failures`: the fit.json that `everfleet fit` wrote, "
+        "as a path from the folder of the scenario",
+    )
     restart_h: Annotated[float, Quantity('"10 min"', "h", Range(0, 168))] = Field(
         alias="restart", description="Time from a failure to running again"
     )
-    repair_h: Annotated[float, Quantity('"5.5 d"', "h", Range(0, 8766))] = Field(
-        alias="repair", description="Time until a failed node is back"
+    repair_h: Annotated[float | None, Quantity('"5.5 d"', "h", Range(0, 8766))] = Field(
+        None,
+        alias="repair",
+        description="Mean time until a failed node is back; default: that of the log, where it has outages",
     )
     spare_confidence_fraction: Annotated[float, Fraction("0.99", Range(0.5, 0.99999))] = Field(
-        alias="spare_confidence", description="Chance that the spares suffice"
+        alias="spare_confidence", description="Share of time in which the spares of a pool suffice"
     )
 
 
@@ -338,14 +346,22 @@ class Scenario(Part):
     )
 
     _path: Path | None = PrivateAttr(None)
+    _fit: FittedFleet | None = PrivateAttr(None)
 
     @property
     def path(self) -> Path | None:
         """The file that it was read from."""
         return self._path
 
+    @property
+    def fit(self) -> FittedFleet | None:
+        """What the log that it names says."""
+        return self._fit
+
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""
-        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+        if not isinstance(other, Scenario):
+            return False
+        return self.__dict__ == other.__dict__ and repr(self._fit) == repr(other._fit)
 
     __hash__ = None  # type: ignore[assignment]  # `facts` is a dict; `digest` tells scenarios apart

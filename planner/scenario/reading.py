@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from planner.errors import InputError
+from planner.fitted import FittedFleet, read_fit
 from planner.scenario.checks import LISTS, MAX_ENTRIES, Parts, problems_between
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob, part_of, rule_of
 from planner.scenario.numbers import Frame
 from planner.scenario.problems import MAX_PROBLEMS, FieldError, Problem, ScenarioError, near, place, shown
 
 P = TypeVar("P", bound=BaseModel)
+MAX_LOG_BYTES = 50_000_000  # a fit holds its curves and explanations, too
 
 
-def checked(document: Mapping[str, Any], name: str) -> Scenario:
-    """Scenario in the tables of a file.
+def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scenario:
+    """Scenario in the tables of a file; `folder` is where a log that it names is looked for.
 
     Raises:
         ScenarioError: it is wrong; `name` begins each message.
@@ -29,7 +33,8 @@ def checked(document: Mapping[str, Any], name: str) -> Scenario:
     horizon = _part(Horizon, document.get("horizon"), Frame())
     frame = Frame(horizon.periods if horizon else None)
     filled = _with_earliest(document, horizon)
-    between = list(problems_between(document, _parts(filled, horizon, frame)))
+    fit = _fit(document, folder)
+    between = list(problems_between(document, _parts(filled, horizon, frame, fit)))
     try:
         scenario = Scenario.model_validate(filled, context=frame)
     except ValidationError as error:
@@ -39,15 +44,43 @@ def checked(document: Mapping[str, Any], name: str) -> Scenario:
         raise ScenarioError(name, [*fields, *between], more) from None
     if between:
         raise ScenarioError(name, between)
+    scenario._fit = fit if isinstance(fit, FittedFleet) else None
     return scenario
 
 
-def _parts(filled: Mapping[str, Any], horizon: Horizon | None, frame: Frame) -> Parts:
+def _fit(document: Mapping[str, Any], folder: Path | None) -> FittedFleet | Problem | None:
+    """The log that a scenario names, or why it cannot be used; none where it names none."""
+    table = document.get("reliability")
+    log = table.get("log") if isinstance(table, dict) else None
+    if not isinstance(log, str):
+        return None
+    if folder is None:
+        # A text may come from anywhere: it must not choose what is read on this machine.
+        return Problem("reliability.log", "is looked for beside the scenario, and this text has no file: "
+                       "save it, and read the scenario from there")  # fmt: skip
+    path = folder / log
+    try:
+        if not path.is_file():
+            return Problem("reliability.log", f"there is no file {shown(log)} beside the scenario: write it "
+                           "with `everfleet fit LOG --out FOLDER`")  # fmt: skip
+        if path.stat().st_size > MAX_LOG_BYTES:
+            return Problem("reliability.log", f"{shown(log)} is too large for a fit: name the fit.json that "
+                           "`everfleet fit` wrote")  # fmt: skip
+        return read_fit(path)
+    except InputError as error:
+        return Problem("reliability.log", f"{shown(log)} {str(error).removeprefix(f'{path}: ')}")
+    except (OSError, RecursionError) as error:
+        return Problem("reliability.log", f"{shown(log)} cannot be read: {error}")
+
+
+def _parts(
+    filled: Mapping[str, Any], horizon: Horizon | None, frame: Frame, fit: FittedFleet | Problem | None
+) -> Parts:
     """What other fields are checked against: each part that is right by itself."""
     entries = filled.get("training")
     held = entries if isinstance(entries, list) else []
     jobs = {i: job for i, entry in enumerate(held) if (job := _part(TrainingJob, entry, frame)) is not None}
-    return Parts(horizon, _part(Policy, filled.get("policy"), frame), jobs)
+    return Parts(horizon, _part(Policy, filled.get("policy"), frame), jobs, fit)
 
 
 def _part(kind: type[P], table: object, frame: Frame) -> P | None:

@@ -1,0 +1,90 @@
+"""What `everfleet fit` found in a log of failures, as facts of the user's own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.catalogue import make_fact
+from planner.errors import InputError
+from planner.trace import Fact, Source
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFleet:
+    """What a log says of its fleet; what the log cannot say is None.
+
+    The range of the rate is a 95 % interval. `variance_to_mean` is that of the nodes down at once among all
+    `nodes` of the fleet. `rate_shape` says how sure the rate is, as the shape of a gamma belief.
+    """
+
+    name: str
+    definition: str
+    failure_rate: Fact
+    accelerators_per_node: Fact | None
+    repair: Fact | None
+    variance_to_mean: Fact | None
+    nodes: Fact | None
+    rate_shape: Fact | None
+
+
+def read_fit(path: Path) -> FittedFleet:
+    """The fleet of a fit.json.
+
+    Raises:
+        InputError: the file cannot be read, is none of ours, or holds a number that cannot be.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as a fit: {error}") from None
+    if not isinstance(found, dict) or "everfleet_fit" not in found:
+        raise InputError(f"{path}: is not a fit: name a fit.json that `everfleet fit` wrote")
+    if found["everfleet_fit"] != 1:
+        raise InputError(f"{path}: is a fit of edition {found['everfleet_fit']}; only 1 is known here")
+    try:
+        return _fleet(found)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        what = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{path}: is not a whole fit: {what}") from None
+
+
+def _fleet(found: Mapping[str, Any]) -> FittedFleet:
+    name, log = str(found["name"]), Source("fit", f"fit of the log '{found['source']}'")
+    rate, outage = found["rate"], found.get("outage") or {}
+
+    def own(key: str, value: Any, unit: str, low: Any = None, high: Any = None) -> Fact | None:
+        if value is None:
+            return None
+        value = _number(key, value)
+        if not value > 0:
+            raise ValueError(f"{key} must be above 0, got {value}")
+        low, high = (None if end is None else _number(f"an end of {key}", end) for end in (low, high))
+        return make_fact(f"fit.{name}.{key}", value, unit, log, locator=key, low=low, high=high)
+
+    failure_rate = own("failure_rate", rate["value"], rate["unit"], low=rate["low"], high=rate["high"])
+    if failure_rate is None:
+        raise ValueError("failure_rate is empty")
+    if failure_rate.unit != "1/h":
+        raise ValueError(f"failure_rate must be a rate such as '1/(1000 node d)', got '{rate['unit']}'")
+    return FittedFleet(
+        name=name,
+        definition=str(found.get("definition", "")),
+        failure_rate=failure_rate,
+        accelerators_per_node=own("accelerators_per_node", found.get("accelerators_per_node"), "1"),
+        repair=own("repair", outage.get("mean_h"), "h"),
+        variance_to_mean=own("variance_to_mean", found.get("variance_to_mean"), "1"),
+        nodes=own("nodes", found.get("nodes"), "1"),
+        rate_shape=own("rate_shape", found.get("rate_shape"), "1"),
+    )
+
+
+def _number(key: str, value: Any) -> float:
+    """A finite number; JSON as Python reads it may hold NaN and Infinity, too."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{key} must be a finite number, got {value!r}")
+    return float(value)

@@ -7,17 +7,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 
 if TYPE_CHECKING:
+    from planner.failures import FitAsked
+    from planner.jobs.parts import Job
     from planner.scenario import Scenario
+    from reliability.logs import FailureLog
 
 ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# Options of `checkpoint` that a scenario speaks for.
+SCENARIO_STATES = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
+CHECKPOINT_FLAGS = {name: f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in SCENARIO_STATES}
+CHECKPOINT_FLAGS |= {"job": "--job", "changes": "--set"}
+
+# Options of `carbon` that a job file speaks for, and what holds where neither says it.
+JOB_FLAGS = (
+    "model", "tokens", "accelerator_hours", "metered", "sku", "nodes", "grid", "hourly", "start", "pue",
+    "lifetime", "utilisation", "power", "interval", "failures", "storage",
+)  # fmt: skip
+JOB_DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,10 +59,7 @@ def run_plan(options: argparse.Namespace) -> int:
 
     scenario = _load(options.scenario, dict(change.partition("=")[::2] for change in options.changes))
     document = _solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
-    if options.json:
-        print(to_json(document))
-    else:
-        print(to_terminal(document))
+    _show(to_json(document) if options.json else to_terminal(document))
     if options.out is not None:
         paths = save(document, Path(options.out))
         report = next((path for path in paths if path.suffix == ".html"), paths[0])
@@ -114,25 +128,189 @@ def run_facts(options: argparse.Namespace) -> int:
 
 
 def run_carbon(options: argparse.Namespace) -> int:
-    """State the carbon, energy and water of one job."""
-    from planner.job_carbon import JobInput, job_document, to_text
+    """State the carbon, energy and water of one job, of a file or of what flags say."""
+    from planner.catalogue import load_catalogue
+    from planner.jobs import job_document, to_card, to_text
 
-    document = job_document(JobInput.from_text(vars(options)))
-    print(json.dumps(document, indent=2) if options.json else to_text(document, why=options.why))
+    document = job_document(_job(options), load_catalogue(), why_embodied=options.why_embodied)
+    if options.json:
+        print(json.dumps(document, indent=2))
+    elif options.card:
+        _show(to_card(document))
+    else:
+        _show(to_text(document, why=options.why))
+    if options.out is not None:
+        from planner.report.jobs import save_job
+
+        paths = save_job(document, Path(options.out))
+        _say(f"report: {next(path for path in paths if path.suffix == '.html')}")
     return ANSWER
+
+
+def _job(options: argparse.Namespace) -> Job:
+    """The job of a file, of a shipped one by name, or of flags."""
+    from planner.catalogue import data_folder, load_catalogue
+    from planner.jobs import job_from_flags, load_job
+
+    said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
+    if options.job is None:
+        asked = {name: getattr(options, name) for name in JOB_FLAGS}
+        defaults = {name: value for name, value in JOB_DEFAULTS.items() if asked[name] is None}
+        if asked["model"] is None:
+            defaults.pop("nodes", None)
+        if asked["hourly"] is not None:
+            defaults.pop("grid", None)
+        return job_from_flags(asked | defaults, load_catalogue())
+    if said:
+        raise InputError(f"the job file says what {', '.join(said)} would: leave it out, or edit the file")
+    path = Path(options.job)
+    shipped = data_folder() / "jobs" / f"{options.job}.toml"
+    return load_job(shipped if not path.exists() and shipped.is_file() else path, load_catalogue())
 
 
 def run_checkpoint(options: argparse.Namespace) -> int:
-    """Print the table of checkpoint intervals with the optima marked."""
-    from planner.checkpoints import checkpoint_document, to_text
+    """Print checkpoint intervals and policies with the best for time, money and carbon marked."""
+    from planner.checkpoints import scenario_text, to_text
 
-    document = checkpoint_document(
-        failures=options.failures, sku=options.sku, nodes=options.nodes, storage=options.storage,
-        restart_min=options.restart_min, model=options.model, asynchronous=options.asynchronous,
-        grid=options.grid,
-    )  # fmt: skip
-    print(json.dumps(document, indent=2) if options.json else to_text(document))
+    of_scenario = options.scenario is not None
+    document = (_scenario_checkpoints if of_scenario else _flag_checkpoints)(options)
+    text = (scenario_text if of_scenario else to_text)(document)
+    if options.out is not None:
+        from planner.report.checkpoints import save_checkpoints
+
+        paths = save_checkpoints(document, text, Path(options.out))
+        _say(f"curve and tables: {next(path for path in paths if path.suffix == '.html')}")
+    print(json.dumps(document, indent=2) if options.json else text)
     return ANSWER
+
+
+def _flag_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """The document of a job that flags describe."""
+    from planner.checkpoints import checkpoint_document
+
+    for name in ("job", "changes"):
+        if getattr(options, name):
+            raise InputError(f"{CHECKPOINT_FLAGS[name]} is about a scenario: name one")
+    named = ("failures", "sku", "nodes", *SCENARIO_STATES)
+    asked = {name: getattr(options, name) for name in named if getattr(options, name) is not None}
+    return checkpoint_document(**asked, **_shared_checkpoints(options), **_run_of(options))
+
+
+def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """The document of a scenario's training jobs."""
+    from planner.checkpoints import Asked, scenario_document
+
+    said = [CHECKPOINT_FLAGS[name] for name in SCENARIO_STATES if getattr(options, name) is not None]
+    if said:
+        raise InputError(f"the scenario says what {', '.join(said)} would: leave it out, or use --set")
+    scenario = _load(options.scenario, dict(change.partition("=")[::2] for change in options.changes))
+    return scenario_document(
+        scenario, job=options.job, sku=options.sku, nodes=options.nodes, failures=options.failures,
+        asked=Asked(**_shared_checkpoints(options)), **_run_of(options),
+    )  # fmt: skip
+
+
+def _shared_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """Options about a job that no scenario states."""
+    from planner.checkpoints import parse_restart_parts
+
+    parts = options.restart_parts
+    return {
+        "queue_min": options.queue_min,
+        "storage_others_fraction": options.storage_others,
+        "state": options.state,
+        "restart_parts": None if parts is None else parse_restart_parts(parts),
+    }
+
+
+def _run_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Options about a whole run."""
+    useful_h = options.useful_hours if options.days is None else 24.0 * options.days
+    return {
+        "useful_h": useful_h, "replicas": options.simulate, "seed": options.seed, "linear": options.linear
+    }  # fmt: skip
+
+
+def run_fit(options: argparse.Namespace) -> int:
+    """Read a failure or job log: how often, how long, what it costs, what to hold and what to expect."""
+    from planner.failures import proposed_mapping_text
+
+    if options.show_mapping:
+        text = proposed_mapping_text(Path(options.log))
+        print(json.dumps({"mapping": text}) if options.json else text, end="\n" if options.json else "")
+        return ANSWER
+    from planner.failures import fit_document
+    from planner.report import findings, to_json
+
+    log, asked = _failure_log(options), _asked_of_log(options)
+    document = fit_document(log, asked, watch=None if options.quiet else _progress)
+    _clear(options)
+    _show(to_json(document) if options.json else findings.to_terminal(document))
+    if options.out is not None:
+        paths = findings.save_fit(document, Path(options.out))
+        _say(f"report: {next(path for path in paths if path.suffix == '.html')}")
+    return ANSWER
+
+
+def run_backtest(options: argparse.Namespace) -> int:
+    """Test forecasts and pools of spares on a log: each made from the past of its moment alone."""
+    from planner.failures import backtest_document
+    from planner.report import findings, to_json
+
+    log, asked = _failure_log(options), _asked_of_log(options)
+    document = backtest_document(
+        log, asked, first_periods=options.first_periods, exact_period=options.period_days is not None
+    )
+    _clear(options)
+    print(to_json(document) if options.json else findings.to_terminal(document))
+    return ANSWER
+
+
+def _failure_log(options: argparse.Namespace) -> FailureLog:
+    """The log that the options name, read by their mapping or by the one that fits it."""
+    from planner.failures import mapping_for, read_failures
+
+    path = Path(options.log)
+    if not options.quiet:
+        _progress(f"reading {path.name}")
+    return read_failures(
+        path,
+        mapping_for(path, None if options.mapping is None else Path(options.mapping)),
+        fleet_size=options.fleet_size,
+        severities=_names(options.severities),
+        with_planned=options.with_planned,
+    )
+
+
+def _asked_of_log(options: argparse.Namespace) -> FitAsked:
+    """What the options ask of a log; those that the command does not have stay as they are."""
+    from planner.failures import FitAsked
+
+    said = {
+        "name": getattr(options, "name", None),
+        "accelerators_per_node": getattr(options, "accelerators_per_node", None),
+        "interval_fraction": options.interval,
+        "spare_confidence_fraction": options.confidence,
+        "period_d": options.period_days,
+        "with_planned": options.with_planned,
+        "review_d": options.review_days,
+        "covariates": None if getattr(options, "covariates", None) is None else _names(options.covariates),
+        "cross_check": getattr(options, "cross_check", None),
+        "prior": getattr(options, "prior", None),
+        "write_min": getattr(options, "write_min", None),
+        "restart_min": getattr(options, "restart_min", None),
+    }
+    return FitAsked(**{name: value for name, value in said.items() if value is not None})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _clear(options: argparse.Namespace) -> None:
+    """End the line of progress."""
+    if not options.quiet:
+        _progress("")
 
 
 def run_validate(options: argparse.Namespace) -> int:
@@ -142,7 +320,7 @@ def run_validate(options: argparse.Namespace) -> int:
     if options.list:
         print(quantities_text())
         return ANSWER
-    result = validate([Path(file) for file in options.files])
+    result = validate([Path(file) for file in options.files], [Path(folder) for folder in options.data])
     if options.readme is not None:
         write_readme_table(result, Path(options.readme))
     print(json.dumps(result, indent=2) if options.json else report_text(result))
@@ -187,30 +365,35 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("scenarios", nargs="+", metavar="SCENARIO")
 
     explain = command("explain", run_explain, "where does a number come from")
-    explain.add_argument("plan", help="a plan folder, a plan.json, or a scenario (which is then solved)")
+    explain.add_argument("plan", help="a folder of a plan or a fit, its JSON, or a scenario (then solved)")
     explain.add_argument("number", nargs="?", help="a total or term, such as cost or carbon; none lists them")
     explain.add_argument("--depth", type=int, help="open so many levels only")
 
     facts = command("facts", run_facts, "every fact with value, range, kind and source")
     facts.add_argument("words", nargs="*", help="words that the key, note or source must hold")
 
-    carbon = command("carbon", run_carbon, "carbon, energy and water of one job")
+    carbon = command("carbon", run_carbon, "carbon, energy and water of a job, from data to end of life")
     _carbon_options(carbon)
 
     checkpoint = command("checkpoint", run_checkpoint, "which interval is best for time, money and carbon")
-    checkpoint.add_argument("--failures", default="meta-llama-3-405b", help="fleet whose failure rate holds")
-    checkpoint.add_argument("--sku", default="h100-8")
-    checkpoint.add_argument("--nodes", type=int, default=64)
-    checkpoint.add_argument("--model", default="llama-3.1-70b", help="model whose state is written")
-    checkpoint.add_argument("--storage", default="parallel-fs", help="checkpoint storage class")
-    checkpoint.add_argument(
-        "--restart-min", type=float, default=10.0, help="minutes from a failure to running again"
-    )
-    checkpoint.add_argument("--grid", default="us", help="grid region of the catalogue")
-    checkpoint.add_argument("--asynchronous", action="store_true", help="write in the background")
+    _checkpoint_options(checkpoint)
+
+    fit = command("fit", run_fit, "what your failure or job log says: rate, lifetimes, spares, forecast")
+    _log_options(fit)
+    _fit_options(fit)
+
+    backtest = command("backtest", run_backtest, "how forecasts and spares would have fared on your log")
+    _log_options(backtest)
+    backtest.add_argument(
+        "--first-periods", type=int, default=2, metavar="N", help="periods seen before the first forecast"
+    )  # fmt: skip
 
     validate = command("validate", run_validate, "ours beside published values")
     validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
+    validate.add_argument(
+        "--data", action="append", default=[], metavar="FOLDER",
+        help="where files lie that may not be shipped; rows about them are not run without",
+    )  # fmt: skip
     validate.add_argument("--list", action="store_true", help="print every quantity with its inputs")
     validate.add_argument("--readme", metavar="FILE", help="write the accuracy table into this file")
 
@@ -229,21 +412,144 @@ def _scenario_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _carbon_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", help="model card; with --tokens the hours are predicted")
-    parser.add_argument("--tokens", type=float, help="training tokens")
     parser.add_argument(
+        "job", nargs="?", metavar="JOB", help="a TOML file, or the name of a shipped job; else the flags"
+    )
+    flags = parser.add_argument_group("a training job by flags")
+    flags.add_argument("--model", help="model card; with --tokens the hours are predicted")
+    flags.add_argument("--tokens", type=float, help="training tokens")
+    flags.add_argument(
         "--accelerator-hours", type=float, help="hours that you measured, instead of model and tokens"
     )
-    parser.add_argument("--sku", default="h100-8")
-    parser.add_argument("--nodes", type=int, default=8)
-    parser.add_argument("--grid", default="us", help="grid region of the catalogue")
-    parser.add_argument("--pue", type=float, help="default: the survey mean of the catalogue")
-    parser.add_argument(
+    flags.add_argument("--metered", metavar="FILE", help="energy that was metered: CodeCarbon, GPU or Slurm")
+    flags.add_argument("--sku", help="h100-8")
+    flags.add_argument("--nodes", type=int, help="8")
+    flags.add_argument("--grid", help="grid region of the catalogue; us")
+    flags.add_argument("--hourly", metavar="NAME|FILE", help="hourly grid intensity of the job's hours")
+    flags.add_argument("--start", type=_day, metavar="DAY", help="first day of the job, such as 2025-03-01")
+    flags.add_argument("--pue", type=float, help="default: an assumption of the catalogue, with its range")
+    flags.add_argument("--lifetime", help="life of the hardware, '5 y'")
+    flags.add_argument("--utilisation", type=_share, help="share of that life in use, 0.85 or '85 %%'")
+    flags.add_argument(
         "--power", help="measured power of one accelerator with its share of the node, '650 W'"
     )
-    parser.add_argument("--failures", default="meta-llama-3-405b")
-    parser.add_argument("--storage", default="parallel-fs", help="checkpoint storage class")
+    flags.add_argument("--interval", help="checkpoint interval, '30 min'; default: that of least time")
+    flags.add_argument("--failures", help="fleet whose failure rate holds; meta-llama-3-405b")
+    flags.add_argument("--storage", help="checkpoint storage class; parallel-fs")
     parser.add_argument("--why", action="store_true", help="open the total down to its sources")
+    parser.add_argument(
+        "--why-embodied", action="store_true", help="why others print other figures for the accelerator"
+    )
+    parser.add_argument("--card", action="store_true", help="print Markdown for a model card")
+    parser.add_argument("--out", metavar="FOLDER", help="write job.html, job.md, job.json and csv/ there")
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a day: write for example 2025-03-01") from None
+
+
+def _share(text: str) -> float | str:
+    """A number, or text in percent as it stands: the job's rules read both."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO",
+        help="a scenario: every size of its training jobs; with --sku and --nodes that size in full",
+    )  # fmt: skip
+    parser.add_argument("--job", help="one training job of the scenario; default: all")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", dest="changes", help="change the scenario"
+    )
+    parser.add_argument("--failures", help="fleet whose failure rate holds, or a fit.json; meta-llama-3-405b")
+    parser.add_argument("--sku", help="h100-8")
+    parser.add_argument("--nodes", type=int, help="64")
+    parser.add_argument("--model", help="model whose state is written; llama-3.1-70b")
+    parser.add_argument("--storage", help="checkpoint storage class; parallel-fs")
+    parser.add_argument("--restart-min", type=float, help="minutes from a failure to running again; 10")
+    parser.add_argument("--grid", help="grid region of the catalogue; us")
+    parser.add_argument(
+        "--asynchronous", action="store_true", default=None, help="the table for writes in the background"
+    )
+    parser.add_argument(
+        "--spare-confidence", type=float, dest="spare_confidence_fraction", metavar="FRACTION",
+        help="share of time for which the spares suffice; 0.95",
+    )  # fmt: skip
+    parser.add_argument(
+        "--restart-parts", nargs="?", const="", metavar="PART=MIN,...",
+        help="restart as a sum: detect, replace, initialise, warm_up (else the catalogue's) and the load",
+    )  # fmt: skip
+    parser.add_argument("--queue-min", type=float, default=0.0, help="minutes in the queue after a failure")
+    parser.add_argument(
+        "--storage-others", type=float, default=0.0, metavar="FRACTION",
+        help="share of the storage's bandwidth that other jobs take",
+    )  # fmt: skip
+    parser.add_argument("--state", default="", help="what is written, such as bf16-adam-8bit-moments")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
+        "--useful-hours", type=float, metavar="H", help="hours of a run without failures: asks for its finish"
+    )
+    length.add_argument("--days", type=float, help="the same in days")
+    parser.add_argument(
+        "--simulate", type=int, default=0, metavar="N", help="play the best intervals N times"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the play")
+    parser.add_argument("--linear", action="store_true", help="the published straight line, too")
+    parser.add_argument("--out", metavar="FOLDER", help="write the curve and the tables there")
+
+
+def _log_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "log", metavar="LOG", help="sacct text, event or life table, Xid lines; .gz and .xz too"
+    )
+    parser.add_argument(
+        "--mapping", metavar="FILE", help="what its columns mean; default: what fits the header"
+    )
+    parser.add_argument(
+        "--fleet-size", type=int, metavar="NODES", help="nodes watched, with those that never failed"
+    )
+    parser.add_argument("--severities", default="", metavar="NAME,...", help="count failures of these alone")
+    parser.add_argument("--with-planned", action="store_true", help="count planned stops as failures")
+    parser.add_argument("--interval", type=float, metavar="FRACTION", help="what intervals are to hold; 0.9")
+    parser.add_argument(
+        "--confidence", type=float, metavar="FRACTION", help="share of time that spares suffice; 0.99"
+    )
+    parser.add_argument("--period-days", type=float, metavar="D", help="length of the periods compared; 91")
+    parser.add_argument(
+        "--review-days", type=float, metavar="D", help="days until the spares are sized anew; 7"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _fit_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--show-mapping", action="store_true", help="print the mapping that fits, to edit; read no more"
+    )
+    parser.add_argument("--name", help="name of the fleet; default: that of the file")
+    parser.add_argument("--accelerators-per-node", type=int, metavar="N", help="8")
+    parser.add_argument(
+        "--covariates", metavar="NAME,...", help="for hazard ratios; default: all with few levels"
+    )
+    parser.add_argument(
+        "--cross-check", action="store_true", help="lifetimes and ratios by lifelines too; takes seconds"
+    )
+    parser.add_argument(
+        "--prior", metavar="NAME", help="published fleet to start from, or none; 'prior': all of them"
+    )
+    parser.add_argument(
+        "--write-min", type=float, metavar="MIN", help="blocking checkpoint write, for ETTR by size"
+    )
+    parser.add_argument(
+        "--restart-min", type=float, metavar="MIN", help="restart after a failure, for ETTR by size"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="write fit.json, fit.html, fit.md and csv/ there")
 
 
 def _load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
@@ -263,7 +569,8 @@ def _load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
 
 def _document(options: argparse.Namespace) -> dict[str, Any]:
     path = Path(options.plan)
-    file = path / "plan.json" if path.is_dir() else path
+    held = (path / name for name in ("plan.json", "fit.json"))
+    file = next((file for file in held if file.is_file()), path / "plan.json") if path.is_dir() else path
     if file.suffix == ".json" and file.is_file():
         return _saved(file)
     return _solve(_load(options.plan), quiet=False, baselines=False)
@@ -277,7 +584,11 @@ def _saved(file: Path) -> dict[str, Any]:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
-    if not isinstance(document, dict) or not {"explanations", "status"} <= document.keys():
+    if (
+        not isinstance(document, dict)
+        or "explanations" not in document
+        or not ({"status", "everfleet_fit"} & document.keys())
+    ):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
     return document
 
@@ -299,6 +610,14 @@ def _progress(text: str) -> None:
         print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
     elif text and ", bound" not in text:
         _say(text)
+
+
+def _show(text: str) -> None:
+    """Print what is also to be saved: a reader that left early (`| head`) does not stop the saving."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:

@@ -21,7 +21,10 @@ from planner.scenario import load_scenario, schema
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = "one-training-job"
-COMMANDS = ("plan", "check", "explain", "facts", "carbon", "checkpoint", "validate", "schema", "app")
+COMMANDS = (
+    "plan", "check", "explain", "facts", "carbon", "checkpoint", "fit", "backtest", "validate", "schema",
+    "app",
+)  # fmt: skip
 TOO_LITTLE_POWER = ("--set", "sites.stockholm.power_cap=5 kW")
 
 Run = Callable[..., tuple[int, str, str]]
@@ -503,9 +506,11 @@ def test_the_shipped_rows_are_inside_but_one_that_is_told(run: Run) -> None:
     """PO127, power while serving on two H100, is off by more than 12 %; it stays, and the exit says so."""
     code, out, _ = run("validate", "--json")
     found = strict_json(out)
-    off = [row["id"] for row in found["rows"] if row["status"] != "inside"]
+    off = {row["id"]: row["status"] for row in found["rows"] if row["status"] != "inside"}
 
-    assert off == ["PO127"]
+    assert [name for name, status in off.items() if status != "not run"] == ["PO127"]
+    # About Titan's and Los Alamos' files, which may not be shipped; they run where `--data` names them.
+    assert {name[:2] for name, status in off.items() if status == "not run"} <= {"RO"}
     assert code == NO_PLAN
     assert len(found["rows"]) >= 100
     shipped = sum(
@@ -540,6 +545,125 @@ def test_validate_lists_its_quantities_and_misses_no_file(run: Run, tmp_path: Pa
     code, out, err = run("validate", str(tmp_path / "none.csv"))
     assert (code, out) == (WRONG_INPUT, "")
     assert "none.csv: No such file or directory" in err
+
+
+# fit and backtest
+
+OUTAGES = str(ROOT / "data" / "samples" / "infinitehbd-outages.csv")
+OUTAGES_MAPPING = ("--mapping", str(ROOT / "data" / "samples" / "infinitehbd-outages.toml"))
+BROKEN_LOGS = ROOT / "tests" / "logs" / "broken"
+
+
+def test_fit_prints_and_writes_what_it_printed(run: Run, tmp_path: Path) -> None:
+    """The rate on stdout, to four digits, is the one that `checkpoint` and `explain` then read."""
+    code, out, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--name", "mine", "--out", str(tmp_path / "mine"))
+    written = json.loads((tmp_path / "mine" / "fit.json").read_text(encoding="utf-8"))
+
+    assert code == ANSWER
+    assert f"{written['rate']['value']:.4g}" in out
+    assert "reading infinitehbd-outages.csv" in err
+    assert f"report: {tmp_path / 'mine' / 'fit.html'}" in err
+    assert written["name"] == "mine"
+    code, out, _ = run("checkpoint", "--failures", str(tmp_path / "mine" / "fit.json"), "--nodes", "256")
+    assert code == ANSWER
+    assert f"one every {24_000 / 256 / written['rate']['value']:.4f}"[:20] in out
+    code, out, _ = run("explain", str(tmp_path / "mine"), "rate")
+    assert code == ANSWER
+    assert "log.failures" in out
+    assert "Garwood" in out
+
+
+def test_fit_as_json_is_the_file(run: Run, tmp_path: Path) -> None:
+    _, out, _ = run("fit", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--json", "--out", str(tmp_path / "mine"))
+
+    assert json.loads(out) == json.loads((tmp_path / "mine" / "fit.json").read_text(encoding="utf-8"))
+
+
+def test_proposed_mapping_is_one_that_can_be_read_back(run: Run, tmp_path: Path) -> None:
+    """`fit LOG --show-mapping > map.toml` and `fit LOG --mapping map.toml` count the same."""
+    log = str(ROOT / "tests" / "logs" / "events.csv")
+    code, mapping, _ = run("fit", log, "--show-mapping")
+    (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
+    plain = run("fit", log, "--json", "--quiet")[1]
+    mapped = run("fit", log, "--json", "--quiet", "--mapping", str(tmp_path / "map.toml"))[1]
+
+    assert code == ANSWER
+    assert mapping.startswith('kind = "events"')
+    assert json.loads(plain)["rate"] == json.loads(mapped)["rate"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("zero-bytes.csv", "the file is empty"),
+        ("missing-column.csv", "is it 'strat'?"),
+        ("mixed-zones.csv", "with and 1 row without a time zone"),
+        ("header-only.csv", "holds no records"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "backtest"])
+def test_a_log_that_cannot_be_used_is_wrong_input(
+    run: Run, tmp_path: Path, command: str, name: str, message: str
+) -> None:
+    """Nothing on stdout, nothing written, the reader's message on stderr."""
+    into = ("--out", str(tmp_path / "mine")) if command == "fit" else ()
+    code, out, err = run(command, str(BROKEN_LOGS / name), "--quiet", *into)
+
+    assert (code, out) == (WRONG_INPUT, "")
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--confidence", "1.2"), "spare_confidence_fraction has to be a share between 0 and 1, got 1.2"),
+        (("--severities", "nothing"), "no failure has severity nothing; there is hardware, other, software"),
+        (("--fleet-size", "10"), "correct fleet_size"),
+        (("--prior", "nobody"), "no prior 'nobody'"),
+        (("--mapping", "nowhere.toml"), "nowhere.toml: cannot be read"),
+    ],
+)
+def test_wrong_options_of_fit_are_named(run: Run, options: tuple[str, ...], message: str) -> None:
+    code, out, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--quiet", *options)
+
+    assert (code, out) == (WRONG_INPUT, "")
+    assert message in err
+
+
+def test_ctrl_c_during_a_fit_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after the log was read: no folder, and no half of one."""
+
+    def stopped(*_: object, **__: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.failures.fit_document", stopped)
+    code, out, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--out", str(tmp_path / "mine"))
+
+    assert (code, out) == (cli.INTERRUPTED, "")
+    assert "stopped; nothing was written" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_backtest_prints_its_scores(run: Run) -> None:
+    """As JSON the share held is that of the rows beside it."""
+    code, out, _ = run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet")
+    document = json.loads(run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--json")[1])
+    tables = document["sections"]["forecasts"]["tables"]
+    held = [row["low"] <= row["failures"] <= row["high"] for row in tables["forecasts"]]
+
+    assert code == ANSWER
+    assert "Poisson of the last four" in out
+    assert tables["scores"][0]["held_fraction"] == pytest.approx(sum(held) / len(held))
+
+
+def test_backtest_that_cannot_be_made_says_what_would_do(run: Run) -> None:
+    code, _, err = run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--period-days", "300")
+
+    assert code == WRONG_INPUT
+    assert "make --period-days shorter" in err
 
 
 # the command itself

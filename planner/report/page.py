@@ -17,7 +17,7 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 def to_html(document: Document) -> str:
     """The report as one file: charts drawn in place, every total and term opens, nothing is fetched."""
     drawn = {name: picture(document) for name, picture in charts.PLAN_PICTURES.items()}
-    return _page().render(
+    return template("plan.html").render(
         document=document,
         pictures={name: picture for name, picture in drawn.items() if picture is not None},
         svg=charts.to_svg,
@@ -34,9 +34,10 @@ def to_html(document: Document) -> str:
 
 
 @cache
-def _page() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page; names that people wrote are escaped in it."""
     loader = jinja2.FileSystemLoader(TEMPLATES)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("plan.html")
+    return environment.get_template(name)

@@ -9,6 +9,8 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner.charts import Document
@@ -17,28 +19,46 @@ from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.texts import to_markdown
 
-FILES = ("plan.md", "plan.html", "plan.json", "csv")
-
 
 class ReportError(InputError):
     """The report cannot be written where it was asked for."""
 
 
-def save(document: Document, folder: Path) -> list[Path]:
-    """Write plan.md, plan.html, plan.json and csv/ into `folder`, all of them or nothing.
+@dataclass(frozen=True, slots=True)
+class FolderKind:
+    """A kind of folder that we write, known by a key of its document."""
 
-    The files are written beside `folder` and reach the disk before they take its place in one step, so that
-    a kill or a power cut leaves the old report or the new one whole. A folder with anything else in it is
-    not touched.
-    """
+    name: str
+    document: str
+    key: str
+    files: tuple[str, ...]
+
+
+PLAN = FolderKind("a plan folder", "plan.json", "everfleet", ("plan.md", "plan.html", "plan.json", "csv"))
+
+
+def save(document: Document, folder: Path) -> list[Path]:
+    """Write plan.md, plan.html, plan.json and csv/ into `folder`, all of them or nothing."""
     folder = folder.absolute()
-    _refuse_foreign(folder)
+    _refuse_foreign(folder, PLAN)  # before the work of drawing
     contents = {
         "plan.md": to_markdown(document),
         "plan.html": to_html(document),
         "plan.json": to_json(document),
     }
     contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
+    return write_folder(contents, folder, PLAN)
+
+
+def write_folder(contents: Mapping[str, str], folder: Path, kind: FolderKind) -> list[Path]:
+    """Write files, of which some may lie in csv/, into `folder`, all of them or nothing.
+
+    The files are written beside `folder` and reach the disk before they take its place in one step, so that
+    a kill or a power cut leaves the old folder or the new one whole. A folder with anything else in it is
+    not touched.
+    """
+    folder = folder.absolute()
+    _refuse_foreign(folder, kind)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".partial", dir=folder.parent))
@@ -54,31 +74,31 @@ def save(document: Document, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _refuse_foreign(folder: Path) -> None:
+def _refuse_foreign(folder: Path, kind: FolderKind) -> None:
     """Only a folder that we wrote, or an empty one, may be replaced."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise ReportError(f"{folder}: this is not a folder. Name a new folder, or one with a plan in it.")
+        raise ReportError(f"{folder}: this is not a folder. Name a new folder, or {kind.name} of before.")
     if not folder.exists():
         return
     held = {path.name for path in folder.iterdir()}
-    foreign = sorted(held - set(FILES))
+    foreign = sorted(held - set(kind.files))
     if (folder / "csv").is_dir():
         foreign += [f"csv/{path.name}" for path in (folder / "csv").iterdir() if path.suffix != ".csv"]
-    if held and (foreign or not _is_plan(folder / "plan.json")):
-        holds = f"'{foreign[0]}'" if foreign else "no plan.json of ours"
+    if held and (foreign or not _is_ours(folder / kind.document, kind.key)):
+        holds = f"'{foreign[0]}'" if foreign else f"no {kind.document} of ours"
         raise ReportError(
-            f"{folder}: this is not a plan folder (it holds {holds}). Name a new or an empty folder."
+            f"{folder}: this is not {kind.name} (it holds {holds}). Name a new or an empty folder."
         )
 
 
-def _is_plan(file: Path) -> bool:
+def _is_ours(file: Path, key: str) -> bool:
     try:
-        return "everfleet" in json.loads(file.read_text(encoding="utf-8"))
+        return key in json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):
         return False
 
 
-def _write_all(folder: Path, contents: dict[str, str]) -> None:
+def _write_all(folder: Path, contents: Mapping[str, str]) -> None:
     (folder / "csv").mkdir()
     folder.chmod(0o777 & ~_umask())  # a temporary folder is private; a report need not be
     for name, text in contents.items():

@@ -78,6 +78,20 @@ _HEADINGS = {
     "demand_per_s": ("peak demand", "1/s"),
     "usd_per_useful_h": ("money per useful hour", "USD"),
     "kgco2e_per_useful_h": ("carbon per useful hour", "kgCO2e"),
+    "mttf_h": ("MTTF", "h"),
+    "low_mttf_h": ("MTTF low", "h"),
+    "high_mttf_h": ("MTTF high", "h"),
+    "low_ettr_fraction": ("ETTR low", "%"),
+    "high_ettr_fraction": ("ETTR high", "%"),
+    "measured_mttf_h": ("MTTF here", "h"),
+    "measured_low_h": ("low", "h"),
+    "measured_high_h": ("high", "h"),
+    "model_mttf_h": ("model", "h"),
+    "per_1000_node_d": ("per 1000 node-days", ""),
+    "expected_per_1000_node_d": ("to expect", ""),
+    "mape_fraction": ("MAPE", "%"),
+    "median_ape_fraction": ("median APE", "%"),
+    "aic": ("AIC", ""),
 }
 _SUFFIXES = {
     "kgco2e": "kgCO2e",
@@ -87,6 +101,7 @@ _SUFFIXES = {
     "h": "h",
     "s": "s",
     "min": "min",
+    "d": "d",
 }
 
 

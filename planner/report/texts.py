@@ -24,7 +24,7 @@ _JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_
 
 def to_markdown(document: Document) -> str:
     """The whole report as Markdown that reads well without being drawn."""
-    text = _markdown_escaped
+    text = markdown_escaped
     status = document["status"]
     parts = [
         f"# {text(document['title'])}",
@@ -34,14 +34,14 @@ def to_markdown(document: Document) -> str:
     ]
     if document["clash"] is not None:
         parts += ["## No plan meets every limit", text(document["clash"]["text"])]
-        parts += [f"### {text(title)}\n\n{_markdown_table(table)}" for title, table in clash_tables(document)]
+        parts += [f"### {text(title)}\n\n{markdown_table(table)}" for title, table in clash_tables(document)]
     for title, lines in (("In short", document["headline"]), ("Why this plan", document["why"])):
         if lines:
             parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
     if document["totals"]:
-        parts += ["## Totals", _markdown_table(totals_table(document))]
+        parts += ["## Totals", markdown_table(totals_table(document))]
     for name, table in tables(document).items():
-        parts += [f"## {TITLES[name]}", _markdown_table(table)]
+        parts += [f"## {TITLES[name]}", markdown_table(table)]
     parts += ["## Provenance", "\n".join(f"- {text(line)}" for line in provenance(document))]
     return "\n\n".join(parts) + "\n"
 
@@ -49,18 +49,18 @@ def to_markdown(document: Document) -> str:
 def to_terminal(document: Document) -> str:
     """The plan in a terminal: what a manager reads first, no line wider than 100 columns."""
     status = document["status"]
-    blocks = [_wrapped(_one_line(document["title"])), _wrapped(f"{status['name'].upper()}: {status['text']}")]
+    blocks = [wrapped(one_line(document["title"])), wrapped(f"{status['name'].upper()}: {status['text']}")]
     if document["clash"] is not None:
-        blocks.append(_wrapped(document["clash"]["text"]))
+        blocks.append(wrapped(document["clash"]["text"]))
         blocks += [
-            f"{_wrapped(_one_line(title))}\n{_text_table(table)}" for title, table in clash_tables(document)
+            f"{wrapped(one_line(title))}\n{text_table(table)}" for title, table in clash_tables(document)
         ]
     if document["headline"]:
-        blocks.append("\n".join(_wrapped(f"- {line}", "  ") for line in document["headline"]))
+        blocks.append("\n".join(wrapped(f"- {line}", "  ") for line in document["headline"]))
     for title, table in _terminal_tables(document):
-        blocks.append(f"{title}\n{_text_table(table)}")
+        blocks.append(f"{title}\n{text_table(table)}")
     if document["why"]:
-        blocks.append("Why this plan\n" + "\n".join(_wrapped(f"- {line}", "  ") for line in document["why"]))
+        blocks.append("Why this plan\n" + "\n".join(wrapped(f"- {line}", "  ") for line in document["why"]))
     return "\n\n".join(blocks)
 
 
@@ -87,24 +87,27 @@ def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
         yield "Limits that bind", table_of("limits", binding, keys)
 
 
-def _markdown_table(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """A table as Markdown."""
     rule = ["---:" if numeric else "---" for numeric in table.numeric]
     lines = [table.headings, rule, *table.cells]
-    escaped = [[_markdown_escaped(cell) if line is not rule else cell for cell in line] for line in lines]
+    escaped = [[markdown_escaped(cell) if line is not rule else cell for cell in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def _markdown_escaped(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", _one_line(text))
+def markdown_escaped(text: str) -> str:
+    """A text in which no sign means anything to Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", one_line(text))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Without line breaks and without characters that steer a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _text_table(table: Table) -> str:
-    lines = [tuple(map(_one_line, line)) for line in (table.headings, *table.cells)]
+def text_table(table: Table) -> str:
+    """A table for a terminal, its widest columns cut where it would not fit."""
+    lines = [tuple(map(one_line, line)) for line in (table.headings, *table.cells)]
     widths = _fitted([max(map(len, column)) for column in zip(*lines, strict=True)])
     rule = tuple("-" * width for width in widths)
     return "\n".join(_text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
@@ -127,5 +130,6 @@ def _text_line(line: Sequence[str], widths: Sequence[int], numeric: Sequence[boo
     return "  ".join(cells).rstrip()
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(_one_line(text), TERMINAL_COLUMNS, subsequent_indent=indent)
+def wrapped(text: str, indent: str = "") -> str:
+    """A paragraph for a terminal."""
+    return textwrap.fill(one_line(text), TERMINAL_COLUMNS, subsequent_indent=indent)

@@ -1,0 +1,17 @@
+"""Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
+
+from planner.checkpoints.document import checkpoint_document
+from planner.checkpoints.rows import FLAT
+from planner.checkpoints.scenarios import scenario_document
+from planner.checkpoints.terms import Asked, parse_restart_parts
+from planner.checkpoints.text import scenario_text, to_text
+
+__all__ = [
+    "FLAT",
+    "Asked",
+    "checkpoint_document",
+    "parse_restart_parts",
+    "scenario_document",
+    "scenario_text",
+    "to_text",
+]

@@ -1,0 +1,209 @@
+"""Equations of a checkpoint policy beyond the leaves: hours, money and carbon of a node in each state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def local_restart_h(*, restart_h: Column, load_h: Column) -> Column:
+    """Hours from a failure to running again where a local copy is loaded instead of the stored one.
+
+    R1 = max(u0 - load, 0)
+
+    Loading is taken to be as fast as writing, and a local copy to load in no time.
+
+    Source: the restart less its load from storage.
+    """
+    return np.maximum(np.subtract(restart_h, load_h), 0.0)
+
+
+def absent_h(*, restart_h: Column, queue_h: Column) -> Column:
+    """Hours without progress after each failure, in the queue or restarting.
+
+    u0 + q
+
+    Source: sum of parts.
+    """
+    return restart_h + queue_h
+
+
+def local_rate_per_h(*, mttf_h: Column, local_fraction: Column) -> Column:
+    """Failures an hour after which a local copy is still there.
+
+    l1 = f / M
+
+    Source: definition.
+    """
+    return np.divide(local_fraction, mttf_h)
+
+
+def remote_rate_per_h(*, mttf_h: Column, local_fraction: Column) -> Column:
+    """Failures an hour that take the local copies with them.
+
+    l2 = (1 - f) / M
+
+    Source: definition.
+    """
+    return np.subtract(1.0, local_fraction) / mttf_h
+
+
+def kept_gb(*, size_gb: Column, checkpoints: Column) -> Column:
+    """Storage that a job's checkpoints fill.
+
+    S_kept = k * S
+
+    Source: definition.
+    """
+    return np.multiply(checkpoints, size_gb)
+
+
+def kept_kw(*, kept_gb: Column, storage_kw_per_gb: Column, nodes: Column) -> Column:
+    """Power of the storage that holds a job's checkpoints, one node's share.
+
+    P = S_kept * p / N
+
+    Source: power by capacity.
+    """
+    return np.multiply(kept_gb, storage_kw_per_gb) / nodes
+
+
+def written_kw(*, size_gb: Column, storage_kwh_per_gb: Column, write_h: Column, nodes: Column) -> Column:
+    """Power that writing adds, one node's share, over the time that the write stops the job.
+
+    P = S * e / (C * N)
+
+    A write that a failure cuts short pays for what was written. Where the write runs on in the background,
+    all of its energy is laid on the stall, so that each checkpoint pays it once.
+
+    Source: energy by bytes written.
+    """
+    return np.multiply(size_gb, storage_kwh_per_gb) / np.multiply(write_h, nodes)
+
+
+def state_kw(*, node_kw: Column, kept_kw: Column, written_kw: Column) -> Column:
+    """Power of a node in a state, its share of the storage in.
+
+    P = node + holding checkpoints + writing them
+
+    Source: sum of parts.
+    """
+    return node_kw + kept_kw + written_kw
+
+
+def kept_usd(*, kept_gb: Column, storage_usd_per_gb_h: Column, hours_h: Column, nodes: Column) -> Column:
+    """Money for the storage that holds a job's checkpoints, one node's share.
+
+    M = S_kept * price * hours / N
+
+    Source: price by capacity and time.
+    """
+    return np.multiply(kept_gb, storage_usd_per_gb_h) * hours_h / nodes
+
+
+def kept_kgco2e(*, kept_gb: Column, storage_kgco2e_per_gb: Column, nodes: Column) -> Column:
+    """Embodied carbon of the storage that holds a job's checkpoints, one node's share.
+
+    E = S_kept * e / N
+
+    Source: embodied carbon by capacity.
+    """
+    return np.multiply(kept_gb, storage_kgco2e_per_gb) / nodes
+
+
+def spares_ratio(*, spares: Column, nodes: Column) -> Column:
+    """Spare nodes held for each node of the job.
+
+    s / N
+
+    Source: definition.
+    """
+    return np.divide(spares, nodes)
+
+
+def spares_usd(*, spares_ratio: Column, owned_usd: Column, energy_usd: Column) -> Column:
+    """Money of the spares that stand by for one node, for as long as it runs.
+
+    m = s / N * (owning + energy while idle)
+
+    Source: sum of parts.
+    """
+    return spares_ratio * (owned_usd + energy_usd)
+
+
+def spares_kgco2e(*, spares_ratio: Column, embodied_kgco2e: Column, operational_kgco2e: Column) -> Column:
+    """Carbon of the spares that stand by for one node, for as long as it runs.
+
+    c = s / N * (embodied share + energy while idle)
+
+    Source: sum of parts.
+    """
+    return spares_ratio * (embodied_kgco2e + operational_kgco2e)
+
+
+def node_hour_usd(
+    *, owned_usd: Column, spares_usd: Column, storage_usd: Column, energy_usd: Column
+) -> Column:
+    """Money of one node for one hour in a state, with its share of spares and storage.
+
+    m = owning + spares + storage + energy
+
+    Source: sum of parts.
+    """
+    return owned_usd + spares_usd + storage_usd + energy_usd
+
+
+def node_hour_kgco2e(
+    *, embodied_kgco2e: Column, spares_kgco2e: Column, storage_kgco2e: Column, operational_kgco2e: Column
+) -> Column:
+    """Carbon of one node for one hour in a state, with its share of spares and storage.
+
+    c = embodied share + spares + embodied share of the storage + energy
+
+    Source: sum of parts.
+    """
+    return embodied_kgco2e + spares_kgco2e + storage_kgco2e + operational_kgco2e
+
+
+def useful_hour_usd(*, nodes: Column, working_usd: Column, weighted_hours_ratio: Column) -> Column:
+    """Money of one useful hour of the job, with stalls, lost work and restarts.
+
+    M = N * m_work * (weighted hours for one useful hour)
+
+    Source: hours by state at the price of each state.
+    """
+    return nodes * working_usd * weighted_hours_ratio
+
+
+def useful_hour_kgco2e(*, nodes: Column, working_kgco2e: Column, weighted_hours_ratio: Column) -> Column:
+    """Carbon of one useful hour of the job, with stalls, lost work and restarts.
+
+    C = N * c_work * (weighted hours for one useful hour)
+
+    Source: hours by state at the carbon of each state.
+    """
+    return nodes * working_kgco2e * weighted_hours_ratio
+
+
+def hours_ratio(*, ettr_ratio: Column) -> Column:
+    """Hours that pass for one useful hour.
+
+    h = 1 / ETTR
+
+    Source: definition of ETTR.
+    """
+    return np.divide(1.0, ettr_ratio)
+
+
+def lost_accelerator_h(*, finish_h: Column, useful_time_h: Column, accelerators: Column) -> Column:
+    """Accelerator-hours of a run that did not last: lost work, stalls and restarts.
+
+    L = (T - U) * n
+
+    Source: definition.
+    """
+    return np.subtract(finish_h, useful_time_h) * accelerators

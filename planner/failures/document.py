@@ -1,0 +1,102 @@
+"""The document of a fit: what other commands read at the top, then a section for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from planner.catalogue import load_catalogue
+from planner.explain import explain
+from planner.failures.ahead import ahead_section
+from planner.failures.asked import DAY_H, FitAsked, Record, Section
+from planner.failures.beside import beside_section
+from planner.failures.counts import exposure_h
+from planner.failures.downtime import contract_of, downtime_section, outages_of
+from planner.failures.lives import lives_section
+from planner.failures.rates import Rate, definition_of, rate_of, rate_section
+from planner.failures.repeats import lemons_section, repeats_section
+from planner.failures.sizes import sizes_section
+from planner.trace import Traced
+from reliability.logs import FailureLog
+from reliability.outages import down_statistics
+
+EDITION = 1
+
+
+def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] | None = None) -> Record:
+    """Everything that the log tells, as plain data; `watch` hears which subject is being worked on.
+
+    Raises:
+        InputError: an option names what the log or the catalogue does not have.
+    """
+    catalogue, say = load_catalogue(), watch or (lambda text: None)
+    rate, outages = rate_of(log, asked, catalogue), outages_of(log)
+    explained: dict[str, Traced] = {"rate": rate.value}
+    sections: dict[str, Section] = {"read": read_section(log, rate)}
+    say("rates")
+    sections["rate"] = rate_section(log, asked, rate, catalogue)
+    sections["sizes"], more = sizes_section(log, asked, rate, catalogue)
+    explained |= more
+    say("lifetimes")
+    sections["lives"], best = lives_section(log, asked)
+    if asked.cross_check:
+        say("lifetimes by lifelines")
+        sections["beside"] = beside_section(log, asked)
+    say("repeats and weak nodes")
+    sections["repeats"] = repeats_section(log, asked)
+    sections["lemons"] = lemons_section(log, asked)
+    say("outages and spares")
+    sections["downtime"], more = downtime_section(log, outages, asked, rate)
+    explained |= more
+    say("forecast")
+    sections["ahead"], more = ahead_section(log, asked, best)
+    explained |= more
+    return {
+        **_contract(log, asked, rate),
+        "outage": contract_of(outages),
+        "variance_to_mean": None
+        if outages is None
+        else max(1.0, down_statistics(outages.history).variance_to_mean_ratio),
+        "title": f"Failures in {log.name}",
+        "sections": {name: section.to_dict() for name, section in sections.items()},
+        "bad_rows": [{"file": row.file, "line": row.line, "reason": row.reason} for row in log.bad_rows],
+        "bad_row_count": log.bad_row_count,
+        "explanations": {name: explain(value).to_dict() for name, value in explained.items()},
+    }
+
+
+def read_section(log: FailureLog, rate: Rate) -> Section:
+    """What was read, and everything the reader had to say."""
+    rows = [{"read": what, "value": value} for what, value in _facts_of(log, rate)]
+    return Section("What was read", log.notes, {"read": rows})
+
+
+def _facts_of(log: FailureLog, rate: Rate) -> Iterator[tuple[str, str]]:
+    yield "kind", log.kind
+    start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
+    yield "watched", f"{log.window_h / DAY_H:,.1f} d from {start}"
+    if not log.units.empty:
+        yield "units", f"{log.units['unit'].nunique():,}"
+    if not log.jobs.empty:
+        yield "runs of jobs", f"{int(log.jobs['jobs'].sum()):,}"
+    yield "node-days", f"{exposure_h(log) / DAY_H:,.0f}"
+    yield "failures", f"{rate.failures:,}"
+    if planned := int(log.events["planned"].sum()):
+        yield "planned stops, not counted", f"{planned:,}"
+    for severity, count in log.failures["severity"].value_counts().items():
+        yield f"severity {severity}", f"{count:,}"
+    yield "rows left out", f"{log.bad_row_count:,}"
+
+
+def _contract(log: FailureLog, asked: FitAsked, rate: Rate) -> Record:
+    """What `everfleet checkpoint --failures` and a scenario's `log` read."""
+    return {
+        "everfleet_fit": EDITION,
+        "name": asked.name or Path(log.name).name.partition(".")[0],
+        "rate": rate.contract,
+        "nodes": None if log.units.empty else int(log.units["unit"].nunique()),
+        "accelerators_per_node": asked.accelerators_per_node,
+        "definition": definition_of(log, asked),
+        "source": log.name,
+        "rate_shape": rate.belief_shape,
+    }

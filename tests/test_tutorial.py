@@ -1,0 +1,69 @@
+"""The tutorial: its commands run, in its order, and what it prints is what they print."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from planner.catalogue import data_folder
+from planner.cli import ANSWER, main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
+SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
+
+
+def blocks() -> list[tuple[str, str]]:
+    """Language and text of each block of the page, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_tutorial_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it, so that no number is out of date."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.txt").write_bytes(SAMPLE.read_bytes())
+    scenario = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    own = next(text for kind, text in blocks() if kind == "toml" and "[reliability]" in text)
+    own_scenario, replaced = re.subn(r"\[reliability\]\n(?:\w.*\n)+", own, scenario)
+    (tmp_path / "plan.toml").write_text(own_scenario, encoding="utf-8")
+    printed, ran = "", 0
+    for kind, text in blocks():
+        if kind == "sh" and text.startswith("everfleet "):
+            command, _, into = text.strip().partition(" > ")
+            assert main(shlex.split(command)[1:]) == ANSWER
+            printed, ran = capsys.readouterr().out, ran + 1
+            if into:
+                (tmp_path / into).write_text(printed, encoding="utf-8")
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert (replaced, ran) == (1, 5)
+
+
+def test_mapping_in_the_tutorial_is_the_proposed_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page shows some lines of the mapping; all of them are in the proposed one."""
+    assert main(["fit", str(SAMPLE), "--show-mapping"]) == ANSWER
+    proposed = capsys.readouterr().out.splitlines()
+    shown = next(text for kind, text in blocks() if kind == "toml" and text.startswith("kind"))
+
+    assert set(shown.splitlines()) <= {*proposed, ""}
+
+
+def test_sample_is_what_its_script_makes() -> None:
+    """The shipped log is the one of the stated rate and seed."""
+    place = ROOT / "docs" / "slurm_sample.py"
+    spec = importlib.util.spec_from_file_location("slurm_sample", place)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    assert "\n".join(script.sacct_lines()) + "\n" == SAMPLE.read_text(encoding="utf-8")
+    extra = len(script.WEAK_NODES) * (script.WEAK_FACTOR - 1) / script.NODES
+    assert script.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)

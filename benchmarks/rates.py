@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.clock import Record, in_turns, repeated
 from benchmarks.scenarios import grown
-from carbon.operational import facility_energy_kwh, operational_kgco2e
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
 from planner.candidates import (
     SHAPE,
     job_workload,
@@ -134,10 +135,12 @@ def derive_overhead(repeats: int, rows: int) -> Record:
 
 def questions(repeats: int) -> Record:
     """The checkpoint table and the carbon of one job, as the command line asks for them."""
+    from planner.catalogue import load_catalogue
     from planner.checkpoints import checkpoint_document
-    from planner.job_carbon import JobInput, job_document
+    from planner.jobs import job_document, job_from_flags
 
-    job = JobInput(model="llama-3.1-70b", tokens=1e12, nodes=64)
+    asked = {"model": "llama-3.1-70b", "tokens": 1e12, "nodes": 64, "sku": "h100-8", "grid": "us"}
+    job = job_from_flags(asked, load_catalogue())
     return {
         "checkpoint table": repeated(checkpoint_document, repeats),
         "carbon of one job": repeated(lambda: job_document(job), repeats),

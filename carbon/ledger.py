@@ -1,23 +1,24 @@
-"""The ledger: named lines of carbon that add up, split by scope and by phase.
+"""The ledger: lines of carbon and water that add up, by scope, by category and by phase.
 
-Scope 2 is bought electricity, scope 3 is what others emitted to make hardware and buildings. A ledger
-is kept under one Scope 2 accounting, location or market; two of different accounting do not add.
+Scope 1 is burnt on site, scope 2 is bought electricity, scope 3 is what others emitted. Location-based and
+market-based carbon stand side by side: every sum is of one of the two, none is of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
+from carbon._sums import exact_sum
+from carbon.lines import Line, WaterLine
+from carbon.scopes import ACCOUNTINGS, Accounting, Category, Electricity, Phase
 
 Column = float | NDArray[np.float64]
-Scope = Literal[2, 3]
-Accounting = Literal["location", "market"]
 
 
 def footprint_kgco2e(*, operational_kgco2e: Column, embodied_kgco2e: Column) -> Column:
@@ -59,51 +60,52 @@ def sci_kgco2e_per_unit(*, operational_kgco2e: Column, embodied_kgco2e: Column, 
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One entry: what it is, the phase of work that it belongs to, its scope, and its carbon."""
+class ScopeView:
+    """Carbon by scope, as an inventory prints it; scope 2 in its two ways, which are never summed.
 
-    name: str
-    phase: str
-    scope: Scope
-    kgco2e: Column
+    Source: GHG Protocol, "Corporate Standard", 2004, and "Scope 2 Guidance", 2015.
+    """
 
-    def __post_init__(self) -> None:
-        if self.scope not in (2, 3):
-            raise ValueError(f"scope of '{self.name}' is 2 or 3, got {self.scope}")
-        if not np.all(np.isfinite(self.kgco2e)):
-            raise ValueError(f"kgco2e of '{self.name}' is finite, got {self.kgco2e}")
+    scope_1_kgco2e: Column
+    scope_2_location_kgco2e: Column
+    scope_2_market_kgco2e: Column | None
+    scope_3_kgco2e: Mapping[Category, Column]
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Lines under one Scope 2 accounting."""
+    """Lines of carbon and of water, each once, whose electricity was counted in one way."""
 
     lines: tuple[Line, ...]
-    accounting: Accounting
+    water: tuple[WaterLine, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.accounting not in ("location", "market"):
-            raise ValueError(f"accounting is 'location' or 'market', got '{self.accounting}'")
-        keys = [(line.phase, line.name) for line in self.lines]
-        twice = sorted({f"{phase}/{name}" for phase, name in keys if keys.count((phase, name)) > 1})
-        if twice:
-            raise ValueError(f"a line stands once in a ledger, got twice: {', '.join(twice)}")
+        for entries in (self.lines, self.water):
+            _refuse_twice(entries)
+        kinds = sorted({str(line.electricity) for line in self.lines if line.electricity})
+        if len(kinds) > 1:
+            raise ValueError(f"electricity of a ledger is counted in one way, got {', and '.join(kinds)}")
+        self._refuse_upstream_twice()
 
     @property
-    def total_kgco2e(self) -> Column:
-        """Sum of all lines."""
-        return _sum(self.lines)
+    def electricity(self) -> Electricity | None:
+        """How the grid intensity of the lines was counted; None where no line is electricity."""
+        return next((line.electricity for line in self.lines if line.electricity), None)
 
     @property
-    def phases(self) -> tuple[str, ...]:
+    def phases(self) -> tuple[Phase, ...]:
         """Phases in the order in which they first appear."""
         return tuple(dict.fromkeys(line.phase for line in self.lines))
 
-    def scope_kgco2e(self, scope: Scope) -> Column:
-        """Sum of the lines of a scope; 0 where there are none."""
-        return self._where(lambda line: line.scope == scope)
+    def total_kgco2e(self, accounting: Accounting) -> Column:
+        """Sum of all lines under one Scope 2 accounting.
 
-    def phase_kgco2e(self, phase: str) -> Column:
+        Raises:
+            ValueError: a line of electricity has no market-based figure.
+        """
+        return self._sum(accounting, lambda line: True)
+
+    def phase_kgco2e(self, phase: Phase, accounting: Accounting) -> Column:
         """Sum of the lines of a phase.
 
         Raises:
@@ -111,38 +113,69 @@ class Ledger:
         """
         if phase not in self.phases:
             raise ValueError(f"no line has the phase '{phase}', only {', '.join(self.phases) or 'none'}")
-        return self._where(lambda line: line.phase == phase)
+        return self._sum(accounting, lambda line: line.phase == phase)
 
-    def joined(self, other: Ledger) -> Ledger:
-        """Both ledgers' lines in one.
+    def phase_fraction(self, phase: Phase, accounting: Accounting) -> Column:
+        """Share of a phase in the total."""
+        total = self.total_kgco2e(accounting)
+        _domain.positive(total_kgco2e=total)
+        return self.phase_kgco2e(phase, accounting) / total
 
-        Raises:
-            ValueError: the two are kept under different accounting.
-        """
-        if self.accounting != other.accounting:
-            raise ValueError(
-                f"a {self.accounting}-based and a {other.accounting}-based ledger do not add: report both"
-            )
-        return Ledger(self.lines + other.lines, self.accounting)
-
-    def sci_kgco2e_per_unit(self, units: Column) -> Column:
-        """Software carbon intensity of all lines, over `units` functional units.
-
-        Raises:
-            ValueError: the ledger is market-based, which ISO/IEC 21031 does not allow.
-        """
-        if self.accounting != "location":
-            raise ValueError("software carbon intensity is location-based, this ledger is market-based")
-        return sci_kgco2e_per_unit(
-            operational_kgco2e=self.scope_kgco2e(2), embodied_kgco2e=self.scope_kgco2e(3), units=units
+    def scopes(self) -> ScopeView:
+        """The lines by scope; market-based scope 2 is None where a line has no such figure."""
+        bought = [line for line in self.lines if line.scope == 2]
+        known = all(line.market_kgco2e is not None for line in bought)
+        held = sorted({line.category for line in self.lines if line.category is not None})
+        return ScopeView(
+            scope_1_kgco2e=self._sum("location", lambda line: line.scope == 1),
+            scope_2_location_kgco2e=self._sum("location", lambda line: line.scope == 2),
+            scope_2_market_kgco2e=self._sum("market", lambda line: line.scope == 2) if known else None,
+            scope_3_kgco2e={
+                category: exact_sum(line.kgco2e for line in self.lines if line.category == category)
+                for category in held
+            },
         )
 
-    def _where(self, wanted: Callable[[Line], bool]) -> Column:
-        return _sum(tuple(line for line in self.lines if wanted(line)))
+    def sci_kgco2e_per_unit(self, units: Column) -> Column:
+        """Software carbon intensity of all lines over `units` functional units, location-based."""
+        used = self._sum("location", lambda line: line.scope != 3)
+        made = self._sum("location", lambda line: line.scope == 3)
+        return sci_kgco2e_per_unit(operational_kgco2e=used, embodied_kgco2e=made, units=units)
+
+    @property
+    def onsite_l(self) -> Column:
+        """Water that cooling evaporates."""
+        return exact_sum(line.onsite_l for line in self.water)
+
+    @property
+    def offsite_l(self) -> Column:
+        """Water that power stations consume."""
+        return exact_sum(line.offsite_l for line in self.water)
+
+    def joined(self, other: Ledger) -> Ledger:
+        """The lines of both.
+
+        Raises:
+            ValueError: a line stands in both, or their electricity was counted in different ways.
+        """
+        return Ledger(self.lines + other.lines, self.water + other.water)
+
+    def _sum(self, accounting: Accounting, wanted: Callable[[Line], bool]) -> Column:
+        if accounting not in ACCOUNTINGS:
+            raise ValueError(f"accounting is 'location' or 'market', never both, got '{accounting}'")
+        return exact_sum(line.amount_kgco2e(accounting) for line in self.lines if wanted(line))
+
+    def _refuse_upstream_twice(self) -> None:
+        upstream = [line.name for line in self.lines if line.category == Category.FUEL_AND_ENERGY]
+        if upstream and self.electricity is not None and self.electricity.cycle == "life-cycle":
+            raise ValueError(
+                f"life-cycle electricity holds its upstream part: '{upstream[0]}' (scope 3, category 3) "
+                "counts it twice"
+            )
 
 
-def _sum(lines: tuple[Line, ...]) -> Column:
-    total: Column = 0.0
-    for line in lines:
-        total = total + line.kgco2e
-    return total
+def _refuse_twice(entries: Iterable[Line | WaterLine]) -> None:
+    counts = Counter(f"{entry.phase}/{entry.name}" for entry in entries)
+    twice = sorted(key for key, count in counts.items() if count > 1)
+    if twice:
+        raise ValueError(f"a line stands once in a ledger, got twice: {', '.join(twice)}")

@@ -1,7 +1,7 @@
 """How many good dies a wafer gives. Four yield models on the same two inputs, and the wafer's geometry.
 
 Which model is right depends on how defects cluster; at A * D0 = 0.8 they differ by 10 points and more,
-so the choice is an input of the plan and not of this file.
+so the choice is an input of the plan and not of this file. A fixed yield is a number and needs no model.
 """
 
 from __future__ import annotations
@@ -100,6 +100,26 @@ def effective_die_cm2(*, wafer_cm2: Column, wafer_dies: Column, yield_fraction: 
     _domain.positive(wafer_cm2=wafer_cm2, wafer_dies=wafer_dies)
     _domain.share_above_zero(yield_fraction=yield_fraction)
     return wafer_cm2 / (wafer_dies * yield_fraction)
+
+
+def saleable_yield_fraction(
+    *, defect_yield_fraction: Column, salvage_fraction: Column, line_yield_fraction: Column
+) -> Column:
+    """Share of dies that are sold, with whole wafers lost on the way and broken dies sold in part.
+
+    Y = Y_line * (Y_D + s * (1 - Y_D))
+
+    Large accelerators are sold with some units switched off, so that s of the defective dies pass. With
+    s = 0 and no lost wafers this is the yield of the defect model, at s = 1 every die passes.
+
+    Source: Stapper, IBM J. R&D 27(6), 1983 (line and partially good yield).
+    """
+    _domain.share_above_zero(
+        defect_yield_fraction=defect_yield_fraction, line_yield_fraction=line_yield_fraction
+    )
+    _domain.share(salvage_fraction=salvage_fraction)
+    passed = defect_yield_fraction + salvage_fraction * np.subtract(1.0, defect_yield_fraction)
+    return line_yield_fraction * passed
 
 
 def _mean_defects(area_cm2: Column, defects_per_cm2: Column) -> Column:

@@ -17,7 +17,7 @@ from solver.problem import (
     RunOptions,
     ServeOptions,
     Services,
-    SpareLines,
+    SpareSteps,
     Work,
     WorkOptions,
 )
@@ -69,7 +69,7 @@ def problem(*, periods: int = 1, count: int = 1, **parts: Any) -> Problem:
         "serve_options": ServeOptions.none(periods),
         "work": Work.none(periods),
         "work_options": WorkOptions.none(periods),
-        "spare_lines": SpareLines.none(),
+        "spare_steps": SpareSteps.none(periods),
         "limits": limits(periods=periods, skus=count),
         "objective": Objective(money_weight=1.0, carbon_weight=0.0),
     }
@@ -147,10 +147,10 @@ def work(demand_h: list[float], **columns: Any) -> dict[str, Any]:
     }
 
 
-def lines(*rows: tuple[int, float, float, float, float]) -> SpareLines:
-    """Rows of (pool, slope, intercept, low, high)."""
-    pool, slope, intercept, low, high = zip(*rows, strict=True)
-    return SpareLines(pool=pool, slope=slope, intercept=intercept, low=low, high=high)  # type: ignore[arg-type]
+def steps(*rows: tuple[int, int, float]) -> SpareSteps:
+    """Rows of (pool, spares, reach)."""
+    pool, spares, reach = zip(*rows, strict=True)
+    return SpareSteps(pool=pool, spares=spares, reach=reach)  # type: ignore[arg-type]
 
 
 def changed(base: Problem, table: str, **columns: Any) -> Problem:

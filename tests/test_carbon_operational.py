@@ -20,6 +20,7 @@ from carbon import (
     training_flops,
     water_l,
 )
+from carbon.energy import serving_energy_parts
 
 AMOUNT = st.floats(0.01, 1e6)
 
@@ -215,6 +216,38 @@ def test_splitting_a_job_in_time_or_space_changes_nothing(hours, nodes, cut):
 
     assert first + rest == pytest.approx(whole, rel=1e-9)
     assert one_by_one == pytest.approx(whole, rel=1e-9)
+
+
+SERVING = {"prefill_kw": 8.0, "decode_kw": 5.0, "idle_kw": 2.2, "off_kw": 0.025}
+
+
+def test_a_day_of_a_service_by_state():
+    """10 nodes: 2 h of prefill, 14 h of decode, 5 h ready, 3 h off; 160 + 700 + 110 + 0.75 kWh."""
+    day = serving_energy_parts(nodes=10, prefill_h=2.0, decode_h=14.0, idle_h=5.0, off_h=3.0, **SERVING)
+
+    parts = (day.prefill_kwh, day.decode_kwh, day.idle_kwh, day.off_kwh)
+    assert parts == pytest.approx((160, 700, 110, 0.75))
+    assert day.total_kwh == pytest.approx(970.75)
+
+
+@given(
+    hours=st.lists(st.floats(0, 1000), min_size=4, max_size=4), nodes=st.integers(1, 500), cut=st.floats(0, 1)
+)
+def test_splitting_a_service_in_time_changes_nothing(hours, nodes, cut):
+    """Energy is additive over hours; one state alone gives its hours at its power."""
+    states = dict(zip(("prefill_h", "decode_h", "idle_h", "off_h"), hours, strict=True))
+
+    def kwh(share):
+        return serving_energy_parts(
+            nodes=nodes, **{name: share * value for name, value in states.items()}, **SERVING
+        ).total_kwh
+
+    assert kwh(cut) + kwh(1 - cut) == pytest.approx(kwh(1.0), rel=1e-9)
+
+
+def test_negative_hours_are_refused():
+    with pytest.raises(ValueError, match="decode_h is finite and at least 0, got -1"):
+        serving_energy_parts(nodes=1, prefill_h=0.0, decode_h=-1.0, idle_h=0.0, off_h=0.0, **SERVING)
 
 
 @given(utilisation=st.floats(0, 1), idle=st.floats(0, 5), more=st.floats(0, 20))

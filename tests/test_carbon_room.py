@@ -14,12 +14,14 @@ ROOMS = (carbon, peers)
 EQUATIONS = sorted(
     {f for room in ROOMS for _, f in inspect.getmembers(room, inspect.isfunction)}, key=lambda f: f.__name__
 )
+# Of series, of lists of parts, or of a stated number of hours: no single row to compare with.
 HOURLY = {
-    "weighted_kgco2e_per_kwh",
-    "best_hours_kgco2e_per_kwh",
-    "best_window_kgco2e_per_kwh",
-    "cfe_fraction",
-}
+    "weighted_kgco2e_per_kwh", "best_hours_kgco2e_per_kwh", "best_window_kgco2e_per_kwh", "cfe_fraction",
+    "composed_ratio", "device_grid_kgco2e_per_kwh", "seasonal_profile", "monthly_pue", "weighted_pue",
+    "filled", "local_days", "load_kwh", "mix_kgco2e_per_kwh", "stacked_kgco2e_per_kwh", "best_starts",
+    "forecast_starts", "forecast_kgco2e_per_kwh", "run_kgco2e_per_kwh", "chosen_hours", "start_shift",
+    "pause_shift", "place_shift", "scope_two", "synthetic_kgco2e_per_kwh",
+}  # fmt: skip
 COLUMNWISE = [f for f in EQUATIONS if f.__name__ not in HOURLY]
 
 # One value for each parameter, inside its domain; 2.0 where nothing else is said.
@@ -29,7 +31,9 @@ VALUES = {
     "wafer_cm2": 706.0, "wafer_dies": 60.0, "kerf_cm": 0.02, "parameters": 7e10, "bits_per_parameter": 16.0,
     "gpu_memory_gb": 80.0, "active_parameters": 7e10, "start_age_h": 10.0, "end_age_h": 30.0,
     "lifetime_h": 40.0, "in_service_node_h": 9.0, "flops": 1e24, "decline_fraction_per_y": 0.03,
-    "batch_decay_factor": 0.01,
+    "batch_decay_factor": 0.01, "spare_fraction": 0.2, "retirement_age_h": 20.0, "age_h": 20.0,
+    "extended_lifetime_h": 60.0, "buffer_sessions": 10.0, "copies": 3.0, "wafer_ratio": 1.4,
+    "static_kw": 1.0, "clock_exponent": 3.0, "full_pue": 1.2, "part_pue": 1.3,
 }  # fmt: skip
 
 

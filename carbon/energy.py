@@ -1,0 +1,172 @@
+"""Energy of a job or a service by what its nodes were doing, at their plugs: PUE is not in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon import _domain
+
+Column = float | NDArray[np.float64]
+
+
+def energy_kwh(*, power_kw: Column, duration_h: Column) -> Column:
+    """Energy of a constant power over a time.
+
+    E = P * t
+
+    Source: definition.
+    """
+    _domain.nonnegative(power_kw=power_kw, duration_h=duration_h)
+    return power_kw * duration_h
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnergy:
+    """IT energy of a job by what its nodes were doing; the parts are disjoint."""
+
+    useful_kwh: Column
+    lost_kwh: Column
+    checkpoint_kwh: Column
+    restart_kwh: Column
+    idle_kwh: Column
+
+    @property
+    def total_kwh(self) -> Column:
+        """Sum of the parts."""
+        return self.useful_kwh + self.lost_kwh + self.checkpoint_kwh + self.restart_kwh + self.idle_kwh
+
+
+def job_energy_parts(
+    *,
+    nodes: Column,
+    useful_h: Column,
+    lost_h: Column,
+    checkpoint_h: Column,
+    restart_h: Column,
+    idle_h: Column,
+    training_kw: Column,
+    checkpoint_kw: Column,
+    restart_kw: Column,
+    idle_kw: Column,
+) -> JobEnergy:
+    """IT energy of a job by state: hours in each state at the power of that state.
+
+    E_s = n * t_s * P_s,  with P_useful = P_lost = P_training
+
+    Lost work was done at training power; a checkpoint stall is near idle. Powers are of one node. PUE is
+    not applied.
+
+    Source: energy by state; Groeneveld et al., "OLMo", arXiv 2402.00838, on power during checkpoints.
+    """
+    _domain.nonnegative(
+        nodes=nodes,
+        useful_h=useful_h,
+        lost_h=lost_h,
+        checkpoint_h=checkpoint_h,
+        restart_h=restart_h,
+        idle_h=idle_h,
+        training_kw=training_kw,
+        checkpoint_kw=checkpoint_kw,
+        restart_kw=restart_kw,
+        idle_kw=idle_kw,
+    )
+    return JobEnergy(
+        useful_kwh=nodes * useful_h * training_kw,
+        lost_kwh=nodes * lost_h * training_kw,
+        checkpoint_kwh=nodes * checkpoint_h * checkpoint_kw,
+        restart_kwh=nodes * restart_h * restart_kw,
+        idle_kwh=nodes * idle_h * idle_kw,
+    )
+
+
+def job_energy_kwh(
+    *,
+    nodes: Column,
+    useful_h: Column,
+    lost_h: Column,
+    checkpoint_h: Column,
+    restart_h: Column,
+    idle_h: Column,
+    training_kw: Column,
+    checkpoint_kw: Column,
+    restart_kw: Column,
+    idle_kw: Column,
+) -> Column:
+    """IT energy of a job over all its states.
+
+    E = n * ((t_useful + t_lost) * P_train + t_ckpt * P_ckpt + t_restart * P_restart + t_idle * P_idle)
+
+    PUE is not applied.
+
+    Source: as `job_energy_parts`.
+    """
+    return job_energy_parts(
+        nodes=nodes,
+        useful_h=useful_h,
+        lost_h=lost_h,
+        checkpoint_h=checkpoint_h,
+        restart_h=restart_h,
+        idle_h=idle_h,
+        training_kw=training_kw,
+        checkpoint_kw=checkpoint_kw,
+        restart_kw=restart_kw,
+        idle_kw=idle_kw,
+    ).total_kwh
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEnergy:
+    """IT energy of a service by what its nodes were doing; the parts are disjoint."""
+
+    prefill_kwh: Column
+    decode_kwh: Column
+    idle_kwh: Column
+    off_kwh: Column
+
+    @property
+    def total_kwh(self) -> Column:
+        """Sum of the parts."""
+        return self.prefill_kwh + self.decode_kwh + self.idle_kwh + self.off_kwh
+
+
+def serving_energy_parts(
+    *,
+    nodes: Column,
+    prefill_h: Column,
+    decode_h: Column,
+    idle_h: Column,
+    off_h: Column,
+    prefill_kw: Column,
+    decode_kw: Column,
+    idle_kw: Column,
+    off_kw: Column,
+) -> ServingEnergy:
+    """IT energy of a service by state: hours in each state at the power of that state.
+
+    E_s = n * t_s * P_s
+
+    A node that is ready and waits for requests is idle, not off: its energy belongs to the service. Powers
+    are of one node; off is what its management controller draws. PUE is not applied.
+
+    Source: energy by state; Patel et al., "Splitwise", ISCA 2024, on the power of the two phases.
+    """
+    _domain.nonnegative(
+        nodes=nodes,
+        prefill_h=prefill_h,
+        decode_h=decode_h,
+        idle_h=idle_h,
+        off_h=off_h,
+        prefill_kw=prefill_kw,
+        decode_kw=decode_kw,
+        idle_kw=idle_kw,
+        off_kw=off_kw,
+    )
+    return ServingEnergy(
+        prefill_kwh=nodes * prefill_h * prefill_kw,
+        decode_kwh=nodes * decode_h * decode_kw,
+        idle_kwh=nodes * idle_h * idle_kw,
+        off_kwh=nodes * off_h * off_kw,
+    )

@@ -1,0 +1,74 @@
+"""What a line of a ledger is: its phase, its scope and category, and how its electricity was counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, get_args
+
+Phase = Literal[
+    "data",
+    "experimentation",
+    "training",
+    "fine-tuning",
+    "inference",
+    "storage",
+    "network",
+    "building",
+    "end of life",
+]
+Scope = Literal[1, 2, 3]
+Accounting = Literal["location", "market"]
+Signal = Literal["average", "marginal"]
+Cycle = Literal["direct", "life-cycle"]
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
+ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
+
+
+class Category(IntEnum):
+    """The fifteen categories of scope 3.
+
+    Source: GHG Protocol, "Corporate Value Chain (Scope 3) Standard", 2011, table 5.3.
+    """
+
+    PURCHASED_GOODS_AND_SERVICES = 1
+    CAPITAL_GOODS = 2
+    FUEL_AND_ENERGY = 3
+    UPSTREAM_TRANSPORT = 4
+    WASTE = 5
+    BUSINESS_TRAVEL = 6
+    COMMUTING = 7
+    UPSTREAM_LEASED_ASSETS = 8
+    DOWNSTREAM_TRANSPORT = 9
+    PROCESSING_OF_SOLD_PRODUCTS = 10
+    USE_OF_SOLD_PRODUCTS = 11
+    END_OF_LIFE_OF_SOLD_PRODUCTS = 12
+    DOWNSTREAM_LEASED_ASSETS = 13
+    FRANCHISES = 14
+    INVESTMENTS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Electricity:
+    """How the grid intensity behind a line was counted; lines of different kinds do not add.
+
+    An inventory is average; marginal answers what a change would do. A life-cycle factor holds the fuel's
+    and the plant's upstream part, a direct one only what leaves the stack.
+
+    Source: GHG Protocol, "Scope 2 Guidance", 2015.
+    """
+
+    signal: Signal
+    cycle: Cycle
+
+    def __post_init__(self) -> None:
+        for name, got, wanted in (
+            ("signal", self.signal, get_args(Signal)),
+            ("cycle", self.cycle, get_args(Cycle)),
+        ):
+            if got not in wanted:
+                raise ValueError(f"{name} is '{wanted[0]}' or '{wanted[1]}', got '{got}'")
+
+    def __str__(self) -> str:
+        return f"{self.signal} and {self.cycle}"

@@ -1,0 +1,130 @@
+"""Hardware past its accounting life: longer in service, in other hands, or replaced.
+
+Where conventions disagree both results stand side by side: neither is the right one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon import _domain
+from carbon.attribution import straight_line_kgco2e
+
+Column = float | NDArray[np.float64]
+
+
+def extended_kgco2e(
+    *,
+    embodied_kgco2e: Column,
+    remaining_fraction: Column,
+    age_h: Column,
+    extended_lifetime_h: Column,
+    used_h: Column,
+) -> Column:
+    """Embodied carbon of some hours after the life was lengthened at an age.
+
+    M = TE * R(a) * t / (L' - a)
+
+    Only what is left is spread over what is left: hours before the decision keep what they carried.
+
+    Source: change of useful life as a change of estimate, forward only (IAS 8), applied to carbon.
+    """
+    _domain.nonnegative(embodied_kgco2e=embodied_kgco2e, age_h=age_h, used_h=used_h)
+    _domain.share(remaining_fraction=remaining_fraction)
+    _domain.positive(extended_lifetime_h=extended_lifetime_h)
+    left_h = np.subtract(extended_lifetime_h, age_h)
+    if np.any(left_h <= 0) or np.any(np.greater(used_h, left_h * (1 + 1e-9))):
+        raise ValueError(
+            f"extended_lifetime_h holds age_h and used_h after it, got {extended_lifetime_h} for an age of "
+            f"{age_h} and {used_h} used"
+        )
+    return embodied_kgco2e * remaining_fraction * used_h / left_h
+
+
+@dataclass(frozen=True, slots=True)
+class PastLife:
+    """Embodied carbon of hours that may lie past the accounting life, by both conventions."""
+
+    zero_kgco2e: Column
+    continued_kgco2e: Column
+
+    @property
+    def above_whole_kgco2e(self) -> Column:
+        """What the continued rate charges beyond the embodied carbon that there ever was."""
+        return self.continued_kgco2e - self.zero_kgco2e
+
+
+def past_life(
+    *, embodied_kgco2e: Column, start_age_h: Column, end_age_h: Column, lifetime_h: Column
+) -> PastLife:
+    """Embodied carbon between two ages, nothing past the accounting life or the same rate for ever.
+
+    M_zero = TE * (min(b, L) - min(a, L)) / L,  M_continued = TE * (b - a) / L
+
+    With M = 0 old hardware looks free and its renewal a loss; with the rate continued a device is charged
+    more than it took. Only the first sums to TE.
+
+    Source: GSF, Software Carbon Intensity specification, issue 307.
+    """
+    zero = straight_line_kgco2e(
+        embodied_kgco2e=embodied_kgco2e, start_age_h=start_age_h, end_age_h=end_age_h, lifetime_h=lifetime_h
+    )
+    rate = np.divide(embodied_kgco2e, lifetime_h)
+    return PastLife(zero, rate * np.subtract(end_age_h, start_age_h))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLife:
+    """Embodied carbon that a first and a second owner carry, by two conventions; both sum to the whole."""
+
+    cut_off_first_kgco2e: Column
+    cut_off_second_kgco2e: Column
+    by_hours_first_kgco2e: Column
+    by_hours_second_kgco2e: Column
+
+
+def second_life(
+    *, embodied_kgco2e: Column, refurbishment_kgco2e: Column, first_life_h: Column, second_life_h: Column
+) -> SecondLife:
+    """Embodied carbon of hardware that two owners use one after the other.
+
+    cut-off:   M_1 = TE, M_2 = E_r
+    by hours:  M_i = (TE + E_r) * L_i / (L_1 + L_2)
+
+    The cut-off rewards the buyer of used hardware, the split by hours whoever makes a second life possible.
+
+    Source: GHG Protocol, "Product Standard", 2011, chapter 9 (recycled content, or cut-off, method).
+    """
+    _domain.nonnegative(
+        embodied_kgco2e=embodied_kgco2e,
+        refurbishment_kgco2e=refurbishment_kgco2e,
+        second_life_h=second_life_h,
+    )
+    _domain.positive(first_life_h=first_life_h)
+    whole, hours = np.add(embodied_kgco2e, refurbishment_kgco2e), np.add(first_life_h, second_life_h)
+    return SecondLife(
+        cut_off_first_kgco2e=embodied_kgco2e,
+        cut_off_second_kgco2e=refurbishment_kgco2e,
+        by_hours_first_kgco2e=whole * first_life_h / hours,
+        by_hours_second_kgco2e=whole * second_life_h / hours,
+    )
+
+
+def payback_h(
+    *, new_embodied_kgco2e: Column, saved_it_kw: Column, pue: Column, grid_kgco2e_per_kwh: Column
+) -> Column:
+    """Hours of service after which new hardware has saved what it took to make.
+
+    t = TE_new / (dP_IT * PUE * CI)
+
+    For the same work; what the old hardware took is sunk. On a clean grid it may exceed any life.
+
+    Source: carbon payback time; Gupta et al., "ACT", ISCA 2022, on when to replace.
+    """
+    _domain.nonnegative(new_embodied_kgco2e=new_embodied_kgco2e)
+    _domain.positive(saved_it_kw=saved_it_kw, grid_kgco2e_per_kwh=grid_kgco2e_per_kwh)
+    _domain.at_least(1.0, pue=pue)
+    return new_embodied_kgco2e / (saved_it_kw * pue * grid_kgco2e_per_kwh)

@@ -1,0 +1,211 @@
+"""Moving work in time: which hours to choose, and what intensity the work then meets.
+
+Hours lie along the last axis, sites or years along the others. A choice on the intensities themselves knows
+the future: it is the bound. A choice on a forecast that was known at the time can be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from carbon import _domain
+
+Column = float | NDArray[np.float64]
+Hours = NDArray[np.float64]
+
+HOURS_A_DAY = 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starts:
+    """Wait of work that arrives in each hour from `first_arrival` on, and the mean intensity it meets."""
+
+    first_arrival: int
+    wait_hours: NDArray[np.intp]
+    grid_kgco2e_per_kwh: Hours
+
+
+def best_hours_kgco2e_per_kwh(
+    *, grid_kgco2e_per_kwh: Hours, best_hours: int, day_hours: Sequence[int] | None = None
+) -> Column:
+    """Mean intensity when work runs in the cleanest hours of every day: the limit of shifting in a day.
+
+    CI = mean_d( mean of the k lowest CI_h of day d )
+
+    Days have 24 hours, or the hours given (23 and 25 where clocks are changed). Slack, capacity and forecast
+    errors are left out, so no real schedule reaches it.
+
+    Source: Sukprasert et al., "On the Limitations of Carbon-Aware ... Workload Shifting", EuroSys 2024.
+    """
+
+    def lowest(days: Hours) -> Hours:
+        kept: Hours = np.partition(days, best_hours - 1, axis=-1)[..., :best_hours].mean(axis=-1)
+        return kept
+
+    days = list(_days(grid_kgco2e_per_kwh, day_hours, "best_hours", best_hours))
+    mean: Column = np.mean(np.concatenate([lowest(day) for day in days], axis=-1), axis=-1)
+    return mean
+
+
+def best_window_kgco2e_per_kwh(
+    *, grid_kgco2e_per_kwh: Hours, window_hours: int, day_hours: Sequence[int] | None = None
+) -> Column:
+    """Mean intensity when work runs once a day without a break, in the cleanest window of the day.
+
+    CI = mean_d( min_s( mean(CI_s, ..., CI_{s+k-1}) of day d ) )
+
+    The window does not cross midnight. Slack, capacity and forecast errors are left out.
+
+    Source: Sukprasert et al., "On the Limitations of Carbon-Aware ... Workload Shifting", EuroSys 2024.
+    """
+    days = list(_days(grid_kgco2e_per_kwh, day_hours, "window_hours", window_hours))
+    lowest = [np.min(_run_means(day, window_hours), axis=-1) for day in days]
+    mean: Column = np.mean(np.concatenate(lowest, axis=-1), axis=-1)
+    return mean
+
+
+def run_kgco2e_per_kwh(*, grid_kgco2e_per_kwh: Hours, run_hours: int) -> Hours:
+    """Mean intensity of a run without a break, for each hour that it may start in.
+
+    CI_s = (S_{s+k} - S_s) / k,  S_s = CI_0 + ... + CI_{s-1}
+
+    Source: definition of the mean; cumulative sums make it one pass.
+    """
+    return _run_means(_checked(grid_kgco2e_per_kwh, run_hours=run_hours), run_hours)
+
+
+def best_starts(*, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int) -> Starts:
+    """Cleanest start of a run that cannot be paused, for each hour that it may arrive in: the bound.
+
+    w_a = argmin_{0 <= w <= slack} CI_{a+w}                 CI_s as in `run_kgco2e_per_kwh`
+
+    Knows the future; capacity and queues are left out. The earliest of equal starts is taken.
+
+    Source: Wiesner et al., "Let's Wait Awhile", Middleware 2021.
+    """
+    series = _checked(grid_kgco2e_per_kwh, run_hours=run_hours, slack_hours=slack_hours)
+    means = _run_means(series, run_hours)
+    start = _earliest_lowest(means, slack_hours + 1)
+    return Starts(0, start - np.arange(start.shape[-1]), np.take_along_axis(means, start, axis=-1))
+
+
+def forecast_starts(
+    *, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int, forecast_days: int
+) -> Starts:
+    """Start that a forecast makes look cleanest, and the intensity that the run then really meets.
+
+    F_a(j) = mean_{d=1..D}(CI_{a+j-24d}) for j in 0..23, repeated every 24 hours
+    w_a    = argmin_{0 <= w <= min(slack, 23)} (F_a(w) + ... + F_a(w+k-1))
+
+    Uses only hours before the arrival: D = 1 is yesterday again, D = 28 a month's typical day. To such a
+    forecast a day later looks alike, so it waits at most 23 hours.
+
+    Source: persistence and climatology, the plain references of forecasting.
+    """
+    series = _checked(grid_kgco2e_per_kwh, run_hours=run_hours, slack_hours=slack_hours)
+    first, recent = _typical(series, forecast_days)
+    arrivals = series.shape[-1] - first - run_hours - slack_hours + 1
+    if arrivals < 1:
+        raise ValueError(
+            f"forecast_days {forecast_days} leave no arrival in {series.shape[-1]} hours: give more hours"
+        )
+    sums, rest = _sums(recent), run_hours % HOURS_A_DAY
+
+    def part(low: int, high: int) -> Hours:
+        return sums[..., high : high + arrivals] - sums[..., low : low + arrivals]
+
+    wait = np.zeros((*series.shape[:-1], arrivals), dtype=np.intp)
+    lowest = np.full(wait.shape, np.inf)
+    for offset in range(min(slack_hours, HOURS_A_DAY - 1) + 1):
+        over = max(offset + rest - HOURS_A_DAY, 0)
+        looks = part(offset, offset + rest - over) + part(0, over)
+        better = looks < lowest
+        lowest = np.where(better, looks, lowest)
+        wait[better] = offset
+    real = _run_means(series, run_hours)
+    return Starts(first, wait, np.take_along_axis(real, first + np.arange(arrivals) + wait, axis=-1))
+
+
+def forecast_kgco2e_per_kwh(*, grid_kgco2e_per_kwh: Hours, window_hours: int, forecast_days: int) -> Hours:
+    """What was to be expected of each hour at the start of its window; not a number where nothing was known.
+
+    F_h = mean_{d=0..D-1}(CI_{h-b-24d}),  b: the fewest whole days that lead to before the window
+
+    Source: persistence (D = 1) and climatology, the plain references of forecasting.
+    """
+    series = _checked(grid_kgco2e_per_kwh, run_hours=window_hours)
+    first, recent = _typical(series, forecast_days)
+    hour = np.arange(series.shape[-1])
+    back = HOURS_A_DAY * (hour % window_hours // HOURS_A_DAY + 1)
+    place = hour - back - (first - HOURS_A_DAY)
+    known = place >= 0
+    expected = np.full(series.shape, np.nan)
+    expected[..., known] = recent[..., place[known]]
+    return expected
+
+
+def _typical(series: Hours, days: int) -> tuple[int, Hours]:
+    """First hour that has `days` whole days before it, and the mean over those days from there on."""
+    if not (isinstance(days, int | np.integer) and 1 <= days * HOURS_A_DAY < series.shape[-1]):
+        raise ValueError(f"forecast_days is a number of days of the series, at least 1, got {days}")
+    span = HOURS_A_DAY * (days - 1) + 1
+    return HOURS_A_DAY * days, sliding_window_view(series, span, axis=-1)[..., ::HOURS_A_DAY].mean(axis=-1)
+
+
+def _sums(series: Hours) -> Hours:
+    start = np.zeros((*series.shape[:-1], 1))
+    return np.concatenate((start, np.cumsum(series, axis=-1)), axis=-1)
+
+
+def _run_means(series: Hours, run_hours: int) -> Hours:
+    sums = _sums(series)
+    # Rounding of the sums may leave a tiny negative mean where the grid is clean.
+    means: Hours = np.maximum(sums[..., run_hours:] - sums[..., :-run_hours], 0.0) / run_hours
+    return means
+
+
+def _earliest_lowest(values: Hours, width: int) -> NDArray[np.intp]:
+    """Place of the earliest lowest of every `width` values in a row: spans are joined two by two."""
+    place = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+    span = 1
+    while span < width:
+        step = min(span, width - span)
+        left, right = place[..., :-step], place[..., step:]
+        lower = np.take_along_axis(values, right, axis=-1) < np.take_along_axis(values, left, axis=-1)
+        place = np.where(lower, right, left)
+        span += step
+    return place
+
+
+def _checked(grid: Hours, *, run_hours: int, slack_hours: int = 0) -> Hours:
+    series = np.atleast_1d(np.asarray(grid, dtype=np.float64))
+    _domain.nonnegative(grid_kgco2e_per_kwh=series)
+    if run_hours < 1 or slack_hours < 0 or run_hours + slack_hours > series.shape[-1]:
+        raise ValueError(
+            f"run_hours is at least 1, slack_hours at least 0, together at most the {series.shape[-1]} hours "
+            f"of the series, got {run_hours} and {slack_hours}"
+        )
+    return series
+
+
+def _days(grid: Hours, day_hours: Sequence[int] | None, name: str, wanted: int) -> Iterator[Hours]:
+    """Days of equal length together, as a last axis of hours."""
+    series = np.atleast_1d(np.asarray(grid, dtype=np.float64))
+    _domain.nonnegative(grid_kgco2e_per_kwh=series)
+    hours = series.shape[-1]
+    if day_hours is None and (hours == 0 or hours % HOURS_A_DAY):
+        raise ValueError(f"grid_kgco2e_per_kwh holds whole days of {HOURS_A_DAY} hours, got {hours} hours")
+    lengths = np.full(hours // HOURS_A_DAY, HOURS_A_DAY) if day_hours is None else np.asarray(day_hours)
+    if lengths.sum() != hours or lengths.min(initial=1) < 1:
+        raise ValueError(f"day_hours add up to the {hours} hours of the series, got {lengths.sum()}")
+    shortest = int(lengths.min())
+    if not 1 <= wanted <= shortest:
+        raise ValueError(f"{name} is a number of hours of a day, 1 to {shortest}, got {wanted}")
+    first = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths):
+        yield series[..., first[lengths == length, np.newaxis] + np.arange(length)]

@@ -1,0 +1,230 @@
+"""Hourly series: signals never mix, gaps are counted, days have 23 to 25 hours, years 8,760 or 8,784."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbon.grid import weighted_kgco2e_per_kwh
+from carbon.hourly import (
+    HourlyIntensity,
+    filled,
+    load_kwh,
+    local_days,
+    mix_kgco2e_per_kwh,
+    stacked_kgco2e_per_kwh,
+    year_hours,
+)
+from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
+from carbon.signals import GridSignal, MixedSignals, one_signal
+from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
+
+DIRECT = GridSignal("average", "direct", "production")
+LIFE_CYCLE = GridSignal("average", "life-cycle", "production")
+FIRST = np.datetime64("2024-01-01T00")
+GAP = float("nan")
+
+
+def series(*values, zone="home", signal=DIRECT, first=FIRST):
+    return HourlyIntensity(zone, signal, first, np.array(values, dtype=float))
+
+
+# ---- signals
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["average/direct/production", "marginal/life-cycle/consumption", "average/direct/consumption/market"],
+)
+def test_a_signal_reads_back_from_its_tag(tag):
+    """The tag is what facts carry as `grid=`; location-based is the rule and not written."""
+    assert str(GridSignal.parse(tag)) == tag
+
+
+def test_mixed_signals_are_refused_and_both_are_named():
+    marginal = GridSignal("marginal", "direct", "production")
+
+    assert one_signal(here=DIRECT, there=DIRECT) == DIRECT
+    with pytest.raises(
+        MixedSignals,
+        match="here is average/direct/production and there is marginal/direct/production: they must not",
+    ):
+        one_signal(here=DIRECT, there=marginal)
+    with pytest.raises(MixedSignals, match=r"home is average/direct/.* and away is average/life-cycle/"):
+        stacked_kgco2e_per_kwh(series=[series(0.1), series(0.1, zone="away", signal=LIFE_CYCLE)])
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("average", "written like average/direct/production, got 'average'"),
+        ("mean/direct/production", "weighting is average or marginal, got 'mean'"),
+        ("average/lca/production", "scope is direct or life-cycle, got 'lca'"),
+    ],
+)
+def test_a_tag_that_is_no_signal_is_refused(tag, message):
+    with pytest.raises(ValueError, match=message):
+        GridSignal.parse(tag)
+
+
+# ---- gaps and hours
+
+
+def test_gaps_are_counted_and_filled_by_the_rule_asked_for():
+    """A line from 0.2 to 0.5 over two missing hours: 0.3, 0.4; the last hour has no right neighbour."""
+    with_gaps = series(0.2, GAP, GAP, 0.5, GAP)
+    got = filled(series=with_gaps, rule="line", longest_gap_hours=2)
+
+    assert with_gaps.missing_hours == got.filled_hours == 3
+    assert with_gaps.mean_kgco2e_per_kwh == pytest.approx(0.35)
+    assert got.series.grid_kgco2e_per_kwh == pytest.approx([0.2, 0.3, 0.4, 0.5, 0.5])
+    with pytest.raises(ValueError, match=r"3 of 5 hours are missing, first 2024-01-01T01Z: fill them"):
+        with_gaps.complete()
+    with pytest.raises(ValueError, match="a gap of 2 hours, longest_gap_hours is 1"):
+        filled(series=with_gaps, rule="line", longest_gap_hours=1)
+
+
+def test_a_gap_over_two_days_takes_the_same_hour_before_it():
+    """Hours 30 to 53 are missing: 30 to 47 repeat 6 to 23, the rest repeat what was filled."""
+    values = np.linspace(0.1, 0.9, 72)
+    values[30:54] = GAP
+    got = filled(series=series(*values), rule="day before", longest_gap_hours=24).series.grid_kgco2e_per_kwh
+
+    assert got[30:54] == pytest.approx(got[6:30])
+    with pytest.raises(ValueError, match="no day before it: fill by 'line'"):
+        filled(series=series(0.1, GAP), rule="day before", longest_gap_hours=9)
+
+
+def test_series_of_other_hours_do_not_stack():
+    with pytest.raises(ValueError, match=r"the same hours: home has 2 from 2024-01-01T00Z, away 2 from 2025"):
+        stacked_kgco2e_per_kwh(
+            series=[series(0.1, 0.2), series(0.1, 0.2, zone="away", first=np.datetime64("2025-01-01T00"))]
+        )
+
+
+@pytest.mark.parametrize(("year", "hours"), [(2023, 8760), (2024, 8784), (1900, 8760), (2000, 8784)])
+def test_leap_years_have_a_day_more(year, hours):
+    """Divisible by 4, not by 100 unless by 400: the Gregorian rule."""
+    assert year_hours(year) == hours
+
+
+def test_a_year_in_berlin_has_one_day_of_23_hours_and_one_of_25():
+    """Clocks changed on 31 March and 27 October 2024. The UTC year begins at 1 in the morning there."""
+    days = local_days(first_hour=FIRST, hours=8784, time_zone="Europe/Berlin")
+    start = np.cumsum((days.first_hour, *days.day_hours))[:-1]
+    changed = {n: str((FIRST + start[days.day_hours.index(n)]).astype("datetime64[D]")) for n in (23, 25)}
+
+    assert (days.first_hour, len(days.day_hours)) == (23, 365)
+    assert sorted(set(days.day_hours)) == [23, 24, 25]
+    assert [days.day_hours.count(n) for n in (23, 25)] == [1, 1]
+    assert changed == {23: "2024-03-30", 25: "2024-10-26"}, "the UTC date on which the local day begins"
+
+
+def test_days_without_clock_changes_and_days_that_hold_half_hours():
+    assert set(local_days(first_hour=FIRST, hours=240, time_zone="Asia/Tokyo").day_hours) == {24}
+    assert local_days(first_hour=FIRST, hours=48, time_zone="UTC").day_hours == (24, 24)
+    with pytest.raises(ValueError, match="Asia/Kolkata: its midnight is not on an hour of UTC"):
+        local_days(first_hour=FIRST, hours=48, time_zone="Asia/Kolkata")
+    with pytest.raises(ValueError, match="20 hours hold no whole day of UTC"):
+        local_days(first_hour=FIRST, hours=20, time_zone="UTC")
+
+
+@given(
+    st.lists(st.sampled_from([23, 24, 25]), min_size=1, max_size=9), st.integers(1, 23), st.integers(0, 99)
+)
+def test_days_of_other_lengths_are_weighed_one_by_one(lengths, best, seed):
+    """Independent route: a Python loop over the days, sorting each."""
+    grid = np.random.default_rng(seed).random(sum(lengths))
+    days = np.split(grid, np.cumsum(lengths)[:-1])
+    lowest = [np.sort(day)[:best].mean() for day in days]
+    windows = [min(day[s : s + best].mean() for s in range(len(day) - best + 1)) for day in days]
+
+    got = best_hours_kgco2e_per_kwh(grid_kgco2e_per_kwh=grid, best_hours=best, day_hours=lengths)
+    assert got == pytest.approx(np.mean(lowest))
+    got = best_window_kgco2e_per_kwh(grid_kgco2e_per_kwh=grid, window_hours=best, day_hours=lengths)
+    assert got == pytest.approx(np.mean(windows))
+
+
+def test_local_days_must_cover_the_series():
+    with pytest.raises(ValueError, match="day_hours add up to the 48 hours of the series, got 47"):
+        best_hours_kgco2e_per_kwh(grid_kgco2e_per_kwh=np.ones(48), best_hours=8, day_hours=(24, 23))
+
+
+# ---- when the job really draws power
+
+
+@given(start=st.floats(0, 40), duration=st.floats(0, 8), power=st.floats(0.1, 100))
+def test_a_job_draws_its_energy_and_no_more(start, duration, power):
+    """Power times time, wherever it falls; no hour holds more than the power times one hour."""
+    got = load_kwh(power_kw=power, start_h=start, duration_h=duration, hours=48)
+
+    assert got.sum() == pytest.approx(power * duration, abs=1e-9)
+    assert got.max() <= power * (1 + 1e-12)
+
+
+def test_hours_weigh_by_the_part_that_the_job_runs_in_them():
+    """10 kW from 0:30 to 2:15 is 5, 10 and 2.5 kWh, on 0.1, 0.2 and 0.4 kg/kWh: 3.5 kg of 17.5 kWh."""
+    load = load_kwh(power_kw=10.0, start_h=0.5, duration_h=1.75, hours=3)
+
+    assert load == pytest.approx([5.0, 10.0, 2.5])
+    got = weighted_kgco2e_per_kwh(grid_kgco2e_per_kwh=np.array([0.1, 0.2, 0.4]), load_kwh=load)
+    assert got == pytest.approx((0.5 + 2.0 + 1.0) / 17.5)
+    with pytest.raises(ValueError, match="the job ends at hour 4, the series has hours 3"):
+        load_kwh(power_kw=10.0, start_h=2.0, duration_h=2.0, hours=3)
+
+
+def test_intensity_of_a_generation_mix():
+    """IPCC medians for 60 % gas (490) and 40 % wind (11): 298.4 g/kWh."""
+    got = mix_kgco2e_per_kwh(
+        generation_kwh=np.array([[60.0, 40.0], [0.0, 7.0]]), source_kgco2e_per_kwh=np.array([0.490, 0.011])
+    )
+
+    assert got == pytest.approx([0.2984, 0.011])
+    with pytest.raises(ValueError, match="sum_of_generation_kwh is finite and above 0"):
+        mix_kgco2e_per_kwh(generation_kwh=np.zeros(2), source_kgco2e_per_kwh=np.ones(2))
+
+
+# ---- synthetic profile
+
+
+PLAIN = {
+    "solar_fraction": 0.0, "evening_fraction": 0.0, "evening_h": 19.0, "evening_width_h": 3.0,
+    "season_fraction": 0.0, "season_day": 15.0, "weather_fraction": 0.0, "weather_h": 24.0,
+}  # fmt: skip
+
+
+def synthetic(year=2023, **changes):
+    return synthetic_kgco2e_per_kwh(
+        yearly_kgco2e_per_kwh=0.3,
+        year=year,
+        latitude_deg=40.0,
+        longitude_deg=0.0,
+        profile=GridProfile(**{**PLAIN, **changes}),
+        seed=1,
+    )
+
+
+@given(solar=st.floats(0, 0.2), evening=st.floats(0, 0.5), weather=st.floats(0, 0.5))
+def test_a_synthetic_year_keeps_the_yearly_mean(solar, evening, weather):
+    """Scaled to it, whatever the shape; nothing is negative."""
+    got = synthetic(solar_fraction=solar, evening_fraction=evening, weather_fraction=weather)
+
+    assert got.mean() == pytest.approx(0.3, rel=1e-12)
+    assert got.min() >= 0
+
+
+def test_each_part_of_a_synthetic_year_does_what_it_says():
+    """Flat without parts; lowest at solar noon; highest at the evening hour; a leap year has its day."""
+    assert synthetic() == pytest.approx(np.full(8760, 0.3))
+    assert len(synthetic(year=2024)) == 8784
+    assert set(synthetic(solar_fraction=0.15).reshape(-1, 24).argmin(axis=1)) <= {11, 12}
+    assert set(synthetic(evening_fraction=0.2).reshape(-1, 24).argmax(axis=1)) <= {18, 19}
+    assert synthetic(season_fraction=0.2).argmax() // 24 in (14, 15)
+    noise = np.log(synthetic(weather_fraction=0.1))
+    assert np.std(noise) == pytest.approx(0.1, rel=0.15)
+    assert np.corrcoef(noise[:-24], noise[24:])[0, 1] == pytest.approx(np.exp(-1), abs=0.1)
+
+
+def test_more_sun_than_power_is_refused():
+    with pytest.raises(ValueError, match="more than all power at noon in summer"):
+        synthetic(solar_fraction=0.5)

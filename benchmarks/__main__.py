@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -20,7 +21,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMITS_S = {1: 20.0, 4: 30.0, 16: 60.0}
-LIBRARIES = ("numpy", "pulp", "highspy")
+LIBRARIES = ("numpy", "pulp", "highspy", "scipy", "pandas", "lifelines", "duckdb")
+ESTIMATES = ("kaplan-meier", "weibull", "cox")
+ESTIMATE_ROWS = (10_000, 100_000, 1_000_000)
+JOB_LOG_ROWS = 4_000_000
+CARBON_JOBS = 1_000_000
+PARTS = (
+    "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
+    "carbon-jobs", "carbon-calls", "shifting",
+)  # fmt: skip
+# How near the plain way's answer ours must be; a count off by one row is further away than the second.
+ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,11 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=ROOT / "docs" / "benchmarks.md", help="where the page goes"
     )
-    parser.add_argument("--part", choices=("rates", "startup", "size"), help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--by", choices=("everfleet", *ALIKE_TO_FRACTION), help=argparse.SUPPRESS)
+    parser.add_argument("--resolution", choices=("day", "second"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.part is not None:
-        print(json.dumps(_part(options.part, options.size, options.quick)))
+        print(json.dumps(_part(options), allow_nan=False))
         return 0
     from benchmarks.page import page
 
@@ -48,9 +62,13 @@ def measure(quick: bool) -> dict[str, Any]:
     began = time.perf_counter()
     sizes = [1] if quick else list(TIME_LIMITS_S)
     found = {
-        "startup": _child("startup", 1, quick),
-        "rates": _child("rates", 1, quick),
-        "sizes": [_child("size", size, quick) for size in sizes],
+        "startup": _child("startup", quick),
+        "rates": _child("rates", quick),
+        "sizes": [_child("size", quick, "--size", size) for size in sizes],
+        "estimates": _estimates(quick),
+        "played": _child("played", quick),
+        "job_log": _job_log(quick),
+        "carbon": _carbon(quick),
     }
     cores, load = os.cpu_count() or 1, os.getloadavg()[1]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
@@ -64,15 +82,59 @@ def measure(quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _child(part: str, size: int, quick: bool) -> Any:
-    print(f"{part} {size if part == 'size' else ''}", file=sys.stderr)
-    command = [sys.executable, "-m", "benchmarks", "--part", part, "--size", str(size)]
+def _estimates(quick: bool) -> list[dict[str, Any]]:
+    return [
+        {"what": estimate, "rows": rows, "resolution": resolution}
+        | _both_ways("lifelines", estimate, quick, "--size", rows, "--resolution", resolution)
+        for estimate in ESTIMATES
+        for resolution in ("day", "second")
+        for rows in ESTIMATE_ROWS[: 1 if quick else None]
+    ]
+
+
+def _job_log(quick: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
+        rows = JOB_LOG_ROWS // 200 if quick else JOB_LOG_ROWS
+        written: dict[str, Any] = _child("log-written", quick, "--size", rows, "--folder", folder)
+        return written | _both_ways("pandas", "log-read", quick, "--folder", folder)
+
+
+def _carbon(quick: bool) -> dict[str, Any]:
+    jobs = CARBON_JOBS // 200 if quick else CARBON_JOBS
+    both = _both_ways("loop", "carbon-jobs", quick, "--size", jobs)
+    return {
+        "estimates": {"jobs": jobs} | both,
+        "calls": _child("carbon-calls", quick),
+        "shifting": _child("shifting", quick),
+    }
+
+
+def _both_ways(plain: str, part: str, quick: bool, *more: object) -> dict[str, Any]:
+    """A part done by everfleet and the plain way, each in a process of its own; the answers must be alike."""
+    ours, theirs = (_child(part, quick, "--by", by, *more) for by in ("everfleet", plain))
+    apart = apart_fraction(ours.pop("answer"), theirs.pop("answer"))
+    if not apart <= ALIKE_TO_FRACTION[plain]:
+        raise ValueError(f"{part} {more}: everfleet and {plain} are {apart:g} apart")
+    return {"everfleet": ours, plain: theirs, "apart_fraction": apart}
+
+
+def apart_fraction(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Largest difference between two answers, as a share of the larger number."""
+    pairs = zip(ours, theirs, strict=True)
+    return max((abs(a - b) / max(abs(a), abs(b)) for a, b in pairs if a != b), default=0.0)
+
+
+def _child(part: str, quick: bool, *more: object) -> Any:
+    asked = [str(each) for each in more]
+    print(part, *asked, file=sys.stderr)
+    command = [sys.executable, "-m", "benchmarks", "--part", part, *asked]
     command += ["--quick"] * quick
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
-def _part(part: str, size: int, quick: bool) -> Any:
+def _part(asked: argparse.Namespace) -> Any:
+    part, quick = asked.part, asked.quick
     if part == "startup":
         from benchmarks.startup import startup
 
@@ -81,9 +143,37 @@ def _part(part: str, size: int, quick: bool) -> Any:
         from benchmarks.rates import all_rates
 
         return all_rates(repeats=2 if quick else 5, largest=1 if quick else 2)
-    from benchmarks.sizes import plan_once
+    if part == "size":
+        from benchmarks.sizes import plan_once
 
-    return plan_once(size, time_limit_s=2.0 if quick else TIME_LIMITS_S[size])
+        return plan_once(asked.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[asked.size])
+    if part in ("carbon-jobs", "carbon-calls", "shifting"):
+        return _carbon_part(asked, repeats=1 if quick else 5)
+    return _reliability(asked, repeats=1 if quick else 3)
+
+
+def _carbon_part(asked: argparse.Namespace, repeats: int) -> Any:
+    from benchmarks import carbon
+
+    if asked.part == "carbon-jobs":
+        return carbon.jobs_estimated(asked.size, asked.by, repeats)
+    if asked.part == "carbon-calls":
+        return carbon.one_at_a_time(100 if asked.quick else 5000, repeats)
+    sites, plain_sites, arrivals = (3, 1, 20) if asked.quick else (50, 2, 1000)
+    return carbon.shifted(sites, plain_sites, arrivals, repeats)
+
+
+def _reliability(asked: argparse.Namespace, repeats: int) -> Any:
+    from benchmarks import reliability
+
+    if asked.part == "played":
+        jobs, plain_jobs, fleets = (500, 20, 1) if asked.quick else (10_000, 100, 10)
+        return reliability.played(jobs, plain_jobs, fleets, repeats)
+    if asked.part == "log-written":
+        return reliability.log_written(asked.folder, asked.size)
+    if asked.part == "log-read":
+        return reliability.log_read(asked.folder, asked.by, repeats)
+    return reliability.estimated(asked.part, asked.size, asked.resolution, asked.by, repeats)
 
 
 if __name__ == "__main__":

@@ -677,6 +677,14 @@ def nodes_down(document: Document) -> Picture | None:
 
 
 # Section of a fit -> its chart.
+def phase_waterfall(document: Document) -> Picture | None:
+    """Carbon of a job, phase by phase."""
+    terms = [{"label": row["phase"], "kgco2e": row["kgco2e"]} for row in document["phases"]]
+    return _waterfall(terms, "kgco2e", "kgCO2e", "Carbon, phase by phase")
+
+
+JOB_PICTURES: dict[str, Callable[[Document], Picture | None]] = {"phases": phase_waterfall}
+
 FIT_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
     "sizes": mttf_by_size,
     "lives": survival,

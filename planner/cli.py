@@ -365,7 +365,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("scenarios", nargs="+", metavar="SCENARIO")
 
     explain = command("explain", run_explain, "where does a number come from")
-    explain.add_argument("plan", help="a folder of a plan or a fit, its JSON, or a scenario (then solved)")
+    explain.add_argument(
+        "plan", help="a folder of a plan, a fit or a job, its JSON, or a scenario (then solved)"
+    )
     explain.add_argument("number", nargs="?", help="a total or term, such as cost or carbon; none lists them")
     explain.add_argument("--depth", type=int, help="open so many levels only")
 
@@ -569,7 +571,7 @@ def _load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
 
 def _document(options: argparse.Namespace) -> dict[str, Any]:
     path = Path(options.plan)
-    held = (path / name for name in ("plan.json", "fit.json"))
+    held = (path / name for name in ("plan.json", "fit.json", "job.json"))
     file = next((file for file in held if file.is_file()), path / "plan.json") if path.is_dir() else path
     if file.suffix == ".json" and file.is_file():
         return _saved(file)
@@ -587,7 +589,7 @@ def _saved(file: Path) -> dict[str, Any]:
     if (
         not isinstance(document, dict)
         or "explanations" not in document
-        or not ({"status", "everfleet_fit"} & document.keys())
+        or not ({"status", "everfleet_fit", "everfleet_job"} & document.keys())
     ):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
     return document

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import benchmarks.__main__ as bench
 from benchmarks import scenarios
-from benchmarks.__main__ import main
+from benchmarks.__main__ import apart_fraction, main
+from benchmarks.carbon import SPANS, estimated, estimated_by_loop, job_columns, site_hours
 from benchmarks.clock import in_turns, spread
 from benchmarks.page import page
 from benchmarks.rates import derive_overhead, option_rates, step_rates
+from benchmarks.reliability import TRAITS, life_log
 from benchmarks.sizes import plan_once
 from benchmarks.startup import COMMANDS
 from planner.catalogue import data_folder, load_catalogue
@@ -81,7 +87,117 @@ def measured_size(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return plan_once(1, time_limit_s=20.0)
 
 
-def test_every_part_reaches_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_this_process(part: str, quick: bool, *more: object) -> Any:
+    """What a child would print, without starting one."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        main(["--part", part, *map(str, more), *["--quick"] * quick])
+    return json.loads(printed.getvalue())
+
+
+@pytest.fixture
+def reliability(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Lives, played jobs and a job log, at sizes that take a second."""
+    monkeypatch.setattr(bench, "_child", in_this_process)
+    monkeypatch.setattr(bench, "ESTIMATE_ROWS", (400,))
+    monkeypatch.setattr(bench, "JOB_LOG_ROWS", 600_000)
+    return {
+        "estimates": bench._estimates(quick=True),
+        "played": in_this_process("played", True),
+        "job_log": bench._job_log(quick=True),
+    }
+
+
+@pytest.fixture
+def carbon(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Job estimates and a search for clean hours, small."""
+    monkeypatch.setattr(bench, "_child", in_this_process)
+    return bench._carbon(quick=True)
+
+
+def test_both_ways_have_the_same_answer(reliability: dict[str, Any]) -> None:
+    """Searches stop at about 1e-6 of the answer in lifelines; Kaplan-Meier and a count need no search."""
+    apart = {(one["what"], one["resolution"]): one["apart_fraction"] for one in reliability["estimates"]}
+    jobs = reliability["played"]
+
+    assert len(apart) == 6
+    assert max(apart[key] for key in apart if key[0] != "kaplan-meier") < 1e-5
+    assert max(apart[key] for key in apart if key[0] == "kaplan-meier") < 1e-12
+    assert reliability["job_log"]["rows"] == 3000
+    assert reliability["job_log"]["apart_fraction"] < 1e-12
+    assert jobs["failures"] / jobs["jobs"] == pytest.approx(
+        jobs["plain_failures"] / jobs["plain_jobs"], rel=4 / jobs["plain_failures"] ** 0.5
+    )
+
+
+def test_a_loop_estimates_the_same_jobs(carbon: dict[str, Any]) -> None:
+    """The same sums and products: apart by rounding only. The loops of the search are compared in the run."""
+    estimates, shifts = carbon["estimates"], carbon["shifting"]
+
+    assert estimates["jobs"] == 5000
+    assert estimates["apart_fraction"] < 1e-14
+    assert shifts["arrivals"] == 3 * (8760 - 12 - 48 + 1)
+    assert shifts["run_arrivals"] == shifts["arrivals"] // 3
+
+
+def test_an_estimate_by_hand() -> None:
+    """2 nodes, 100 h at 5 kW and 10 h idle at 1.5 kW: 1,030 kWh; the rest is one product each.
+
+    At PUE 1.2 and 0.5 kg/kWh 618 kg; 110 of 43,830 h, half used, of 2 x 4,000 kg; 1,030 x (1 + 1.2 x 2) L.
+    """
+    job = dict.fromkeys(SPANS, 0.0) | {
+        "nodes": 2.0, "useful_h": 100.0, "idle_h": 10.0, "training_kw": 5.0, "pue": 1.2,
+        "grid_kgco2e_per_kwh": 0.5, "node_kgco2e": 4000.0, "utilisation_fraction": 0.5,
+        "onsite_l_per_kwh": 1.0, "offsite_l_per_kwh": 2.0,
+    }  # fmt: skip
+    embodied = 8000 * 110 / 43_830 / 0.5
+
+    assert estimated(job) == pytest.approx((618, embodied, 618 + embodied, 3502), rel=1e-12)
+    assert np.ravel(estimated_by_loop([job])) == pytest.approx(estimated(job), rel=1e-12)
+
+
+def test_made_up_jobs_and_sites_are_no_twins() -> None:
+    """Each job and each site differs, else caches would do the work; two draws give the same jobs."""
+    first, second, sites = job_columns(50), job_columns(50), site_hours(3)
+
+    assert all(len(np.unique(column)) == 50 for column in first.values())
+    assert all(np.array_equal(first[name], second[name]) for name in SPANS)
+    np.testing.assert_allclose(sites.mean(axis=1), [0.05, 0.06, 0.07], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "apart"),
+    [([0.0, 1.0], [0.0, 1.0], 0.0), ([0.0, 3.0], [0.0, -1.0], 4 / 3), ([0.0], [2.0], 1.0)],
+)
+def test_answers_are_compared_by_the_larger_number(
+    ours: list[float], theirs: list[float], apart: float
+) -> None:
+    assert apart_fraction(ours, theirs) == apart
+
+
+def test_a_quick_wrong_answer_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that is one off in 3.6 million is refused, and so is an answer with a number missing."""
+    answers = iter([[3_600_000.0], [3_600_001.0], [1.0], [1.0, 2.0]])
+    monkeypatch.setattr(bench, "_child", lambda *asked: {"answer": next(answers)})
+
+    with pytest.raises(ValueError, match=r"pandas are 2\.77778e-07 apart"):
+        bench._both_ways("pandas", "log-read", True)
+    with pytest.raises(ValueError, match="longer"):
+        bench._both_ways("pandas", "log-read", True)
+
+
+def test_a_log_to_the_day_has_the_lives_of_one_to_the_second() -> None:
+    """Rounded up to whole days the durations are equal; so are deaths and traits."""
+    day, second = life_log(500, "day"), life_log(500, "second")
+
+    np.testing.assert_array_equal(day.duration_h, 24 * np.ceil(second.duration_h / 24 - 1e-9))
+    np.testing.assert_array_equal(day.observed, second.observed)
+    assert set(day.covariates) == set(TRAITS)
+    assert all(set(np.unique(column)) == {0, 1} for column in day.covariates.values())
+
+
+def test_every_part_reaches_the_page(
+    monkeypatch: pytest.MonkeyPatch, reliability: dict[str, Any], carbon: dict[str, Any]
+) -> None:
     """Real measurements of the smallest kind, as JSON like between processes, into tables without holes."""
     size, steps = measured_size(monkeypatch), step_rates(1, rows=3)
     measured: dict[str, Any] = {
@@ -91,6 +207,8 @@ def test_every_part_reaches_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
             "questions": {"checkpoint table": TIMES, "carbon of one job": TIMES, "lifelines_loaded": False},
         },
         "sizes": [size],
+        **reliability,
+        "carbon": carbon,
         "machine": {"cores": 2, "load": 0.5, "busy": False, "versions": "Python 3"},
     }  # fmt: skip
     lines = page(json.loads(json.dumps(measured))).splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from planner.cli import ANSWER, main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
+CARBON_PAGE = (ROOT / "docs" / "carbon-of-a-training-job.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
 
 
-def blocks() -> list[tuple[str, str]]:
-    """Language and text of each block of the page, in order."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+def blocks(page: str = PAGE) -> list[tuple[str, str]]:
+    """Language and text of each block of a page, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_tutorial_runs_and_prints_what_it_shows(
@@ -67,3 +69,38 @@ def test_sample_is_what_its_script_makes() -> None:
     assert "\n".join(script.sacct_lines()) + "\n" == SAMPLE.read_text(encoding="utf-8")
     extra = len(script.WEAK_NODES) * (script.WEAK_FACTOR - 1) / script.NODES
     assert script.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)
+
+
+def test_tutorial_of_carbon_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it; both files are those of the page."""
+    monkeypatch.chdir(tmp_path)
+    tables = [text for kind, text in blocks(CARBON_PAGE) if kind == "toml"]
+    job = next(text for text in tables if text.startswith("title"))
+    hourly, contract = (
+        next(text for text in tables if text.startswith(head)) for head in ("[site]\nhourly", "[contract]")
+    )
+    Path("job.toml").write_text(job, encoding="utf-8")
+    Path("hourly.toml").write_text(re.sub(r"\[site\]\n(?:\w.*\n)+", hourly, job), encoding="utf-8")
+    Path("contract.toml").write_text(f"{job}\n{contract}", encoding="utf-8")
+    printed, ran = "", 0
+    for kind, text in blocks(CARBON_PAGE):
+        if kind == "sh":
+            command = text.strip().partition(" > ")[0]
+            assert main(shlex.split(command)[1:]) == ANSWER
+            printed, ran = capsys.readouterr().out, ran + 1
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert ran == 5
+    assert main(["carbon", "contract.toml"]) == ANSWER
+    assert "beside it, not in the total" in capsys.readouterr().out
+
+
+def test_job_of_the_carbon_tutorial_is_the_shipped_one() -> None:
+    """Comments apart, the page's file is `train-8b`."""
+    page = next(text for kind, text in blocks(CARBON_PAGE) if kind == "toml" and text.startswith("title"))
+    shipped = (data_folder() / "jobs" / "train-8b.toml").read_text(encoding="utf-8")
+
+    assert tomllib.loads(page) == tomllib.loads(shipped)

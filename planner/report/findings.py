@@ -1,4 +1,7 @@
-"""What a failure log tells, a fit or a test of forecasts, as text, Markdown, HTML, CSV and a folder."""
+"""What a failure log tells, a fit or a test of forecasts, as text, Markdown, HTML, CSV and a folder.
+
+The page and the tables serve any document of sections, such as a job's carbon.
+"""
 
 from __future__ import annotations
 
@@ -108,5 +111,6 @@ def _tables(section: Record) -> list[tuple[str, Table]]:
 
 
 def _picture(document: Document, section: str) -> Picture | None:
-    draw = charts.FIT_PICTURES.get(section) if "everfleet_fit" in document else None
+    pictures = charts.JOB_PICTURES if "everfleet_job" in document else charts.FIT_PICTURES
+    draw = pictures.get(section) if {"everfleet_job", "everfleet_fit"} & document.keys() else None
     return None if draw is None else draw(document)

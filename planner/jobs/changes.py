@@ -1,0 +1,165 @@
+"""What would change a job's carbon: the same footprint worked out again with one thing different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from planner.catalogue import Catalogue
+from planner.errors import InputError
+from planner.jobs.federated import federated_variants
+from planner.jobs.footprint import Footprint, Phase, changed_row, variant
+from planner.jobs.parts import Work
+from planner.jobs.setting import Setting
+from planner.jobs.shifting import hour_rows
+from planner.trace import TraceError
+from reliability.checkpoint import objective_optimal_interval_h
+
+Record = dict[str, Any]
+
+
+def changes_of(footprint: Footprint) -> list[Record]:
+    """Region, SKU, checkpoint interval, utilisation and lifetime, each with what it adds or takes away."""
+    rows = [
+        *_regions(footprint), *hour_rows(footprint), *_skus(footprint), *_interval(footprint),
+        *_federated(footprint), *_utilisation(footprint),
+        *_lifetime(footprint),
+    ]  # fmt: skip
+    return [row for row in rows if row["change_kgco2e"]]
+
+
+def _regions(footprint: Footprint) -> Iterator[Record]:
+    """The cleanest and the dirtiest region whose factor means the same, with the same hardware and PUE."""
+    setting = footprint.setting
+    site = setting.job.site
+    if site.grid is None or site.hourly is not None:
+        return
+    signal = footprint.operational.boundary.get("grid", "")
+    alike = [
+        name
+        for name in setting.catalogue.names("grid", "intensity")
+        if setting.fact(f"grid.{name}.intensity").boundary.get("grid", "") == signal
+    ]
+
+    def intensity(name: str) -> float:
+        moved = replace(setting, job=replace(setting.job, site=replace(site, grid=name)))
+        return float(moved.grid().value)
+
+    for name in (min(alike, key=intensity), max(alike, key=intensity)):
+        changed = variant(setting, site=replace(site, grid=name))
+        note = f"of {len(alike)} regions counted as {signal}"
+        yield changed_row(footprint, "region", site.grid, name, _total(changed), note)
+
+
+def _skus(footprint: Footprint) -> Iterator[Record]:
+    """Other nodes for the same tokens: the best and the worst of those on which the model fits."""
+    setting = footprint.setting
+    predicted = [
+        phase for phase in footprint.phases
+        if phase.name in ("training", "fine_tuning", "inference")
+        and getattr(getattr(setting.job, phase.name), "model", None) is not None
+    ]  # fmt: skip
+    for phase in predicted:
+        assert phase.done is not None, "work has nodes"
+        tried: dict[str, Footprint] = {}
+        for name in setting.catalogue.skus:
+            if name != phase.done.sku and (changed := _on_sku(setting, phase, name)) is not None:
+                tried[name] = changed
+        if not tried:
+            continue
+        ranked = sorted(tried, key=lambda name: _total(tried[name]))
+        for name in dict.fromkeys((ranked[0], ranked[-1])):
+            note = f"of {len(tried)} other SKUs on which it fits, as many accelerators"
+            what = f"SKU of {phase.name.replace('_', '-')}"
+            yield changed_row(footprint, what, phase.done.sku, name, _total(tried[name]), note)
+
+
+def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:
+    """The job with one phase on other nodes, as many accelerators of them; None where it does not fit."""
+    table = getattr(setting.job, phase.name)
+    if isinstance(table, Work):
+        assert phase.done is not None, "work has nodes"
+        have, want = (
+            setting.fact(f"server.{setting.catalogue.skus[sku].server}.accelerators").value
+            for sku in (phase.done.sku, name)
+        )
+        nodes = max(1, round((table.nodes or 1) * have / want))
+        table = replace(table, sku=name, nodes=nodes)
+    else:
+        table = replace(table, sku=name)
+    try:
+        return variant(setting, **{phase.name: table})
+    except (InputError, TraceError):
+        return None
+
+
+def _interval(footprint: Footprint) -> Iterator[Record]:
+    """Checkpoints at the interval of least carbon: an hour weighs what it draws and what its nodes carry."""
+    setting, training = footprint.setting, footprint.phase("training")
+    if training is None or training.done is None or training.done.states is None:
+        return
+    states = training.done.states
+    assert setting.job.training is not None, "training is stated"
+    assert training.embodied is not None, "training has nodes"
+    assert training.grid is not None, "training draws power"
+    each_h = float(setting.pue.value) * float(training.grid.value)
+    carried = float(training.embodied.value) / float(training.done.node_h.value)
+
+    def weight(power: str) -> float:
+        return float(states.powers[power].value) * each_h + carried
+
+    whole = weight("training_kw")
+    renewal = {name: float(node.value) for name, node in states.renewal.items() if name != "interval_h"}
+    best_h = float(
+        objective_optimal_interval_h(
+            **renewal, work_weight_factor=1.0, write_weight_factor=weight("checkpoint_kw") / whole,
+            restart_weight_factor=weight("restart_kw") / whole,
+        )
+    )  # fmt: skip
+    changed = variant(setting, training=replace(setting.job.training, interval_h=best_h))
+    now_h = float(states.renewal["interval_h"].value)
+    stated = "as stated" if setting.job.training.interval_h is not None else "now that of least time"
+    yield changed_row(
+        footprint, "checkpoint interval", _minutes(now_h), _minutes(best_h), _total(changed), stated
+    )
+
+
+def _federated(footprint: Footprint) -> Iterator[Record]:
+    """Levers of a federated job."""
+    setting = footprint.setting
+    asked = setting.job.federated
+    for what, now, then, changed, note in () if asked is None else federated_variants(setting, asked):
+        moved = variant(setting, federated=changed)
+        yield changed_row(footprint, what, now, then, _total(moved), note)
+
+
+def _utilisation(footprint: Footprint) -> Iterator[Record]:
+    """Nodes that stand idle less, or more: both ends of the catalogue's range."""
+    hardware = footprint.setting.job.hardware
+    now = hardware.utilisation_fraction or footprint.setting.fact("embodied.utilisation").value
+    for end in _ends(footprint.setting.catalogue, "embodied.utilisation"):
+        changed = variant(footprint.setting, hardware=replace(hardware, utilisation_fraction=end))
+        yield changed_row(footprint, "share of its life in use", f"{now:.0%}", f"{end:.0%}", _total(changed))
+
+
+def _lifetime(footprint: Footprint) -> Iterator[Record]:
+    """Nodes kept longer, or less long: both ends of the catalogue's range."""
+    hardware = footprint.setting.job.hardware
+    now = hardware.lifetime_y or footprint.setting.fact("embodied.lifetime").value
+    for end in _ends(footprint.setting.catalogue, "embodied.lifetime"):
+        changed = variant(footprint.setting, hardware=replace(hardware, lifetime_y=end))
+        yield changed_row(footprint, "life of the hardware", f"{now:g} y", f"{end:g} y", _total(changed))
+
+
+def _total(footprint: Footprint) -> float:
+    return float(footprint.carbon.value)
+
+
+def _ends(catalogue: Catalogue, key: str) -> tuple[float, ...]:
+    fact = catalogue.fact(key)
+    return tuple(end for end in (fact.low, fact.high) if end is not None)
+
+
+def _minutes(hours: float) -> str:
+    return f"{hours * 60:.3g} min"

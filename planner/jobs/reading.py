@@ -1,0 +1,188 @@
+"""From TOML tables, or from flags, to a job: every problem at once, in the words of a scenario's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from planner.catalogue import Catalogue
+from planner.inputs import known_names
+from planner.jobs.parts import FACTS, PHASES, TABLES, TITLE, Job
+from planner.jobs.ways import problems_between
+from planner.scenario import Problem, ScenarioError
+from planner.scenario.files import read_text, read_toml
+from planner.scenario.numbers import Frame, Rule
+from planner.scenario.problems import FieldError, near, shown, shown_key
+from planner.units import UnitError, parse_quantity
+
+P = TypeVar("P")
+# Flag -> its place in a job file.
+FLAGS = {
+    "model": "training.model", "tokens": "training.tokens", "nodes": "training.nodes",
+    "accelerator_hours": "training.accelerator_hours", "power": "training.power",
+    "metered": "training.metered", "failures": "training.failures",
+    "storage": "training.checkpoint_storage", "interval": "training.interval",
+    "sku": "hardware.sku", "lifetime": "hardware.lifetime", "utilisation": "hardware.utilisation",
+    "grid": "site.grid", "hourly": "site.hourly", "pue": "site.pue", "start": "site.start",
+}  # fmt: skip
+# Names that the catalogue has to know: field -> what it is called, and the set of names.
+_NAMES = {
+    "sku": ("SKU", "skus"), "model": ("model", "models"), "grid": ("grid region", "grids"),
+    "traffic": ("traffic trace", "traffics"), "checkpoint_storage": ("storage class", "storages"),
+    "failures": ("fleet", "fleets"),
+}  # fmt: skip
+
+
+def load_job(path: Path, catalogue: Catalogue) -> Job:
+    """Job in a TOML file.
+
+    Raises:
+        ScenarioError: the file cannot be read or is wrong; the error holds every problem.
+    """
+    document = read_toml(read_text(path), path.name)
+    return read_job(document, path.name, catalogue, path=path)
+
+
+def job_from_flags(options: Mapping[str, Any], catalogue: Catalogue) -> Job:
+    """Job that flags describe, read by the same rules; messages name the flags.
+
+    Raises:
+        ScenarioError: what the flags say is wrong; the error holds every problem.
+    """
+    document: dict[str, Any] = {"title": "One job"}
+    for flag, place in FLAGS.items():
+        if options.get(flag) is not None:
+            table, _, key = place.partition(".")
+            document.setdefault(table, {})[key] = options[flag]
+    try:
+        return read_job(document, "", catalogue, by_flags=True)
+    except ScenarioError as error:
+        raise ScenarioError("", [_as_flag(problem) for problem in error.problems]) from None
+
+
+def read_job(
+    document: Mapping[str, Any],
+    name: str,
+    catalogue: Catalogue,
+    *,
+    path: Path | None = None,
+    by_flags: bool = False,
+) -> Job:
+    """Job in the tables of a file; `name` begins each message.
+
+    Raises:
+        ScenarioError: it is wrong; the error holds every problem.
+    """
+    problems: list[Problem] = []
+    known = ["title", *TABLES, "facts"]
+    problems += [
+        Problem(shown_key(key), f"is not known here; {near(key, known)}")
+        for key in document
+        if key not in known
+    ]
+    title = _read(TITLE, document.get("title", "One job" if by_flags else None), "title", problems)
+    facts = _read(FACTS, document.get("facts", {}), "facts", problems) or {}
+    tables = {
+        key: _table(kind, document[key], key, problems) for key, kind in TABLES.items() if key in document
+    }
+    wrong = {key for key, table in tables.items() if table is None}
+    held = {key: table for key, table in tables.items() if table is not None}
+    problems += _unknown(document, facts, catalogue)
+    job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags)
+    problems += problems_between(job, wrong)
+    if not any(phase in document for phase in PHASES):
+        problems.append(_nothing(by_flags))
+    if problems:
+        raise ScenarioError(name, problems)
+    return job
+
+
+def rules_of(kind: type[Any]) -> dict[str, tuple[str, Rule]]:
+    """What a table may hold: attribute and rule by key."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        rule, *key = hint.__metadata__
+        found[key[0] if key else name] = (name, rule)
+    return found
+
+
+def _nothing(by_flags: bool) -> Problem:
+    if by_flags:
+        return Problem("", "give --model with --tokens, or --accelerator-hours, or --metered, or a job file")
+    phases = ", ".join(f"[{phase}]" for phase in PHASES)
+    return Problem("", f"there is no phase to count: add one of {phases}")
+
+
+def _table(kind: type[P], table: object, path: str, problems: list[Problem]) -> P | None:
+    """One table, read; None where something in it is wrong."""
+    if not isinstance(table, dict):
+        problems.append(Problem(path, f"{shown(table)} is not a table: begin it with [{path}]"))
+        return None
+    before = len(problems)
+    known = rules_of(kind)
+    problems += [
+        Problem(f"{path}.{shown_key(key)}", f"is not known here; {near(key, known)}")
+        for key in table
+        if key not in known
+    ]
+    values = {
+        name: _read(rule, table[key], f"{path}.{key}", problems)
+        for key, (name, rule) in known.items()
+        if key in table
+    }
+    return kind(**values) if len(problems) == before else None
+
+
+def _read(rule: Rule, value: object, path: str, problems: list[Problem]) -> Any:
+    if value is None:
+        problems.append(Problem(path, f"is missing: write for example {path} = {rule.example}"))
+        return None
+    try:
+        return rule.read(value, Frame())
+    except FieldError as error:
+        problems += [Problem(path + inside, message) for inside, message in error.parts]
+    except ValueError as error:
+        problems.append(Problem(path, str(error)))
+    return None
+
+
+def _unknown(
+    document: Mapping[str, Any], facts: Mapping[str, str], catalogue: Catalogue
+) -> Iterator[Problem]:
+    """Names that the catalogue does not have, and overrides that its facts cannot take."""
+    known = known_names(catalogue)
+    named = ((key, document[key]) for key in TABLES if isinstance(document.get(key), dict))
+    for key, table in named:
+        for one, (kind, names) in _NAMES.items():
+            name = table.get(one)
+            if isinstance(name, str) and name not in (held := getattr(known, names)):
+                yield Problem(
+                    f"{key}.{one}", f"the catalogue has no {kind} {shown(name)}; {near(name, held)}"
+                )
+    for mix in ("devices", "population"):
+        federated = document.get("federated")
+        weights = federated.get(mix) if isinstance(federated, dict) else None
+        for name in weights if isinstance(weights, dict) else ():
+            if name not in known.grids:
+                yield Problem(
+                    f"federated.{mix}",
+                    f"the catalogue has no grid region {shown(name)}; {near(name, known.grids)}",
+                )
+    for fact, text in facts.items():
+        if fact not in known.fact_units:
+            yield Problem(f"facts.{shown_key(fact)}", f"no such fact; {near(fact, known.fact_units)}")
+            continue
+        try:
+            parse_quantity(text, known.fact_units[fact])
+        except UnitError as error:
+            yield Problem(f"facts.{shown_key(fact)}", str(error))
+
+
+def _as_flag(problem: Problem) -> Problem:
+    flags = {place: f"--{flag.replace('_', '-')}" for flag, place in FLAGS.items()}
+    message = problem.message
+    for place, flag in flags.items():
+        message = message.replace(place, flag)
+    path = "" if problem.path in TABLES else problem.path
+    return Problem(flags.get(path, path), message)

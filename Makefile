@@ -39,7 +39,7 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 	$(BIN)/lint-imports
 	for scenario in data/scenarios/*.toml; do $(BIN)/everfleet check "$$scenario" || exit 1; done
 
-bench: $(VENV)/.test ## measure rates, sizes and start-up, and write docs/benchmarks.md
+bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 screenshots: $(VENV)/.test ## draw the pictures of the documentation again

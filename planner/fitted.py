@@ -41,7 +41,8 @@ def read_fit(path: Path) -> FittedFleet:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as a fit: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read as a fit: {why}") from None
     if not isinstance(found, dict) or "everfleet_fit" not in found:
         raise InputError(f"{path}: is not a fit: name a fit.json that `everfleet fit` wrote")
     if found["everfleet_fit"] != 1:

@@ -56,6 +56,15 @@ def test_packed_files_are_read(tmp_path):
         assert read_log(tmp_path / name).events.equals(plain.events)
 
 
+@pytest.mark.parametrize("name", ["program", "log.gz"])
+def test_what_is_no_text_is_refused(tmp_path, name):
+    """A program, or a picture in a gzip: said at once, instead of a header of noise."""
+    content = b"\x7fELF\x02\x01" + bytes(40)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    assert f"{name}: is not a text file" in refused(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -18,7 +18,7 @@ def plain_file(path: Path, folder: Path) -> Path:
     """The file itself, or its unpacked copy in `folder`.
 
     Raises:
-        LogError: there is no such file, it is empty, or it is packed and damaged.
+        LogError: there is no such file, it is empty or no text, or it is packed and damaged.
     """
     try:
         with path.open("rb") as file:
@@ -27,7 +27,7 @@ def plain_file(path: Path, folder: Path) -> Path:
         raise LogError([f"{path.name}: cannot be read: {error.strerror}"]) from error
     name = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     if name is None:
-        return _not_empty(path, path)
+        return _text(path, path)
     copy = folder / "unpacked"
     try:
         with gzip.open(path) if name == "gzip" else lzma.open(path) as source, copy.open("wb") as target:
@@ -36,7 +36,7 @@ def plain_file(path: Path, folder: Path) -> Path:
         raise LogError([f"{path.name}: the {name} file ends too early: copy or download it again"]) from error
     except (OSError, lzma.LZMAError, zlib.error) as error:
         raise LogError([f"{path.name}: the {name} file is damaged: {error}"]) from error
-    return _not_empty(copy, path)
+    return _text(copy, path)
 
 
 def header_of(path: Path) -> tuple[int, str]:
@@ -53,7 +53,11 @@ def open_text(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig", errors="replace", newline="\n")
 
 
-def _not_empty(file: Path, path: Path) -> Path:
-    if file.stat().st_size == 0:
+def _text(file: Path, path: Path) -> Path:
+    with file.open("rb") as opened:
+        head = opened.read(4096)
+    if not head:
         raise LogError([f"{path.name}: the file is empty: write the log again, or leave it out"])
+    if b"\0" in head:
+        raise LogError([f"{path.name}: is not a text file in UTF-8: export the log as text"])
     return file

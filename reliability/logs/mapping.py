@@ -80,8 +80,10 @@ def read_mapping(path: Path) -> Mapping:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LogError([f"{path.name}: cannot be read: {error}"]) from error
+    except OSError as error:
+        raise LogError([f"{path.name}: cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise LogError([f"{path.name}: is not a text file in UTF-8 (byte {error.start})"]) from error
     return parse_mapping(text, path.name)
 
 

@@ -26,9 +26,10 @@ ESTIMATES = ("kaplan-meier", "weibull", "cox")
 ESTIMATE_ROWS = (10_000, 100_000, 1_000_000)
 JOB_LOG_ROWS = 4_000_000
 CARBON_JOBS = 1_000_000
+STEP_ROWS = 100_000
 PARTS = (
     "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
-    "carbon-jobs", "carbon-calls", "shifting",
+    "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep",
 )  # fmt: skip
 # How near the plain way's answer ours must be; a count off by one row is further away than the second.
 ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
@@ -69,6 +70,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "played": _child("played", quick),
         "job_log": _job_log(quick),
         "carbon": _carbon(quick),
+        "performance": _performance(quick),
     }
     cores, load = os.cpu_count() or 1, os.getloadavg()[1]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
@@ -106,6 +108,15 @@ def _carbon(quick: bool) -> dict[str, Any]:
         "estimates": {"jobs": jobs} | both,
         "calls": _child("carbon-calls", quick),
         "shifting": _child("shifting", quick),
+    }
+
+
+def _performance(quick: bool) -> dict[str, Any]:
+    rows = STEP_ROWS // 200 if quick else STEP_ROWS
+    return {
+        "steps": {"rows": rows} | _both_ways("loop", "step-times", quick, "--size", rows),
+        "calls": _child("step-calls", quick),
+        "sweep": _child("layout-sweep", quick),
     }
 
 
@@ -149,6 +160,8 @@ def _part(asked: argparse.Namespace) -> Any:
         return plan_once(asked.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[asked.size])
     if part in ("carbon-jobs", "carbon-calls", "shifting"):
         return _carbon_part(asked, repeats=1 if quick else 5)
+    if part in ("step-times", "step-calls", "layout-sweep"):
+        return _performance_part(asked, repeats=1 if quick else 5)
     return _reliability(asked, repeats=1 if quick else 3)
 
 
@@ -161,6 +174,16 @@ def _carbon_part(asked: argparse.Namespace, repeats: int) -> Any:
         return carbon.one_at_a_time(100 if asked.quick else 5000, repeats)
     sites, plain_sites, arrivals = (3, 1, 20) if asked.quick else (50, 2, 1000)
     return carbon.shifted(sites, plain_sites, arrivals, repeats)
+
+
+def _performance_part(asked: argparse.Namespace, repeats: int) -> Any:
+    from benchmarks import performance
+
+    if asked.part == "step-times":
+        return performance.steps_timed(asked.size, asked.by, repeats)
+    if asked.part == "step-calls":
+        return performance.calls_timed(50 if asked.quick else 2000, repeats)
+    return performance.swept(*((2, 3) if asked.quick else (None, 40)), repeats)
 
 
 def _reliability(asked: argparse.Namespace, repeats: int) -> Any:

@@ -17,6 +17,11 @@ SKUs. Further copies stand on other grids, pay 7 % more for energy where a price
 work each, so that none is another's twin. One fresh process and one reading for each size; memory is the most
 that it ever held. The plans that are shown for comparison are not solved.
 """
+OPTIONS = """A layout search finds the fastest of all layouts that fit, for one job on one SKU at one size.
+A row is one accelerator at one size in one layout; the bare loop does the same sums in plain Python and
+checks nothing. The sweep looks for the best layout of a 70B model on {chips} accelerators at {sizes} sizes,
+and finds one in {with_layout:,} of {searches:,} searches.
+"""
 PHASES = (
     "import",
     "read",
@@ -93,6 +98,7 @@ def _ratios(measured: Record) -> list[str]:
         *_reliability_ratios(measured),
         *_carbon_ratios(measured["carbon"]),
     ]  # fmt: skip
+    lines += _performance_ratios(measured["performance"])
     note = "Ratios of the least times, which other work on the machine disturbs least."
     return ["## Ratios\n", _table(("what", "on", "result"), lines), note]
 
@@ -137,6 +143,18 @@ def _carbon_ratios(carbon: Record) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
+def _performance_ratios(performance: Record) -> list[tuple[str, str, str]]:
+    steps, calls = performance["steps"], performance["calls"]
+    each = _rate(steps["rows"], steps["everfleet"]["s"])
+    loop = _times(steps["loop"], steps["everfleet"])
+    on = f"{steps['rows']:,} rows"
+    return [
+        ("Step times in columns, against the same function row by row", on,
+         f"{each / _rate(calls['rows'], calls['s']):,.0f} x faster"),
+        ("Step times in columns, against a bare loop that checks nothing", on, f"{loop:,.0f} x faster"),
+    ]  # fmt: skip
+
+
 def _growth(options: Sequence[Record], what: str) -> tuple[str, str, str]:
     """How the time of one row changes from the smallest to the largest size."""
     each = [one for one in options if one["what"] == what]
@@ -176,11 +194,12 @@ def _phase(one: Record, phase: str) -> str:
 
 def _seconds(measured: Record) -> list[str]:
     rates, started = measured["rates"], measured["startup"]
-    steps = rates["steps"]
+    steps, performance = rates["steps"], measured["performance"]
     timed = [(f"{one['what']}, x{one['copies'] ** 2}", one["count"], one["s"]) for one in rates["options"]]
     timed += [
         ("step times, all layouts at once", steps["count"], steps["columns_s"]),
         ("step times, one layout at a time", steps["sample"], steps["rows_s"]),
+        *_performance(performance),
     ]
     options = [
         (what, f"{count:,}", f"{count / taken['median']:,.0f}", *_three(taken, 1000.0))
@@ -190,10 +209,21 @@ def _seconds(measured: Record) -> list[str]:
     waits += [(name, *_three(one)) for name, one in rates["questions"].items() if isinstance(one, dict)]
     return [
         "## Options and coefficients\n",
-        "A layout search finds the fastest of all layouts that fit, for one job on one SKU at one size.\n",
+        OPTIONS.format(**performance["sweep"]),
         _table(("what", "count", "a second", *(f"{name}, ms" for name in SPREAD)), options),
         "## Waiting\n",
         _table(("what", *(f"{name}, s" for name in SPREAD)), waits),
+    ]
+
+
+def _performance(performance: Record) -> list[tuple[str, int, Record]]:
+    steps, calls, sweep = performance["steps"], performance["calls"], performance["sweep"]
+    return [
+        ("step times, rows in columns", steps["rows"], steps["everfleet"]["s"]),
+        ("step times, rows in a bare loop", steps["rows"], steps["loop"]["s"]),
+        ("step times, the same function row by row", calls["rows"], calls["s"]),
+        ("layouts of the sweep", sweep["layouts"], sweep["s"]),
+        ("layout searches of the sweep", sweep["searches"], sweep["s"]),
     ]
 
 

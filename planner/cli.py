@@ -313,6 +313,47 @@ def _clear(options: argparse.Namespace) -> None:
         _progress("")
 
 
+def run_calibrate(options: argparse.Namespace) -> int:
+    """Read measurements of your hardware, or probe it: what they change, and how wrong the rest may be."""
+    from planner.calibration import calibration_document, facts_toml, to_text
+
+    if options.measure:
+        return _probe(options)
+    if options.measurements is None:
+        raise InputError("name a CSV of measurements, or use --measure on a machine with an NVIDIA device")
+    document = calibration_document(Path(options.measurements), options.sizes)
+    _show(json.dumps(document, indent=2) if options.json else to_text(document))
+    if options.out is not None:
+        _write(Path(options.out), facts_toml(document))
+    return ANSWER
+
+
+def _probe(options: argparse.Namespace) -> int:
+    """Measure the device of this machine; where there is none that is the answer."""
+    from planner.calibration import NothingToMeasure, cuda_device, probe_csv, probe_document, probe_text
+
+    if options.measurements is not None or options.sizes:
+        raise InputError("--measure takes neither measurements nor --sizes: it makes them")
+    try:
+        document = probe_document(cuda_device(), date.today())
+    except NothingToMeasure as missing:
+        _say(str(missing))
+        return NO_PLAN
+    _show(json.dumps(document, indent=2) if options.json else probe_text(document))
+    if options.out is not None:
+        _write(Path(options.out), probe_csv(document))
+    return ANSWER
+
+
+def _write(path: Path, text: str) -> None:
+    """Write one file of an answer, and say so."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    _say(f"written: {path}")
+
+
 def run_validate(options: argparse.Namespace) -> int:
     """Set our values beside published ones."""
     from planner.validation import quantities_text, report_text, validate, write_readme_table
@@ -390,6 +431,21 @@ def _parser() -> argparse.ArgumentParser:
         "--first-periods", type=int, default=2, metavar="N", help="periods seen before the first forecast"
     )  # fmt: skip
 
+    calibrate = command("calibrate", run_calibrate, "your measured point carried to all sizes")
+    calibrate.add_argument(
+        "measurements", nargs="?", metavar="MEASUREMENTS", help="CSV: tokens a second, step times, power"
+    )
+    calibrate.add_argument(
+        "--sizes", type=_sizes, default=(), metavar="N,...",
+        help="accelerators to show; a half, 1, 2 and 4 times yours",
+    )  # fmt: skip
+    calibrate.add_argument(
+        "--measure", action="store_true", help="probe this machine's NVIDIA device, by PyTorch and NVML"
+    )
+    calibrate.add_argument(
+        "--out", metavar="FILE", help="write the [facts] of a scenario; with --measure rows of data/facts"
+    )
+
     validate = command("validate", run_validate, "ours beside published values")
     validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
     validate.add_argument(
@@ -459,6 +515,17 @@ def _share(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Counts of accelerators, apart by commas."""
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' are no counts of accelerators: write for example 64,512")
+    return sizes
 
 
 def _checkpoint_options(parser: argparse.ArgumentParser) -> None:

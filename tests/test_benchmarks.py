@@ -18,12 +18,23 @@ from benchmarks.__main__ import apart_fraction, main
 from benchmarks.carbon import SPANS, estimated, estimated_by_loop, job_columns, site_hours
 from benchmarks.clock import in_turns, spread
 from benchmarks.page import page
+from benchmarks.performance import (
+    BATCH,
+    NODE,
+    chip_arguments,
+    model_arguments,
+    rows_of,
+    sizes,
+    step_by_hand,
+    step_columns,
+)
 from benchmarks.rates import derive_overhead, option_rates, step_rates
 from benchmarks.reliability import TRAITS, life_log
 from benchmarks.sizes import plan_once
 from benchmarks.startup import COMMANDS
 from planner.catalogue import data_folder, load_catalogue
 from planner.inputs import known_names
+from planner.performance.training import training_step_s
 from planner.scenario import Scenario, check_against, parse_scenario, with_changes
 
 LISTS = ("sites", "fleet", "training", "pools", "services")
@@ -114,6 +125,13 @@ def carbon(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return bench._carbon(quick=True)
 
 
+@pytest.fixture
+def performance(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Step times and a sweep, small."""
+    monkeypatch.setattr(bench, "_child", in_this_process)
+    return bench._performance(quick=True)
+
+
 def test_both_ways_have_the_same_answer(reliability: dict[str, Any]) -> None:
     """Searches stop at about 1e-6 of the answer in lifelines; Kaplan-Meier and a count need no search."""
     apart = {(one["what"], one["resolution"]): one["apart_fraction"] for one in reliability["estimates"]}
@@ -137,6 +155,41 @@ def test_a_loop_estimates_the_same_jobs(carbon: dict[str, Any]) -> None:
     assert estimates["apart_fraction"] < 1e-14
     assert shifts["arrivals"] == 3 * (8760 - 12 - 48 + 1)
     assert shifts["run_arrivals"] == shifts["arrivals"] // 3
+
+
+def test_a_loop_times_the_same_steps(performance: dict[str, Any]) -> None:
+    """The same sums and products; the sweep asks for each of two accelerators at each of three sizes."""
+    steps, sweep = performance["steps"], performance["sweep"]
+
+    assert steps["rows"] == 500
+    assert steps["apart_fraction"] < 1e-13
+    assert (sweep["chips"], sweep["sizes"], sweep["searches"]) == (2, 3, 6)
+    assert 0 < sweep["with_layout"] <= 6 < sweep["layouts"]
+
+
+def test_steps_by_hand_are_the_steps_of_the_model() -> None:
+    """Every layout code and a rack-scale domain among the rows; equal to rounding."""
+    model, columns = model_arguments(), step_columns(1000)
+
+    np.testing.assert_allclose(
+        [step_by_hand(row) for row in rows_of(model, columns)],
+        training_step_s(**model, **columns).total_s,
+        rtol=1e-13,
+    )
+    assert {*columns["recompute"]} == {0, 1, 2}
+    assert {*columns["sharding"]} == {1, 3}
+    assert {8.0, 72.0} <= {*columns["link_domain"]}
+
+
+def test_sizes_of_the_sweep_divide_the_batch() -> None:
+    """Whole nodes, not only powers of two: 7 x 8 and 9 x 8 accelerators are among them, 11 x 8 is not."""
+    swept = sizes(40)
+
+    assert len(set(swept)) == 40
+    assert all(BATCH % (size // NODE) == 0 and size % NODE == 0 for size in swept)
+    assert {56, 72} <= {*swept}
+    assert 88 not in swept
+    assert len(chip_arguments()) >= 20
 
 
 def test_an_estimate_by_hand() -> None:
@@ -196,7 +249,10 @@ def test_a_log_to_the_day_has_the_lives_of_one_to_the_second() -> None:
 
 
 def test_every_part_reaches_the_page(
-    monkeypatch: pytest.MonkeyPatch, reliability: dict[str, Any], carbon: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch,
+    reliability: dict[str, Any],
+    carbon: dict[str, Any],
+    performance: dict[str, Any],
 ) -> None:
     """Real measurements of the smallest kind, as JSON like between processes, into tables without holes."""
     size, steps = measured_size(monkeypatch), step_rates(1, rows=3)
@@ -209,6 +265,7 @@ def test_every_part_reaches_the_page(
         "sizes": [size],
         **reliability,
         "carbon": carbon,
+        "performance": performance,
         "machine": {"cores": 2, "load": 0.5, "busy": False, "versions": "Python 3"},
     }  # fmt: skip
     lines = page(json.loads(json.dumps(measured))).splitlines()

@@ -22,8 +22,8 @@ from planner.scenario import load_scenario, schema
 ROOT = Path(__file__).resolve().parents[1]
 JOB = "one-training-job"
 COMMANDS = (
-    "plan", "check", "explain", "facts", "carbon", "checkpoint", "fit", "backtest", "validate", "schema",
-    "app",
+    "plan", "check", "explain", "facts", "carbon", "checkpoint", "fit", "backtest", "calibrate", "validate",
+    "schema", "app",
 )  # fmt: skip
 TOO_LITTLE_POWER = ("--set", "sites.stockholm.power_cap=5 kW")
 

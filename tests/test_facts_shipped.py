@@ -162,11 +162,21 @@ def test_model_parameters_follow_from_the_shape(name):
     """Attention, feed-forward and embeddings alone give the published count within 2 %, active ones too."""
     of = {k.rpartition(".")[2]: value(k) for k in FACTS if k.startswith(f"model.{name}.")}
     queries, keys = of["heads"] * of["head_dim"], of["kv_heads"] * of["head_dim"]
-    expert = (3 if of["gated"] else 2) * of["hidden"] * of["ffn"]
-    shared = 2 * of["hidden"] * (queries + keys) + of["hidden"] * of["experts"]
+    attention = 2 * of["hidden"] * (queries + keys)
+    if "latent_rank" in of:  # keys and values, and queries, pass through narrow layers
+        rotary, values = of["heads"] * of["rotary_dim"], of["heads"] * of["value_dim"]
+        attention = of["query_rank"] * (of["hidden"] + queries + rotary) + values * of["hidden"]
+        attention += of["hidden"] * (of["latent_rank"] + of["rotary_dim"])
+        attention += of["latent_rank"] * (queries + values)
+    matrices = (3 if of["gated"] else 2) * of["hidden"]
+    expert, dense = matrices * of["ffn"], of.get("dense_layers", 0)
     embeddings = of["vocab"] * of["hidden"] * (1 if of["tied_embeddings"] else 2)
-    whole = of["layers"] * (shared + expert * max(of["experts"], 1)) + embeddings
-    active = of["layers"] * (shared + expert * max(of["experts_per_token"], 1)) + embeddings
+    common = of["layers"] * attention + dense * matrices * of.get("dense_ffn", 0) + embeddings
+    router, shared = of["hidden"] * of["experts"], of.get("shared_experts", 0)
+    whole, active = (
+        common + (of["layers"] - dense) * (router + expert * (max(of[experts], 1) + shared))
+        for experts in ("experts", "experts_per_token")
+    )
     assert whole == pytest.approx(of["parameters"], rel=0.02)
     assert active == pytest.approx(of["active_parameters"], rel=0.02)
 

@@ -14,6 +14,7 @@ from planner.performance import (
     training_memory_gb,
     weights_optimizer_gb,
 )
+from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
 
 GIB = 2**30 / 1e9
 MODEL_22B = {"layers": 48, "hidden": 6144, "heads": 64, "tp": 8, "pp": 1, "interleave": 1, "micro_batch": 4}
@@ -161,3 +162,20 @@ def test_a_column_gives_what_its_entries_give():
 def test_impossible_shapes_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         training_memory_gb(**LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 1} | change)
+
+
+def test_the_reason_names_what_fills_the_memory():
+    """8 B with 18 bytes a weight on one copy: 144 GB of state; long sequences instead fill activations."""
+    whole = LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 0}
+    states = training_memory_parts(**whole | {"sequence_tokens": 1024})
+    activations = training_memory_parts(**whole | {"tp": 8, "sharding": 3, "micro_batch": 2,
+                                                   "sequence_tokens": 131072})  # fmt: skip
+
+    assert "weights and optimizer state take 144.5 GB: shard them" in memory_shortage(
+        memory=states, memory_gb=80, usable_fraction=0.9
+    )
+    assert "activations take" in memory_shortage(memory=activations, memory_gb=80, usable_fraction=0.9)
+    assert memory_shortage(memory=states, memory_gb=1e6, usable_fraction=0.9) == ""
+    parts = [getattr(states, name) for name in TrainingMemory.__slots__ if name != "total_gb"]
+    assert sum(parts) == pytest.approx(states.total_gb, rel=1e-12)
+    assert states.total_gb == training_memory_gb(**whole | {"sequence_tokens": 1024})

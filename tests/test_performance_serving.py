@@ -8,6 +8,7 @@ from performance_constants import HARDWARE, SERVED, VLLM
 
 from planner.performance import (
     decode_step_s,
+    kv_cache_gb_per_token,
     offline_tokens_per_s,
     output_tokens_per_s,
     prefill_steps,
@@ -18,6 +19,7 @@ from planner.performance import (
     ttft_s,
 )
 from planner.performance.queueing import departures_per_s
+from planner.performance.serving import latent_head_dim, uncached_tokens
 
 PROMPT = 90  # the record does not say; about this in its data set
 
@@ -262,3 +264,35 @@ def test_end_to_end_time_at_a_given_rate(model, requests_per_s, prompt, publishe
     )  # fmt: skip
 
     assert state.residence_s == pytest.approx(published_s, rel=0.10)
+
+
+def test_what_is_cached_is_not_read_again():
+    """Nine tenths of 600 tokens in the cache leave 60 to read; the context of a step stays whole."""
+    assert uncached_tokens(input_tokens=600.0, cached_fraction=0.9) == pytest.approx(60.0)
+    with pytest.raises(ValueError, match="cached_fraction is a share between 0 and 1"):
+        uncached_tokens(input_tokens=600.0, cached_fraction=90.0)
+
+
+def test_latent_attention_keeps_one_vector_a_token():
+    """DeepSeek-V2: 512 + 64 values a token and layer; in 16 bits over 60 layers 69,120 B, never split."""
+    shape = {"layers": 60.0, "kv_heads": 1.0, "kv_bytes": 2.0}
+    head_dim = latent_head_dim(latent_dims=512.0, rope_dims=64.0)
+
+    assert kv_cache_gb_per_token(**shape, head_dim=head_dim, tp=1.0) == pytest.approx(69_120e-9)
+    assert kv_cache_gb_per_token(**shape, head_dim=head_dim, tp=8.0) == pytest.approx(69_120e-9)
+
+
+@given(context=st.floats(1.0, 1e6), batch=st.floats(1.0, 256.0))
+def test_a_constant_state_costs_the_same_at_every_length(context, batch):
+    """No attention layers: 0.1 GB of state, read and written, for each request, whatever its context."""
+    arguments = served("Llama 3.3 70B", "H100-80GB-SXM", 1, 2) | {"batch": batch, "prefill_tokens": 0.0}
+    short = decode_step_s(**arguments, attention_layers=0.0, state_gb=0.1, context_tokens=1.0)
+    bare = decode_step_s(**arguments, attention_layers=0.0, context_tokens=1.0)
+
+    assert decode_step_s(
+        **arguments, attention_layers=0.0, state_gb=0.1, context_tokens=context
+    ) == pytest.approx(short)
+    assert short - bare == pytest.approx(1.16 * 2 * 0.1 * batch / 3350, rel=1e-6)
+    assert decode_step_s(**arguments, attention_layers=80.0, context_tokens=context) == decode_step_s(
+        **arguments, context_tokens=context
+    )

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from planner.catalogue import data_folder
-from planner.cli import ANSWER, main
+from planner.cli import ANSWER, NO_PLAN, main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
 CARBON_PAGE = (ROOT / "docs" / "carbon-of-a-training-job.md").read_text(encoding="utf-8")
+GPUS_PAGE = (ROOT / "docs" / "how-many-gpus.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
 
 
@@ -104,3 +105,22 @@ def test_job_of_the_carbon_tutorial_is_the_shipped_one() -> None:
     shipped = (data_folder() / "jobs" / "train-8b.toml").read_text(encoding="utf-8")
 
     assert tomllib.loads(page) == tomllib.loads(shipped)
+
+
+def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it, and one asks too much."""
+    monkeypatch.chdir(tmp_path)
+    scenario, measured = (text for kind, text in blocks(GPUS_PAGE) if kind == "toml")
+    Path("run.toml").write_text(scenario, encoding="utf-8")
+    Path("mine.toml").write_text(f"{scenario}\n{measured}", encoding="utf-8")
+    printed, ran = "", []
+    for kind, text in blocks(GPUS_PAGE):
+        if kind == "sh":
+            ran.append(main(shlex.split(text)[1:]))
+            printed = capsys.readouterr().out
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4

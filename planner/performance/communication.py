@@ -32,7 +32,8 @@ def tensor_exchange_s(
 
     t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) + latency] * x,  0 where t = 1
 
-    A group larger than the fast domain runs its ring at the speed of the network, N_i eta_i.
+    A group larger than the fast domain runs its ring at the speed of the network, N_i eta_i: measured
+    groups of 16 over two nodes do no better.
 
     Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053 (two all-reduces); eta and x fitted.
     """
@@ -42,6 +43,39 @@ def tensor_exchange_s(
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
     split = np.where(tp > 1, 2.0, 0.0)
     result: Column = split * (ring_s + collective_latency_s) * tensor_exposed_fraction
+    return result
+
+
+def expert_exchange_s(
+    *,
+    rank_tokens: Column,
+    hidden: Column,
+    experts_per_token: Column,
+    ep: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    collective_latency_s: Column,
+    exposed_fraction: Column,
+) -> Column:
+    """Exposed time to send tokens to their experts and back, one layer in one direction.
+
+    t_ep = 2 [tok k h 2 B ((r-1)/e / (N_l eta_nv) + (e-r)/e / (N_i eta_i)) + latency] x,  r = min(e, domain)
+
+    Each accelerator sends a copy of each of its tokens to k experts, an e-th of them to itself. Routing
+    that sends one copy to a node for several experts there, and copies of 8 bits, are left out.
+
+    Source: Lepikhin et al., "GShard", arXiv 2006.16668 (two all-to-all exchanges).
+    """
+    require_share(exposed_fraction=exposed_fraction)
+    near = np.minimum(ep, link_domain)
+    sent_gb = rank_tokens * experts_per_token * hidden * VALUE_BYTES / 1e9
+    fast_s = (near - 1.0) / ep / (link_gb_per_s * link_efficiency_fraction)
+    slow_s = (ep - near) / ep / (network_gb_per_s * network_efficiency_fraction)
+    both_ways = np.where(ep > 1, 2.0, 0.0)
+    result: Column = both_ways * (sent_gb * (fast_s + slow_s) + collective_latency_s) * exposed_fraction
     return result
 
 

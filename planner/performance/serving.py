@@ -43,6 +43,37 @@ def touched_parameters(
     return parameters - routed_parameters + routed_parameters * reached
 
 
+def uncached_tokens(*, input_tokens: Column, cached_fraction: Column) -> Column:
+    """Prompt tokens that an engine has to read, the others being found in its prefix cache.
+
+    isl' = isl (1 - h)
+
+    Their keys and values still lie in memory and are still read by each step, so that the context of
+    `decode_step_s` keeps the whole prompt. Blocks, eviction and the look-up are left out.
+
+    Source: Zheng et al., "SGLang", NeurIPS 2024, arXiv 2312.07104 (prefix reuse).
+    """
+    require_not_negative(input_tokens=input_tokens)
+    require_share(cached_fraction=cached_fraction)
+    return input_tokens * (1.0 - cached_fraction)
+
+
+def latent_head_dim(*, latent_dims: Column, rope_dims: Column) -> Column:
+    """Head size with which one key-value head stands for latent attention.
+
+    2 d = c + r
+
+    Latent attention keeps one vector of c compressed and r positional values for each token and layer, for
+    all heads together. With `kv_heads` 1 and this size the cache formulas hold, and the cache is repeated
+    on every accelerator of a tensor-parallel group, as one head is.
+
+    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.
+    """
+    require_positive(latent_dims=latent_dims)
+    require_not_negative(rope_dims=rope_dims)
+    return (latent_dims + rope_dims) / 2.0
+
+
 def prefill_tokens(*, batch: Column, input_tokens: Column, output_tokens: Column) -> Column:
     """Prompt tokens that join each step in the long run, so that prompts arrive as answers leave.
 
@@ -82,6 +113,8 @@ def decode_step_s(
     layer_s: Column,
     sequence_s: Column,
     peak_share_fraction: Column = 1.0,
+    attention_layers: Column | None = None,
+    state_gb: Column = 0.0,
 ) -> Column:
     """Time of one step of the engine; with continuous batching also the time between two tokens.
 
@@ -94,7 +127,9 @@ def decode_step_s(
     `context_tokens` (prompt and, on average, half of the answer). Weights and compute are per
     accelerator, so divided by t. The fit rests on short prompts, where a_c is below 1; long ones would beat
     the hardware, so no step is shorter than its operations at the share e of the dense peak that prefill
-    reaches (`peak_share_fraction`; at most 1). Left out: expert-parallel exchange, speculative decoding.
+    reaches (`peak_share_fraction`; at most 1). Hybrid models keep a cache in `attention_layers` of their
+    layers (all where None) and read and write a constant `state_gb` of each request and accelerator, which
+    adds 2 b S to KV. Left out: expert-parallel exchange, speculative decoding.
 
     Source: fit on ML.ENERGY v3 vLLM data (H100, dense): a_w 1.08, a_c 0.49, a_kv 1.16, lat 7.9 us,
     a_v 5.0, a_L 59 us, a_s 74 us; tokens/s of models not in the fit within 6.7 % on average.
@@ -104,16 +139,19 @@ def decode_step_s(
         layers=layers, hidden=hidden, batch=batch, tp=tp, peak_tflop_per_s=peak_tflop_per_s,
         memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s,
     )  # fmt: skip
-    require_not_negative(prefill_tokens=prefill_tokens, context_tokens=context_tokens)
+    require_not_negative(prefill_tokens=prefill_tokens, context_tokens=context_tokens, state_gb=state_gb)
     require_open_share(peak_share_fraction=peak_share_fraction)
     bytes_per_s = memory_gb_per_s * 1e9
     weights = weight_factor * touched_parameters * weight_bytes / tp / bytes_per_s
     tokens = batch + prefill_tokens
     at_peak = 2.0 * active_parameters / tp * tokens / (peak_tflop_per_s * 1e12)
     compute = compute_factor * at_peak
-    cache_gb = batch * context_tokens * kv_cache_gb_per_token(
-        layers=layers, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp
-    )  # fmt: skip
+    cached_layers = layers if attention_layers is None else attention_layers
+    require_not_negative(attention_layers=cached_layers)
+    token_gb = cached_layers * kv_cache_gb_per_token(
+        layers=1.0, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp
+    )
+    cache_gb = batch * (context_tokens * token_gb + 2.0 * state_gb)
     ring_s = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (link_gb_per_s * 1e9)
     exchange = (tp > 1) * 2.0 * layers * (link_latency_s + ring_factor * ring_s)
     overlap = (weights**4 + compute**4) ** 0.25

@@ -1,9 +1,11 @@
-"""From step time to tokens per second, hours and utilisation, and the one-point calibration."""
+"""From step time to rates, hours, utilisation and spread, and the one-point calibration."""
+
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_positive
+from planner.performance._checks import require_not_negative, require_positive, require_share
 
 Column = float | NDArray[np.float64]
 
@@ -29,6 +31,76 @@ def tokens_per_s_per_gpu(
     return calibration_factor * global_batch * sequence_tokens / (step_s * gpus)
 
 
+def samples_per_s(*, global_batch: Column, step_s: Column) -> Column:
+    """Samples (sequences, images) that the whole system trains on in a second.
+
+    X = B / T
+
+    Source: definition.
+    """
+    require_positive(global_batch=global_batch, step_s=step_s)
+    return global_batch / step_s
+
+
+def software_factor(
+    *, software_year: Column, reference_year: Column, yearly_gain_ratio: Column, years_back: Column
+) -> Column:
+    """Speed of the software of a year over that of the year which the constants stand for.
+
+    f = G^(y - y_0),  y within y_0 - `years_back` and y_0
+
+    G is what one year of software gained on one and the same hardware. Beyond the years that were
+    measured nothing is gained or lost: the factor stays at the edge.
+
+    Source: definition; MLPerf Training v3.1 (2023) and v4.1 (2024) for G on H100.
+    """
+    require_positive(yearly_gain_ratio=yearly_gain_ratio)
+    require_not_negative(years_back=years_back)
+    result: Column = yearly_gain_ratio ** np.clip(software_year - reference_year, -years_back, 0.0)
+    return result
+
+
+def exposed_communication_fraction(
+    *,
+    tensor_parallel_s: Column,
+    expert_parallel_s: Column,
+    weight_gather_s: Column,
+    pipeline_transfer_s: Column,
+    data_parallel_s: Column,
+    total_s: Column,
+) -> Column:
+    """Share of a step in which accelerators wait for each other's data.
+
+    (tensor + expert + gather + transfer + data) / T, each after what overlap hides
+
+    The pipeline bubble is waiting for work, not for data: left out.
+
+    Source: definition; Hsia et al., "MAD-Max", arXiv 2310.02784 (14 to 32 % of a fleet's GPU hours).
+    """
+    require_positive(total_s=total_s)
+    waited = tensor_parallel_s + expert_parallel_s + weight_gather_s + pipeline_transfer_s + data_parallel_s
+    return waited / total_s
+
+
+def step_quantile_s(*, step_s: Column, variation_fraction: Column, quantile_fraction: float) -> Column:
+    """Step time of a run that is slower than a given share of runs of the same layout.
+
+    T_q = T exp(sigma z_q),  sigma^2 = log(1 + v^2)
+
+    T is the median; runs vary by their coefficient of variation v: other nodes, other network paths,
+    other clocks. Failures are left out.
+
+    Source: log-normal spread of a positive time; definition.
+    """
+    require_positive(step_s=step_s)
+    require_not_negative(variation_fraction=variation_fraction)
+    if not 0 < quantile_fraction < 1:
+        raise ValueError(f"quantile_fraction must lie between 0 and 1, got {quantile_fraction}")
+    z = NormalDist().inv_cdf(quantile_fraction)
+    result: Column = step_s * np.exp(z * np.sqrt(np.log1p(np.square(variation_fraction))))
+    return result
+
+
 def calibration_ratio(*, measured_tokens_per_s: Column, modelled_tokens_per_s: Column) -> Column:
     """One factor that makes the model agree with one measured throughput; other sizes then follow.
 
@@ -41,19 +113,28 @@ def calibration_ratio(*, measured_tokens_per_s: Column, modelled_tokens_per_s: C
 
 
 def model_flops_per_token(
-    *, parameters: Column, layers: Column, heads: Column, head_dim: Column, sequence_tokens: Column
+    *,
+    parameters: Column,
+    layers: Column,
+    heads: Column,
+    head_dim: Column,
+    sequence_tokens: Column,
+    counted_scores_fraction: Column = 1.0,
 ) -> Column:
     """Floating-point operations that training on one token needs, without recomputation.
 
-    F = 6 N + 12 L H Q T
+    F = 6 N + 12 L H Q T y
 
-    The attention term counts the full square of scores; some authors halve it for causal masks.
+    The attention term counts the full square of scores (y = 1); authors who count what a causal mask
+    leaves have y = 1/2. In a mixture of experts N is what one token passes.
 
     Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B.
     """
     require_positive(parameters=parameters, layers=layers, sequence_tokens=sequence_tokens)
     require_not_negative(heads=heads, head_dim=head_dim)
-    return 6.0 * parameters + 12.0 * layers * heads * head_dim * sequence_tokens
+    require_share(counted_scores_fraction=counted_scores_fraction)
+    scores = 12.0 * layers * heads * head_dim * sequence_tokens
+    return 6.0 * parameters + scores * counted_scores_fraction
 
 
 def mfu_fraction(

@@ -1,4 +1,4 @@
-"""Time of one training step of a dense transformer on a given layout, term by term.
+"""Time of one training step of a transformer on a given layout, term by term.
 
 One closed form stands in for a trace simulation. Its constants were fitted together on published
 throughput (see README.md): they are an effective set, not separate physical facts, so all of them are
@@ -16,13 +16,22 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
+from planner.performance.adapters import training_flops_ratio
 from planner.performance.communication import (
     VALUE_BYTES,
+    expert_exchange_s,
     gradient_exchange_s,
     tensor_exchange_s,
     weight_gather_s,
 )
-from planner.performance.memory import data_parallel_ranks, layer_parameters, rank_parameters, stage_layers
+from planner.performance.experts import expert_tokens, layer_weights
+from planner.performance.memory import (
+    data_parallel_ranks,
+    expert_copies,
+    rank_expert_parameters,
+    rank_parameters,
+    stage_layers,
+)
 
 Column = float | NDArray[np.float64]
 
@@ -35,6 +44,7 @@ class StepTime:
     attention_s: Column
     elementwise_s: Column
     tensor_parallel_s: Column
+    expert_parallel_s: Column
     weight_gather_s: Column
     head_s: Column
     pipeline_bubble_s: Column
@@ -73,20 +83,23 @@ def attention_forward_s(
     attention_efficiency_fraction: Column,
     memory_gb_per_s: Column,
     memory_efficiency_fraction: Column,
+    head_dim: Column | None = None,
+    causal: Column = 1.0,
 ) -> Column:
     """Forward time of the attention scores of one layer and one micro-batch.
 
-    t_att = 4 tok s h/t * (1/2 if fused) / (P_bf16 e_att) + (10 tok s a/t / (e_m M) if not fused)
+    t_att = 4 tok s w/t * (1/2 if fused and causal) / (P_bf16 e_att) + (10 tok s a/t / (e_m M) if not fused)
 
-    A fused (flash) kernel skips the masked half and keeps the scores on chip; otherwise each score
-    crosses memory for mask, softmax and dropout: 10 bytes.
+    w is a d_head, or h where no head size is given. A fused (flash) kernel skips the masked half and
+    keeps the scores on chip; otherwise each score crosses memory for mask, softmax and dropout: 10 bytes.
 
     Source: Dao et al., "FlashAttention", arXiv 2205.14135; Korthikanti et al., arXiv 2205.05198.
     """
     require_open_share(attention_efficiency_fraction=attention_efficiency_fraction)
     require_positive(attention_tflop_per_s=attention_tflop_per_s, memory_gb_per_s=memory_gb_per_s)
     unfused = 1.0 - fused_attention
-    flops = 4.0 * rank_tokens * sequence_tokens * hidden / tp * (0.5 + 0.5 * unfused)
+    width = hidden if head_dim is None else heads * head_dim
+    flops = 4.0 * rank_tokens * sequence_tokens * width / tp * (1.0 - 0.5 * fused_attention * causal)
     score_bytes = 10.0 * unfused * rank_tokens * sequence_tokens * heads / tp
     return flops / (attention_tflop_per_s * 1e12 * attention_efficiency_fraction) + score_bytes / (
         memory_efficiency_fraction * memory_gb_per_s * 1e9
@@ -138,6 +151,18 @@ def training_step_s(
     data_parallel_hidden_fraction: Column,
     fixed_s: Column,
     scale_drag_ratio: Column,
+    head_dim: Column | None = None,
+    mixer_parameters: Column | None = None,
+    causal: Column = 1.0,
+    attention_fraction: Column = 1.0,
+    state_space_flops_per_token: Column = 0.0,
+    experts: Column = 0.0,
+    experts_per_token: Column = 0.0,
+    shared_experts: Column = 0.0,
+    ep: Column = 1.0,
+    load_imbalance_factor: Column = 1.0,
+    expert_exposed_fraction: Column = 1.0,
+    adapter_parameters: Column = 0.0,
 ) -> StepTime:
     """Time of one optimizer step, by cause.
 
@@ -146,8 +171,14 @@ def training_step_s(
     layer = forward + backward of one micro-batch: t_gemm, t_att, t_el, t_tp forward; 2 t_gemm, 2.2 t_att,
     2 t_el, t_tp backward, and what is recomputed. `matrix_tflop_per_s` is the dense peak of the training
     precision, `precision_factor` what is left of it in practice (f8; 1 for bf16); `attention_tflop_per_s`
-    is the bf16 peak. Left out: mixture of experts, ring exchange of context parallelism, data loading,
-    evaluation, failures.
+    is the bf16 peak.
+
+    Other models than dense causal ones, see `experts.py`, `state_space.py`, `vision.py`, `adapters.py`:
+    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
+    `state_space_flops_per_token` (`mixer_parameters` is then the mean over both kinds); experts add
+    k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges;
+    `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
+    Left out: ring exchange of context parallelism, data loading, evaluation, failures.
 
     Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
     Megatron-Bridge and Llama 3 throughput; form, constants and errors in README.md of this folder.
@@ -161,7 +192,11 @@ def training_step_s(
     require_share(
         fsdp_exposed_fraction=fsdp_exposed_fraction, pipeline_exposed_fraction=pipeline_exposed_fraction,
         data_parallel_hidden_fraction=data_parallel_hidden_fraction,
+        attention_fraction=attention_fraction, causal=causal,
     )  # fmt: skip
+    require_not_negative(
+        adapter_parameters=adapter_parameters, state_space_flops_per_token=state_space_flops_per_token
+    )
     require_positive(
         layers=layers, hidden=hidden, sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch,
         tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
@@ -169,7 +204,12 @@ def training_step_s(
         memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
         link_domain=link_domain, stack_factor=stack_factor, precision_factor=precision_factor,
     )  # fmt: skip
-    weights = layer_parameters(hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated)
+    weights = layer_weights(
+        hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated, head_dim=head_dim,
+        mixer_parameters=mixer_parameters, experts=experts, experts_per_token=experts_per_token,
+        shared_experts=shared_experts,
+    )  # fmt: skip
+    mixture = bool(np.any(np.asarray(experts) > 0))
     data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
     micro_batches = global_batch / (data_parallel * micro_batch)
     if np.any(micro_batches < 1.0 - 1e-9) or np.any(data_parallel < 1.0 - 1e-9):
@@ -180,22 +220,40 @@ def training_step_s(
     rank_tokens = micro_batch * sequence_tokens / cp
     deep = stage_layers(layers=layers, pp=pp)
     memory_bytes_per_s = memory_efficiency_fraction * memory_gb_per_s * 1e9
-    matrix_flop_per_s = (
+    dense_flop_per_s = (
         matrix_tflop_per_s * 1e12 * precision_factor * matrix_efficiency_fraction * stack_factor
-        * shape_efficiency_fraction(
-            hidden=hidden, tp=tp, rank_tokens=rank_tokens,
-            hidden_half_width=hidden_half_width, tokens_half=tokens_half,
-        )
+    )
+    matrix_flop_per_s = dense_flop_per_s * shape_efficiency_fraction(
+        hidden=hidden, tp=tp, rank_tokens=rank_tokens,
+        hidden_half_width=hidden_half_width, tokens_half=tokens_half,
     )  # fmt: skip
 
     # One layer, one micro-batch, forward.
-    matrix = 2.0 * rank_tokens * weights / tp / matrix_flop_per_s
-    attention = attention_forward_s(
+    matrix = 2.0 * rank_tokens * weights.common_parameters / tp / matrix_flop_per_s
+    sent: Column = 0.0
+    if mixture:
+        matrix = matrix + load_imbalance_factor * _experts_s(
+            hidden=hidden, ffn=ffn, tp=tp, rank_tokens=rank_tokens, experts=experts, ep=ep,
+            experts_per_token=experts_per_token, active_parameters=weights.active_routed_parameters,
+            flop_per_s=dense_flop_per_s, hidden_half_width=hidden_half_width, tokens_half=tokens_half,
+        )  # fmt: skip
+        sent = load_imbalance_factor * expert_exchange_s(
+            rank_tokens=rank_tokens / tp, hidden=hidden, experts_per_token=experts_per_token, ep=ep,
+            link_domain=link_domain, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+            link_efficiency_fraction=link_efficiency_fraction,
+            network_efficiency_fraction=network_efficiency_fraction,
+            collective_latency_s=collective_latency_s, exposed_fraction=expert_exposed_fraction,
+        )  # fmt: skip
+    attention = attention_fraction * attention_forward_s(
         rank_tokens=rank_tokens, sequence_tokens=sequence_tokens, hidden=hidden, heads=heads,
         tp=tp, fused_attention=fused_attention, attention_tflop_per_s=attention_tflop_per_s,
         attention_efficiency_fraction=attention_efficiency_fraction, memory_gb_per_s=memory_gb_per_s,
-        memory_efficiency_fraction=memory_efficiency_fraction,
+        memory_efficiency_fraction=memory_efficiency_fraction, head_dim=head_dim, causal=causal,
     )  # fmt: skip
+    if np.any(np.asarray(state_space_flops_per_token) > 0):
+        # A fused scan is taken to reach what fused attention reaches.
+        scanned = (1.0 - attention_fraction) * rank_tokens * state_space_flops_per_token / tp
+        attention = attention + scanned / (attention_tflop_per_s * 1e12 * attention_efficiency_fraction)
     split = np.where(sequence_parallel > 0, 1.0 / tp, 2.0 / (1.0 + tp))
     elementwise = elementwise_bytes_per_value * rank_tokens * hidden * split / memory_bytes_per_s
     exchange = tensor_exchange_s(
@@ -207,24 +265,33 @@ def training_step_s(
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
     again = np.where(recompute == 2, 1.0, 0.0)
-    matrix = matrix * (3.0 + again) * deep
+    adapted = bool(np.any(np.asarray(adapter_parameters) > 0))
+    passes = training_flops_ratio(adapter_parameters=adapter_parameters)
+    matrix = matrix * (passes + again) * deep
+    if adapted:
+        beside = 2.0 * rank_tokens * adapter_parameters / tp / matrix_flop_per_s
+        matrix = matrix + beside * (3.0 + again) * deep
     attention = attention * (3.2 + np.where(recompute > 0, 1.0, 0.0)) * deep
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep
+    sent = sent * (2.0 + again) * deep
+    layer_values = weights.common_parameters / tp + weights.held_routed_parameters / ep
     gather = _exposed_gather_s(
-        busy_s=matrix + attention + elementwise + exchange,
+        busy_s=matrix + attention + elementwise + exchange + sent,
         gather_s=deep * weight_gather_s(
-            gathered_gb=VALUE_BYTES * weights / tp / 1e9, gpus=gpus, link_domain=link_domain,
+            gathered_gb=VALUE_BYTES * layer_values / 1e9, gpus=gpus, link_domain=link_domain,
             link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
             link_efficiency_fraction=link_efficiency_fraction,
             network_efficiency_fraction=network_efficiency_fraction, fsdp_latency_s=fsdp_latency_s,
         ),
-        sharding=sharding, micro_batches=micro_batches, fsdp_exposed_fraction=fsdp_exposed_fraction,
+        # Frozen weights are gathered twice and have no gradients to scatter.
+        rounds_at_full_sharding=passes, sharding=sharding, micro_batches=micro_batches,
+        fsdp_exposed_fraction=fsdp_exposed_fraction,
     )  # fmt: skip
-    head = 6.0 * rank_tokens * hidden * vocabulary / tp / matrix_flop_per_s
+    head = 2.0 * passes * rank_tokens * hidden * vocabulary / tp / matrix_flop_per_s
     head = head + 8.0 * rank_tokens * vocabulary / tp / memory_bytes_per_s
     head = head * np.where(pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
-    micro_batch_s = matrix + attention + elementwise + exchange + gather + head
+    micro_batch_s = matrix + attention + elementwise + exchange + sent + gather + head
 
     # The whole step.
     steps_s = micro_batch_s * micro_batches
@@ -232,40 +299,90 @@ def training_step_s(
     sent_s = VALUE_BYTES * rank_tokens * hidden / tp / (network_gb_per_s * 1e9 * network_efficiency_fraction)
     sends = np.where(pp > 1, 2.0, 0.0) * micro_batches * interleave
     transfer = sends * (sent_s + collective_latency_s) * pipeline_exposed_fraction
+    links = {
+        "link_domain": link_domain, "link_gb_per_s": link_gb_per_s, "network_gb_per_s": network_gb_per_s,
+        "link_efficiency_fraction": link_efficiency_fraction,
+        "network_efficiency_fraction": network_efficiency_fraction,
+    }  # fmt: skip
+    summed = np.where(sharding < 2, 1.0, 0.0)
     held = rank_parameters(
-        layers=layers, layer_parameters=weights, hidden=hidden, vocabulary=vocabulary, tp=tp, pp=pp
-    )
-    gradient = np.where(sharding < 2, 1.0, 0.0) * gradient_exchange_s(
-        exchanged_gb=4.0 * held / 1e9, ranks=data_parallel * cp, tp=tp, link_domain=link_domain,
-        link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
-        link_efficiency_fraction=link_efficiency_fraction,
-        network_efficiency_fraction=network_efficiency_fraction,
+        layers=layers, layer_parameters=weights.common_parameters, hidden=hidden, vocabulary=vocabulary,
+        tp=tp, pp=pp,
     )  # fmt: skip
+    if adapted:
+        held = np.where(np.asarray(adapter_parameters) > 0, deep * adapter_parameters / tp, held)
+    gradient = summed * gradient_exchange_s(
+        exchanged_gb=4.0 * held / 1e9, ranks=data_parallel * cp, tp=tp, **links
+    )
+    updated = held / np.where(sharding >= 1, data_parallel * cp, 1.0)
+    if mixture:
+        routed = rank_expert_parameters(
+            layers=layers, routed_parameters=weights.held_routed_parameters, pp=pp, ep=ep
+        )
+        routed = routed * np.where(np.asarray(adapter_parameters) > 0, 0.0, 1.0)
+        copies = expert_copies(gpus=gpus, pp=pp, ep=ep)
+        gradient = gradient + summed * gradient_exchange_s(
+            exchanged_gb=4.0 * routed / 1e9, ranks=copies, tp=ep, **links
+        )
+        updated = updated + routed / np.where(sharding >= 1, copies, 1.0)
     # At most half of the compute is backward work that gradients can hide behind.
     gradient = gradient - np.minimum(data_parallel_hidden_fraction * gradient, 0.5 * steps_s)
     # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
-    optimizer = 18.0 * held / np.where(sharding >= 1, data_parallel * cp, 1.0) / memory_bytes_per_s
+    optimizer = 18.0 * updated / memory_bytes_per_s
     before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
     drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(gpus / 8.0))
     return StepTime(
         matrix_s=matrix * micro_batches, attention_s=attention * micro_batches,
         elementwise_s=elementwise * micro_batches, tensor_parallel_s=exchange * micro_batches,
-        weight_gather_s=gather * micro_batches, head_s=head * micro_batches, pipeline_bubble_s=bubble,
-        pipeline_transfer_s=transfer, data_parallel_s=gradient, optimizer_s=optimizer, fixed_s=fixed_s,
-        scale_drag_s=drag, total_s=before_drag + drag,
+        expert_parallel_s=sent * micro_batches, weight_gather_s=gather * micro_batches,
+        head_s=head * micro_batches, pipeline_bubble_s=bubble, pipeline_transfer_s=transfer,
+        data_parallel_s=gradient, optimizer_s=optimizer, fixed_s=fixed_s, scale_drag_s=drag,
+        total_s=before_drag + drag,
     )  # fmt: skip
+
+
+def _experts_s(
+    *,
+    hidden: Column,
+    ffn: Column,
+    tp: Column,
+    rank_tokens: Column,
+    experts: Column,
+    experts_per_token: Column,
+    ep: Column,
+    active_parameters: Column,
+    flop_per_s: Column,
+    hidden_half_width: Column,
+    tokens_half: Column,
+) -> Column:
+    """Forward time of the experts of one layer: 2 (tok/t) k F at the efficiency of one expert's matrices.
+
+    These are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens
+    that meet in one expert.
+    """
+    efficiency = shape_efficiency_fraction(
+        hidden=np.minimum(hidden, ffn), tp=1.0,
+        rank_tokens=expert_tokens(
+            rank_tokens=rank_tokens, tp=tp, experts=np.maximum(experts, 1.0),
+            experts_per_token=np.maximum(experts_per_token, 1.0), ep=ep,
+        ),
+        hidden_half_width=hidden_half_width, tokens_half=tokens_half,
+    )  # fmt: skip
+    return 2.0 * rank_tokens / tp * active_parameters / (flop_per_s * efficiency)
 
 
 def _exposed_gather_s(
     *,
     busy_s: Column,
     gather_s: Column,
+    rounds_at_full_sharding: Column,
     sharding: Column,
     micro_batches: Column,
     fsdp_exposed_fraction: Column,
 ) -> Column:
     """What gathering weights adds: max(busy, k AG) + x_f min(busy, k AG) - busy; k = 3, ZeRO-2: 2/m."""
-    rounds = np.where(sharding >= 3, 3.0, np.where(sharding >= 2, 2.0 / micro_batches, 0.0))
+    below = np.where(sharding >= 2, 2.0 / micro_batches, 0.0)
+    rounds = np.where(sharding >= 3, rounds_at_full_sharding, below)
     moved = rounds * gather_s
     longer: Column = np.maximum(busy_s, moved) + fsdp_exposed_fraction * np.minimum(busy_s, moved) - busy_s
     return longer

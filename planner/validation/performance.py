@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from planner.candidates import ACCELERATOR_FACTS
+from planner.catalogue import load_catalogue
+from planner.performance.adapters import adapter_parameters
+from planner.performance.layouts import Layout, best_layout, require_layout
 from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
+    software_factor,
     tokens_per_s_per_gpu,
     training_time_h,
 )
 from planner.performance.training import training_step_s
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.steps import RECOMPUTE, SHARDING, hardware, model_shape, planned_rate, software
+from planner.validation.steps import (
+    RECOMPUTE,
+    SHARDING,
+    hardware,
+    model_shape,
+    modern_stack,
+    planned_rate,
+    software,
+)
 
 TRAINING = "training throughput"
 
@@ -50,6 +66,10 @@ def train(
     """Tokens a second and accelerator on a stated layout."""
     if dp_sharding not in SHARDING or recompute not in RECOMPUTE:
         raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
+    require_layout(
+        gpus=gpus, global_batch=global_batch, layers=layers, heads=heads, kv_heads=kv_heads,
+        sequence_tokens=sequence_tokens, tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
+    )  # fmt: skip
     chip = catalogue_name("accelerator", gpu)
     step = training_step_s(
         layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=int(gated),
@@ -81,15 +101,126 @@ def train_system(
     gated: bool,
     vocabulary: int,
     sequence_tokens: int,
+    software_year: int | None = None,
 ) -> dict[str, float]:
-    """Tokens and sequences a second of a whole system, on the layout that the planner would choose."""
+    """Tokens and sequences a second of a whole system, on the layout that the planner would choose.
+
+    Software older than that of the constants is slower by its dated factor; a row that states no year is
+    answered for the software that the planner assumes.
+    """
     shape = {
         "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn,
         "gated": int(gated),
         "vocabulary": vocabulary,
     }  # fmt: skip
     tokens = gpus * planned_rate(gpu, gpus, global_batch, sequence_tokens, dtype, shape)
+    tokens *= 1.0 if software_year is None else vintage(catalogue_name("accelerator", gpu), software_year)
     return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
+
+
+def vintage(chip: str, year: int) -> float:
+    """Speed of the software of a year on an accelerator, over that which the constants stand for.
+
+    Raises:
+        NotUnderstood: nobody measured what software gained on this accelerator.
+    """
+    room = f"performance.training.vintage.{chip}"
+    if not load_catalogue().has(f"{room}.yearly_gain"):
+        raise NotUnderstood(f"no measured software gain on {chip}")
+    return float(
+        software_factor(
+            software_year=float(year), reference_year=constant(f"{room}.reference_year", "launch_year"),
+            yearly_gain_ratio=constant(f"{room}.yearly_gain", "factor"),
+            years_back=constant(f"{room}.years_back", "years_back"),
+        )
+    )  # fmt: skip
+
+
+@BOOK.takes("finetune_lora_system", unit="1/s", subject=TRAINING)
+def finetune_lora_system(
+    *, model: str, gpu: str, gpus: int, global_batch: int, sequence_tokens: int, dtype: str
+) -> dict[str, float]:
+    """Samples a second of a whole system that trains adapters beside frozen weights.
+
+    Adapters of the usual rank on all four attention projections; weights frozen in 16 bits.
+    """
+    chip = catalogue_name("accelerator", gpu)
+    shape = model_shape(catalogue_name("model", model))
+    trained = adapter_parameters(
+        rank=constant("performance.adapter.rank", "rank"), hidden=shape["hidden"], heads=shape["heads"],
+        kv_heads=shape["kv_heads"],
+    )  # fmt: skip
+    step = {**hardware(chip, dtype), **modern_stack(), "adapter_parameters": float(trained)}
+    tokens = gpus * _searched_rate(chip, gpus, global_batch, sequence_tokens, shape, step)
+    return {"1/s": tokens / sequence_tokens, "samples/s": tokens / sequence_tokens}
+
+
+@BOOK.takes("train_mfu", unit="1", subject=TRAINING)
+def train_mfu(
+    *, accelerator: str, model: str, sequence_tokens: str | int, dtype: str = "bf16",
+    gpus: int | None = None,
+) -> float:  # fmt: skip
+    """Model utilisation with causal scores counted once, at a usual size and batch where none is given."""
+    chip, name = catalogue_name("accelerator", accelerator), catalogue_name("model", model)
+    shape, length = model_shape(name), _length_of(model, sequence_tokens)
+    size = gpus or round(constant("performance.mfu.chips", "chips"))
+    step = _pod_hardware(chip, dtype, size)
+    batch = size * round(constant("performance.mfu.sequences_per_chip", "sequences"))
+    rate = _searched_rate(chip, size, batch, length, shape, {**step, **modern_stack()})
+    flops = model_flops_per_token(
+        parameters=constant(f"model.{name}.active_parameters", "parameters"), layers=shape["layers"],
+        heads=shape["heads"], head_dim=shape["hidden"] / shape["heads"], sequence_tokens=length,
+        counted_scores_fraction=0.5,
+    )  # fmt: skip
+    return float(
+        mfu_fraction(
+            tokens_per_s_per_gpu=rate, flops_per_token=flops, peak_tflop_per_s=step["matrix_tflop_per_s"]
+        )
+    )  # fmt: skip
+
+
+def _pod_hardware(chip: str, dtype: str, size: int) -> dict[str, float]:
+    """Hardware of a system inside one fast domain, where no exchange uses the network behind it."""
+    domain = round(constant(f"accelerator.{chip}.link_domain", "link_domain"))
+    if size > domain or load_catalogue().has(f"accelerator.{chip}.network_bandwidth"):
+        return hardware(chip, dtype)
+    facts = {
+        name: constant(f"accelerator.{chip}.{word}", name)
+        for name, word in ACCELERATOR_FACTS.items()
+        if name != "network_gb_per_s"
+    }
+    peak = constant(f"accelerator.{chip}.{dtype}_peak", "matrix_tflop_per_s")
+    return {
+        **facts, "network_gb_per_s": facts["link_gb_per_s"], "matrix_tflop_per_s": peak,
+        "precision_factor": 1.0,
+    }  # fmt: skip
+
+
+def _length_of(model: str, stated: str | int) -> int:
+    """One sequence length, or that of the family in a list such as "4096 (Llama2) / 8192 (Llama3.1)"."""
+    if isinstance(stated, int):
+        return stated
+    for length, family in re.findall(r"(\d+)\s*\(([^)]+)\)", stated):
+        if model.casefold().startswith(family.casefold()):
+            return int(length)
+    raise NotUnderstood(f"no sequence length for '{model}' in '{stated}'")
+
+
+def _searched_rate(
+    chip: str, gpus: int, global_batch: int, sequence_tokens: int, shape: dict[str, int],
+    step: dict[str, float],
+) -> float:  # fmt: skip
+    """Tokens a second and accelerator on the planner's layout, on stated hardware."""
+    whole = {name: round(step[name]) for name in ("link_domain", "sequence_parallel", "fused_attention")}
+    arguments: dict[str, Any] = {**shape, **step, **whole}
+    found = best_layout(
+        gpus=gpus, global_batch=global_batch, sequence_tokens=sequence_tokens, **arguments,
+        memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
+        usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
+    )  # fmt: skip
+    if not isinstance(found, Layout):
+        raise NotUnderstood(found.reason)
+    return found.tokens_per_s_per_gpu
 
 
 @BOOK.takes("train_gpu_hours", unit="h", subject=TRAINING)
@@ -144,9 +275,11 @@ def scale_from_anchor(
     """One measured size sets one factor; another size follows.
 
     Answers what the anchor is in: a rate of tokens or sequences, or seconds for each step. A stated layout
-    has a micro-batch of 1 and selective recomputation; none is the planner's.
+    has a micro-batch of 1 and selective recomputation; none is the planner's. "LoRA" behind the name of
+    a model means adapters beside its frozen weights.
     """
-    name = catalogue_name("model", model)
+    base, adapted = model.removesuffix(" LoRA"), model.endswith(" LoRA")
+    name = catalogue_name("model", base)
     length = sequence_tokens or aliases("sequence_tokens").get(model)
     if length is None:
         raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
@@ -154,6 +287,10 @@ def scale_from_anchor(
     gated = bool(shape["gated"])
 
     def rate(size: int, batch: int) -> float:
+        if adapted:
+            return finetune_lora_system(
+                model=base, gpu=gpu, gpus=size, global_batch=batch, sequence_tokens=length, dtype=dtype
+            )["samples/s"]
         if tp is None or pp is None:
             return size * planned_rate(gpu, size, batch, length, dtype, shape)
         return size * train(
@@ -165,7 +302,8 @@ def scale_from_anchor(
     modelled, anchor = rate(gpus, global_batch), rate(anchor_gpus, anchor_global_batch)
     factor = float(calibration_ratio(measured_tokens_per_s=anchor_value, modelled_tokens_per_s=anchor))
     step_ratio = (global_batch / modelled) / (anchor_global_batch / anchor)
-    return {"1/s": factor * modelled, "sequences/s": factor * modelled, "s": anchor_value * step_ratio}
+    rates = dict.fromkeys(("1/s", "sequences/s", "samples/s"), factor * modelled)
+    return {**rates, "s": anchor_value * step_ratio}
 
 
 @BOOK.takes("train_days_closed_form", unit="h", subject=TRAINING)

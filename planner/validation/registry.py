@@ -20,6 +20,7 @@ from planner.validation import (
     peers,
     performance,
     queues,
+    recommendation,
     reliability,
     replicas,
     serving,
@@ -42,6 +43,7 @@ _ADAPTERS = (
     replicas,
     nodes,
     queues,
+    recommendation,
 )
 
 FORMS: tuple[Form, ...] = tuple(form for module in _ADAPTERS for form in module.BOOK.forms)

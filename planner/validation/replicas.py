@@ -5,13 +5,31 @@ from __future__ import annotations
 import math
 
 from planner.candidates import SPLITS
+from planner.catalogue import load_catalogue
 from planner.coefficients.serving import SERVING_CONSTANTS
 from planner.performance.capacity import replica_capacity
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
-from planner.performance.serving import decode_step_s, prefill_steps, ttft_s
+from planner.performance.serving import (
+    decode_step_s,
+    output_tokens_per_s,
+    prefill_steps,
+    prefill_tokens,
+    ttft_s,
+    uncached_tokens,
+)
 from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.serving import SERVING, chip_arguments, engine_step, expert_arguments
+from planner.validation.serving import (
+    SERVING,
+    chip_arguments,
+    engine_constants,
+    engine_step,
+    expert_arguments,
+    served_arguments,
+)
+
+SCENARIOS = ("Offline", "Server")
+OFFLINE_ENGINE = "vLLM 0.15"  # nearest to engines that spend no host time on each sequence
 
 BOOK = Book({
     "ttft_ms": ("ttft_target_s", 1e-3), "tpot_ms": ("tpot_target_s", 1e-3),
@@ -19,7 +37,7 @@ BOOK = Book({
 })  # fmt: skip
 
 
-@BOOK.takes("serve_latency", unit="s", subject=SERVING, labels=("arrivals", "prefix_caching"))
+@BOOK.takes("serve_latency", unit="s", subject=SERVING, labels=("arrivals",))
 def serve_latency(
     *,
     model: str,
@@ -30,21 +48,64 @@ def serve_latency(
     output_tokens: float,
     engine: str,
     weights: str = "bfloat16",
+    prefix_caching: bool = False,
 ) -> float:
     """Mean time of a request at a steady rate: the number running is rate times that time (Little's law)."""
     chunk = constant("performance.serving.chunk_tokens", "chunk_tokens")
-    chunks = float(prefill_steps(input_tokens=input_tokens, chunk_tokens=chunk))
+    cached = constant("performance.serving.cached_prompt", "cached_fraction") if prefix_caching else 0.0
+    read = float(uncached_tokens(input_tokens=input_tokens, cached_fraction=cached))
+    chunks = float(prefill_steps(input_tokens=read, chunk_tokens=chunk))
     running = 1.0
     for _ in range(200):
-        step_s, parts = engine_step(model, gpu, running, output_tokens, weights, tp, 1, engine, input_tokens)
+        step_s, parts = engine_step(
+            model, gpu, running, output_tokens, weights, tp, 1, engine, input_tokens, cached
+        )
         first = {name: parts[name] for name in parts if name != "kv_gb_per_token"}
-        first["prefill_tokens"] = input_tokens / chunks
+        first["prefill_tokens"] = read / chunks
         whole = float(ttft_s(wait_s=0.0, prefill_steps=chunks, prefill_step_s=decode_step_s(**first)))
         whole += (output_tokens - 1.0) * step_s
         before, running = running, max(1.0, requests_per_s * whole)
         if math.isclose(before, running, rel_tol=1e-9):
             return whole
     raise NotUnderstood("the request rate is beyond what the replica can take")
+
+
+@BOOK.takes("serve_system", unit="1/s", subject=SERVING)
+def serve_system(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> float:
+    """Output tokens a second of a whole system, filled without waiting, on the best split that fits."""
+    has = load_catalogue().has
+    if not has(f"benchmark.{benchmark}.input_tokens"):
+        raise NotUnderstood(f"the catalogue has no request lengths of the benchmark '{benchmark}'")
+    if scenario not in SCENARIOS:
+        raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
+    chip, name = catalogue_name("accelerator", gpu), f"model.{catalogue_name('model', benchmark)}"
+    prompt, answer = (
+        constant(f"benchmark.{benchmark}.{part}", part) for part in ("input_tokens", "output_tokens")
+    )
+    precision = "fp8" if has(f"accelerator.{chip}.fp8_peak") else "bfloat16"
+    rates = [gpus / tp * _filled_rate(name, chip, tp, precision, prompt, answer) for tp in SPLITS]
+    if not any(rates):
+        raise NotUnderstood("the model does not fit on 1 to 8 accelerators")
+    share = constant("performance.serving.server_share", "share_fraction") if scenario == "Server" else 1.0
+    return share * max(rates)
+
+
+def _filled_rate(name: str, chip: str, tp: int, precision: str, prompt: float, answer: float) -> float:
+    """Output tokens a second of one replica that always holds as many requests as it can; 0 without room."""
+    parts = chip_arguments(chip, precision)
+    parts["kv_bytes"] = parts["weight_bytes"]  # such engines keep the cache in the precision of the weights
+    batch = _held(name, chip, parts, tp, prompt + answer)
+    if batch < 1:
+        return 0.0
+    engine = engine_constants(OFFLINE_ENGINE)
+    reached = constant(f"accelerator.{chip}.matrix_efficiency", "matrix_efficiency_fraction")
+    engine["peak_share_fraction"] = min(engine["peak_share_fraction"], reached)
+    step_s = decode_step_s(
+        **served_arguments(name, batch), **parts, **engine, tp=float(tp), batch=batch,
+        prefill_tokens=prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=answer),
+        context_tokens=prompt + answer / 2.0,
+    )  # fmt: skip
+    return float(output_tokens_per_s(batch=batch, step_s=step_s))
 
 
 @BOOK.takes("serve_sizing_peer", unit="1", subject=SERVING)
@@ -84,17 +145,7 @@ def _replicas(
     parts = chip_arguments(chip, weights)
     shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
     whole = constant(f"{name}.parameters", "parameters")
-    held = largest_batch(
-        memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
-        usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
-        weights_gb=serving_weights_gb(parameters=whole, weight_bytes=parts["weight_bytes"], tp=tp),
-        kv_cache_gb_per_token=kv_cache_gb_per_token(
-            layers=shape["layers"], kv_heads=shape["kv_heads"], head_dim=shape["head_dim"],
-            kv_bytes=parts["kv_bytes"], tp=tp
-        ),
-        context_tokens=input_tokens + output_tokens,
-        batch_limit=constant("performance.serving.largest_batch", "batch_limit"),
-    )  # fmt: skip
+    held = _held(name, chip, parts, tp, input_tokens + output_tokens)
     found = replica_capacity(
         parameters=whole, active_parameters=constant(f"{name}.active_parameters", "parameters"),
         **expert_arguments(name),
@@ -105,3 +156,21 @@ def _replicas(
     )  # fmt: skip
     rate = float(found.requests_per_s)
     return math.ceil(requests_per_s / rate) if rate > 0 else 0
+
+
+def _held(name: str, chip: str, parts: dict[str, float], tp: int, context_tokens: float) -> float:
+    """Requests that one replica has memory for; 0 where the weights do not fit."""
+    shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "kv_heads", "head_dim")}
+    return float(
+        largest_batch(
+            memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
+            usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
+            weights_gb=serving_weights_gb(
+                parameters=constant(f"{name}.parameters", "parameters"), weight_bytes=parts["weight_bytes"],
+                tp=tp,
+            ),
+            kv_cache_gb_per_token=kv_cache_gb_per_token(**shape, kv_bytes=parts["kv_bytes"], tp=tp),
+            context_tokens=context_tokens,
+            batch_limit=constant("performance.serving.largest_batch", "batch_limit"),
+        )
+    )  # fmt: skip

@@ -20,6 +20,7 @@ from planner.performance.serving import (
     output_tokens_per_s,
     prefill_tokens,
     touched_parameters,
+    uncached_tokens,
 )
 from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
@@ -141,24 +142,19 @@ def energy_per_token_ratio(
 
 def engine_step(
     model: str, gpu: str, batch: float, output_tokens: float, weights: str, tp: int, ep: int, engine: str,
-    input_tokens: float | None,
+    input_tokens: float | None, cached_fraction: float = 0.0,
 ) -> tuple[float, dict[str, float]]:  # fmt: skip
     """Time of one step, and the arguments that gave it with the cache of one token."""
-    if engine not in aliases("engine"):
-        raise NotUnderstood(
-            f"the catalogue has no constants of the engine '{engine}': engines differ by 10 to 45 %"
-        )
     if ep != 1:
         raise NotUnderstood("expert parallelism is not modelled")
     prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
     name, chip = f"model.{catalogue_name('model', model)}", catalogue_name("accelerator", gpu)
+    read = float(uncached_tokens(input_tokens=prompt, cached_fraction=cached_fraction))
     arguments = {
-        **_served(name, batch), **chip_arguments(chip, weights), "tp": float(tp), "batch": batch,
+        **served_arguments(name, batch), **chip_arguments(chip, weights), "tp": float(tp), "batch": batch,
         "context_tokens": prompt + output_tokens / 2.0,
-        "prefill_tokens": float(
-            prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=output_tokens)
-        ),
-        **constants("performance.serving", STEP_CONSTANTS),
+        "prefill_tokens": float(prefill_tokens(batch=batch, input_tokens=read, output_tokens=output_tokens)),
+        **engine_constants(engine),
     }  # fmt: skip
     cache = kv_cache_gb_per_token(
         tp=tp, **{key: arguments[key] for key in ("layers", "kv_heads", "head_dim", "kv_bytes")}
@@ -166,7 +162,24 @@ def engine_step(
     return float(decode_step_s(**arguments)), {**arguments, "kv_gb_per_token": float(cache)}
 
 
-def _served(name: str, batch: float) -> dict[str, float]:
+def engine_constants(engine: str) -> dict[str, float]:
+    """Constants of an engine's step: its own where the catalogue has them, else those of the common fit."""
+    if engine not in aliases("engine"):
+        raise NotUnderstood(
+            f"the catalogue has no constants of the engine '{engine}': engines differ by 10 to 45 %"
+        )
+    own, has = f"@{aliases('engine')[engine]}", load_catalogue().has
+    room = "performance.serving"
+    return constants(
+        room,
+        {
+            parameter: f"{name}{own}" if has(f"{room}.{name}{own}") else name
+            for parameter, name in STEP_CONSTANTS.items()
+        },
+    )
+
+
+def served_arguments(name: str, batch: float) -> dict[str, float]:
     """Model arguments of the engine's step."""
     whole, active = (
         constant(f"{name}.parameters", "parameters"),

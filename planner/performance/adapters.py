@@ -1,0 +1,33 @@
+"""Low-rank adapters beside frozen weights (LoRA)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_positive
+
+Column = float | NDArray[np.float64]
+
+
+def adapter_parameters(*, rank: Column, hidden: Column, heads: Column, kv_heads: Column) -> Column:
+    """Trainable weights of one layer with adapters on all four attention projections.
+
+    A = r (h + h) * 2 + r (h + h kv/a) * 2 = r h (6 + 2 kv/a)
+
+    Queries and output map h to h, keys and values h to h kv/a; each adapter is a map to r values and one
+    back, r (in + out). Projections that are fused into one matrix share the first map and hold fewer.
+
+    Source: Hu et al., "LoRA", arXiv 2106.09685, section 4.
+    """
+    require_positive(rank=rank, hidden=hidden, heads=heads, kv_heads=kv_heads)
+    return rank * hidden * (6.0 + 2.0 * kv_heads / heads)
+
+
+def training_flops_ratio(*, adapter_parameters: Column) -> Column:
+    """Multiplications with one base weight in forward and backward over those in forward alone.
+
+    3 where it is trained (forward, gradient of the input, gradient of the weight), 2 beside adapters
+
+    Source: Hu et al., arXiv 2106.09685; counting.
+    """
+    result: Column = np.where(np.asarray(adapter_parameters) > 0, 2.0, 3.0)
+    return result

@@ -1,0 +1,121 @@
+"""One measured point per accelerator, carried to all sizes; and what a probe of a device saw."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from planner.performance._checks import require_not_negative, require_open_share, require_positive
+
+Column = float | NDArray[np.float64]
+
+
+def calibrated_efficiency_fraction(
+    *, step_s: Callable[[float], float], measured_step_s: float, least_fraction: float
+) -> float:
+    """Matrix efficiency at which the modelled step takes as long as the measured one.
+
+    e* : T(e*) = T_measured,  e_min <= e* <= 1
+
+    `step_s` is the step of the measured size as a function of the efficiency alone. Only what runs at the
+    speed of the matrix units is scaled: matrices and the head, and through them the bubble. Links, memory,
+    attention and host keep their times, so that sizes bound by them gain less than sizes bound by matrices.
+
+    Raises:
+        ValueError: no efficiency from `least_fraction` to 1 explains the measurement.
+
+    Source: definition, on the terms of `training_step_s`.
+    """
+    require_positive(measured_step_s=measured_step_s)
+    require_open_share(least_fraction=least_fraction)
+    shortest_s, longest_s = step_s(1.0), step_s(least_fraction)
+    if not shortest_s <= measured_step_s <= longest_s:
+        raise ValueError(
+            f"measured_step_s must lie between {shortest_s:.4g} s (matrices at their peak) and "
+            f"{longest_s:.4g} s (at {least_fraction:g} of it), got {measured_step_s:.4g}"
+        )
+    if shortest_s == longest_s:
+        raise ValueError("step_s does not depend on the efficiency: nothing can be calibrated")
+
+    def excess_s(efficiency: float) -> float:
+        return step_s(efficiency) - measured_step_s
+
+    return float(brentq(excess_s, least_fraction, 1.0, xtol=1e-12, rtol=1e-12))
+
+
+def joint_factor(*, factors: Sequence[float]) -> float:
+    """One factor for several measurements of the same accelerator: their geometric mean.
+
+    f = (prod f_i)^(1/n)
+
+    Source: definition; too fast by a share and too slow by the same share weigh alike.
+    """
+    column = np.asarray(factors, dtype=np.float64)
+    if not column.size:
+        raise ValueError("factors must hold at least one factor, got none")
+    require_positive(factors=column)
+    return float(np.exp(np.mean(np.log(column))))
+
+
+def factors_without_each(*, factors: Sequence[float]) -> tuple[float, ...]:
+    """For each measurement, the factor that all others would have set (leave one out).
+
+    f_-i = (prod_{j != i} f_j)^(1/(n-1))
+
+    Source: Stone, "Cross-validatory choice and assessment of statistical predictions", JRSS B 1974.
+    """
+    if len(factors) < 2:
+        raise ValueError(f"factors must hold at least two to leave one out, got {len(factors)}")
+    return tuple(joint_factor(factors=[*factors[:i], *factors[i + 1 :]]) for i in range(len(factors)))
+
+
+def accelerator_share_kw(*, node_kw: Column, host_kw: Column, accelerators: Column) -> Column:
+    """Power of one accelerator in a node whose plug was metered.
+
+    P = (P_node - P_host) / n
+
+    The host is taken as known: what it draws beyond that is charged to the accelerators.
+
+    Source: `node_power_kw`, solved for the accelerator.
+    """
+    require_positive(node_kw=node_kw, accelerators=accelerators)
+    require_not_negative(host_kw=host_kw)
+    left = node_kw - np.asarray(host_kw)
+    if np.any(left <= 0):
+        raise ValueError(f"node_kw must be above what the host draws, {host_kw} kW, got {node_kw}")
+    share: Column = left / accelerators
+    return share
+
+
+def power_ratio(*, measured_kw: Column, modelled_kw: Column) -> Column:
+    """Factor on the rating that the power law scales; every state of the accelerator follows.
+
+    f = P_measured / P_model,  P = f TDP min(1, c0 + ...)
+
+    Source: definition; the law is proportional to the rating.
+    """
+    require_positive(measured_kw=measured_kw, modelled_kw=modelled_kw)
+    return measured_kw / modelled_kw
+
+
+def square_product_tflop_per_s(*, width: Column, repeats: Column, elapsed_s: Column) -> Column:
+    """Rate at which a device multiplied square matrices.
+
+    X = 2 n^3 k / t
+
+    Source: definition; a multiplication and an addition count as two operations.
+    """
+    require_positive(width=width, repeats=repeats, elapsed_s=elapsed_s)
+    return 2.0 * np.power(width, 3.0) * repeats / elapsed_s / 1e12
+
+
+def copied_gb_per_s(*, copied_gb: Column, repeats: Column, elapsed_s: Column) -> Column:
+    """Memory traffic of a copy on the device: each byte is read and written.
+
+    B = 2 S k / t
+
+    Source: McCalpin, "Memory bandwidth and machine balance in current high performance computers", 1995.
+    """
+    require_positive(copied_gb=copied_gb, repeats=repeats, elapsed_s=elapsed_s)
+    return 2.0 * copied_gb * repeats / elapsed_s

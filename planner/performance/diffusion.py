@@ -1,0 +1,174 @@
+"""Image and video generation: an operator mix repeated for a number of denoising steps.
+
+A denoiser is a list of operators (linear, convolution, attention, element-wise), each with its own
+arithmetic, traffic and best rate. Their columns carry one entry per operator on the last axis.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+)
+
+Column = float | NDArray[np.float64]
+
+
+def latent_tokens(
+    *,
+    height_px: Column,
+    width_px: Column,
+    frames: Column,
+    spatial_ratio: Column,
+    temporal_ratio: Column,
+    patch: Column,
+) -> Column:
+    """Tokens that a transformer denoiser attends over.
+
+    s = H W / (r_s p)^2 ((F - 1)/r_t + 1)
+
+    One frame is an image. The first frame of a video is compressed alone.
+
+    Source: Peebles and Xie, "DiT", arXiv 2212.09748; Kong et al., "HunyuanVideo", arXiv 2412.03603.
+    """
+    require_positive(height_px=height_px, width_px=width_px, spatial_ratio=spatial_ratio, patch=patch)
+    require_positive(frames=frames, temporal_ratio=temporal_ratio)
+    side = spatial_ratio * patch
+    return height_px * width_px / (side * side) * ((frames - 1.0) / temporal_ratio + 1.0)
+
+
+def linear_tflop(*, layers: Column, hidden: Column, ffn_ratio: Column, tokens: Column) -> Column:
+    """Arithmetic of the projections of a transformer denoiser in one pass.
+
+    F = 2 s L h^2 (4 + 2 f)
+
+    Four attention projections and a feed-forward part f times as wide. Embeddings and modulation, which
+    act once a step, are left out.
+
+    Source: Peebles and Xie, "DiT", arXiv 2212.09748.
+    """
+    require_positive(layers=layers, hidden=hidden, ffn_ratio=ffn_ratio, tokens=tokens)
+    return 2.0 * tokens * layers * hidden * hidden * (4.0 + 2.0 * ffn_ratio) / 1e12
+
+
+def attention_tflop(*, layers: Column, hidden: Column, tokens: Column) -> Column:
+    """Arithmetic of full attention in one pass: scores and weighted sum, nothing masked.
+
+    F = 4 L s^2 h
+
+    Source: Vaswani et al., arXiv 1706.03762; Golden et al., "Generative AI beyond LLMs", ISPASS 2024.
+    """
+    require_positive(layers=layers, hidden=hidden, tokens=tokens)
+    return 4.0 * layers * tokens * tokens * hidden / 1e12
+
+
+def operator_s(
+    *,
+    operator_tflop: Column,
+    operator_gb: Column,
+    operator_tflop_per_s: Column,
+    memory_gb_per_s: Column,
+    memory_efficiency_fraction: Column,
+) -> Column:
+    """Time of each operator for one sample and one pass.
+
+    t_i = max(F_i / R_i, B_i / (M e_m))
+
+    R is the rate that the operator reaches: peak of its precision times its efficiency.
+
+    Source: Williams et al., "Roofline", CACM 2009.
+    """
+    require_not_negative(operator_tflop=operator_tflop, operator_gb=operator_gb)
+    require_positive(operator_tflop_per_s=operator_tflop_per_s, memory_gb_per_s=memory_gb_per_s)
+    require_open_share(memory_efficiency_fraction=memory_efficiency_fraction)
+    result: Column = np.maximum(
+        operator_tflop / operator_tflop_per_s, operator_gb / (memory_gb_per_s * memory_efficiency_fraction)
+    )
+    return result
+
+
+def generation_s(
+    *,
+    step_operator_s: NDArray[np.float64],
+    once_operator_s: NDArray[np.float64],
+    steps: Column,
+    passes: Column,
+    batch: Column,
+    weights_gb: Column,
+    memory_gb_per_s: Column,
+    memory_efficiency_fraction: Column,
+) -> Column:
+    """Time to make a batch of images or videos.
+
+    T = n max(g b sum_i t_i, W / (M e_m)) + b sum_j t_j
+
+    n steps, each with g passes of the denoiser (2 with classifier-free guidance); t_j is what runs once
+    (text encoder, decoder). W, the weights, crosses memory at least once a step. The host is left out:
+    an engine that launches every operator alone is slower, above all at small batches.
+
+    Source: structure of Golden et al., "Generative AI beyond LLMs", ISPASS 2024, arXiv 2312.14385.
+    """
+    require_positive(steps=steps, passes=passes, batch=batch, memory_gb_per_s=memory_gb_per_s)
+    require_not_negative(
+        step_operator_s=step_operator_s, once_operator_s=once_operator_s, weights_gb=weights_gb
+    )
+    require_open_share(memory_efficiency_fraction=memory_efficiency_fraction)
+    weights_s = weights_gb / (memory_gb_per_s * memory_efficiency_fraction)
+    step = np.maximum(passes * batch * np.sum(step_operator_s, axis=-1), weights_s)
+    result: Column = steps * step + batch * np.sum(once_operator_s, axis=-1)
+    return result
+
+
+def levered_s(
+    *, time_s: Column, operator_share_fraction: NDArray[np.float64], speedup_ratio: NDArray[np.float64]
+) -> Column:
+    """Time after levers that act on their own operators only.
+
+    T' = T (1 - sum_i f_i + sum_i f_i / k_i)
+
+    f_i is the share of time of the operators that lever i speeds up k-fold; shares must not overlap.
+
+    Source: Amdahl, AFIPS 1967.
+    """
+    require_positive(time_s=time_s, speedup_ratio=speedup_ratio)
+    require_not_negative(operator_share_fraction=operator_share_fraction)
+    touched = np.sum(operator_share_fraction, axis=-1)
+    if np.any(touched > 1.0 + 1e-9):
+        raise ValueError(f"operator_share_fraction adds up to at most 1, got {np.max(touched):g}")
+    result: Column = time_s * (1.0 - touched + np.sum(operator_share_fraction / speedup_ratio, axis=-1))
+    return result
+
+
+def generation_memory_gb(*, weights_gb: Column, batch: Column, passes: Column, sample_gb: Column) -> Column:
+    """Memory of one accelerator that generates a batch.
+
+    m = W + b g a
+
+    a holds the largest set of values alive in one pass of one sample; text encoder and decoder that stay
+    loaded belong to the weights.
+
+    Source: definition.
+    """
+    require_positive(batch=batch, passes=passes)
+    require_not_negative(weights_gb=weights_gb, sample_gb=sample_gb)
+    return weights_gb + batch * passes * sample_gb
+
+
+def generation_compute_use_fraction(
+    *, sample_tflop: Column, batch: Column, time_s: Column, peak_tflop_per_s: Column
+) -> Column:
+    """Share of the dense peak that generation uses.
+
+    u_comp = b F / (P T)
+
+    For `accelerator_power_kw`; `sustained_power_kw` then keeps it at the share of the rated power that
+    such loads were measured at.
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    require_positive(batch=batch, time_s=time_s, peak_tflop_per_s=peak_tflop_per_s)
+    require_not_negative(sample_tflop=sample_tflop)
+    result: Column = np.minimum(1.0, batch * sample_tflop / (peak_tflop_per_s * time_s))
+    return result

@@ -1,0 +1,159 @@
+"""Prompts read on one pool and answers written on another: how many replicas each needs.
+
+Reading is bound by arithmetic, writing by memory. Apart, they do not slow each other down and may run on
+different hardware; the cache of each request then crosses the network.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
+from planner.performance.queueing import largest_rate_per_s, pool_servers, pool_wait_h
+
+Column = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DisaggregatedPools:
+    """Replicas of both pools (infinite where a target is out of reach) and what a user sees on average."""
+
+    prefill_replicas: Column
+    decode_replicas: Column
+    decode_requests_per_s: Column
+    ttft_s: Column
+
+
+def kv_transfer_s(
+    *,
+    input_tokens: Column,
+    kv_cache_gb_per_token: Column,
+    state_gb: Column,
+    network_gb_per_s: Column,
+    latency_s: Column,
+    exposed_fraction: Column,
+) -> Column:
+    """Time for which the second token waits until the cache of its prompt has arrived.
+
+    t = lat + x (i k + S) / N
+
+    All per accelerator: each sends its share of the cache (k a token, and the constant state S of
+    recurrent layers) through its own port. x is what is not hidden: 1 if sent after the prompt, about
+    one over the number of layers if sent layer by layer. The port is taken as free.
+
+    Source: Patel et al., "Splitwise", ISCA 2024, arXiv 2311.18677, section IV-C.
+    """
+    require_not_negative(input_tokens=input_tokens, kv_cache_gb_per_token=kv_cache_gb_per_token)
+    require_not_negative(state_gb=state_gb, latency_s=latency_s)
+    require_positive(network_gb_per_s=network_gb_per_s)
+    require_share(exposed_fraction=exposed_fraction)
+    moved_gb = input_tokens * kv_cache_gb_per_token + state_gb
+    return latency_s + exposed_fraction * moved_gb / network_gb_per_s
+
+
+def prefill_replicas(
+    *,
+    requests_per_s: Column,
+    prefill_s: Column,
+    prefill_scv_ratio: Column,
+    arrival_scv_ratio: Column,
+    ttft_target_s: Column,
+    met_fraction: Column,
+    occupancy_fraction: Column,
+) -> Column:
+    """Fewest replicas that read prompts one at a time and give first tokens in time; infinite where none do.
+
+    c = min {c : 1 - C e^(-(c - A) w / (S f)) >= target and A/c <= occupancy}
+
+    w = TTFT - S,  f = (Ca^2 + Cs^2)/2
+
+    C is Erlang's chance of a wait at load A = lambda S; f stretches the wait for bursts and for prompts of
+    unequal length. `prefill_s` is the time of a mean prompt; that of a long one is for the caller to ask.
+
+    Source: M/M/c waits, Kleinrock, "Queueing Systems I", 1975, section 3.5; factor as Allen-Cunneen; pools
+    as in Zhong et al., "DistServe", OSDI 2024, arXiv 2401.09670.
+    """
+    require_positive(requests_per_s=requests_per_s, prefill_s=prefill_s, ttft_target_s=ttft_target_s)
+    stretch = _stretch(arrival_scv_ratio, prefill_scv_ratio)
+    spare_s = np.asarray(ttft_target_s - prefill_s)
+    servers = pool_servers(
+        offered_load=requests_per_s * prefill_s, service_h=prefill_s / 3600.0,
+        wait_target_h=np.maximum(spare_s, 0.0) / stretch / 3600.0, met_fraction=met_fraction,
+        occupancy_fraction=occupancy_fraction,
+    )  # fmt: skip
+    result = np.where(spare_s >= 0, servers, np.inf)
+    return result if result.ndim else float(result)
+
+
+def disaggregated_pools(
+    *,
+    requests_per_s: Column,
+    prefill_s: Column,
+    prefill_scv_ratio: Column,
+    arrival_scv_ratio: Column,
+    transfer_s: Column,
+    decode_step_s: Column,
+    output_tokens: Column,
+    batch_limit: Column,
+    queue_places: Column,
+    ttft_target_s: Column,
+    tpot_target_s: Column,
+    handover_target_s: Column,
+    quantile_fraction: Column,
+    utilisation_fraction: Column,
+) -> DisaggregatedPools:
+    """Size of both pools for a request rate.
+
+    n_p = `prefill_replicas`,  n_d = ceil(lambda / (u lambda*)),  TTFT = W + S
+
+    The prefill pool writes the first token; the second follows after the transfer, the wait for a place and
+    one step, together within `handover_target_s`. lambda* is the largest rate of a decode replica that
+    keeps this and the time per token. `decode_step_s` holds the step without prompts (prefill tokens 0) in
+    states 1, 2, ... on its last axis, everything else one entry per candidate. u is the most either pool
+    is planned for. Failures between the pools are left out.
+
+    Source: Zhong et al., "DistServe", OSDI 2024; replica sizing as in `largest_rate_per_s`.
+    """
+    require_open_share(utilisation_fraction=utilisation_fraction)
+    readers = prefill_replicas(
+        requests_per_s=requests_per_s, prefill_s=prefill_s, prefill_scv_ratio=prefill_scv_ratio,
+        arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s, met_fraction=quantile_fraction,
+        occupancy_fraction=utilisation_fraction,
+    )  # fmt: skip
+    reached = np.isfinite(readers)
+    load = np.asarray(requests_per_s * prefill_s)
+    wait_s = 3600.0 * pool_wait_h(
+        servers=np.where(reached, readers, np.floor(load) + 1.0), offered_load=load,
+        service_h=prefill_s / 3600.0, arrival_scv_ratio=arrival_scv_ratio,
+        service_scv_ratio=prefill_scv_ratio,
+    )  # fmt: skip
+    spare_s = np.asarray(handover_target_s - transfer_s)
+    largest = largest_rate_per_s(
+        prefill_s=decode_step_s, tpot_s=decode_step_s, output_tokens=output_tokens, batch_limit=batch_limit,
+        places=np.asarray(batch_limit) + queue_places, arrival_scv_ratio=arrival_scv_ratio,
+        ttft_target_s=np.where(spare_s > 0, spare_s, 1.0), tpot_target_s=tpot_target_s,
+        quantile_fraction=quantile_fraction,
+    )  # fmt: skip
+    rate = np.where(spare_s > 0, utilisation_fraction * np.asarray(largest), 0.0)
+    writers = np.where(rate > 0, np.ceil(requests_per_s / np.where(rate > 0, rate, 1.0)), np.inf)
+    return DisaggregatedPools(
+        prefill_replicas=readers, decode_replicas=_plain(writers), decode_requests_per_s=_plain(rate),
+        ttft_s=_plain(np.where(reached, wait_s + prefill_s, np.inf)),
+    )  # fmt: skip
+
+
+def _stretch(arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:
+    """How much longer than in M/M/c a wait is; no less than a hair, as something is divided by it."""
+    require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
+    result: Column = np.maximum((arrival_scv_ratio + service_scv_ratio) / 2.0, 1e-9)
+    return result
+
+
+def _plain(value: NDArray[np.float64]) -> Column:
+    return value if value.ndim else float(value)

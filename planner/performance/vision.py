@@ -1,0 +1,47 @@
+"""Vision transformers: images as sequences of patches that all attend to each other."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_positive
+
+Column = float | NDArray[np.float64]
+
+
+def patch_tokens(*, image_pixels: Column, patch_pixels: Column, class_tokens: Column = 1.0) -> Column:
+    """Tokens of one square image.
+
+    s = (I / P)^2 + 1
+
+    A step of a vision transformer is `training_step_s` with this sequence, `causal` 0 (every patch sees
+    every other) and `vocabulary` 0 (the classes hang on one token).
+
+    Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", arXiv 2010.11929, section 3.1.
+    """
+    require_positive(image_pixels=image_pixels, patch_pixels=patch_pixels)
+    require_not_negative(class_tokens=class_tokens)
+    side = np.asarray(image_pixels / patch_pixels)
+    if np.any(np.abs(side - np.round(side)) > 1e-9):
+        raise ValueError(
+            f"image_pixels must be a multiple of patch_pixels, got {image_pixels} and {patch_pixels}"
+        )
+    result: Column = np.square(side) + class_tokens
+    return result
+
+
+def vision_parameters(
+    *, layers: Column, layer_parameters: Column, hidden: Column, patch_pixels: Column, channels: Column,
+    sequence_tokens: Column, classes: Column,
+) -> Column:  # fmt: skip
+    """Weights of a vision transformer.
+
+    N = L W + P^2 C h + s h + classes h
+
+    Patch embedding, learned positions and the classifier beside the layers.
+
+    Source: Dosovitskiy et al., arXiv 2010.11929, section 3.1 and Table 1.
+    """
+    require_positive(layers=layers, layer_parameters=layer_parameters, hidden=hidden, channels=channels)
+    require_not_negative(classes=classes)
+    embedding = patch_pixels * patch_pixels * channels + sequence_tokens + classes
+    return layers * layer_parameters + embedding * hidden

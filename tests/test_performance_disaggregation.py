@@ -1,0 +1,124 @@
+"""Two pools instead of one: transfer, sizes, and the comparison with a joint pool."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from performance_constants import HARDWARE, SERVED, VLLM
+
+from planner.performance import decode_step_s, replica_capacity
+from planner.performance.disaggregation import disaggregated_pools, kv_transfer_s, prefill_replicas
+from planner.performance.queueing import mmc_wait_h, pool_servers
+
+LLAMA_70B = SERVED["Llama 3.3 70B"]
+
+
+def test_the_cache_of_a_prompt_crosses_the_network():
+    """Llama 3.3 70B: 2 x 80 x 8 x 128 x 2 B = 0.328 MB a token; 2,000 of them take 13.1 ms at 50 GB/s.
+
+    Split over four accelerators with a port each a quarter of that; layer by layer one eightieth.
+    """
+    token_gb = 2 * 80 * 8 * 128 * 2 / 1e9
+    common = {"input_tokens": 2000.0, "state_gb": 0.0, "network_gb_per_s": 50.0, "latency_s": 0.0}
+
+    whole = kv_transfer_s(**common, kv_cache_gb_per_token=token_gb, exposed_fraction=1.0)
+    split = kv_transfer_s(**common, kv_cache_gb_per_token=token_gb / 4, exposed_fraction=1.0)
+    layers = kv_transfer_s(**common, kv_cache_gb_per_token=token_gb, exposed_fraction=1 / 80)
+
+    assert whole == pytest.approx(0.0131072)
+    assert (split, layers) == pytest.approx((whole / 4, whole / 80))
+
+
+def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
+    """Agreement: with Ca^2 = Cs^2 = 1 the pool is M/M/c, sized by `pool_servers` for what is left."""
+    got = prefill_replicas(
+        requests_per_s=20.0, prefill_s=0.4, prefill_scv_ratio=1.0, arrival_scv_ratio=1.0, ttft_target_s=1.0,
+        met_fraction=0.95, occupancy_fraction=0.9,
+    )  # fmt: skip
+
+    assert got == pool_servers(
+        offered_load=8.0, service_h=0.4 / 3600, wait_target_h=0.6 / 3600, met_fraction=0.95,
+        occupancy_fraction=0.9,
+    )  # fmt: skip
+
+
+def step_s(batch, **change):
+    """A step of Llama 3.3 70B on four accelerators without prompts."""
+    hardware = HARDWARE["H100-80GB-SXM"]
+    arguments = LLAMA_70B | VLLM | {
+        "active_parameters": LLAMA_70B["parameters"], "touched_parameters": LLAMA_70B["parameters"],
+        "weight_bytes": 2.0, "kv_bytes": 2.0, "tp": 4.0, "peak_tflop_per_s": hardware["bf16"],
+        "memory_gb_per_s": hardware["memory_gb_per_s"], "link_gb_per_s": hardware["link_gb_per_s"],
+        "batch": batch, "prefill_tokens": 0.0, "context_tokens": 2200.0, "peak_share_fraction": 0.6,
+    }  # fmt: skip
+    arguments.pop("parameters")
+    return decode_step_s(**arguments | change)
+
+
+def pools(**change):
+    states = np.arange(1.0, 193.0)
+    arguments = {
+        "requests_per_s": 20.0, "prefill_s": float(step_s(1.0, prefill_tokens=2000.0)),
+        "prefill_scv_ratio": 0.9, "arrival_scv_ratio": 1.2, "transfer_s": 0.02,
+        "decode_step_s": step_s(np.minimum(states, 128.0)), "output_tokens": 200.0, "batch_limit": 128.0,
+        "queue_places": 64.0, "ttft_target_s": 1.0, "tpot_target_s": 0.04, "handover_target_s": 0.2,
+        "quantile_fraction": 0.9, "utilisation_fraction": 0.75,
+    }  # fmt: skip
+    return disaggregated_pools(**arguments | change)
+
+
+def test_pools_hold_their_load_with_the_margin_that_was_asked_for():
+    """Both pools stay at or below 75 % and one replica fewer would not; waits follow Allen-Cunneen."""
+    got = pools()
+    load = 20.0 * float(step_s(1.0, prefill_tokens=2000.0))
+
+    assert load / got.prefill_replicas <= 0.75
+    assert got.decode_replicas == np.ceil(20.0 / got.decode_requests_per_s)
+    poisson_s = 3600 * mmc_wait_h(
+        servers=got.prefill_replicas, offered_load=load, service_h=load / 20.0 / 3600
+    )
+    assert got.ttft_s == pytest.approx(load / 20.0 + poisson_s * (1.2 + 0.9) / 2)
+    assert got.ttft_s < 1.0
+
+
+def test_a_tight_token_time_is_cheaper_apart_and_a_loose_one_is_not_out_of_reach_together():
+    """Reading 2,000 tokens takes a joint step far beyond 25 ms a token, so that only separate pools keep it.
+
+    DistServe and Splitwise report this interference as the reason to separate. The joint replica is sized
+    by `replica_capacity` on the same hardware, targets and margin.
+    """
+    hardware = HARDWARE["H100-80GB-SXM"]
+    joint = LLAMA_70B | VLLM | {
+        "active_parameters": LLAMA_70B["parameters"], "routed_parameters": 0.0, "experts": 1.0,
+        "experts_per_token": 1.0, "weight_bytes": 2.0, "kv_bytes": 2.0, "input_tokens": 2000.0,
+        "output_tokens": 200.0, "chunk_tokens": 2048.0, "batch_limit": 128.0, "queue_places": 64.0,
+        "tp": 4.0, "peak_tflop_per_s": hardware["bf16"], "memory_gb_per_s": hardware["memory_gb_per_s"],
+        "link_gb_per_s": hardware["link_gb_per_s"], "peak_share_fraction": 0.6, "ttft_target_s": 1.0,
+        "quantile_fraction": 0.9, "arrival_scv_ratio": 1.2, "utilisation_fraction": 0.75,
+    }  # fmt: skip
+    tight, loose = (replica_capacity(**joint, tpot_target_s=target).requests_per_s for target in (0.025, 0.2))
+    apart = pools(tpot_target_s=0.025)
+
+    assert apart.prefill_replicas + apart.decode_replicas < (20.0 / tight if tight > 0 else np.inf)
+    assert loose > 0
+
+
+def test_targets_out_of_reach_give_infinite_pools():
+    column = pools(ttft_target_s=np.array([0.01, 1.0, 1.0]), handover_target_s=np.array([0.2, 0.01, 0.2]))
+
+    assert column.prefill_replicas[0] == np.inf
+    assert column.ttft_s[0] == np.inf
+    assert column.decode_replicas[1] == np.inf
+    assert np.isfinite([column.prefill_replicas[2], column.decode_replicas[2]]).all()
+
+
+@given(rate=st.floats(0.5, 60.0), more=st.floats(1.0, 3.0), better=st.floats(1.0, 4.0))
+def test_more_load_needs_no_fewer_and_more_bandwidth_no_more_replicas(rate, more, better):
+    states = np.minimum(np.arange(1.0, 193.0), 128.0)
+    base = pools(requests_per_s=rate)
+    loaded = pools(requests_per_s=rate * more)
+    swift = pools(requests_per_s=rate, decode_step_s=step_s(states, memory_gb_per_s=better * 3350.0))
+
+    assert loaded.prefill_replicas >= base.prefill_replicas
+    assert loaded.decode_replicas >= base.decode_replicas
+    assert swift.decode_replicas <= base.decode_replicas

@@ -19,7 +19,7 @@ endif
 INSTALL_SELF = $(INSTALL) --no-deps --no-build-isolation --editable .
 
 .DEFAULT_GOAL := help
-.PHONY: help plan app test check bench lock screenshots clean
+.PHONY: help plan app test check bench fit lock screenshots clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 
 bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+fit: $(VENV)/.run ## fit the constants of the training step again and cross-validate them; prints only (ARGS=...)
+	$(BIN)/python docs/fit.py $(ARGS)
 
 screenshots: $(VENV)/.test ## draw the pictures of the documentation again
 	$(BIN)/python docs/screenshots.py

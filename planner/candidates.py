@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs import Inputs
+from planner.performance.experts import attention_parameters, latent_attention_parameters
+from planner.performance.hardware import precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, best_layout
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
 from planner.scenario import Pool, Service, TrainingJob
-from planner.trace import Fact, Traced, chosen
+from planner.trace import Fact, Traced, chosen, derive
 
 Indices = NDArray[np.intp]
 
 SHAPE = ("layers", "hidden", "heads", "kv_heads", "ffn", "gated")
-LAYOUT = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
+LAYOUT = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding", "ep")
 # A leaf's parameter -> the fitted constant of the modern training stack.
 TRAINING_CONSTANTS = {
     "stack_factor": "stack_factor",
@@ -50,6 +52,11 @@ ACCELERATOR_FACTS = {
     "matrix_efficiency_fraction": "matrix_efficiency",
 }
 SPLITS = (1, 2, 4, 8)
+WHOLE = (*SHAPE, "vocabulary", "link_domain", "sequence_parallel", "fused_attention")
+EXPERTS = ("experts", "experts_per_token", "shared_experts")
+# What is known of a mixture of experts beside its step: the rate of all steps, the weights of a token.
+BESIDE_STEP = ("calibration_factor", "active_parameters")
+PRECISIONS = ("bf16", "fp16", "fp8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +158,13 @@ def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
     return {k: _layout(inputs, work, k, 1) for k in wanted}
 
 
-def training_arguments(inputs: Inputs, model: str, sku: int, precision: str) -> dict[str, Traced]:
-    """Everything that `training_step_s` wants and that does not depend on the layout."""
+def training_arguments(
+    inputs: Inputs, model: str, sku: int, precision: str, *, mixed: bool = False
+) -> dict[str, Traced]:
+    """Everything that `training_step_s` wants and that does not depend on the layout.
+
+    For a mixture of experts also `BESIDE_STEP`; where it is `mixed` with one in a column, for any model.
+    """
     accelerator = inputs.skus[sku].accelerator
     facts: dict[str, Traced] = {name: inputs.fact(f"model.{model}.{name}") for name in SHAPE}
     facts["vocabulary"] = inputs.fact(f"model.{model}.vocab")
@@ -169,7 +181,29 @@ def training_arguments(inputs: Inputs, model: str, sku: int, precision: str) -> 
         )
     facts["sequence_parallel"] = chosen("sequence_parallel", 1, "usual wherever tensors are split")
     facts["fused_attention"] = chosen("fused_attention", 1, "usual since 2023")
+    if mixed or is_mixture(inputs, model):
+        facts.update(_expert_arguments(inputs, model, facts))
     return facts
+
+
+def is_mixture(inputs: Inputs, model: str) -> bool:
+    """Whether a model has experts, of which a token passes a few."""
+    key = f"model.{model}.experts"
+    if key in inputs.scenario.facts:
+        return bool(inputs.fact(key).value > 0)
+    return inputs.catalogue.has(key) and bool(inputs.catalogue.fact(key).value > 0)
+
+
+def latent_score_dim(*, head_dim: float, rotary_dim: float, value_dim: float) -> float:
+    """Width of a head that costs the same scores and sums as one of latent attention.
+
+    d = (d_head + d_R + d_v) / 2
+
+    Queries meet keys of width d_head + d_R and sum values of width d_v; plainly both are of one width.
+
+    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.
+    """
+    return (head_dim + rotary_dim + value_dim) / 2.0
 
 
 def peak(inputs: Inputs, accelerator: str, precision: str) -> Fact:
@@ -207,17 +241,51 @@ def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
     )
 
 
+def _expert_arguments(inputs: Inputs, model: str, shape: dict[str, Traced]) -> dict[str, Traced]:
+    """What a mixture of experts adds to the arguments; a dense model is one with no experts."""
+    name, mixture = f"model.{model}", is_mixture(inputs, model)
+    facts: dict[str, Traced] = {
+        part: inputs.fact(f"{name}.{part}")
+        if mixture and inputs.catalogue.has(f"{name}.{part}")
+        else chosen(part, 0.0, f"{model} has none")
+        for part in EXPERTS
+    }
+    attention = {part: shape[part] for part in ("hidden", "heads")}
+    if mixture and inputs.catalogue.has(f"{name}.latent_rank"):
+        widths = {part: inputs.fact(f"{name}.{part}") for part in ("head_dim", "rotary_dim", "value_dim")}
+        ranks = {part: inputs.fact(f"{name}.{part}") for part in ("query_rank", "latent_rank")}
+        facts["head_dim"] = derive(latent_score_dim, **widths)
+        facts["mixer_parameters"] = derive(latent_attention_parameters, **attention, **ranks, **widths)
+    else:
+        facts["head_dim"] = (
+            inputs.fact(f"{name}.head_dim")
+            if mixture
+            else chosen("head_dim", shape["hidden"].value / shape["heads"].value, "as wide as the model")
+        )
+        facts["mixer_parameters"] = derive(
+            attention_parameters, **attention, kv_heads=shape["kv_heads"], head_dim=facts["head_dim"]
+        )
+    facts["load_imbalance_factor"] = inputs.fact("performance.training.load_imbalance")
+    facts["expert_exposed_fraction"] = inputs.fact("performance.training.expert_exposed")
+    facts["calibration_factor"] = (
+        inputs.fact("performance.training.expert_calibration_factor")
+        if mixture
+        else chosen("calibration_factor", 1.0, f"{model} is dense")
+    )
+    facts["active_parameters"] = inputs.fact(f"{name}.{'active_parameters' if mixture else 'parameters'}")
+    return facts
+
+
 def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
     accelerator = inputs.skus[sku].accelerator
-    if not inputs.catalogue.has(f"accelerator.{accelerator}.{work.precision}_peak"):
-        return f"{accelerator} has no {work.precision} matrix rate"
+    if reason := _without_precision(inputs, accelerator, work.precision):
+        return reason
     arguments = {
-        name: node.value for name, node in training_arguments(inputs, work.model, sku, work.precision).items()
+        name: node.value
+        for name, node in training_arguments(inputs, work.model, sku, work.precision).items()
+        if name not in BESIDE_STEP
     }
-    whole = {
-        name: int(arguments.pop(name))
-        for name in (*SHAPE, "vocabulary", "link_domain", "sequence_parallel", "fused_attention")
-    }
+    whole = {name: int(arguments.pop(name)) for name in (*WHOLE, *EXPERTS) if name in arguments}
     found = best_layout(
         gpus=nodes * int(inputs.server("accelerators")[sku].value),
         global_batch=work.batch_sequences, sequence_tokens=work.sequence_tokens,
@@ -226,6 +294,19 @@ def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | st
         **whole, **arguments,
     )  # fmt: skip  # the shapes are whole numbers, the rest floats
     return found if isinstance(found, Layout) else found.reason
+
+
+def _without_precision(inputs: Inputs, accelerator: str, precision: str) -> str:
+    """Why an accelerator cannot compute at a precision; empty where it can."""
+    keys = {name: f"accelerator.{accelerator}.{name}_peak" for name in PRECISIONS}
+    peaks = {
+        name: inputs.catalogue.fact(key).value for name, key in keys.items() if inputs.catalogue.has(key)
+    }
+    try:
+        precision_peak_tflop_per_s(peaks_tflop_per_s=peaks, precision=precision)
+    except ValueError as error:
+        return f"{accelerator}: {error}"
+    return ""
 
 
 def _batch(inputs: Inputs, service: Service, sku: int, tp: int) -> int:

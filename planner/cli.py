@@ -474,7 +474,7 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
         "job", nargs="?", metavar="JOB", help="a TOML file, or the name of a shipped job; else the flags"
     )
     flags = parser.add_argument_group("a training job by flags")
-    flags.add_argument("--model", help="model card; with --tokens the hours are predicted")
+    flags.add_argument("--model", help="model, or its config.json; with --tokens the hours are predicted")
     flags.add_argument("--tokens", type=float, help="training tokens")
     flags.add_argument(
         "--accelerator-hours", type=float, help="hours that you measured, instead of model and tokens"
@@ -540,7 +540,7 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--failures", help="fleet whose failure rate holds, or a fit.json; meta-llama-3-405b")
     parser.add_argument("--sku", help="h100-8")
     parser.add_argument("--nodes", type=int, help="64")
-    parser.add_argument("--model", help="model whose state is written; llama-3.1-70b")
+    parser.add_argument("--model", help="model whose state is written, or its config.json; llama-3.1-70b")
     parser.add_argument("--storage", help="checkpoint storage class; parallel-fs")
     parser.add_argument("--restart-min", type=float, help="minutes from a failure to running again; 10")
     parser.add_argument("--grid", help="grid region of the catalogue; us")

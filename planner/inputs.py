@@ -6,7 +6,7 @@ What the scenario states is a fact of kind `yours`; what it leaves open comes fr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from carbon.grid import projected_kgco2e_per_kwh
 from planner.catalogue import Catalogue, CatalogueError, Sku
+from planner.models import with_model_cards
+from planner.performance.hardware import require_dense_peak, require_one_way_link
 from planner.scenario import Known, Problem, Scenario, ScenarioError, Service, check_against
+from planner.scenario.problems import shown_key
+from planner.scenario.rules import CARD
 from planner.trace import Chosen, Fact, Source, Traced, chosen, derive, pick
 from planner.units import canonical, parse_quantity
 
@@ -259,17 +263,36 @@ def data_year(grid: Fact) -> int:
     return int(found[0])
 
 
+def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the models that a scenario names by the path of a file beside it.
+
+    For a scenario that was read from no file none is read: `check_scenario` refuses the name.
+
+    Raises:
+        ModelCardError: one of the files is no configuration that is understood.
+    """
+    names = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
+    names += [service.model for service in scenario.services]
+    if scenario.path is None:
+        return catalogue
+    cards = [name for name in names if CARD.fullmatch(name)]
+    return with_model_cards(catalogue, cards, scenario.path.parent)
+
+
 def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
     """Check a scenario against the catalogue: names, grid signals that may stand side by side, storage.
 
     Raises:
         ScenarioError: listing every problem.
+        ModelCardError: a model's configuration is none that is understood.
     """
+    catalogue = with_cards(scenario, catalogue)
     check_against(scenario, known_names(catalogue))
     problems = [
         *_mixed_signals(scenario, catalogue),
         *_mortal_storage(scenario, catalogue),
         *_without_effect(scenario),
+        *doubled_figures(scenario.facts, catalogue),
     ]
     if problems:
         raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
@@ -298,6 +321,22 @@ def _without_effect(scenario: Scenario) -> Iterator[Problem]:
     for site in scenario.sites:
         if site.wue_l_per_kwh is not None:
             yield Problem(f"sites.{site.name}.wue", "plans do not count water yet: leave it out")
+
+
+def doubled_figures(facts: Mapping[str, str], catalogue: Catalogue) -> Iterator[Problem]:
+    """Figures of one's own that are about twice the known ones: sparse peaks, links in both directions."""
+    for key, text in facts.items():
+        if not key.startswith("accelerator."):
+            continue
+        known = catalogue.fact(key)
+        yours = parse_quantity(text, known.unit)
+        try:
+            if key.endswith("_peak"):
+                require_dense_peak(peak_tflop_per_s=yours, dense_tflop_per_s=known.value)
+            elif key.endswith(".link_bandwidth"):
+                require_one_way_link(link_gb_per_s=yours, one_way_gb_per_s=known.value)
+        except ValueError as error:
+            yield Problem(f"facts.{shown_key(key)}", str(error))
 
 
 def _mortal_storage(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
-from planner.inputs import Inputs
+from planner.inputs import Inputs, with_cards
 from planner.ledger import PlanLedger, plan_ledger
 from planner.scenario import Scenario, Solve
 from solver.answer import Answer, answer
@@ -75,7 +75,7 @@ def plan_fleet(
     """
     tell = watch or (lambda _: None)
     tell("working out what each option takes")
-    inputs = Inputs(scenario, catalogue or load_catalogue())
+    inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))
     assembled = assemble(inputs)
     problem = assembled.problem
 

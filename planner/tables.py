@@ -345,6 +345,8 @@ def _layout(layout: Any, row: int) -> str:
     parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
     if one["cp"] > 1:
         parts.append(f"CP{one['cp']}")
+    if one["ep"] > 1:
+        parts.append(f"EP{one['ep']}")
     recompute = RECOMPUTE_NAMES[one["recompute"]]
     return (
         " ".join(parts) + f", micro-batch {one['micro_batch']}, recompute {recompute}, ZeRO-{one['sharding']}"

@@ -207,3 +207,40 @@ def test_parts_of_a_real_fleet_are_as_bursty_as_their_share(shared):
             nodes=part, fleet_variance_to_mean_ratio=catalogue.fact(RATIO).value, fleet_nodes=400
         )
         assert measured == pytest.approx(ours, abs=0.2), part
+
+
+# Figures of data sheets
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("bf16_peak", "1979 TFLOP/s", "is about twice the dense 989"),
+        ("fp8_peak", "3958 TFLOP/s", "the figure with structured sparsity"),
+        ("link_bandwidth", "900 GB/s", "both directions added up? Give the bandwidth of one"),
+        ("bf16_peak", "0 TFLOP/s", "peak_tflop_per_s must be above zero"),
+    ],
+)  # fmt: skip
+def test_sparse_peaks_and_links_of_both_directions_are_refused(key, text, message):
+    """NVIDIA's H100 data sheet prints 1,979 TFLOP/s with sparsity for 989, and 900 GB/s for 450 each way."""
+    job = load_scenario(SCENARIOS / "one-training-job.toml")
+    path = f"accelerator.h100-sxm-80gb.{key}"
+
+    with pytest.raises(ScenarioError) as error:
+        check_scenario(with_changes(job, {f"facts.{path}": text}), load_catalogue())
+
+    assert f"facts.{path}: " in str(error.value)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("bf16_peak", "1200 TFLOP/s"), ("link_bandwidth", "300 GB/s"), ("tdp", "1.4 kW")]
+)
+def test_other_figures_of_ones_own_are_taken(key, text):
+    """A faster clock, slower links, twice the power: none is a known way to misread a data sheet."""
+    job = load_scenario(SCENARIOS / "one-training-job.toml")
+    own = with_changes(job, {f"facts.accelerator.h100-sxm-80gb.{key}": text})
+
+    check_scenario(own, load_catalogue())
+
+    assert f"accelerator.h100-sxm-80gb.{key}" in own.facts

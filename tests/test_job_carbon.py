@@ -625,3 +625,25 @@ def test_wrong_flags_are_refused_by_name(asked: dict[str, Any], message: str) ->
         job_from_flags(FLAGS | asked, CATALOGUE)
 
     assert message in str(raised.value)
+
+
+def test_a_mixture_of_experts_costs_between_its_active_and_all_its_weights() -> None:
+    """Mixtral passes 12.9 of 46.7 B weights: dense twins with networks 2 and all 8 experts wide bound it.
+
+    Independent route: 6 N_active D operations at the peak of 989 TFLOP/s are a floor of 21,700 hours.
+    """
+
+    def twin(experts: int) -> str:
+        weights = 46_702_792_704 - (8 - experts) * 32 * 3 * 4096 * 14336
+        changed = {"experts": 0, "experts_per_token": 0, "ffn": experts * 14336, "parameters": weights}
+        return "[facts]\n" + "".join(f'"model.mixtral-8x7b.{k}" = "{v}"\n' for k, v in changed.items())
+
+    text = SMALL + '[training]\nmodel = "mixtral-8x7b"\ntokens = 1e12\nnodes = 32\n'
+    found = [job_document(job(text + facts), CATALOGUE) for facts in (twin(2), "", twin(8))]
+    active, mixture, whole = (total(one, "accelerator_hours") for one in found)
+
+    assert 6 * 12.9e9 * 1e12 / 989e12 / 3600 < active < mixture < 0.5 * whole
+    assert total(found[0], "carbon") < total(found[1], "carbon") < 0.5 * total(found[2], "carbon")
+    # All weights are written to checkpoints, however few a token passes.
+    assert found[1]["predicted"]["interval_min"] == pytest.approx(found[2]["predicted"]["interval_min"])
+    assert found[0]["predicted"]["interval_min"] < 0.6 * found[1]["predicted"]["interval_min"]

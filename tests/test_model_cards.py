@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.catalogue import load_catalogue
+from planner.catalogue import data_folder, load_catalogue
+from planner.checkpoints import checkpoint_document, scenario_document
+from planner.cli import main
+from planner.inputs import check_scenario
+from planner.jobs import job_document, job_from_flags, load_job
+from planner.jobs.footprint import footprint_of
+from planner.jobs.reading import with_cards
+from planner.jobs.setting import setting_of
 from planner.models import (
     FAMILIES,
     ModelCardError,
@@ -22,6 +31,8 @@ from planner.models import (
     read_shape,
     with_model_cards,
 )
+from planner.plan import plan_fleet
+from planner.scenario import ScenarioError, load_scenario, parse_scenario, schema, with_changes
 
 LLAMA_8B = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
@@ -187,7 +198,7 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
 
     lines = str(error.value).splitlines()
     assert len(lines) == 3
-    assert all(line.startswith("config.json: ") for line in lines)
+    assert all(line.startswith(f"{path}: ") for line in lines)
 
 
 @pytest.mark.parametrize(("content", "message"), [(b"{", "is not JSON"), (b"\xff\xfe{", "is not JSON")])
@@ -238,3 +249,142 @@ def test_every_family_names_every_figure() -> None:
     for name, family in FAMILIES.items():
         assert always <= family.keys.keys(), name
         assert {key for key, there in family.keys.items() if not there} <= set(family.derived), name
+
+
+CARD = "models/llama/config.json"
+SHIPPED = "llama-3-8b"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with Llama 3 8B in a file, and the shipped scenario and a job that name that file."""
+    (tmp_path / CARD).parent.mkdir(parents=True)
+    (tmp_path / CARD).write_text(json.dumps(LLAMA_8B), encoding="utf-8")
+    shipped = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    (tmp_path / "s.toml").write_text(shipped.replace(SHIPPED, CARD), encoding="utf-8")
+    (tmp_path / "job.toml").write_text(JOB.replace(SHIPPED, CARD), encoding="utf-8")
+    (tmp_path / "shipped.toml").write_text(JOB, encoding="utf-8")
+    return tmp_path
+
+
+JOB = """
+title = "Trained, then asked"
+[site]
+grid = "se"
+[hardware]
+sku = "h100-8"
+[training]
+model = "llama-3-8b"
+tokens = 1e12
+nodes = 16
+[inference]
+model = "llama-3-8b"
+requests = 1e6
+traffic = "azure-2023-conv"
+"""
+
+
+def test_a_plan_reads_the_card_beside_its_scenario(folder: Path) -> None:
+    """The same shape under another name is the same work: money and carbon differ by the norms alone."""
+    scenario = load_scenario(folder / "s.toml")
+    check_scenario(scenario, load_catalogue())
+    theirs = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    plans = [plan_fleet(each, baselines=False) for each in (scenario, theirs)]
+
+    ours, built_in = (plan.ledger for plan in plans)
+    for name in ("cost", "carbon", "energy"):
+        assert getattr(ours, name).value == pytest.approx(getattr(built_in, name).value, rel=1e-3), name
+    assert plans[0].inputs.fact(f"model.{CARD}.parameters").source.link == CARD
+
+
+def test_checkpoints_of_a_scenario_read_its_card(folder: Path) -> None:
+    """A checkpoint holds the parameters, so its write is longer by the share of the norms: below 1e-4."""
+    ours, theirs = (
+        scenario_document(load_scenario(path))["jobs"][0]["sizes"]
+        for path in (folder / "s.toml", data_folder() / "scenarios" / "one-training-job.toml")
+    )
+
+    assert [row["write_min"] for row in ours] == pytest.approx([row["write_min"] for row in theirs], rel=1e-4)
+    assert [row["mttf_h"] for row in ours] == [row["mttf_h"] for row in theirs]
+
+
+def test_a_checkpoint_question_reads_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By flags the path is from the folder that one stands in; the size is that of the built-in model."""
+    monkeypatch.chdir(folder)
+    ours, theirs = (checkpoint_document(model=name)["inputs"] for name in (CARD, SHIPPED))
+
+    assert ours["model"] == CARD
+    assert ours["size_gb"] == pytest.approx(theirs["size_gb"], rel=1e-4)
+
+
+def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
+    """Trained and served, from a file in another folder than one stands in: alike but for the norms."""
+    found = []
+    for name in ("job.toml", "shipped.toml"):
+        job = load_job(folder / name, load_catalogue())
+        known = with_cards(asdict(job), job.folder, load_catalogue())
+        found.append(footprint_of(setting_of(job, known)))
+
+    ours, theirs = found
+    for phase in ("training", "inference"):
+        done, built_in = ours.phase(phase).done, theirs.phase(phase).done
+        assert done.node_h.value == pytest.approx(built_in.node_h.value, rel=1e-3), phase
+        assert done.it_kwh.value == pytest.approx(built_in.it_kwh.value, rel=1e-3), phase
+
+
+def test_flags_of_a_job_name_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training takes 6 FLOP for each parameter and token: the accelerator-hours of the built-in model."""
+    monkeypatch.chdir(folder)
+    asked = {"tokens": 1e12, "nodes": 16, "sku": "h100-8", "grid": "us"}
+    hours = []
+    for name in (CARD, SHIPPED):
+        document = job_document(job_from_flags(asked | {"model": name}, load_catalogue()))
+        hours += [row["value"] for row in document["totals"] if row["name"] == "accelerator_hours"]
+
+    assert hours[0] == pytest.approx(hours[1], rel=1e-3)
+
+
+def test_a_text_chooses_no_file_of_this_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is uploaded has no folder: the card is not read even where the path would lead to one."""
+    monkeypatch.chdir(folder)
+    text = (folder / "s.toml").read_text(encoding="utf-8")
+    for path in (CARD, str(folder / CARD)):
+        scenario = parse_scenario(text.replace(CARD, path), "upload.toml")
+        with pytest.raises(ScenarioError, match="this text has no file: save it"):
+            check_scenario(scenario, load_catalogue())
+        with pytest.raises(ValueError, match=r"no fact 'model\..*config\.json"):
+            plan_fleet(scenario, baselines=False)
+
+
+def test_a_wrong_card_is_named_with_its_path(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command ends with the path and what is missing, not with a trace."""
+    monkeypatch.chdir(folder)
+    (folder / CARD).write_text(json.dumps(without(LLAMA_8B, "vocab_size")), encoding="utf-8")
+    commands = (
+        ["check", "s.toml"], ["carbon", "job.toml"], ["carbon", "--model", CARD, "--tokens", "1e12"],
+        ["checkpoint", "--model", CARD], ["checkpoint", "s.toml"],
+    )  # fmt: skip
+    for command in commands:
+        code = main(command)
+
+        assert code not in (0, None), command
+        assert f"{CARD}: vocab_size is missing" in capsys.readouterr().err, command
+
+
+@pytest.mark.parametrize(
+    "name", ['models/"x".json', "a\\b.json", "-x.json", f"{'a' * 260}.json", "a\nb.json"]
+)
+def test_a_path_holds_only_characters_that_reports_can_carry(folder: Path, name: str) -> None:
+    """It stands in tables, in keys of facts and in the program: no quotes, no signs of a formula."""
+    with pytest.raises(ScenarioError, match="is not a path: write up to 240"):
+        with_changes(load_scenario(folder / "s.toml"), {"training.train-8b.model": name})
+
+
+def test_the_schema_takes_names_and_paths() -> None:
+    """Editors check with this pattern what the program reads by the same."""
+    pattern = re.compile(schema()["properties"]["training"]["items"]["properties"]["model"]["pattern"])
+
+    assert all(pattern.fullmatch(name) for name in (SHIPPED, CARD, "../x/config.json", "/m/config.json"))
+    assert not any(pattern.fullmatch(name) for name in ("models/llama", '"x".json', ""))

@@ -15,6 +15,7 @@ import json
 import re
 import threading
 import time
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -26,10 +27,13 @@ import numpy as np
 import pytest
 
 from planner.assembly import assemble
+from planner.candidates import EXPERTS, training_arguments
 from planner.catalogue import data_folder, load_catalogue
+from planner.coefficients.training import TrainingRuns
 from planner.comparison import why_this_plan
 from planner.document import plan_document
 from planner.inputs import Inputs
+from planner.performance.experts import layer_weights
 from planner.plan import COST_ONLY, Plan, _Search, plan_fleet
 from planner.report import to_html, to_markdown
 from planner.scenario import Scenario, load_scenario, parse_scenario, with_changes
@@ -667,3 +671,85 @@ def test_a_job_left_out_is_the_headline() -> None:
 
     assert "Buy nothing." in headline
     assert "Leave out train-8b at its penalty of 1.00 kUSD; it costs more." in headline
+
+
+# Mixtures of experts
+
+MODEL = "training.train-8b.model"
+EXPOSED = "performance.training.expert_exposed"
+IMBALANCE = "performance.training.load_imbalance"
+CALIBRATION = "performance.training.expert_calibration_factor"
+
+
+def runs_of(model: str, **facts: str) -> TrainingRuns:
+    changes = {MODEL: model, **{f"facts.{key}": value for key, value in facts.items()}}
+    runs = assemble(Inputs(with_changes(shipped(JOB), changes), load_catalogue())).runs
+    assert runs is not None
+    return runs
+
+
+@pytest.mark.parametrize("name", [JOB, QUARTER])
+def test_dense_models_know_nothing_of_experts(name: str) -> None:
+    """No number of a plan of dense models rests on what was added for experts."""
+    facts = facts_of(plan_of(name).ledger.objective)
+
+    assert not [key for key in facts if "expert" in key or "load_imbalance" in key]
+
+
+@pytest.mark.parametrize("model", ["mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"])
+def test_experts_are_held_whole_and_met_by_few(model: str) -> None:
+    """What a layer multiplies and holds adds up to the published active and whole weights, to 3 %.
+
+    Left out in both: norms. Counted otherwise: the 3 dense layers of DeepSeek-V3 as layers of experts (2 %
+    of its weights), and by Qwen one embedding table among the active weights.
+    """
+    inputs = Inputs(with_changes(shipped(JOB), {MODEL: model}), load_catalogue())
+    arguments = training_arguments(inputs, model, 0, "bf16")
+    of = {name: float(node.value) for name, node in arguments.items()}
+    names = ("hidden", "heads", "kv_heads", "ffn", "gated", "mixer_parameters", *EXPERTS)
+    layer = layer_weights(**{name: of[name] for name in names})
+    ends = 2 * of["hidden"] * of["vocabulary"]
+    common = of["layers"] * layer.common_parameters + ends
+    known = load_catalogue()
+
+    active = common + of["layers"] * layer.active_routed_parameters
+    assert active == pytest.approx(known.fact(f"model.{model}.active_parameters").value, rel=0.03)
+    whole = common + of["layers"] * layer.held_routed_parameters
+    assert whole == pytest.approx(known.fact(f"model.{model}.parameters").value, rel=0.06)
+
+
+def test_a_mixture_spreads_its_experts_and_says_what_it_rests_on() -> None:
+    """Its assumptions are facts of its hours; a busier expert and an open exchange make it longer."""
+    runs, at_once = runs_of("mixtral-8x7b"), runs_of("mixtral-8x7b", **{IMBALANCE: "1.5"})
+    hidden = runs_of("mixtral-8x7b", **{EXPOSED: "0.05"})
+
+    assert np.any(runs.candidates.layout["ep"] > 1)
+    assert {IMBALANCE, EXPOSED, CALIBRATION} <= facts_of(runs.duration_h).keys()
+    assert np.all(at_once.duration_h.value > runs.duration_h.value)
+    assert np.all(hidden.duration_h.value <= runs.duration_h.value)
+
+
+def test_the_hours_of_a_mixture_are_as_unsure_as_its_published_rates() -> None:
+    """README of planner/performance: 9 published runs lie 28 % below to 52 % above; hours follow 1/rate."""
+    runs = runs_of("mixtral-8x7b")
+    useful = runs.progress.useful_h
+    fact = facts_of(useful)[CALIBRATION]
+
+    assert (fact.low, fact.high) == (pytest.approx(1 / 1.52, abs=0.01), pytest.approx(1 / 0.72, abs=0.01))
+    for factor in (fact.low, fact.high):
+        again = recompute([useful], {CALIBRATION: float(factor or 0)})[0]
+        assert again == pytest.approx(useful.value / factor, rel=ROUNDING)
+
+
+def test_a_dense_job_beside_a_mixture_is_planned_as_alone() -> None:
+    """Columns that hold both kinds are the two plans side by side."""
+    text = (data_folder() / "scenarios" / f"{JOB}.toml").read_text(encoding="utf-8")
+    dense = tomllib.loads(text)["training"][0]
+    jobs = [dense, dense | {"name": "experts", "model": "mixtral-8x7b"}]
+    both = assemble(Inputs(with_changes(shipped(JOB), {"training": jobs}), load_catalogue())).runs
+    assert both is not None
+
+    for job, model in enumerate((dense["model"], "mixtral-8x7b")):
+        alone, mine = runs_of(model), both.candidates.job == job
+        assert both.duration_h.value[mine] == pytest.approx(alone.duration_h.value, rel=1e-12)
+        assert both.node_kw.value[mine] == pytest.approx(alone.node_kw.value, rel=1e-12)

@@ -18,6 +18,7 @@ from planner.checkpoints.terms import Asked, Terms, fleets, is_fit, states, term
 from planner.errors import InputError
 from planner.explain import explain
 from planner.fitted import read_fit
+from planner.models import with_model_cards
 from planner.trace import Traced, chosen, derive
 from reliability.checkpoint import daly_interval_h, young_interval_h
 
@@ -59,7 +60,7 @@ def checkpoint_document(
         nodes: nodes of the job.
         storage: class of storage that checkpoints go to.
         restart_min: minutes from a failure to running again, the queue left out.
-        model: model whose state is written.
+        model: model whose state is written, or the path of its config.json.
         asynchronous: whether the table of intervals is for writes in the background.
         grid: grid region.
         queue_min: minutes in the queue after each failure.
@@ -76,7 +77,7 @@ def checkpoint_document(
     Raises:
         InputError: a name is unknown or a number is out of range.
     """
-    catalogue = load_catalogue()
+    catalogue = with_model_cards(load_catalogue(), [model], Path())
     choices = _choices(catalogue)
     names = {"failures": failures, "skus": sku, "storages": storage, "models": model, "grids": grid}
     _refuse([

@@ -11,7 +11,7 @@ from planner.checkpoints.rows import best_policies, optimum_rows
 from planner.checkpoints.setting import setting_of
 from planner.checkpoints.terms import Asked, Terms, fleets, is_fit, terms_of_job, with_failures
 from planner.errors import InputError
-from planner.inputs import Inputs
+from planner.inputs import Inputs, with_cards
 from planner.scenario import Scenario, TrainingJob
 
 Record = dict[str, Any]
@@ -31,7 +31,7 @@ def scenario_document(
     Raises:
         InputError: no such job, SKU or fleet, or the job may not use the SKU.
     """
-    inputs, asked = Inputs(scenario, load_catalogue()), asked or Asked()
+    inputs, asked = Inputs(scenario, with_cards(scenario, load_catalogue())), asked or Asked()
     known = fleets(inputs.catalogue)
     if failures is not None and not is_fit(failures) and failures not in known:
         raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")

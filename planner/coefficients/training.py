@@ -8,7 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates import LAYOUT, TrainingCandidates, job_workload, training_arguments
+from planner.candidates import (
+    BESIDE_STEP,
+    LAYOUT,
+    TrainingCandidates,
+    is_mixture,
+    job_workload,
+    training_arguments,
+)
 from planner.coefficients.failures import failure_rate_shape
 from planner.coefficients.nodes import Nodes, energy_by_site, idle_node_items, power_curve
 from planner.coefficients.runs import (
@@ -52,10 +59,13 @@ POLICIES = ("least time", "least energy")
 
 
 def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Traced]:
-    """Step time by cause, and tokens a second of each accelerator."""
-    step = derive_parts(training_step_s, gpus=gpus, **arguments)
+    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
+    step = derive_parts(
+        training_step_s, gpus=gpus, **{name: a for name, a in arguments.items() if name not in BESIDE_STEP}
+    )
+    doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
-        tokens_per_s_per_gpu, step_s=step.total_s, gpus=gpus,
+        tokens_per_s_per_gpu, step_s=step.total_s, gpus=gpus, **doubt,
         global_batch=arguments["global_batch"], sequence_tokens=arguments["sequence_tokens"],
     )  # fmt: skip
     return step, rate
@@ -82,7 +92,7 @@ def training_accelerator_kw(
         training_compute_use_fraction,
         gpus=gpus,
         step_s=step.total_s,
-        parameters=parameters,
+        parameters=arguments.get("active_parameters", parameters),
         recompute=arguments["recompute"],
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
@@ -362,7 +372,10 @@ def _step_arguments(
     """Inputs of the step time as columns: facts by job and SKU, layouts as enumerated."""
     jobs = inputs.scenario.training
     pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
-    each = [training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision) for j, k in pairs.T]
+    mixed = any(is_mixture(inputs, jobs[j].model) for j in pairs[0])
+    each = [
+        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed) for j, k in pairs.T
+    ]
     arguments = {
         name: first
         if all(other[name] is first for other in each)

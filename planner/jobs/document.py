@@ -17,6 +17,7 @@ from planner.jobs.changes import changes_of
 from planner.jobs.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.jobs.parts import PHASES, Job
 from planner.jobs.published import published_rows
+from planner.jobs.reading import with_cards
 from planner.jobs.scores import failures_of, market_based, phase_kgco2e, scores_of
 from planner.jobs.setting import setting_of
 from planner.jobs.sums import both_l
@@ -36,10 +37,11 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     """Everything that is said of a job, as plain data.
 
     Raises:
-        InputError: no layout of a model fits, or a service meets its latency targets at no load.
+        InputError: a model's configuration is not understood, no layout of a model fits, or a service meets
+            its latency targets at no load.
         TotalsDisagree: the parts do not add up to the totals.
     """
-    catalogue = catalogue or load_catalogue()
+    catalogue = with_cards(asdict(job), job.folder, catalogue or load_catalogue())
     footprint = footprint_of(setting_of(job, catalogue))
     market = market_based(footprint)
     ledger = ledger_of(footprint, None if market is None else float(market[0].value))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from planner.scenario.numbers import Count, Fraction, Frame, Number, Quantity, Range, Rule
 from planner.scenario.problems import FieldError, shown, shown_key
-from planner.scenario.rules import Choice, Day, Overrides, Several, Text
+from planner.scenario.rules import Choice, Day, ModelName, Overrides, Several, Text
 
 _POSITIVE = Range(0, 1e18, open=True)
 _INTENSITY = Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2))
@@ -79,7 +79,7 @@ class Hardware:
 class Work:
     """Work on accelerators: described and predicted, or as hours that were measured."""
 
-    model: Annotated[str | None, Text('"llama-3.1-8b"')] = None
+    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
     tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = None
     nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = None
     precision: Annotated[str | None, Choice('"bf16"', ("bf16", "fp16", "fp8"))] = None
@@ -122,7 +122,7 @@ class Experimentation:
 class Inference:
     """Answering: requests over some time, or one batch of them."""
 
-    model: Annotated[str | None, Text('"llama-3.1-8b"')] = None
+    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
     precision: Annotated[str | None, Choice('"bf16"', ("bf16", "fp16", "fp8"))] = None
     requests: Annotated[float | None, Number("1e6", _POSITIVE)] = None
     requests_per_day: Annotated[float | None, Number("2e6", _POSITIVE)] = None
@@ -248,6 +248,13 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()
     path: Path | None = None
     by_flags: bool = False
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the models that it names are looked for; for a text of no file nowhere."""
+        if self.path is not None:
+            return self.path.parent
+        return Path() if self.by_flags else None
 
 
 TITLE: Rule = Text('"Llama 3.1 8B, pre-trained"', name=False)

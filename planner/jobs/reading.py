@@ -10,10 +10,12 @@ from planner.catalogue import Catalogue
 from planner.inputs import known_names
 from planner.jobs.parts import FACTS, PHASES, TABLES, TITLE, Job
 from planner.jobs.ways import problems_between
+from planner.models import with_model_cards
 from planner.scenario import Problem, ScenarioError
 from planner.scenario.files import read_text, read_toml
 from planner.scenario.numbers import Frame, Rule
 from planner.scenario.problems import FieldError, near, shown, shown_key
+from planner.scenario.rules import CARD
 from planner.units import UnitError, parse_quantity
 
 P = TypeVar("P")
@@ -73,6 +75,7 @@ def read_job(
 
     Raises:
         ScenarioError: it is wrong; the error holds every problem.
+        ModelCardError: a model's configuration is none that is understood.
     """
     problems: list[Problem] = []
     known = ["title", *TABLES, "facts"]
@@ -88,14 +91,27 @@ def read_job(
     }
     wrong = {key for key, table in tables.items() if table is None}
     held = {key: table for key, table in tables.items() if table is not None}
-    problems += _unknown(document, facts, catalogue)
     job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags)
+    problems += _unknown(document, facts, with_cards(document, job.folder, catalogue))
     problems += problems_between(job, wrong)
     if not any(phase in document for phase in PHASES):
         problems.append(_nothing(by_flags))
     if problems:
         raise ScenarioError(name, problems)
     return job
+
+
+def with_cards(tables: Mapping[str, Any], folder: Path | None, catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the models that a job's tables name by the path of a file in `folder`.
+
+    Raises:
+        ModelCardError: one of the files is no configuration that is understood.
+    """
+    if folder is None:
+        return catalogue
+    named = [table.get("model") for key in TABLES if isinstance(table := tables.get(key), dict)]
+    cards = [name for name in named if isinstance(name, str) and CARD.fullmatch(name)]
+    return with_model_cards(catalogue, cards, folder)
 
 
 def rules_of(kind: type[Any]) -> dict[str, tuple[str, Rule]]:

@@ -28,7 +28,7 @@ def model_facts(name: str, path: Path) -> tuple[Fact, ...]:
     shape = read_shape(path)
     counted = {"parameters": parameters(shape), "active_parameters": active_parameters(shape)}
     stated = {key: value for key, value in asdict(shape).items() if value or key in _ALWAYS}
-    source = Source("model-card", f"model configuration {path.name}", link=path.name)
+    source = Source("model-card", f"model configuration {name}", link=name)
     return tuple(
         make_fact(
             f"model.{name}.{key}", float(value), "count", source,

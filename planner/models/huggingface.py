@@ -189,4 +189,4 @@ def _impossible(figures: Mapping[str, int], family: Family) -> Iterator[str]:
 
 
 def _error(path: Path, problems: list[str]) -> ModelCardError:
-    return ModelCardError("\n".join(f"{path.name}: {problem}" for problem in problems))
+    return ModelCardError("\n".join(f"{path}: {problem}" for problem in problems))

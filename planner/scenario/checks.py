@@ -14,6 +14,7 @@ from typing import Any
 from planner.fitted import FittedFleet
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob
 from planner.scenario.problems import Problem, near, place, shown, shown_key
+from planner.scenario.rules import CARD
 from planner.units import UnitError, parse_quantity
 
 MAX_ENTRIES = 200
@@ -95,8 +96,14 @@ def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
 
 
 def _unknown(path: str, name: str, kind: str, names: frozenset[str]) -> Iterator[Problem]:
-    if name not in names:
-        yield Problem(path, f"the catalogue has no {kind} {shown(name)}; {near(name, names)}")
+    if name in names:
+        return
+    if kind == "model" and CARD.fullmatch(name):
+        # A text may come from anywhere: it must not choose what is read on this machine.
+        yield Problem(path, f"{shown(name)} is looked for beside the scenario, and this text has no file: "
+                      "save it, and read the scenario from there")  # fmt: skip
+        return
+    yield Problem(path, f"the catalogue has no {kind} {shown(name)}; {near(name, names)}")
 
 
 def _presence(document: Mapping[str, Any]) -> Iterator[Problem]:

@@ -13,12 +13,13 @@ from pydantic.fields import FieldInfo
 
 from planner.fitted import FittedFleet
 from planner.scenario.numbers import Count, Fraction, Frame, Number, Quantity, Range, Rule
-from planner.scenario.rules import Choice, Day, EachPeriod, Flag, Overrides, Several, Text
+from planner.scenario.rules import Choice, Day, EachPeriod, Flag, ModelName, Overrides, Several, Text
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
-_CARD, _SKU, _SITE = Text('"llama-3.1-70b"'), Text('"h100-8"'), Text('"dallas"')
+_CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), Text('"dallas"')
 _SHARE = Range(0.5, 0.999999)
+_MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 
 # Kinds of field that several parts have.
 CardName = Annotated[str, _CARD]
@@ -172,7 +173,7 @@ class TrainingJob(Part):
     """A training run with a deadline."""
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
-    model: CardName = Field(description="Model card of the catalogue")
+    model: CardName = Field(description=_MODEL)
     tokens: Annotated[float, Number("2e12", _POSITIVE)] = Field(description="Tokens to train on")
     sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
         description="Tokens in one sequence"
@@ -212,7 +213,7 @@ class Pool(Part):
     """Many small jobs that together need accelerator-hours, whichever they run on."""
 
     name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description="Model card that stands for the work")
+    model: CardName = Field(description=f"{_MODEL}; it stands for the work")
     reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
     gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", Range(0, 1e12)))] = Field(
         alias="gpu_time", description="Accelerator-hours of the reference in a period"
@@ -225,7 +226,7 @@ class Service(Part):
     """A model that answers requests within latency targets."""
 
     name: Annotated[str, Text('"chat"')] = Field(description="Name, unique among the services")
-    model: CardName = Field(description="Model card of the catalogue")
+    model: CardName = Field(description=_MODEL)
     precision: Precision = Field(description="Number format of weights and cache")
     traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
         None, description="Shipped trace with the tokens of requests and their burstiness"

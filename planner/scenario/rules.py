@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -9,6 +10,9 @@ from typing import Any
 
 from planner.scenario.numbers import Frame, Rule, quantity_like
 from planner.scenario.problems import NAME, FieldError, shown, shown_key
+
+# The path of a model's configuration: characters that reports, files and the command line can carry.
+CARD = re.compile(r"[\w./][\w ./-]{0,240}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,25 @@ class Text(Rule):
         """Text of bounded length."""
         limits = {"pattern": f"^{NAME.pattern}$"} if self.name else {"minLength": 1, "maxLength": 200}
         return {"type": "string", **limits, "examples": [self.example.strip('"')]}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName(Text):
+    """A model of the catalogue, or the path of its `config.json` from the folder of the file."""
+
+    def read(self, value: object, frame: Frame) -> str:
+        """The name or the path."""
+        if not isinstance(value, str) or not value.endswith(".json"):
+            return Text.read(self, value, frame)
+        if not CARD.fullmatch(value):
+            raise ValueError(
+                f"{shown(value)} is not a path: write up to 240 letters, digits, spaces, '.', '_', '-' or '/'"
+            )
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A name or a path."""
+        return Text.schema(self) | {"pattern": f"^(?:{NAME.pattern}|{CARD.pattern})$"}
 
 
 @dataclass(frozen=True, slots=True)

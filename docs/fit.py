@@ -1,0 +1,262 @@
+"""Fits the constants of the training step again, and says how well they predict what they have not seen.
+
+    python docs/fit.py                  on the rows of data/fit/training.csv
+    python docs/fit.py --rows FILE      on other rows with the same columns
+
+data/fit/constants.csv says which constants are free, on which rows each acts, where the search starts (what
+one would take without any run) and its bounds. The script prints and changes nothing: a new value becomes a
+fact by hand, with its range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from planner.catalogue import load_catalogue
+from planner.performance import tokens_per_s_per_gpu, training_step_s
+from planner.units import convert_factor, unit_of
+from planner.validation.aliases import catalogue_name, constant
+from planner.validation.steps import RECOMPUTE, SHARDING, hardware, modern_stack
+
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "fit"
+ROWS, CONSTANTS = FOLDER / "training.csv", FOLDER / "constants.csv"
+COLUMNS = ("source", "stack", "inputs", "expected")
+SPELLED = {"seq": "sequence_tokens", "vocab": "vocabulary", "vp": "interleave", "gated_mlp": "gated"}
+SHAPE = (
+    "layers", "hidden", "heads", "kv_heads", "ffn", "gated", "vocabulary", "sequence_tokens", "gpus",
+    "global_batch", "tp", "pp", "interleave", "cp", "micro_batch",
+)  # fmt: skip
+# Software of 2021 and 2022 hides no gradients, and splits sequences in some runs only.
+EARLY = {"fused_attention": 0.0, "sequence_parallel": 0.0, "data_parallel_hidden_fraction": 0.0}
+STACKS: Mapping[str, Mapping[str, float]] = {
+    "early": EARLY, "early-sequence-parallel": {**EARLY, "sequence_parallel": 1.0}, "deepspeed": EARLY,
+    "modern": {}, "megascale": {}, "mosaicml": {},
+}  # fmt: skip
+SHARE_WITHIN = 0.10  # the share of rows within this error is told
+SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square: some rows hold what no term sees
+AT_BOUND = 1e-3  # of the width between the bounds
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A free constant: the argument it sets on the rows whose label matches, and where it may lie."""
+
+    symbol: str
+    argument: str
+    label: str
+    patterns: tuple[str, ...]
+    start: float
+    low: float
+    high: float
+    shipped: float
+    stated_low: float
+    stated_high: float
+
+    def acts_on(self, labels: Mapping[str, str]) -> bool:
+        return any(fnmatchcase(labels[self.label], pattern) for pattern in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Measured runs as columns; `acting` says for each constant on which of them it acts."""
+
+    publications: NDArray[np.str_]
+    series: NDArray[np.str_]
+    arguments: Mapping[str, Numbers]
+    measured_tokens_per_s: Numbers
+    acting: tuple[NDArray[np.bool_], ...]
+
+    def only(self, kept: NDArray[np.bool_]) -> Runs:
+        return Runs(
+            self.publications[kept],
+            self.series[kept],
+            {name: column[kept] for name, column in self.arguments.items()},
+            self.measured_tokens_per_s[kept],
+            tuple(mask[kept] for mask in self.acting),
+        )
+
+
+def read_constants(path: Path = CONSTANTS) -> list[Constant]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [_constant(row) for row in csv.DictReader(file)]
+
+
+def _constant(row: Mapping[str, str]) -> Constant:
+    label, _, patterns = row["rows"].partition("=")
+    start, low, high = (float(row[name]) for name in ("start", "low", "high"))
+    fact = load_catalogue().fact(row["fact"])
+    if fact.low is None or fact.high is None:
+        raise ValueError(f"{row['fact']}: a fitted constant is a fact with a range")
+    factor = convert_factor(fact.unit, unit_of(row["argument"]))
+    shipped, stated_low, stated_high = (factor * value for value in (fact.value, fact.low, fact.high))
+    return Constant(
+        row["symbol"], row["argument"], label, tuple(patterns.split("|")), start, low, high,
+        shipped, stated_low, stated_high,
+    )  # fmt: skip
+
+
+def read_runs(constants: Sequence[Constant], path: Path = ROWS) -> Runs:
+    """Runs of a file.
+
+    Raises:
+        ValueError: a column is missing, or a row names software or a layout word that is not known.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if missing := [name for name in COLUMNS if not rows or rows[0].get(name) is None]:
+        raise ValueError(f"{path}: no row, or no column {', '.join(missing)}; wanted {', '.join(COLUMNS)}")
+    if unknown := sorted({row["stack"] for row in rows} - STACKS.keys()):
+        raise ValueError(f"{path}: stack must be one of {', '.join(STACKS)}, got {', '.join(unknown)}")
+    asked = [json.loads(row["inputs"]) for row in rows]
+    chips = [catalogue_name("accelerator", inputs["gpu"]) for inputs in asked]
+    labels = [
+        {"chip": chip, "stack": row["stack"], "dtype": inputs["dtype"], "sharding": inputs["dp_sharding"]}
+        for chip, row, inputs in zip(chips, rows, asked, strict=True)
+    ]
+    each = [_arguments(inputs, which) for inputs, which in zip(asked, labels, strict=True)]
+    return Runs(
+        # The name of a publication ends where its venue, table or version begins.
+        np.array([re.split(r"[,(]", row["source"])[0].strip() for row in rows]),
+        np.array([f"{row['source']} {chip}" for row, chip in zip(rows, chips, strict=True)]),
+        {name: np.array([row[name] for row in each]) for name in each[0]},
+        np.array([float(row["expected"]) for row in rows]),
+        tuple(np.array([free.acts_on(which) for which in labels]) for free in constants),
+    )
+
+
+def _arguments(inputs: Mapping[str, float | str], labels: Mapping[str, str]) -> dict[str, float]:
+    """What the step is given for one run; the free constants are set over it."""
+    spelled = {SPELLED.get(key, key): value for key, value in inputs.items()}
+    stack = {**modern_stack(), **STACKS[labels["stack"]]}
+    if not stack["fused_attention"]:
+        stack["pipeline_exposed_fraction"] = constant("performance.training.pipeline_exposed_old", "fraction")
+    sharding = SHARDING[str(inputs["dp_sharding"])]
+    if sharding == SHARDING["none_or_optimizer"] and not stack["fused_attention"]:
+        sharding = SHARDING["none"]
+    return {
+        **{name: float(spelled[name]) for name in SHAPE},
+        **hardware(labels["chip"], labels["dtype"]), **stack,
+        "recompute": float(RECOMPUTE[str(inputs["recompute"])]), "sharding": float(sharding),
+    }  # fmt: skip
+
+
+def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float] | Numbers) -> Numbers:
+    """ln(modelled / measured) tokens per second of each run."""
+    arguments = dict(runs.arguments)
+    for free, mask, value in zip(constants, runs.acting, values, strict=True):
+        arguments[free.argument] = np.where(mask, value, arguments[free.argument])
+    modelled = tokens_per_s_per_gpu(
+        global_batch=arguments["global_batch"], sequence_tokens=arguments["sequence_tokens"],
+        step_s=training_step_s(**arguments).total_s, gpus=arguments["gpus"],
+    )  # fmt: skip
+    return np.log(np.asarray(modelled) / runs.measured_tokens_per_s)
+
+
+def fit(runs: Runs, constants: Sequence[Constant]) -> Numbers:
+    """Constants that bring the logarithms of all rates closest, within their bounds.
+
+    A constant that acts on no run stays where it starts: what one would take without a run.
+    """
+    start, low, high = (np.array([getattr(c, name) for c in constants]) for name in ("start", "low", "high"))
+    width = high - low
+    # Left in, a constant without effect would be moved by rounding.
+    moved = np.array([bool(mask.any()) for mask in runs.acting])
+
+    def values(shares: Numbers) -> Numbers:
+        taken: Numbers = start.copy()
+        taken[moved] = low[moved] + shares * width[moved]
+        return taken
+
+    def errors(shares: Numbers) -> Numbers:
+        return log_errors(runs, constants, values(shares))
+
+    found = least_squares(
+        errors, ((start - low) / width)[moved], bounds=(0.0, 1.0), loss="soft_l1", f_scale=SOFT_ERROR,
+        xtol=1e-10, ftol=1e-10,
+    )  # fmt: skip
+    return values(found.x)
+
+
+def left_out_errors(
+    runs: Runs, constants: Sequence[Constant], groups: NDArray[np.str_]
+) -> dict[str, Numbers]:
+    """For each group of runs, the logarithmic errors of constants fitted on all the others."""
+    return {
+        str(name): log_errors(
+            runs.only(groups == name), constants, fit(runs.only(groups != name), constants)
+        )
+        for name in dict.fromkeys(groups)
+    }  # fmt: skip
+
+
+def spread(errors: Numbers) -> tuple[float, float, float]:
+    """Mean and median of the absolute relative errors, and the share of runs within 10 %."""
+    sizes = np.abs(np.expm1(errors))
+    return float(sizes.mean()), float(np.median(sizes)), float((sizes <= SHARE_WITHIN).mean())
+
+
+def constants_text(constants: Sequence[Constant], fitted: Numbers) -> str:
+    """Fitted beside shipped; which values their bound sets, and which contradict the stated range."""
+    lines = [f"{'constant':<12}{'shipped':>10}{'stated range':>20}{'fitted':>10}"]
+    for free, value in zip(constants, fitted, strict=True):
+        near = AT_BOUND * (free.high - free.low)
+        told = "  on its bound" if min(value - free.low, free.high - value) < near else ""
+        if not free.stated_low - near <= value <= free.stated_high + near:
+            told += "  beyond the stated range"
+        stated = f"{free.stated_low:g} .. {free.stated_high:g}"
+        lines.append(f"{free.symbol:<12}{free.shipped:>10.4g}{stated:>20}{value:>10.4g}{told}")
+    return "\n".join(lines)
+
+
+def errors_text(named: Mapping[str, Numbers]) -> str:
+    lines = [f"{'':<62}{'runs':>6}{'mean':>8}{'median':>8}{'in 10 %':>9}"]
+    for name, errors in named.items():
+        mean, median, within = spread(errors)
+        lines.append(f"{_short(name):<62}{errors.size:>6}{mean:>8.1%}{median:>8.1%}{within:>9.0%}")
+    return "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    """A long name without its middle: table and accelerator stand last."""
+    return name if len(name) <= 60 else f"{name[:24]} ... {name[-31:]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=Path, default=ROWS, help="runs to fit on, a CSV file")
+    constants = read_constants()
+    runs = read_runs(constants, parser.parse_args().rows)
+    fitted = fit(runs, constants)
+    shipped = [free.shipped for free in constants]
+    series = left_out_errors(runs, constants, runs.series)
+    publications = left_out_errors(runs, constants, runs.publications)
+    totals = {
+        "shipped constants": log_errors(runs, constants, shipped),
+        "fitted constants": log_errors(runs, constants, fitted),
+        "each table and accelerator left out in turn": np.concatenate(list(series.values())),
+        "each publication left out in turn": np.concatenate(list(publications.values())),
+    }
+    print(constants_text(constants, fitted))
+    for title, errors in (
+        ("All runs", totals),
+        ("A table on one accelerator, predicted from the rest", series),
+        ("A publication, predicted from the rest", publications),
+    ):
+        print(f"\n{title}\n{errors_text(errors)}")
+
+
+if __name__ == "__main__":
+    main()

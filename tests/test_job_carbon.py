@@ -647,3 +647,16 @@ def test_a_mixture_of_experts_costs_between_its_active_and_all_its_weights() -> 
     # All weights are written to checkpoints, however few a token passes.
     assert found[1]["predicted"]["interval_min"] == pytest.approx(found[2]["predicted"]["interval_min"])
     assert found[0]["predicted"]["interval_min"] < 0.6 * found[1]["predicted"]["interval_min"]
+
+
+def test_a_sparse_peak_among_the_facts_of_a_job_is_refused(tmp_path):
+    """1,979 TFLOP/s is the H100's figure with structured sparsity, which no training reaches."""
+    file = tmp_path / "job.toml"
+    file.write_text(
+        SMALL + "[training]\naccelerator_hours = 1e3\n"
+        '[facts]\n"accelerator.h100-sxm-80gb.bf16_peak" = "1979 TFLOP/s"\n',
+        encoding="utf-8",
+    )
+
+    with pytest.raises(InputError, match=r"bf16_peak.*about twice the dense"):
+        load_job(file, CATALOGUE)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from planner.catalogue import Catalogue
-from planner.inputs import known_names
+from planner.inputs import doubled_figures, known_names
 from planner.jobs.parts import FACTS, PHASES, TABLES, TITLE, Job
 from planner.jobs.ways import problems_between
 from planner.models import with_model_cards
@@ -193,6 +193,8 @@ def _unknown(
             parse_quantity(text, known.fact_units[fact])
         except UnitError as error:
             yield Problem(f"facts.{shown_key(fact)}", str(error))
+            continue
+        yield from doubled_figures({fact: text}, catalogue)
 
 
 def _as_flag(problem: Problem) -> Problem:

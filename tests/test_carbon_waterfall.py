@@ -17,29 +17,9 @@ from carbon.embodied import (
 from carbon.peers import boavizta_card_kgco2e
 from carbon.yields import effective_die_cm2, murphy_yield_fraction, seeds_yield_fraction, wafer_dies
 from planner.catalogue import load_catalogue
+from planner.jobs.published import CAUSES, PARAMETERS
 
 CATALOGUE = load_catalogue()
-PARAMETERS = {
-    "wafer_ratio": "wafer_ratio",
-    "processed_kgco2e_per_cm2": "processed",
-    "yield_fraction": "yield",
-    "memory_kgco2e_per_gb": "memory",
-    "integrated_circuit_residual_kgco2e": "integrated_circuits",
-    "body_kgco2e": "body",
-    "assembly_ratio": "assembly_ratio",
-    "transport_kgco2e": "transport",
-    "end_of_life_kgco2e": "end_of_life",
-}
-CAUSES = (
-    ("boundary: transport to the site and end of life", ("transport_kgco2e", "end_of_life_kgco2e")),
-    ("boundary: board, cooling, casing", ("body_kgco2e",)),
-    ("boundary: assembly", ("assembly_ratio",)),
-    ("substrate, switches and packages", ("integrated_circuit_residual_kgco2e",)),
-    ("memory factor", ("memory_kgco2e_per_gb",)),
-    ("node factor", ("processed_kgco2e_per_cm2",)),
-    ("yield", ("yield_fraction",)),
-    ("wafer edge and kerf", ("wafer_ratio",)),
-)
 
 
 def fact(key: str) -> float:

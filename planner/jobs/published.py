@@ -11,7 +11,7 @@ from planner.catalogue import Catalogue, Sku
 Record = dict[str, Any]
 
 # Parameter of the common form -> property of a peer's fact.
-_PARAMETERS = {
+PARAMETERS = {
     "wafer_ratio": "wafer_ratio",
     "processed_kgco2e_per_cm2": "processed",
     "yield_fraction": "yield",
@@ -22,7 +22,7 @@ _PARAMETERS = {
     "transport_kgco2e": "transport",
     "end_of_life_kgco2e": "end_of_life",
 }
-_CAUSES = (
+CAUSES = (
     ("boundary: transport to the site and end of life", ("transport_kgco2e", "end_of_life_kgco2e")),
     ("boundary: board, cooling, casing", ("body_kgco2e",)),
     ("boundary: assembly", ("assembly_ratio",)),
@@ -62,11 +62,11 @@ def _steps(catalogue: Catalogue, peer: str, figure: str) -> Iterator[Record]:
     """From the component engine to a peer's figure."""
     ours = _engine(catalogue)
     theirs = ours | {
-        name: catalogue.fact(f"peer.{peer}.{_SHORT}.{last}").value for name, last in _PARAMETERS.items()
+        name: catalogue.fact(f"peer.{peer}.{_SHORT}.{last}").value for name, last in PARAMETERS.items()
     }
     key = f"accelerator.{_CALIBRATED}.embodied@{figure}"
     printed = catalogue.fact(key).value if figure else float(device_kgco2e(**theirs))
-    found = waterfall(device_kgco2e, ours, theirs, _CAUSES, published_kgco2e=printed)  # type: ignore[arg-type]
+    found = waterfall(device_kgco2e, ours, theirs, CAUSES, published_kgco2e=printed)  # type: ignore[arg-type]
     name = figure or peer
     yield {"figure": name, "step": "our component engine", "kgco2e": found.ours_kgco2e}
     for step in found.steps:

@@ -42,8 +42,9 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-fit: $(VENV)/.run ## fit the constants of the training step again and cross-validate them; prints only (ARGS=...)
+fit: $(VENV)/.run ## fit the constants of training and serving again and cross-validate them; prints only (ARGS=...)
 	$(BIN)/python docs/fit.py $(ARGS)
+	$(BIN)/python docs/fit_serving.py
 
 screenshots: $(VENV)/.test ## draw the pictures of the documentation again
 	$(BIN)/python docs/screenshots.py

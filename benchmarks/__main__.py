@@ -19,6 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.program import ONE_WAY, WAYS, planned
+from benchmarks.program import TIME_LIMITS_S as PROGRAM_LIMITS_S
+
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMITS_S = {1: 20.0, 4: 30.0, 16: 60.0}
 LIBRARIES = ("numpy", "pulp", "highspy", "scipy", "pandas", "lifelines", "duckdb")
@@ -29,7 +32,7 @@ CARBON_JOBS = 1_000_000
 STEP_ROWS = 100_000
 PARTS = (
     "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
-    "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep",
+    "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep", "program",
 )  # fmt: skip
 # How near the plain way's answer ours must be; a count off by one row is further away than the second.
 ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
@@ -47,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--by", choices=("everfleet", *ALIKE_TO_FRACTION), help=argparse.SUPPRESS)
     parser.add_argument("--resolution", choices=("day", "second"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--fleet", help=argparse.SUPPRESS)
+    parser.add_argument("--way", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.part is not None:
         print(json.dumps(_part(options), allow_nan=False))
@@ -66,6 +71,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "startup": _child("startup", quick),
         "rates": _child("rates", quick),
         "sizes": [_child("size", quick, "--size", size) for size in sizes],
+        "program": _program(quick),
         "estimates": _estimates(quick),
         "played": _child("played", quick),
         "job_log": _job_log(quick),
@@ -82,6 +88,14 @@ def measure(quick: bool) -> dict[str, Any]:
             "versions": f"Python {platform.python_version()}, {versions}",
         },
     }  # fmt: skip
+
+
+def _program(quick: bool) -> list[dict[str, Any]]:
+    return [
+        _child("program", quick, "--fleet", fleet, "--way", way)
+        for fleet in list(PROGRAM_LIMITS_S)[: 1 if quick else None]
+        for way in (WAYS[:1] if fleet in ONE_WAY else WAYS)
+    ]
 
 
 def _estimates(quick: bool) -> list[dict[str, Any]]:
@@ -158,6 +172,8 @@ def _part(asked: argparse.Namespace) -> Any:
         from benchmarks.sizes import plan_once
 
         return plan_once(asked.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[asked.size])
+    if part == "program":
+        return planned(asked.fleet, asked.way, 2.0 if quick else PROGRAM_LIMITS_S[asked.fleet])
     if part in ("carbon-jobs", "carbon-calls", "shifting"):
         return _carbon_part(asked, repeats=1 if quick else 5)
     if part in ("step-times", "step-calls", "layout-sweep"):

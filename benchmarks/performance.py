@@ -17,6 +17,7 @@ from benchmarks.clock import Record, repeated
 from planner.candidates import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
 from planner.catalogue import load_catalogue
 from planner.performance.layouts import Layout, best_layout, layout_candidates
+from planner.performance.layouts.candidates import splits
 from planner.performance.training import training_step_s
 
 SEED = 2025
@@ -117,6 +118,7 @@ def swept(chips: int | None, counts: int, repeats: int) -> Record:
     memory = {chip: catalogue.fact(f"accelerator.{chip}.memory").value for chip in known}
 
     def sweep() -> list[Any]:
+        splits.cache_clear()  # a first sweep has seen no size before
         return [
             best_layout(
                 gpus=gpus, memory_gb=memory[chip], usable_fraction=usable, **whole,
@@ -177,7 +179,8 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     """One layer and one micro-batch, forward and backward."""
     tp, hidden = row["tp"], row["hidden"]
     fast = row["link_gb_per_s"] * row["link_efficiency_fraction"]
-    ring = fast if tp <= row["link_domain"] else row["network_gb_per_s"] * row["network_efficiency_fraction"]
+    ports = row["link_domain"] * row["network_gb_per_s"] * row["network_efficiency_fraction"]
+    ring = fast if tp <= row["link_domain"] else min(fast, ports)
     flops = 2.0 * tokens * row["sequence_tokens"] * hidden / tp
     attention = flops / (row["attention_tflop_per_s"] * 1e12 * row["attention_efficiency_fraction"])
     elementwise = row["elementwise_bytes_per_value"] * tokens * hidden / tp / memory

@@ -15,7 +15,6 @@ from carbon.pue import facility_energy_kwh
 from planner.candidates import (
     SHAPE,
     job_workload,
-    serving_candidates,
     training_arguments,
     training_candidates,
 )
@@ -28,6 +27,7 @@ from planner.inputs import Inputs
 from planner.performance.layouts import layout_candidates
 from planner.performance.training import training_step_s
 from planner.scenario import parse_scenario
+from planner.serving_candidates import serving_candidates
 from planner.timing import drawn_kwh
 from planner.totals import weighted_usd
 from planner.trace import Chosen, chosen, derive

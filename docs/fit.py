@@ -3,9 +3,11 @@
     python docs/fit.py                  on the rows of data/fit/training.csv
     python docs/fit.py --rows FILE      on other rows with the same columns
 
-data/fit/constants.csv says which constants are free, on which rows each acts, where the search starts (what
-one would take without any run) and its bounds. The script prints and changes nothing: a new value becomes a
-fact by hand, with its range.
+data/fit/constants.csv says which constants are free, on which rows each acts, what one would take without any
+run (`start`), the factor that this may well be off by (`doubt`), and its bounds. Runs and expectations are
+weighed together: an error of SOFT_ERROR counts as much as a constant that is off by its doubt, so that one
+which few runs show stays near what one would expect. data/software.toml says what each stack does. The script
+prints and changes nothing: a new value becomes a fact by hand, with its range.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from scipy.optimize import least_squares
 from planner.catalogue import load_catalogue
 from planner.performance import tokens_per_s_per_gpu, training_step_s
 from planner.units import convert_factor, unit_of
-from planner.validation.aliases import catalogue_name, constant
-from planner.validation.steps import RECOMPUTE, SHARDING, hardware, modern_stack
+from planner.validation.aliases import catalogue_name
+from planner.validation.software import sharding_stage, stack_constants, stacks
+from planner.validation.steps import RECOMPUTE, hardware
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "fit"
 ROWS, CONSTANTS = FOLDER / "training.csv", FOLDER / "constants.csv"
@@ -37,12 +40,6 @@ SHAPE = (
     "layers", "hidden", "heads", "kv_heads", "ffn", "gated", "vocabulary", "sequence_tokens", "gpus",
     "global_batch", "tp", "pp", "interleave", "cp", "micro_batch",
 )  # fmt: skip
-# Software of 2021 and 2022 hides no gradients, and splits sequences in some runs only.
-EARLY = {"fused_attention": 0.0, "sequence_parallel": 0.0, "data_parallel_hidden_fraction": 0.0}
-STACKS: Mapping[str, Mapping[str, float]] = {
-    "early": EARLY, "early-sequence-parallel": {**EARLY, "sequence_parallel": 1.0}, "deepspeed": EARLY,
-    "modern": {}, "megascale": {}, "mosaicml": {},
-}  # fmt: skip
 SHARE_WITHIN = 0.10  # the share of rows within this error is told
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square: some rows hold what no term sees
 AT_BOUND = 1e-3  # of the width between the bounds
@@ -56,9 +53,9 @@ class Constant:
 
     symbol: str
     argument: str
-    label: str
-    patterns: tuple[str, ...]
+    acting: Mapping[str, tuple[str, ...]]
     start: float
+    doubt_factor: float
     low: float
     high: float
     shipped: float
@@ -66,7 +63,10 @@ class Constant:
     stated_high: float
 
     def acts_on(self, labels: Mapping[str, str]) -> bool:
-        return any(fnmatchcase(labels[self.label], pattern) for pattern in self.patterns)
+        return all(
+            any(fnmatchcase(labels[label], pattern) for pattern in patterns)
+            for label, patterns in self.acting.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,16 @@ def read_constants(path: Path = CONSTANTS) -> list[Constant]:
 
 
 def _constant(row: Mapping[str, str]) -> Constant:
-    label, _, patterns = row["rows"].partition("=")
-    start, low, high = (float(row[name]) for name in ("start", "low", "high"))
+    labels = (words.partition("=") for words in row["rows"].split(";"))
+    start, doubt, low, high = (float(row[name]) for name in ("start", "doubt", "low", "high"))
     fact = load_catalogue().fact(row["fact"])
     if fact.low is None or fact.high is None:
         raise ValueError(f"{row['fact']}: a fitted constant is a fact with a range")
     factor = convert_factor(fact.unit, unit_of(row["argument"]))
     shipped, stated_low, stated_high = (factor * value for value in (fact.value, fact.low, fact.high))
     return Constant(
-        row["symbol"], row["argument"], label, tuple(patterns.split("|")), start, low, high,
-        shipped, stated_low, stated_high,
+        row["symbol"], row["argument"], {label: tuple(words.split("|")) for label, _, words in labels},
+        start, doubt, low, high, shipped, stated_low, stated_high,
     )  # fmt: skip
 
 
@@ -118,8 +118,8 @@ def read_runs(constants: Sequence[Constant], path: Path = ROWS) -> Runs:
         rows = list(csv.DictReader(file))
     if missing := [name for name in COLUMNS if not rows or rows[0].get(name) is None]:
         raise ValueError(f"{path}: no row, or no column {', '.join(missing)}; wanted {', '.join(COLUMNS)}")
-    if unknown := sorted({row["stack"] for row in rows} - STACKS.keys()):
-        raise ValueError(f"{path}: stack must be one of {', '.join(STACKS)}, got {', '.join(unknown)}")
+    if unknown := sorted({row["stack"] for row in rows} - stacks().keys()):
+        raise ValueError(f"{path}: stack must be one of {', '.join(stacks())}, got {', '.join(unknown)}")
     asked = [json.loads(row["inputs"]) for row in rows]
     chips = [catalogue_name("accelerator", inputs["gpu"]) for inputs in asked]
     labels = [
@@ -140,16 +140,13 @@ def read_runs(constants: Sequence[Constant], path: Path = ROWS) -> Runs:
 def _arguments(inputs: Mapping[str, float | str], labels: Mapping[str, str]) -> dict[str, float]:
     """What the step is given for one run; the free constants are set over it."""
     spelled = {SPELLED.get(key, key): value for key, value in inputs.items()}
-    stack = {**modern_stack(), **STACKS[labels["stack"]]}
-    if not stack["fused_attention"]:
-        stack["pipeline_exposed_fraction"] = constant("performance.training.pipeline_exposed_old", "fraction")
-    sharding = SHARDING[str(inputs["dp_sharding"])]
-    if sharding == SHARDING["none_or_optimizer"] and not stack["fused_attention"]:
-        sharding = SHARDING["none"]
+    recompute = RECOMPUTE[str(inputs["recompute"])]
     return {
         **{name: float(spelled[name]) for name in SHAPE},
-        **hardware(labels["chip"], labels["dtype"]), **stack,
-        "recompute": float(RECOMPUTE[str(inputs["recompute"])]), "sharding": float(sharding),
+        **hardware(labels["chip"], labels["dtype"]),
+        **stack_constants(labels["stack"], chip=labels["chip"], recompute=recompute),
+        "recompute": float(recompute),
+        "sharding": float(sharding_stage(str(inputs["dp_sharding"]), labels["stack"])),
     }  # fmt: skip
 
 
@@ -166,28 +163,31 @@ def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float
 
 
 def fit(runs: Runs, constants: Sequence[Constant]) -> Numbers:
-    """Constants that bring the logarithms of all rates closest, within their bounds.
+    """Constants that bring the logarithms of all rates closest without leaving what one would expect.
 
     A constant that acts on no run stays where it starts: what one would take without a run.
     """
-    start, low, high = (np.array([getattr(c, name) for c in constants]) for name in ("start", "low", "high"))
-    width = high - low
-    # Left in, a constant without effect would be moved by rounding.
+    names = ("start", "doubt_factor", "low", "high")
+    start, spread, low, high = (np.log([getattr(c, name) for c in constants]) for name in names)
     moved = np.array([bool(mask.any()) for mask in runs.acting])
 
-    def values(shares: Numbers) -> Numbers:
+    def values(logarithms: Numbers) -> Numbers:
         taken: Numbers = start.copy()
-        taken[moved] = low[moved] + shares * width[moved]
-        return taken
+        taken[moved] = logarithms
+        return np.exp(taken)
 
-    def errors(shares: Numbers) -> Numbers:
-        return log_errors(runs, constants, values(shares))
+    def misses(logarithms: Numbers) -> Numbers:
+        errors = _softened(log_errors(runs, constants, values(logarithms)) / SOFT_ERROR)
+        return np.concatenate([errors, (logarithms - start[moved]) / spread[moved]])
 
-    found = least_squares(
-        errors, ((start - low) / width)[moved], bounds=(0.0, 1.0), loss="soft_l1", f_scale=SOFT_ERROR,
-        xtol=1e-10, ftol=1e-10,
-    )  # fmt: skip
+    found = least_squares(misses, start[moved], bounds=(low[moved], high[moved]), xtol=1e-8, ftol=1e-8)
     return values(found.x)
+
+
+def _softened(misses: Numbers) -> Numbers:
+    """Roots of 2 (sqrt(1 + z^2) - 1): squares of small misses, lengths of large ones."""
+    softened: Numbers = misses * np.sqrt(2.0 / (1.0 + np.sqrt(1.0 + misses**2)))
+    return softened
 
 
 def left_out_errors(

@@ -1,4 +1,4 @@
-"""Which configurations exist at all: job x pool x nodes x layout, service x pool x split. Why others do not.
+"""Which ways to train exist at all: job x pool x nodes x layout x power cap; why others do not.
 
 Enumeration only; what a candidate takes, costs and emits is worked out in `planner.coefficients`.
 """
@@ -16,7 +16,6 @@ from planner.inputs import Inputs
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, best_layout
-from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
 from planner.scenario import Pool, Service, TrainingJob
 from planner.trace import Fact, Traced, chosen, derive
 
@@ -51,7 +50,7 @@ ACCELERATOR_FACTS = {
     "link_domain": "link_domain",
     "matrix_efficiency_fraction": "matrix_efficiency",
 }
-SPLITS = (1, 2, 4, 8)
+UNCAPPED = 1.0  # accelerators may draw their rated power
 WHOLE = (*SHAPE, "vocabulary", "link_domain", "sequence_parallel", "fused_attention")
 EXPERTS = ("experts", "experts_per_token", "shared_experts")
 # What is known of a mixture of experts beside its step: the rate of all steps, the weights of a token.
@@ -80,35 +79,28 @@ class Dropped:
 
 @dataclass(frozen=True)
 class TrainingCandidates:
-    """Columns over job x pool x nodes, each with its fastest layout that fits in memory."""
+    """Columns over job x pool x nodes x power cap, each with its fastest layout that fits in memory."""
 
     job: Indices
     pool: Indices
     nodes: Indices
     layout: Mapping[str, NDArray[np.float64]]
+    power_cap_fraction: NDArray[np.float64]
 
     def __len__(self) -> int:
         """How many candidates there are."""
         return len(self.job)
 
-
-@dataclass(frozen=True)
-class ServingCandidates:
-    """Columns over service x pool x tensor-parallel size, each with the batch that its memory holds."""
-
-    service: Indices
-    pool: Indices
-    tp: Indices
-    batch: Indices
-
-    def __len__(self) -> int:
-        """How many candidates there are."""
-        return len(self.service)
+    def some(self, rows: NDArray[Any]) -> TrainingCandidates:
+        """Some of them, in this order."""
+        layout = {name: column[rows] for name, column in self.layout.items()}
+        cap = self.power_cap_fraction[rows]
+        return TrainingCandidates(self.job[rows], self.pool[rows], self.nodes[rows], layout, cap)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
     """Every job on every pool it may use, at every size that the scenario names."""
-    found: list[tuple[int, int, int, Layout]] = []
+    found: list[tuple[int, int, int, Layout, float]] = []
     dropped: list[Dropped] = []
     known: dict[tuple[int, int, int], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
@@ -123,31 +115,11 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                         dropped.append(Dropped(name, inputs.skus[k].name, str(known[j, k, nodes])))
                 layout = known[j, k, nodes]
                 if isinstance(layout, Layout):
-                    found.append((j, p, nodes, layout))
+                    found += [(j, p, nodes, layout, cap) for cap in power_caps(inputs, job, k)]
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
     job_, pool, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
-    return TrainingCandidates(job_, pool, nodes_, columns), dropped
-
-
-def serving_candidates(inputs: Inputs) -> tuple[ServingCandidates, list[Dropped]]:
-    """Every service on every pool it may use, at every tensor-parallel size whose memory holds a request."""
-    found: list[tuple[int, int, int, int]] = []
-    dropped: dict[tuple[int, int, int], Dropped] = {}
-    for i, service in enumerate(inputs.scenario.services):
-        for p, (k, s) in enumerate(inputs.pools):
-            if not allowed(inputs, service, k, s):
-                continue
-            most = int(inputs.server("accelerators")[k].value)
-            for tp in (t for t in SPLITS if t <= most):
-                batch = _batch(inputs, service, k, tp)
-                if batch >= 1:
-                    found.append((i, p, tp, batch))
-                else:
-                    name = f"{service.name}, split over {tp}"
-                    reason = "its weights and one request do not fit in the memory"
-                    dropped[i, k, tp] = Dropped(name, inputs.skus[k].name, reason)
-    columns = [np.array([row[c] for row in found], dtype=np.intp) for c in range(4)]
-    return ServingCandidates(*columns), list(dropped.values())
+    caps = np.array([row[4] for row in found], dtype=float)
+    return TrainingCandidates(job_, pool, nodes_, columns, caps), dropped
 
 
 def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
@@ -168,6 +140,7 @@ def training_arguments(
     accelerator = inputs.skus[sku].accelerator
     facts: dict[str, Traced] = {name: inputs.fact(f"model.{model}.{name}") for name in SHAPE}
     facts["vocabulary"] = inputs.fact(f"model.{model}.vocab")
+    facts["head_dim"] = inputs.fact(f"model.{model}.head_dim")  # not always width over heads
     facts["matrix_tflop_per_s"] = peak(inputs, accelerator, precision)
     for parameter, name in ACCELERATOR_FACTS.items():
         facts[parameter] = inputs.fact(f"accelerator.{accelerator}.{name}")
@@ -237,7 +210,7 @@ def weight_bytes(precision: str) -> float:
 def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
     """Whether a job, service or pool of work may use a SKU at a site."""
     return (not wish.skus or inputs.skus[sku].name in wish.skus) and (
-        not wish.sites or inputs.scenario.sites[site].name in wish.sites
+        not wish.sites or inputs.sites[site].name in wish.sites
     )
 
 
@@ -257,16 +230,19 @@ def _expert_arguments(inputs: Inputs, model: str, shape: dict[str, Traced]) -> d
         facts["head_dim"] = derive(latent_score_dim, **widths)
         facts["mixer_parameters"] = derive(latent_attention_parameters, **attention, **ranks, **widths)
     else:
-        facts["head_dim"] = (
-            inputs.fact(f"{name}.head_dim")
-            if mixture
-            else chosen("head_dim", shape["hidden"].value / shape["heads"].value, "as wide as the model")
-        )
-        facts["mixer_parameters"] = derive(
-            attention_parameters, **attention, kv_heads=shape["kv_heads"], head_dim=facts["head_dim"]
-        )
+        heads = {part: shape[part] for part in ("kv_heads", "head_dim")}
+        facts["mixer_parameters"] = derive(attention_parameters, **attention, **heads)
     facts["load_imbalance_factor"] = inputs.fact("performance.training.load_imbalance")
     facts["expert_exposed_fraction"] = inputs.fact("performance.training.expert_exposed")
+    facts["expert_network_efficiency_fraction"] = inputs.fact(
+        "performance.training.expert_network_efficiency"
+    )
+    limited = mixture and inputs.catalogue.has(f"{name}.nodes_per_token")
+    facts["most_domains_per_token"] = (
+        inputs.fact(f"{name}.nodes_per_token")
+        if limited
+        else chosen("most_domains_per_token", max(1.0, float(facts["experts"].value)), "no limit is known")
+    )
     facts["calibration_factor"] = (
         inputs.fact("performance.training.expert_calibration_factor")
         if mixture
@@ -278,7 +254,7 @@ def _expert_arguments(inputs: Inputs, model: str, shape: dict[str, Traced]) -> d
 
 def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
     accelerator = inputs.skus[sku].accelerator
-    if reason := _without_precision(inputs, accelerator, work.precision):
+    if reason := without_precision(inputs, accelerator, work.precision):
         return reason
     arguments = {
         name: node.value
@@ -296,7 +272,13 @@ def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | st
     return found if isinstance(found, Layout) else found.reason
 
 
-def _without_precision(inputs: Inputs, accelerator: str, precision: str) -> str:
+def power_caps(inputs: Inputs, wish: TrainingJob | Service, sku: int) -> tuple[float, ...]:
+    """The caps of a job or service that leave an accelerator more than it draws when idle."""
+    tdp, idle = inputs.accelerator("tdp")[sku].value, inputs.accelerator("idle_power")[sku].value
+    return tuple(cap for cap in wish.power_caps_fraction or (UNCAPPED,) if cap * tdp > idle)
+
+
+def without_precision(inputs: Inputs, accelerator: str, precision: str) -> str:
     """Why an accelerator cannot compute at a precision; empty where it can."""
     keys = {name: f"accelerator.{accelerator}.{name}_peak" for name in PRECISIONS}
     peaks = {
@@ -307,31 +289,3 @@ def _without_precision(inputs: Inputs, accelerator: str, precision: str) -> str:
     except ValueError as error:
         return f"{accelerator}: {error}"
     return ""
-
-
-def _batch(inputs: Inputs, service: Service, sku: int, tp: int) -> int:
-    """Requests that one replica holds at once; 0 where not one fits or the heads do not split."""
-    model = f"model.{service.model}"
-    if inputs.fact(f"{model}.heads").value % tp:
-        return 0
-    if not inputs.catalogue.has(f"accelerator.{inputs.skus[sku].accelerator}.{service.precision}_peak"):
-        return 0
-    size = weight_bytes(service.precision)
-    tokens = sum(inputs.request_tokens(service)[i].value for i in (0, 1))
-    held = largest_batch(
-        memory_gb=inputs.accelerator("memory")[sku].value,
-        usable_fraction=inputs.fact("performance.serving.usable_memory").value,
-        weights_gb=serving_weights_gb(
-            parameters=inputs.fact(f"{model}.parameters").value, weight_bytes=size, tp=tp
-        ),
-        kv_cache_gb_per_token=kv_cache_gb_per_token(
-            layers=inputs.fact(f"{model}.layers").value,
-            kv_heads=inputs.fact(f"{model}.kv_heads").value,
-            head_dim=inputs.fact(f"{model}.head_dim").value,
-            kv_bytes=size,
-            tp=tp,
-        ),
-        context_tokens=tokens,
-        batch_limit=inputs.fact("performance.serving.largest_batch").value,
-    )
-    return int(held)

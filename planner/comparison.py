@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.bending import bending_placements, bending_sentences
+from planner.candidates import UNCAPPED
+from planner.contracted import contract_sentences, stand_in_sentences
+from planner.defence.others import alternative_sentences
+from planner.defence.pricing import price_sentences
+from planner.owning import counted, owning_sentences, retired_for
 from planner.plan import AS_TODAY, COST_ONLY, Plan
 from planner.tables import plan_tables
 from planner.wording import energy, mass, money
-from solver.account import totals_by
+from solver.account import rebate_fraction, totals_by
 from solver.backend import Status
 from solver.problem import Solution
+
+MOST_PRICES = 8  # the table holds them all
 
 
 def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
@@ -23,25 +31,43 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     headline = [
         *_buying(plan, solution),
         *_retiring(plan, solution),
+        *owning_sentences(plan, solution),
         *_left_out(plan, solution),
-        *_training(plan),
+        *_training(plan, solution),
         *_serving(plan, solution),
+        *bending_sentences(plan, solution),
+        *contract_sentences(plan, solution),
         _totals(plan),
     ]
-    return headline, [*_against_cost_only(plan, solution), *_against_today(plan, solution), *_limits(plan)]
+    why = [*_against_cost_only(plan, solution), *_against_today(plan, solution), *_limits(plan)]
+    why += stand_in_sentences(plan)
+    why += _futures_left_out(plan)
+    return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]
+
+
+def _futures_left_out(plan: Plan) -> list[str]:
+    """That a plan is for what is stated, where the scenario says how the future may differ."""
+    scenario = plan.inputs.scenario
+    if not scenario.futures and scenario.uncertainty is None:
+        return []
+    return ["This plan is for the scenario as stated; `everfleet futures` plans for all of its futures."]
 
 
 def placements(plan: Plan, solution: Solution) -> dict[str, str]:
     """Decision -> what was decided, for comparing two plans of one problem."""
     problem = plan.problem
     found: dict[str, str] = {}
+    placed: dict[str, list[str]] = {}
     for r in np.flatnonzero(solution.run):
         options = problem.run_options
         size = int(options.nodes[r].max())
         label = plan.inputs.scenario.horizon.period_labels[options.start[r]]
-        found[problem.jobs.name[options.job[r]]] = (
-            f"{size} nodes of {problem.pool_name(int(options.pool[r]))} from {label}"
+        copies = "" if solution.run[r] == 1 else f"{solution.run[r]} times "
+        placed.setdefault(problem.jobs.name[options.job[r]], []).append(
+            f"{copies}{size} nodes of {problem.pool_name(int(options.pool[r]))} from {label}"
         )
+    found |= {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
+    found |= bending_placements(plan, solution)
     for i, service in enumerate(problem.services.name):
         here = np.flatnonzero(problem.serve_options.service == i)
         peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(
@@ -58,6 +84,10 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
     found["purchases"] = _where(plan, nodes.sum(axis=1), "node")
     retired = totals_by(problem.cohorts.pool, len(problem.pools), solution.retired).sum(axis=1)
     found["retirements"] = _where(plan, retired, "node")
+    if len(problem.moves):
+        joined = problem.cohorts.pool[problem.moves.to_cohort]
+        moved = totals_by(joined, len(problem.pools), solution.moved).sum(axis=1)
+        found["moves"] = _where(plan, moved, "node")
     return found
 
 
@@ -74,9 +104,11 @@ def _where(plan: Plan, amounts: NDArray[Any], what: str) -> str:
 def _buying(plan: Plan, solution: Solution) -> list[str]:
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
+    off = rebate_fraction(problem, solution.orders)
     said = []
     for p, t in np.argwhere(nodes > 0):
-        cash = float(nodes[p, t] * problem.pools.capex_usd_per_node[p, t])
+        price = problem.pools.capex_usd_per_node[p, t] * (1.0 - off[problem.pools.sku[p]])
+        cash = float(nodes[p, t] * price)
         said.append(
             f"Order {nodes[p, t]:.0f} nodes of {problem.pool_name(int(p))} in {labels[t]} for {money(cash)}."
         )
@@ -92,7 +124,7 @@ def _retiring(plan: Plan, solution: Solution) -> list[str]:
             pool = problem.pool_name(int(problem.cohorts.pool[h]))
             said.append(
                 f"Retire nodes of {pool}: {', '.join(steps)}, leaving {solution.kept[h, -1]} "
-                f"of {problem.cohorts.nodes[h]}."
+                f"of {problem.cohorts.nodes[h] or solution.kept[h].max()}{retired_for(plan, solution, h)}."
             )
     return said
 
@@ -100,18 +132,26 @@ def _retiring(plan: Plan, solution: Solution) -> list[str]:
 def _left_out(plan: Plan, solution: Solution) -> list[str]:
     jobs = plan.problem.jobs
     return [
-        f"Leave out {jobs.name[j]} at its penalty of {money(float(jobs.left_out_usd[j]))}; it costs more."
+        f"Leave out {_share(solution.left_out[j], int(jobs.count[j]))}{jobs.name[j]} at its penalty of "
+        f"{money(float(jobs.left_out_usd[j] * solution.left_out[j]))}; it costs more."
         for j in np.flatnonzero(solution.left_out)
     ]
 
 
-def _training(plan: Plan) -> list[str]:
+def _share(left_out: float, count: int) -> str:
+    """How much of a job, or how many of several, is left out; nothing where it is all of one."""
+    if count > 1:
+        return f"{left_out:g} of {count} "
+    return "" if left_out == 1 else f"{left_out:.0%} of "
+
+
+def _training(plan: Plan, solution: Solution) -> list[str]:
     runs = plan.ledger.runs
     if runs is None:
         return []
     horizon = plan.inputs.scenario.horizon
     said = []
-    for row in plan.ledger.run_rows:
+    for row, count in zip(plan.ledger.run_rows, solution.run[solution.run > 0], strict=True):
         c = int(runs.candidate[row])
         job = plan.inputs.scenario.training[runs.candidates.job[c]]
         pool = plan.problem.pool_name(int(runs.candidates.pool[c]))
@@ -120,23 +160,30 @@ def _training(plan: Plan) -> list[str]:
         likely, late = (
             horizon.date_after_h(begin + float(q.value[c])) for q in (runs.finish_p50_h, runs.finish_p95_h)
         )
+        copies = f"{count} x " if count > 1 else ""
         said.append(
-            f"Run {job.name} on {runs.candidates.nodes[c]} nodes of {pool} from {first}; "
+            f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {pool}"
+            f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
             f"{runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."
         )
     return said
 
 
+def _capped(power_cap_fraction: float) -> str:
+    return "" if power_cap_fraction == UNCAPPED else f", accelerators capped at {power_cap_fraction:.0%},"
+
+
 def _serving(plan: Plan, solution: Solution) -> list[str]:
     placed = placements(plan, solution)
-    return [f"Serve {name} with up to {placed[name]}." for name in plan.problem.services.name]
+    names = [name for name in plan.problem.services.name if placed[name] != "none"]
+    return [f"Serve {name} with up to {placed[name]}." for name in names]
 
 
 def _totals(plan: Plan) -> str:
     ledger = plan.ledger
     return (
-        f"Over the horizon: {money(ledger.cost.value)} with capital annualised, {mass(ledger.carbon.value)}, "
+        f"Over the horizon: {money(ledger.cost.value)} {counted(plan)}, {mass(ledger.carbon.value)}, "
         f"{energy(ledger.energy.value)}; purchases {money(ledger.capex.value)} in cash."
     )
 

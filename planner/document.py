@@ -7,8 +7,12 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from planner.bending import paused_explanations
 from planner.comparison import why_this_plan
+from planner.defence.clashing import conflict_records, conflict_text
 from planner.explain import explain
+from planner.ordering import first_tolerance
+from planner.owning import cost_label
 from planner.plan import Plan
 from planner.records import fact_record, swing_records, total_records
 from planner.scenario import digest
@@ -74,8 +78,11 @@ def _accounts(plan: Plan) -> Record:
     """Totals with their ranges, what moves them, and where they come from."""
     ledger = plan.ledger
     named = {
-        "cost": ("Cost in the horizon, capital annualised", ledger.cost),
-        "carbon": ("Carbon in the horizon", ledger.carbon),
+        "cost": (cost_label(plan), ledger.cost),
+        "carbon": (
+            "Carbon in the horizon" + ("" if ledger.location_carbon is None else ", market-based"),
+            ledger.carbon,
+        ),
         "energy": ("Energy at the meters", ledger.energy),
         "capex": ("Purchases, cash", ledger.capex),
         "sunk_carbon": (
@@ -84,6 +91,8 @@ def _accounts(plan: Plan) -> Record:
         ),
         "objective": ("What the program minimised", ledger.objective),
     }
+    if ledger.location_carbon is not None:
+        named["carbon_location"] = ("Beside it: carbon, location-based", ledger.location_carbon)
     nodes = {name: node for name, (_, node) in named.items()}
     nodes |= {f"cost.{name.removesuffix('_usd')}": node for name, node in ledger.usd_terms.items()}
     nodes |= {f"carbon.{name.removesuffix('_kgco2e')}": node for name, node in ledger.kgco2e_terms.items()}
@@ -105,6 +114,7 @@ def _accounts(plan: Plan) -> Record:
             explanations |= {
                 f"job.{job}.{name}": explain(node, row=c).to_dict() for name, node in columns.items()
             }
+    explanations |= paused_explanations(plan)
     return {
         "totals": total_records(named, DRAWS),
         "tornado": swing_records(tornado(ledger.objective)),
@@ -128,7 +138,7 @@ def _status(plan: Plan) -> Record:
         case Status.OPTIMAL:
             text = "No better plan exists for these facts."
         case Status.WITHIN_GAP:
-            text = f"Proved to be within {gap or 0:.2%} of the best plan that can exist."
+            text = f"Proved to be within {max(gap or 0.0, 1e-4):.2%} of the best plan that can exist."
         case Status.TIME_LIMIT | Status.INTERRUPTED:
             known = (
                 "not known yet how close to the best" if gap is None else f"at most {gap:.1%} above the best"
@@ -151,6 +161,12 @@ def _objective_text(plan: Plan) -> str:
             return "least cost"
         case "carbon":
             return "least carbon"
+        case "lexicographic":
+            first, second = ("carbon", "cost") if policy.first == "carbon" else ("cost", "carbon")
+            given = 100 * first_tolerance(policy)
+            return f"least {first}, then least {second} with {given:.3g} % more of the first"
+        case "cash":
+            return "least money spent in the horizon"
         case _:
             price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
             return f"least cost, with carbon at {price:,.0f} USD/t"
@@ -169,11 +185,17 @@ def _clash(plan: Plan, clash: Clash) -> Record:
         if family.suffices
     ]
     enough = [family["family"] for family in families]
-    said = ["No plan exists that keeps every limit."]
+    conflict = conflict_text(plan)
+    said = ["No plan exists that keeps every limit.", *([conflict] if conflict else [])]
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in clash.reasons]
     if enough:
         said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
-    return {"text": " ".join(said), "reasons": list(clash.reasons), "families": families}
+    return {
+        "text": " ".join(said),
+        "reasons": list(clash.reasons),
+        "conflict": conflict_records(plan),
+        "families": families,
+    }
 
 
 def _because(plan: Plan, reason: str) -> str:

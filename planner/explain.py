@@ -138,14 +138,15 @@ def _visit(
 
 
 def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
-    """Follow picks and row selections to the node that really holds the value."""
-    shape = np.shape(node.value)
-    place = ""
-    if row is None and shape:
-        size = np.nan_to_num(np.abs(np.asarray(node.value, dtype=float)), posinf=0.0)
-        row = tuple(int(i) for i in np.unravel_index(int(np.argmax(size)), shape))
+    """Follow picks and row selections to the node that really holds the value.
+
+    Where `row` names fewer axes than the node has, the entry that weighs most on the others is taken.
+    """
+    index, place = row or (), ""
+    if len(index) < np.ndim(node.value):
+        size = np.nan_to_num(np.abs(np.asarray(node.value, dtype=float)[index]), posinf=0.0)
+        index += tuple(int(i) for i in np.unravel_index(int(np.argmax(size)), size.shape))
         place = f" (the largest of {size.size})" if size.size > 1 else ""
-    index: Index = row or ()
     while isinstance(node, Pick | Rows):
         depth = node.index.ndim
         inside = int(node.index[index[:depth]])
@@ -157,18 +158,17 @@ def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
 
 
 def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
-    """Row of an input that stands behind `index` of the result, by broadcasting; None after a reduction."""
+    """Row of an input that stands behind `index` of the result, by broadcasting; None after a reduction.
+
+    Of an input with further axes behind those of the result (classes of requests, periods of a sum) it is
+    the row without them.
+    """
     inner = np.shape(child.value)
-    if not inner:
-        return ()
-    if len(inner) > len(shape):
+    seen = inner[: len(shape)]
+    behind = index[len(index) - len(seen) :]
+    if any(size not in (1, whole) for size, whole in zip(seen, shape[len(shape) - len(seen) :], strict=True)):
         return None
-    tail = index[len(index) - len(inner) :]
-    if any(
-        size not in (1, whole) for size, whole in zip(inner, shape[len(shape) - len(inner) :], strict=True)
-    ):
-        return None
-    return tuple(0 if size == 1 else i for size, i in zip(inner, tail, strict=True))
+    return tuple(0 if size == 1 else i for size, i in zip(seen, behind, strict=True))
 
 
 def _equation(node: Derived) -> tuple[str, str]:

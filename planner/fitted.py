@@ -1,10 +1,10 @@
-"""What `everfleet fit` found in a log of failures, as facts of the user's own."""
+"""What `everfleet fit` found in a log of failures and `calibrate` in measurements, as facts of one's own."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,79 @@ def read_fit(path: Path) -> FittedFleet:
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{path}: is not a whole fit: {what}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What measurements of one's own say of hardware, beside or in place of the catalogue's facts.
+
+    `training_errors` are those of rates of other sizes, by accelerator, and what they rest on.
+    """
+
+    facts: tuple[Fact, ...]
+    training_errors: Mapping[str, tuple[float, str]]
+
+
+def factor_key(accelerator: str, model: str, precision: str) -> str:
+    """How keys of measured serving factors begin; accelerators of the replica and batch follow."""
+    return f"performance.serving.factor@{accelerator}:{model}:{precision}:"
+
+
+def factor_fact(
+    beginning: str, tp: int, batch: float, factor: float, error_fraction: float, source: Source, note: str
+) -> Fact:
+    """A measured serving factor; its range says how far off other batches may be."""
+    return make_fact(
+        f"{beginning}{tp}:{batch:.6g}", factor, "1", source, kind="measured",
+        low=factor / (1.0 + error_fraction), high=factor * (1.0 + error_fraction), note=note,
+    )  # fmt: skip
+
+
+def read_calibration(path: Path) -> Calibration:
+    """The facts of a document that `everfleet calibrate MEASUREMENTS --json` wrote.
+
+    Raises:
+        InputError: the file cannot be read, or is none of ours.
+    """
+    wrong = InputError(
+        f"{path}: is no calibration: write one by `everfleet calibrate MEASUREMENTS --json > {path.name}`"
+    )
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise wrong from None
+    if not isinstance(found, dict) or found.get("everfleet_calibration") != 1:
+        raise wrong
+    try:
+        source = Source("calibration", f"your calibration: {found['file']}", link=path.name)
+        facts = [fact for one in found["hardware"] for fact in _calibrated(one, source)]
+        speeds = {
+            one["accelerator"]: one["speed"]["expected_error"] for one in found["hardware"] if one["speed"]
+        }
+        errors = {chip: (_number("worst", own["worst"]), str(own["from"])) for chip, own in speeds.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise wrong from None
+    return Calibration(tuple(facts), errors)
+
+
+def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
+    """Facts of one accelerator: efficiency in training, rating, factors of serving."""
+    for part, name, unit in (("speed", "after", "1"), ("power", "after_kw", "kW")):
+        if found[part]:
+            key, value = str(found[part]["key"]), _number(name, found[part][name])
+            if not key.startswith(f"accelerator.{found['accelerator']}.") or not value > 0:
+                raise ValueError(f"{key} = {value} is none of its facts")
+            yield make_fact(key, value, unit, source, kind="measured")
+    for one in found.get("serving", ()):
+        for point in one["factors"]:
+            yield factor_fact(
+                factor_key(found["accelerator"], one["model"], one["precision"]),
+                int(point["accelerators"]), _number("batch", point["batch"]),
+                _number("factor", point["factor"]), _number("worst", one["expected_error"]["worst"]), source,
+                str(point["source"]),
+            )  # fmt: skip
 
 
 def _fleet(found: Mapping[str, Any]) -> FittedFleet:

@@ -5,24 +5,30 @@ What the scenario states is a fact of kind `yours`; what it leaves open comes fr
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon.grid import projected_kgco2e_per_kwh
+from carbon.market import market_kgco2e_per_kwh
 from planner.catalogue import Catalogue, CatalogueError, Sku
 from planner.models import with_model_cards
 from planner.performance.hardware import require_dense_peak, require_one_way_link
-from planner.scenario import Known, Problem, Scenario, ScenarioError, Service, check_against
+from planner.performance.mix import PromptClasses, prompt_classes, request_mix
+from planner.scenario import Known, Problem, Rental, Scenario, ScenarioError, Service, Site, check_against
 from planner.scenario.problems import shown_key
 from planner.scenario.rules import CARD
 from planner.trace import Chosen, Fact, Source, Traced, chosen, derive, pick
 from planner.units import canonical, parse_quantity
 
+CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
 HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
 
 
@@ -47,17 +53,32 @@ class Inputs:
     def skus(self) -> tuple[Sku, ...]:
         """SKUs that stand in the fleet or are on offer, and those that pools state their work in."""
         names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
+        names += [rental.sku for rental in self.scenario.rental]
         names += [pool.reference for pool in self.scenario.pools]
         return tuple(self.catalogue.skus[name] for name in dict.fromkeys(names))
 
     @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Sites of one's own, then the locations of rented nodes."""
+        return (*self.scenario.sites, *(_rented_site(one, self.periods) for one in self.scenario.rental))
+
+    @cached_property
+    def rented(self) -> NDArray[np.bool_]:
+        """Which pools are nodes by the hour."""
+        return self.pool_site >= len(self.scenario.sites)
+
+    @cached_property
     def pools(self) -> tuple[tuple[int, int], ...]:
-        """(SKU, site) pairs where nodes stand or may be bought."""
+        """(SKU, site) pairs where nodes stand, may be bought, or may be rented."""
         sku_at = {sku.name: i for i, sku in enumerate(self.skus)}
         sites = [site.name for site in self.scenario.sites]
         pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
         for offer in self.scenario.market:
             pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or sites]
+        for move in self.scenario.moves:
+            carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
+            pairs += [(sku_at[sku], sites.index(move.to)) for sku in carried if move.sku in (None, sku)]
+        pairs += [(sku_at[one.sku], len(sites) + i) for i, one in enumerate(self.scenario.rental)]
         return tuple(dict.fromkeys(pairs))
 
     @cached_property
@@ -149,12 +170,17 @@ class Inputs:
     @cached_property
     def pue(self) -> tuple[Fact, ...]:
         """PUE of each site."""
-        return tuple(self.yours(f"sites.{s.name}.pue", s.pue, "1") for s in self.scenario.sites)
+        own = [self.yours(f"sites.{s.name}.pue", s.pue, "1") for s in self.scenario.sites]
+        rented = [
+            self.fact("rental.pue") if one.pue is None else self.yours(f"rental.{one.name}.pue", one.pue, "1")
+            for one in self.scenario.rental
+        ]
+        return (*own, *rented)
 
     @cached_property
-    def electricity(self) -> tuple[Fact, ...]:
-        """Electricity price of each site and period, site by site."""
-        found: list[Fact] = []
+    def electricity(self) -> tuple[Traced, ...]:
+        """Electricity price of each site and period, site by site; rented hours have it in their price."""
+        found: list[Traced] = []
         for site in self.scenario.sites:
             if site.electricity_price_usd_per_kwh is None:
                 regional = f"electricity.{site.grid}.price"
@@ -164,16 +190,25 @@ class Inputs:
                 found += self._by_period(
                     f"sites.{site.name}.electricity_price", site.electricity_price_usd_per_kwh, "USD/kWh"
                 )
-        return tuple(found)
+        paid = chosen("electricity_usd_per_kwh", 0.0, "in the price of the rented hour")
+        return (*found, *(paid for _ in self.scenario.rental for _ in range(self.periods)))
 
     @cached_property
     def grid(self) -> tuple[Traced, ...]:
+        """Carbon of electricity by the accounting of the policy, for each site and period, site by site."""
+        if self.scenario.policy.accounting == "location":
+            return self.location_grid
+        return self._market_grid()
+
+    @cached_property
+    def location_grid(self) -> tuple[Traced, ...]:
         """Grid intensity of each site and period, site by site; a catalogue region declines year by year."""
         found: list[Traced] = []
-        for site in self.scenario.sites:
+        for i, site in enumerate(self.sites):
             if site.grid_kgco2e_per_kwh is not None:
+                section = "sites" if i < len(self.scenario.sites) else "rental"
                 found += self._by_period(
-                    f"sites.{site.name}.grid_intensity", site.grid_kgco2e_per_kwh, "kgCO2e/kWh"
+                    f"{section}.{site.name}.grid_intensity", site.grid_kgco2e_per_kwh, "kgCO2e/kWh"
                 )
                 continue
             region = self.fact(f"grid.{site.grid}.intensity")
@@ -191,6 +226,25 @@ class Inputs:
                         years_ahead_y=ahead,
                     )
                 )
+        return tuple(found)
+
+    def _market_grid(self) -> tuple[Traced, ...]:
+        """The factor of what no contract covers: the stated one, else the location's stands in."""
+        nothing = chosen("contracted_fraction", 0.0, "contracts are counted beside it")
+        own = chosen("contract_kgco2e_per_kwh", 0.0, "contracts are counted beside it")
+        found: list[Traced] = []
+        for s, site in enumerate(self.sites):
+            here: Sequence[Traced] = self.location_grid[s * self.periods : (s + 1) * self.periods]
+            stated = site.market_kgco2e_per_kwh
+            if stated is not None:
+                here = self._by_period(f"sites.{site.name}.market_intensity", stated, "kgCO2e/kWh")
+            found += [
+                derive(
+                    market_kgco2e_per_kwh, "grid=market",
+                    contracted_fraction=nothing, contract_kgco2e_per_kwh=own, residual_kgco2e_per_kwh=each,
+                )
+                for each in here
+            ]  # fmt: skip
         return tuple(found)
 
     def site_by_period(self, items: Sequence[Traced], site: NDArray[np.intp]) -> Traced:
@@ -216,6 +270,13 @@ class Inputs:
             return self.fact("reliability.reference_accelerators")
         return self.fact(f"reliability.{fleet}.accelerators_per_node")
 
+    def residual_value(self) -> Fact:
+        """Share of its price that a node is worth after its life: as stated, else the catalogue's."""
+        stated = self.scenario.policy.residual_value_fraction
+        if stated is None:
+            return self.fact("finance.residual_value")
+        return self.yours("policy.residual_value", stated, "1")
+
     def repair(self) -> Fact:
         """Mean time until a failed node is back: as the scenario states it, else that of the log."""
         stated, fit = self.scenario.reliability.repair_h, self.scenario.fit
@@ -236,6 +297,13 @@ class Inputs:
             self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
         )
 
+    def request_classes(self, service: Service) -> PromptClasses:
+        """How requests of a service spread around their means; one class where only means are known."""
+        sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
+        if service.traffic is None or not sample.is_file():
+            return PromptClasses(*np.ones((4, 1)))
+        return _classes(sample)
+
     def arrival_scv(self, service: Service) -> Fact:
         """Squared coefficient of variation of the time between requests: 1 is Poisson, bursts are above."""
         return self.fact(f"traffic.{service.traffic or 'default'}.arrival_cv2")
@@ -251,6 +319,21 @@ class Inputs:
         ]
 
 
+def _rented_site(rental: Rental, periods: int) -> Site:
+    """A provider's location as a site: no limit of ours on power or racks holds there."""
+    limits: dict[str, Any] = {"power_cap_kw": (math.inf,) * periods, "racks": math.inf}
+    where = rental.model_dump(include={"name", "grid", "grid_kgco2e_per_kwh", "pue"})
+    return Site.model_construct(**where, **limits)
+
+
+@cache
+def _classes(sample: Path) -> PromptClasses:
+    """Classes of prompts of a joint histogram of lengths in `data/samples`."""
+    lengths = np.loadtxt(sample, delimiter=",", skiprows=1, unpack=True)
+    mix = request_mix(context_tokens=lengths[0], generated_tokens=lengths[1], requests=lengths[2])
+    return prompt_classes(mix, classes_per_doubling=CLASSES_PER_DOUBLING)
+
+
 def data_year(grid: Fact) -> int:
     """Year that a grid factor describes: the first year that its note names.
 
@@ -264,7 +347,7 @@ def data_year(grid: Fact) -> int:
 
 
 def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the models that a scenario names by the path of a file beside it.
+    """The catalogue with the models and measurements that a scenario names by the path of a file beside it.
 
     For a scenario that was read from no file none is read: `check_scenario` refuses the name.
 
@@ -273,6 +356,8 @@ def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
     """
     names = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
     names += [service.model for service in scenario.services]
+    if scenario.calibration is not None:
+        catalogue = catalogue.with_facts(scenario.calibration.facts)
     if scenario.path is None:
         return catalogue
     cards = [name for name in names if CARD.fullmatch(name)]
@@ -286,13 +371,15 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
         ScenarioError: listing every problem.
         ModelCardError: a model's configuration is none that is understood.
     """
-    catalogue = with_cards(scenario, catalogue)
+    shipped, catalogue = catalogue, with_cards(scenario, catalogue)
     check_against(scenario, known_names(catalogue))
     problems = [
         *_mixed_signals(scenario, catalogue),
         *_mortal_storage(scenario, catalogue),
         *_without_effect(scenario),
+        *_unpriced_rental(scenario, catalogue),
         *doubled_figures(scenario.facts, catalogue),
+        *_measured_elsewhere(scenario, shipped),
     ]
     if problems:
         raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
@@ -300,16 +387,19 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
 
 def _mixed_signals(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
     """Sites whose grid factors mean different things: their carbon must not be compared or added."""
+    grids: dict[str, str | None] = {site.name: site.grid for site in scenario.sites}
+    grids |= {one.name: one.grid for one in scenario.rental}
     signals = {
-        site.name: (site.grid, catalogue.fact(f"grid.{site.grid}.intensity").boundary.get("grid", ""))
-        for site in scenario.sites
-        if site.grid is not None
+        name: (grid, catalogue.fact(f"grid.{grid}.intensity").boundary.get("grid", ""))
+        for name, grid in grids.items()
+        if grid is not None
     }
     for name, (grid, signal) in signals.items():
         first, (first_grid, first_signal) = next(iter(signals.items()))
         if signal != first_signal:
+            section = "rental" if name in {one.name for one in scenario.rental} else "sites"
             yield Problem(
-                f"sites.{name}.grid",
+                f"{section}.{name}.grid",
                 f"'{grid}' is {signal} and '{first_grid}' of {first} is {first_signal}: "
                 "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                 "or write grid_intensity",
@@ -321,6 +411,28 @@ def _without_effect(scenario: Scenario) -> Iterator[Problem]:
     for site in scenario.sites:
         if site.wue_l_per_kwh is not None:
             yield Problem(f"sites.{site.name}.wue", "plans do not count water yet: leave it out")
+
+
+def _measured_elsewhere(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+    """Measurements of accelerators that the catalogue does not have: they would change nothing."""
+    facts = scenario.calibration.facts if scenario.calibration is not None else ()
+    unknown = [f.key for f in facts if f.key.startswith("accelerator.") and not catalogue.has(f.key)]
+    if unknown:
+        yield Problem(
+            "performance.calibration", f"the catalogue has no {', '.join(unknown)}: calibrate again"
+        )
+
+
+def _unpriced_rental(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+    """Rented nodes without a price, where the catalogue has none either."""
+    for one in scenario.rental:
+        key = f"rental.{catalogue.skus[one.sku].accelerator}.price"
+        if one.price_usd_per_h is None and not catalogue.has(key):
+            yield Problem(
+                f"rental.{one.name}.price",
+                f"is missing, and the catalogue has none for {one.sku}: "
+                'write for example price = "4 USD/h"',
+            )
 
 
 def doubled_figures(facts: Mapping[str, str], catalogue: Catalogue) -> Iterator[Problem]:

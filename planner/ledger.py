@@ -6,18 +6,21 @@ handful of rows and not every candidate. Their sums must equal what the solver r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.accounting import at_location, location_kgco2e
 from planner.assembly import Assembled
-from planner.candidates import ServingCandidates, TrainingCandidates
+from planner.coefficients.buying import held_usd, paid_usd, rebate_by_pool
+from planner.coefficients.contracts import contract_terms
 from planner.coefficients.serving import Replicas, replica_columns
 from planner.coefficients.training import POLICIES, TrainingRuns, training_runs
 from planner.inputs import Inputs
+from planner.owned import owned_kgco2e_terms, owned_usd_terms
 from planner.totals import (
     plan_kgco2e,
     plan_kwh,
@@ -28,7 +31,9 @@ from planner.totals import (
     weighted_usd,
 )
 from planner.trace import Chosen, Derived, Traced, chosen, derive, rows
-from solver.account import active_node_h
+from planner.used import Paused, paused_jobs, used_terms
+from solver.account import idle_nodes as unused_nodes
+from solver.account import rebate_fraction
 from solver.problem import Solution
 
 DECIDED = "decided by the program"
@@ -56,7 +61,9 @@ class PlanLedger:
     run_rows: NDArray[np.intp]
     replicas: Replicas | None
     replica_options: NDArray[np.intp]
+    paused: Paused | None
     idle_nodes: NDArray[np.float64]
+    location_carbon: Derived | None  # beside a market-based plan, never added to it
 
 
 def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> PlanLedger:
@@ -66,10 +73,11 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         Disagreement: when the traced totals differ from the solver's by more than rounding.
     """
     problem, nodes = assembled.problem, assembled.nodes
+    buying, standing = assembled.buying, assembled.standing
     runs, run_rows = _chosen_runs(inputs, assembled, solution)
     replicas, options = _chosen_replicas(inputs, assembled, solution)
-    active = active_node_h(problem, solution.run, solution.replicas, solution.work_node_h)
-    idle = np.maximum(0.0, solution.in_service - active / problem.pools.hours)
+    paused = paused_jobs(inputs, assembled, solution)
+    idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_pool = problem.cohorts.pool
 
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
@@ -80,7 +88,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             else _used(
                 getattr(runs, "facility_kwh" if kind == "kwh" else kind),
                 run_rows,
-                np.ones((len(run_rows), 1)),
+                solution.run[solution.run > 0][:, None],
             ),
             "serving": None
             if replicas is None
@@ -101,23 +109,49 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             ),
         }
 
+    orders = solution.orders * problem.pools.order_unit_nodes[:, None]
+    rebate = rebate_by_pool(inputs, buying, rebate_fraction(problem, solution.orders))
+
     def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
         has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
         return {
             "bought": _used(bought_each, has, solution.bought_in_service[has], "bought nodes in service"),
-            "standing": _used(kept_each, cohort_pool, solution.kept, "standing nodes kept"),
+            "standing": (kept_each, _some("standing nodes kept", solution.kept)),
         }
 
-    usd = _terms(weighted_total_usd, "usd", owning(nodes.owned_usd, nodes.kept_usd) | parts("usd"))
+    owned = owning(held_usd(buying, rebate), standing.keep_usd)
+    usd = _terms(weighted_total_usd, "usd", owned | parts("usd"))
+    usd |= _terms(weighted_total_usd, "usd", owned_usd_terms(buying, standing, rebate, solution, orders))
+    usd |= _terms(weighted_total_usd, "usd", used_terms("usd", inputs, assembled, paused, solution))
     usd["left_out_usd"] = chosen(
         "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
     )
     kgco2e = _terms(
-        weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, nodes.kept_kgco2e) | parts("kgco2e")
+        weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, standing.keep_kgco2e) | parts("kgco2e")
     )
-    kwh = _terms(weighted_total_kwh, "kwh", parts("kwh"))
+    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", owned_kgco2e_terms(standing, solution))
+    bent = used_terms("kgco2e", inputs, assembled, paused, solution)
+    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", bent)
+    drawn = parts("kwh") | used_terms("kwh", inputs, assembled, paused, solution)
+    kwh = _terms(weighted_total_kwh, "kwh", drawn)
+    contracted = contract_terms(assembled.contracted, solution)
+    usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
+    kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
+    in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
+    places = {
+        "training": problem.run_options.pool[solution.run > 0],
+        "serving": problem.serve_options.pool[options],
+        "pools": problem.work_options.pool[in_use],
+        "idle": np.flatnonzero(idle.sum(axis=1)),
+        "elastic": problem.elastic_options.pool[np.zeros(0, np.intp) if paused is None else paused.options],
+        "parked": np.flatnonzero(solution.parked.sum(axis=1)),
+    }
+
+    def kgco2e_at_location() -> dict[str, Traced]:
+        electric = _terms(weighted_total_kgco2e, "kgco2e", at_location(inputs, drawn, places))
+        return {name: term for name, term in kgco2e.items() if name != "contract_kgco2e"} | electric
+
     cost, carbon = derive(plan_usd, **usd), derive(plan_kgco2e, **kgco2e)
-    orders = solution.orders * problem.pools.order_unit_nodes[:, None]
     ordered = np.flatnonzero(orders.sum(axis=1))
     ledger = PlanLedger(
         cost=cost,
@@ -136,7 +170,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             weighted_total_usd,
             "usd",
             "capex",
-            _used(nodes.price_usd, ordered, orders[ordered], "nodes ordered"),
+            _used(paid_usd(nodes.price_usd, rebate), ordered, orders[ordered], "nodes ordered"),
         ),
         sunk_carbon=_term(
             weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)
@@ -148,15 +182,22 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         run_rows=run_rows,
         replicas=replicas,
         replica_options=options,
+        paused=paused,
         idle_nodes=idle,
+        location_carbon=None
+        if inputs.scenario.policy.accounting == "location"
+        else derive(plan_kgco2e, **kgco2e_at_location()),
     )
     _agree("cost", cost.value, solution.usd)
     _agree("carbon", carbon.value, solution.kgco2e)
+    if ledger.location_carbon is not None:
+        by_sums = location_kgco2e(inputs, problem, solution)
+        _agree("location-based carbon", ledger.location_carbon.value, by_sums)
     return ledger
 
 
 def _terms(
-    function: Callable[..., Any], kind: str, parts: dict[str, tuple[Traced, Chosen] | None]
+    function: Callable[..., Any], kind: str, parts: Mapping[str, tuple[Traced, Chosen] | None]
 ) -> dict[str, Traced]:
     return {f"{name}_{kind}": _term(function, kind, name, part) for name, part in parts.items()}
 
@@ -187,10 +228,7 @@ def _chosen_runs(
         return None, np.zeros(0, dtype=np.intp)
     at = assembled.run_row[picked]
     candidate, start = every.candidate[at], every.start[at]
-    few = TrainingCandidates(
-        every.candidates.job[candidate], every.candidates.pool[candidate], every.candidates.nodes[candidate],
-        {name: column[candidate] for name, column in every.candidates.layout.items()},
-    )  # fmt: skip
+    few = every.candidates.some(candidate)
     runs = training_runs(inputs, assembled.nodes, few)
     wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
     found = [
@@ -207,8 +245,7 @@ def _chosen_replicas(
     if assembled.replicas is None or not len(options):
         return None, options
     row = assembled.replica_row[options]
-    each = assembled.replicas.candidates
-    few = ServingCandidates(each.service[row], each.pool[row], each.tp[row], each.batch[row])
+    few = assembled.replicas.candidates.some(row)
     return replica_columns(inputs, assembled.nodes, few), options
 
 

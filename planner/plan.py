@@ -14,10 +14,15 @@ from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
 from planner.inputs import Inputs, with_cards
 from planner.ledger import PlanLedger, plan_ledger
+from planner.ordering import first_stage
 from planner.scenario import Scenario, Solve
+from planner.stopping import until
+from solver.alternatives import Alternative
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
+from solver.conflict import Conflict, find_conflict
 from solver.infeasible import Clash, explain_infeasible
+from solver.prices import Price
 from solver.problem import Objective, Problem, Solution
 from solver.verify import objective_value
 
@@ -25,6 +30,7 @@ Watch = Callable[[str], None]
 
 # Repairs are for reading: a close answer soon is better than the exact one late.
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
+CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
 COST_ONLY = "cost only"
 AS_TODAY = "as today"
 
@@ -38,6 +44,9 @@ class Plan:
     answer: Answer
     baselines: dict[str, Answer]
     clash: Clash | None
+    conflict: Conflict | None = None
+    prices: tuple[Price, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -79,14 +88,23 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    found, beside = _Search(problem, scenario.solve, watch, should_stop).run(baselines)
-    clash = None
+    search = _Search(problem, scenario.solve, watch, should_stop)
+    search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
+    assembled = replace(assembled, problem=search.problem)
+    found, beside = search.run(baselines)
+    clash = conflict = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits that clash")
         clash = explain_infeasible(
             problem, gap_fraction=CLASH_GAP, time_limit_s=CLASH_SECONDS, should_stop=should_stop
         )
-    return Plan(inputs, assembled, found, beside, clash)
+        conflict = find_conflict(
+            problem,
+            gap_fraction=CLASH_GAP,
+            time_limit_s=CLASH_SECONDS,
+            should_stop=until(CONFLICT_SECONDS, should_stop),
+        )
+    return Plan(inputs, assembled, found, beside, clash, conflict)
 
 
 class _Search:
@@ -96,7 +114,8 @@ class _Search:
         self, problem: Problem, settings: Solve, watch: Watch | None, should_stop: Callable[[], bool] | None
     ) -> None:
         self.problem, self.settings, self.watch = problem, settings, watch
-        self.should_stop = should_stop
+        self.base, self.should_stop = problem, should_stop
+        self.first: Answer | None = None  # the plan that is best in what comes first
         self.stopped = threading.Event()
 
     def run(self, baselines: bool) -> tuple[Answer, dict[str, Answer]]:
@@ -104,12 +123,15 @@ class _Search:
 
         The engine works outside Python's lock, so baselines cost little time where there is a second core.
         """
+        if self.first is not None and self.problem is self.base:
+            return self.first, {}  # no plan, or stopped before the second could be looked at
         found: Answer | None = None
         beside: dict[str, Answer] = {}
         with ThreadPoolExecutor(max_workers=1) as side:
             waiting = side.submit(self._baselines) if baselines else None
             try:
-                found = self._solve(self.problem, told=True)
+                start = None if self.first is None else self.first.solution
+                found = self._solve(self.problem, told=True, start=start)
                 if waiting is not None and found.status not in (Status.INFEASIBLE, Status.INTERRUPTED):
                     self._tell("solving the baselines")
                     beside = waiting.result()
@@ -122,14 +144,18 @@ class _Search:
         return self._not_beaten(found, beside), beside
 
     def _baselines(self) -> dict[str, Answer]:
-        cost_only = replace(self.problem, objective=Objective(1.0, 0.0))
-        return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.problem))}
+        cost_only = replace(self.base, objective=Objective(1.0, 0.0))
+        return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.base))}
+
+    def alone(self, problem: Problem) -> Answer:
+        """Another problem, told as the plan is."""
+        return self._solve(problem, told=True)
 
     def _not_beaten(self, found: Answer, beside: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
         plans = [one.solution for one in beside.values() if one.solution is not None]
         best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
-        if best is None or found.status is not Status.WITHIN_GAP:
+        if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
             return found
         if objective_value(self.problem, best) >= found.objective:
             return found

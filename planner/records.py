@@ -1,12 +1,20 @@
-"""Facts, totals and swings as plain records: one shape wherever they are written out."""
+"""Facts, totals, swings and purchases as plain records: one shape wherever they are written out."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 from typing import Any
 
+import numpy as np
+
+from planner.inputs import Inputs
+from planner.scenario import Horizon
 from planner.trace import Fact, Traced
 from planner.uncertainty import Swing, spread
+from solver.account import rebate_fraction
+from solver.problem import Problem, Solution
 
 Record = dict[str, Any]
 
@@ -59,3 +67,55 @@ def swing_records(swings: Iterable[Swing]) -> list[Record]:
         }
         for swing in swings
     ]
+
+
+def purchase_records(inputs: Inputs, problem: Problem, solution: Solution) -> list[Record]:
+    """What a buyer needs for each order: what, how many, where to, by when, and at whose price."""
+    pools, scenario, horizon = problem.pools, inputs.scenario, inputs.scenario.horizon
+    lead_h = {offer.sku: offer.lead_time_h for offer in scenario.market}
+    rebate = rebate_fraction(problem, solution.orders)
+    found = []
+    for t, p in np.argwhere(solution.orders.T > 0):
+        sku = inputs.skus[pools.sku[p]]
+        units, nodes = int(solution.orders[p, t]), int(solution.orders[p, t] * pools.order_unit_nodes[p])
+        price_usd, off = float(pools.capex_usd_per_node[p, t]), float(rebate[pools.sku[p]])
+        order_by, arrives = _order_days(horizon, int(t), int(pools.lead_periods[p]), lead_h[sku.name])
+        price = _price_fact(inputs, sku.name, sku.server, int(t))
+        found.append({
+            "period": horizon.period_labels[t],
+            "site": problem.site_names[pools.site[p]],
+            "sku": sku.name,
+            "server": sku.title,
+            "accelerator": sku.accelerator,
+            "nodes": nodes,
+            "accelerators": int(nodes * inputs.server("accelerators")[pools.sku[p]].value),
+            "order_units": units,
+            "order_by": order_by.isoformat(),
+            "arrives": arrives.isoformat(),
+            "lead_time_d": lead_h[sku.name] / 24.0,
+            "price_usd_per_node": price_usd,
+            "rebate_fraction": off,
+            "capex_usd": nodes * price_usd * (1.0 - off),
+            "price_kind": price.kind,
+            "price_source": ", ".join(part for part in (price.source.cite(), price.locator) if part),
+        })  # fmt: skip
+    return found
+
+
+def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: float) -> tuple[date, date]:
+    """The last day on which an order of a period may be placed, and the day on which it must be there.
+
+    The program counts whole periods of lead, so that within its period an order can wait.
+    """
+    days = (*horizon.period_starts, horizon.end)
+    arrives = days[min(placed + lead_periods, horizon.periods)]
+    latest = arrives - timedelta(days=math.ceil(lead_time_h / 24.0))
+    return min(latest, days[placed + 1] - timedelta(days=1)), arrives
+
+
+def _price_fact(inputs: Inputs, sku: str, server: str, period: int) -> Fact:
+    """The price of a node as the scenario states it, else the catalogue's."""
+    stated = next(offer.price_usd for offer in inputs.scenario.market if offer.sku == sku)
+    if stated is None:
+        return inputs.fact(f"server.{server}.price")
+    return inputs.yours(f"market.{sku}.price[{period}]", stated[period], "USD")

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from planner.bending import paused_records, rental_records
+from planner.candidates import UNCAPPED
+from planner.contracted import contract_records
+from planner.defence.others import alternative_records
+from planner.defence.pricing import price_records
+from planner.owning import cost_label, cost_labels, move_records
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.plan import AS_TODAY, COST_ONLY, Plan
-from solver.account import peak_kw
-from solver.problem import Solution
+from planner.records import purchase_records
+from solver.account import capex_usd, peak_kw
+from solver.problem import ServeOptions, Solution
 
 Record = dict[str, Any]
 
@@ -21,7 +28,15 @@ COST_LABELS = {
     "serving": "Serving: electricity",
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
+    "elastic": "Pausable jobs: electricity",
+    "rental": "Rented nodes: hours in use",
+    "parked": "Parked nodes: electricity",
+    "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
+    "ordered": "New nodes: price, when ordered",
+    "retired": "Retired nodes: disposal less resale",
+    "moved": "Moved nodes: carriage, keeping under way",
+    "contract": "Clean energy: premium",
 }
 CARBON_LABELS = {
     "bought": "New nodes: embodied share and replaced parts",
@@ -30,10 +45,16 @@ CARBON_LABELS = {
     "serving": "Serving: electricity",
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
+    "moved": "Moved nodes: carriage",
+    "elastic": "Pausable jobs: electricity",
+    "rental": "Rented nodes: share of their making and repair",
+    "parked": "Parked nodes: electricity",
+    "contract": "Clean energy: avoided, market-based",
 }
 NAMES = (
-    "summary", "purchases", "fleet", "jobs", "services", "pools", "cost", "carbon", "by_period", "limits",
-    "alternatives_dropped", "facts", "facts_weighed",
+    "summary", "purchases", "rental", "moves", "fleet", "jobs", "pausable", "services", "pools", "cost",
+    "contracts", "carbon", "by_period", "limits", "prices", "alternatives", "alternatives_dropped", "facts",
+    "facts_weighed",
 )  # fmt: skip
 BINDING = 0.999
 
@@ -47,15 +68,21 @@ def plan_tables(plan: Plan) -> dict[str, list[Record]]:
         return tables
     return tables | {
         "summary": _summary(plan, solution),
-        "purchases": _purchases(plan, solution),
+        "purchases": purchase_records(plan.inputs, plan.problem, solution),
+        "rental": rental_records(plan, solution),
+        "moves": move_records(plan, solution),
         "fleet": _fleet(plan, solution),
-        "jobs": _jobs(plan),
+        "jobs": _jobs(plan, solution),
+        "pausable": paused_records(plan, solution),
         "services": _services(plan, solution),
         "pools": _pools(plan, solution),
-        "cost": _terms(plan.ledger.usd_terms, "usd", "cost", COST_LABELS),
+        "cost": _terms(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
         "carbon": _terms(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
         "by_period": _by_period(plan, solution),
         "limits": _limits(plan, solution),
+        "contracts": contract_records(plan, solution),
+        "prices": price_records(plan),
+        "alternatives": alternative_records(plan),
     }
 
 
@@ -67,12 +94,10 @@ def _summary(plan: Plan, solution: Solution) -> list[Record]:
     weight = problem.objective
 
     def capex(one: Solution) -> float:
-        return float(
-            (one.orders * problem.pools.order_unit_nodes[:, None] * problem.pools.capex_usd_per_node).sum()
-        )
+        return float(capex_usd(problem, one.orders).sum())
 
     measures: list[tuple[str, str, Any]] = [
-        ("Cost in the horizon, capital annualised", "USD", lambda one: one.usd),
+        (cost_label(plan), "USD", lambda one: one.usd),
         ("Carbon in the horizon", "kgCO2e", lambda one: one.kgco2e),
         ("Objective", "USD", lambda one: weight.money_weight * one.usd + weight.carbon_weight * one.kgco2e),
         ("Purchases, cash", "USD", capex),
@@ -91,24 +116,10 @@ def _summary(plan: Plan, solution: Solution) -> list[Record]:
     ]
 
 
-def _purchases(plan: Plan, solution: Solution) -> list[Record]:
-    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
-    found = []
-    for p, t in np.argwhere(nodes > 0):
-        arrives = t + problem.pools.lead_periods[p]
-        found.append({
-            "period": labels[t], **_pool(plan, p), "nodes": int(nodes[p, t]),
-            "accelerators": int(nodes[p, t] * plan.inputs.server("accelerators")[problem.pools.sku[p]].value),
-            "capex_usd": float(nodes[p, t] * problem.pools.capex_usd_per_node[p, t]),
-            "arrives": labels[arrives] if arrives < len(labels) else "after the horizon",
-        })  # fmt: skip
-    return sorted(found, key=lambda record: labels.index(record["period"]))
-
-
 def _fleet(plan: Plan, solution: Solution) -> list[Record]:
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     idle = plan.ledger.idle_nodes
+    working = solution.in_service - solution.parked
     found = []
     for t, label in enumerate(labels):
         for p in range(len(problem.pools)):
@@ -119,8 +130,9 @@ def _fleet(plan: Plan, solution: Solution) -> list[Record]:
                         "period": label,
                         **_pool(plan, p),
                         "in_service_nodes": int(solution.in_service[p, t]),
-                        "used_nodes": float(solution.in_service[p, t] - idle[p, t]),
+                        "used_nodes": float(working[p, t] - idle[p, t]),
                         "idle_nodes": float(idle[p, t]),
+                        **({"parked_nodes": float(solution.parked[p, t])} if solution.parked.any() else {}),
                         "spare_nodes": int(solution.spares[p, t]),
                         "retired_nodes": retired,
                     }
@@ -128,13 +140,14 @@ def _fleet(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
-def _jobs(plan: Plan) -> list[Record]:
+def _jobs(plan: Plan, solution: Solution) -> list[Record]:
     ledger, horizon = plan.ledger, plan.inputs.scenario.horizon
     runs = ledger.runs
     if runs is None:
         return []
     found = []
-    for row in ledger.run_rows:
+    caps, counts = runs.candidates.power_cap_fraction, solution.run[solution.run > 0]
+    for row, count in zip(ledger.run_rows, counts, strict=True):
         c = int(runs.candidate[row])
         job = plan.inputs.scenario.training[runs.candidates.job[c]]
         start_h = float(runs.start_h.value[row, 0])
@@ -147,6 +160,8 @@ def _jobs(plan: Plan) -> list[Record]:
                 "job": job.name,
                 **_pool(plan, int(runs.candidates.pool[c])),
                 "nodes": int(runs.candidates.nodes[c]),
+                **({"count": int(count)} if job.count > 1 else {}),
+                **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 "layout": _layout(runs.candidates.layout, c),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
@@ -169,7 +184,7 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
     replicas = ledger.replicas
     if replicas is None:
         return []
-    labels = plan.inputs.scenario.horizon.period_labels
+    labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
     found = []
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
@@ -177,15 +192,15 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
             if not count:
                 continue
             service = int(problem.serve_options.service[v])
-            standby = problem.serve_options.standby_fraction[v]
             found.append(
                 {
                     "service": problem.services.name[service],
                     "period": label,
                     **_pool(plan, int(problem.serve_options.pool[v])),
                     "tensor_parallel": int(replicas.candidates.tp[row]),
+                    **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
-                    "standby": float(count * standby / (1 + standby)),
+                    "standby": _standing_by(problem.serve_options, int(v), t, count),
                     "capacity_per_s": float(count * replicas.requests_per_s.value[row]),
                     "demand_per_s": float(problem.services.demand[service, t]),
                     "first_token_s": float(replicas.ttft_s.value[row]),
@@ -193,6 +208,13 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
+    """Replicas beyond those that carry: a count, and a share where there are many."""
+    counted = min(replicas, int(options.standby[option, period]))
+    share = float(options.standby_fraction[option])
+    return counted + (replicas - counted) * share / (1 + share)
 
 
 def _pools(plan: Plan, solution: Solution) -> list[Record]:
@@ -220,26 +242,26 @@ def _terms(terms: Any, unit: str, total: str, labels: dict[str, str]) -> list[Re
             "explain": f"{total}.{name}",
         }
         for name, label in labels.items()
-        if terms[f"{name}_{unit}"].value
+        if f"{name}_{unit}" in terms and terms[f"{name}_{unit}"].value
     ]
 
 
 def _by_period(plan: Plan, solution: Solution) -> list[Record]:
     problem, ledger = plan.problem, plan.ledger
-    usd = sum(part.sum(axis=0) for part in _timed(solution.usd_terms))
-    kgco2e = sum(part.sum(axis=0) for part in _timed(solution.kgco2e_terms))
+    usd, kgco2e = solution.usd_terms.by_period(), solution.kgco2e_terms.by_period()
     kwh = (ledger.idle_nodes * plan.assembled.nodes.idle_kwh.value).sum(axis=0)
     if ledger.runs is not None:
-        kwh = kwh + ledger.runs.facility_kwh.value[ledger.run_rows].sum(axis=0)
+        each = solution.run[solution.run > 0][:, None]
+        kwh = kwh + (each * ledger.runs.facility_kwh.value[ledger.run_rows]).sum(axis=0)
     if ledger.replicas is not None:
         kwh = kwh + (ledger.replicas.facility_kwh.value * solution.replicas[ledger.replica_options]).sum(
             axis=0
         )
     if plan.assembled.work.facility_kwh is not None:
         kwh = kwh + (plan.assembled.work.facility_kwh.value * solution.work_node_h).sum(axis=0)
-    capex = (
-        solution.orders * problem.pools.order_unit_nodes[:, None] * problem.pools.capex_usd_per_node
-    ).sum(axis=0)
+    kwh = kwh + (problem.elastic_options.kwh_per_node_h * solution.done_node_h).sum(axis=0)
+    kwh = kwh + (problem.pools.off_kwh_per_node * solution.parked).sum(axis=0)
+    capex = capex_usd(problem, solution.orders)
     return [
         {
             "period": label,
@@ -250,10 +272,6 @@ def _by_period(plan: Plan, solution: Solution) -> list[Record]:
         }
         for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
     ]
-
-
-def _timed(terms: Any) -> list[Any]:
-    return [terms.purchase, terms.keep, terms.retire, terms.run, terms.serve, terms.work, terms.idle]
 
 
 def _limits(plan: Plan, solution: Solution) -> list[Record]:
@@ -272,6 +290,7 @@ def _limits(plan: Plan, solution: Solution) -> list[Record]:
                     "period": period,
                     "used": float(used),
                     "allowed": float(allowed),
+                    "left": float(allowed - used),
                     "unit": unit,
                     "share_fraction": float(share),
                     "binding": bool(share >= BINDING),
@@ -280,7 +299,9 @@ def _limits(plan: Plan, solution: Solution) -> list[Record]:
 
     power = peak_kw(problem, solution, solution.in_service)
     nodes = solution.orders * pools.order_unit_nodes[:, None]
+    paid, emitted = capex_usd(problem, solution.orders), solution.kgco2e_terms.by_period()
     for t, label in enumerate(labels):
+        add("carbon cap", "all sites", label, emitted[t], limits.carbon_cap_by_period_kgco2e[t], "kgCO2e")
         for s, site in enumerate(problem.site_names):
             here = pools.site == s
             add("power", site, label, power[s, t], limits.power_kw[s, t], "kW")
@@ -306,11 +327,12 @@ def _limits(plan: Plan, solution: Solution) -> list[Record]:
             "budget",
             "all sites",
             label,
-            float((nodes * pools.capex_usd_per_node)[:, t].sum()),
+            float(paid[t]),
             limits.budget_usd[t],
             "USD",
         )
     add("carbon cap", "all sites", "horizon", solution.kgco2e, limits.carbon_cap_kgco2e, "kgCO2e")
+    add("money cap", "all sites", "horizon", solution.usd, limits.money_cap_usd, "USD")
     return found
 
 

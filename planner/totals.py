@@ -43,41 +43,55 @@ def weighted_total_kwh(*, each_kwh: Column, counts: Column) -> float:
 def plan_usd(
     *, bought_usd: Column, standing_usd: Column, training_usd: Column, serving_usd: Column, pools_usd: Column,
     idle_usd: Column, left_out_usd: Column,
+    ordered_usd: Column = 0.0, retired_usd: Column = 0.0, moved_usd: Column = 0.0,
+    elastic_usd: Column = 0.0, rental_usd: Column = 0.0, parked_usd: Column = 0.0, unmet_usd: Column = 0.0,
+    contract_usd: Column = 0.0,
 ) -> Column:  # fmt: skip
-    """Money of the plan within its horizon, capital annualised.
+    """Money of the plan within its horizon: capital annualised, or counted in full when ordered.
 
-    M = bought + standing + training + serving + pools + idle + left out
+    M = bought + standing + training + serving + pools + idle + left out (+ ordered + retired + moved)
+        (+ pausable jobs + rent + parked + unmet + premium of clean energy)
 
     What was paid for standing nodes before the horizon is sunk and not in it.
 
     Source: sum of terms.
     """
-    return bought_usd + standing_usd + training_usd + serving_usd + pools_usd + idle_usd + left_out_usd
+    owned_usd = bought_usd + standing_usd + ordered_usd + retired_usd + moved_usd
+    bent_usd = elastic_usd + rental_usd + parked_usd + unmet_usd + contract_usd
+    return owned_usd + training_usd + serving_usd + pools_usd + idle_usd + left_out_usd + bent_usd
 
 
 def plan_kgco2e(
     *, bought_kgco2e: Column, standing_kgco2e: Column, training_kgco2e: Column, serving_kgco2e: Column,
-    pools_kgco2e: Column, idle_kgco2e: Column,
+    pools_kgco2e: Column, idle_kgco2e: Column, moved_kgco2e: Column = 0.0,
+    elastic_kgco2e: Column = 0.0, rental_kgco2e: Column = 0.0, parked_kgco2e: Column = 0.0,
+    contract_kgco2e: Column = 0.0,
 ) -> Column:  # fmt: skip
-    """Carbon of the plan within its horizon, location-based.
+    """Carbon of the plan within its horizon, by the accounting of its policy.
 
     C = bought + standing + training + serving + pools + idle
+        (+ moved + pausable jobs + making of rented nodes + parked + clean energy under contract, below 0)
 
     The making of standing nodes is sunk and not in it; it is shown beside.
 
     Source: sum of terms.
     """
-    return bought_kgco2e + standing_kgco2e + training_kgco2e + serving_kgco2e + pools_kgco2e + idle_kgco2e
+    owned_kgco2e = bought_kgco2e + standing_kgco2e + moved_kgco2e
+    bent_kgco2e = elastic_kgco2e + rental_kgco2e + parked_kgco2e + contract_kgco2e
+    return owned_kgco2e + training_kgco2e + serving_kgco2e + pools_kgco2e + idle_kgco2e + bent_kgco2e
 
 
-def plan_kwh(*, training_kwh: Column, serving_kwh: Column, pools_kwh: Column, idle_kwh: Column) -> Column:
-    """Energy at the meters of all sites.
+def plan_kwh(
+    *, training_kwh: Column, serving_kwh: Column, pools_kwh: Column, idle_kwh: Column,
+    elastic_kwh: Column = 0.0, parked_kwh: Column = 0.0,
+) -> Column:  # fmt: skip
+    """Energy at the meters of all sites, rented nodes included.
 
-    E = training + serving + pools + idle
+    E = training + serving + pools + idle (+ pausable jobs + parked)
 
     Source: sum of terms.
     """
-    return training_kwh + serving_kwh + pools_kwh + idle_kwh
+    return training_kwh + serving_kwh + pools_kwh + idle_kwh + elastic_kwh + parked_kwh
 
 
 def weighted_usd(

@@ -26,6 +26,6 @@ def energy(kwh: float) -> str:
 
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     size, unit = next((one for one in scales if abs(value) >= one[0]), scales[-1])
-    number = value / size
+    number = value / size + 0.0  # nothing has no sign
     digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
     return f"{number:,.{digits}f} {unit}"

@@ -1,29 +1,18 @@
-"""What decisions add up to, by plain sums of columns: nodes, node-hours, power, money and carbon.
+"""What decisions add up to, by plain sums of columns: nodes, node-hours, power, energy, money and carbon.
 
 Nothing here knows the program or its engine, so that an answer can be checked against these sums.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
 
 import numpy as np
 
-from solver.problem import Problem, Solution, Terms
-from solver.tables import Flags, Floats, Whole
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Decisions:
-    """What is chosen; all else follows from it."""
-
-    orders: Whole  # [P, T] order units
-    retired: Whole  # [H, T]
-    run: Flags  # [R]
-    left_out: Flags  # [J]
-    replicas: Whole  # [V, T]
-    work_node_h: Floats  # [O, T]
-    spares: Whole  # [P, T]
+from solver.problem import Problem
+from solver.solution import Decisions as Decisions
+from solver.solution import Solution, Terms
+from solver.tables import Floats, Whole
 
 
 def totals_by(group: Whole, groups: int, rows: Floats | Whole) -> Floats:
@@ -36,56 +25,116 @@ def totals_by(group: Whole, groups: int, rows: Floats | Whole) -> Floats:
     return total
 
 
+def arriving(placed: Whole, lead_periods: Whole) -> Whole:
+    """What arrives in each period; nothing where that is after the end.
+
+    a[x,t] = placed[x,t-lead[x]]
+    """
+    arrived = np.zeros_like(placed)
+    periods = placed.shape[1]
+    for row, lead in enumerate(lead_periods):
+        arrived[row, lead:] = placed[row, : max(periods - lead, 0)]
+    return arrived
+
+
 def bought_nodes(problem: Problem, orders: Whole) -> Whole:
     """Bought nodes in service.
 
     b[p,t] = sum over t' <= t - lead[p] of unit[p] * order[p,t']
     """
     placed = np.cumsum(orders * problem.pools.order_unit_nodes[:, None], axis=1)
-    arrived = np.zeros_like(placed)
-    for pool, lead in enumerate(problem.pools.lead_periods):
-        if lead < problem.periods:
-            arrived[pool, lead:] = placed[pool, : problem.periods - lead]
-    return arrived
+    return arriving(placed, problem.pools.lead_periods)
 
 
-def nodes_in_use(problem: Problem, run: Flags, replicas: Whole) -> Floats:
-    """Nodes that runs and replicas hold.
+def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
+    """Nodes of each cohort that still stand.
 
-    u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t], over the options on p
+    x[h,t] = x[h,t-1] - retire[h,t] + sum over m to h of move[m,t-lead[m]] - sum over m from h of move[m,t]
+    """
+    moves, cohorts = problem.moves, problem.cohorts
+    gone = totals_by(moves.from_cohort, len(cohorts), moved)
+    come = totals_by(moves.to_cohort, len(cohorts), arriving(moved, moves.lead_periods))
+    balance = cohorts.nodes[:, None] + np.cumsum(come - gone - retired, axis=1)
+    return np.rint(balance).astype(np.int64)
+
+
+def down_nodes(problem: Problem, kept: Whole) -> Floats:
+    """Standing nodes that are down beyond what spares cover.
+
+    d[p,t] = sum_h (1 - available[h,t]) * x[h,t]
+    """
+    cohorts = problem.cohorts
+    return totals_by(cohorts.pool, len(problem.pools), (1 - cohorts.available_fraction) * kept)
+
+
+def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
+    """Nodes that runs, replicas and elastic jobs hold.
+
+    u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
     """
     runs, serves, pools = problem.run_options, problem.serve_options, len(problem.pools)
-    return totals_by(runs.pool, pools, runs.nodes * run[:, None]) + totals_by(
-        serves.pool, pools, serves.nodes[:, None] * replicas
-    )
+    held = totals_by(runs.pool, pools, runs.nodes * run[:, None])
+    held = held + totals_by(serves.pool, pools, serves.nodes[:, None] * replicas)
+    if done_node_h is None:
+        return held
+    return held + totals_by(problem.elastic_options.pool, pools, done_node_h / problem.pools.hours)
 
 
-def active_node_h(problem: Problem, run: Flags, replicas: Whole, work_node_h: Floats) -> Floats:
+def active_node_h(
+    problem: Problem,
+    run: Whole,
+    replicas: Whole,
+    work_node_h: Floats,
+    done_node_h: Floats | None = None,
+) -> Floats:
     """Node-hours in which something runs, per pool and period.
 
-    a[p,t] = sum_r h[r,t] * run[r] + sum_v h[v,t] * replicas[v,t] + sum_o work[o,t], over the options on p
+    a[p,t] = sum_r h[r,t] * run[r] + sum_v h[v,t] * replicas[v,t] + sum_o work[o,t] + sum_e done[e,t]
     """
     runs, serves, pools = problem.run_options, problem.serve_options, len(problem.pools)
-    return (
+    active = (
         totals_by(runs.pool, pools, runs.node_hours * run[:, None])
         + totals_by(serves.pool, pools, serves.node_hours * replicas)
         + totals_by(problem.work_options.pool, pools, work_node_h)
     )
+    if done_node_h is None:
+        return active
+    return active + totals_by(problem.elastic_options.pool, pools, done_node_h)
 
 
-def peak_kw(problem: Problem, chosen: Decisions | Solution, in_service: Whole) -> Floats:
-    """Facility power at the peak, per site and period. Preemptible work is taken as spread evenly.
+def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
+    """Facility power at the peak, per site and period. Work and elastic jobs are taken as spread evenly.
 
-    P[s,t] = sum_p idle[p] * n[p,t] + sum_r kw[r,t] * run[r] + sum_v kw[v] * replicas[v,t]
-             + sum_o kw[o] * work[o,t] / hours[t], over what is at s
+    P[s,t] = sum_p idle[p] * (n[p,t] - parked[p,t]) + off[p] * parked[p,t] + sum_r kw[r,t] * run[r]
+             + sum_v kw[v] * replicas[v,t] + sum_o kw[o] * work[o,t] / hours[t]
+             + sum_e kw[e] * done[e,t] / hours[t], over the pools at s that are not off-site
     """
     pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
-    works, count = problem.work_options, len(problem.pools)
-    power = pools.idle_kw[:, None] * in_service
+    works, elastic, count = problem.work_options, problem.elastic_options, len(problem.pools)
+    power = pools.idle_kw[:, None] * (in_service - chosen.parked) + pools.off_kw[:, None] * chosen.parked
     power = power + totals_by(runs.pool, count, runs.active_kw * chosen.run[:, None])
     power = power + totals_by(serves.pool, count, serves.active_kw[:, None] * chosen.replicas)
     power = power + totals_by(works.pool, count, works.active_kw[:, None] * chosen.work_node_h / pools.hours)
-    return totals_by(pools.site, len(problem.site_names), power)
+    power = power + totals_by(
+        elastic.pool, count, elastic.active_kw[:, None] * chosen.done_node_h / pools.hours
+    )
+    return totals_by(pools.site, len(problem.site_names), power * ~pools.off_site[:, None])
+
+
+def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats:
+    """Energy at the facility's meter, per site and period.
+
+    E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t],
+             over the pools at s that are not off-site; x is every run, replica, and node-hour
+    """
+    pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
+    works, elastic, count = problem.work_options, problem.elastic_options, len(problem.pools)
+    energy = pools.idle_kwh_per_node * idle_nodes + pools.off_kwh_per_node * chosen.parked
+    energy = energy + totals_by(runs.pool, count, runs.kwh * chosen.run[:, None])
+    energy = energy + totals_by(serves.pool, count, serves.kwh * chosen.replicas)
+    energy = energy + totals_by(works.pool, count, works.kwh_per_node_h * chosen.work_node_h)
+    energy = energy + totals_by(elastic.pool, count, elastic.kwh_per_node_h * chosen.done_node_h)
+    return totals_by(pools.site, len(problem.site_names), energy * ~pools.off_site[:, None])
 
 
 def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
@@ -102,16 +151,63 @@ def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
     return needed
 
 
+def carried(problem: Problem, replicas: Whole) -> Floats:
+    """Requests/s that replicas carry, those on standby not counted.
+
+    c[i,t] = sum_v capacity[v] / (1 + standby share[v]) * max(0, replicas[v,t] - standby[v,t])
+    """
+    serves = problem.serve_options
+    each = serves.capacity / (1 + serves.standby_fraction)
+    carrying = np.maximum(replicas - serves.standby, 0)
+    return totals_by(serves.service, len(problem.services), each[:, None] * carrying)
+
+
+def rebate_fraction(problem: Problem, orders: Whole) -> Floats:
+    """The rebate on every node of a SKU: that of the best tier reached, 0 where none is.
+
+    f[k] = max of rebate[g] over the tiers g of k with sum over p, t of unit[p] * order[p,t] >= from[g]
+    """
+    tiers, pools, skus = problem.tiers, problem.pools, len(problem.sku_names)
+    bought = totals_by(pools.sku, skus, (orders * pools.order_unit_nodes[:, None]).sum(axis=1))
+    rebate = np.zeros(skus)
+    reached = bought[tiers.sku] >= tiers.from_nodes
+    np.maximum.at(rebate, tiers.sku, tiers.rebate_fraction * reached)
+    return rebate
+
+
+def capex_usd(problem: Problem, orders: Whole) -> Floats:
+    """Cash for the orders placed in each period.
+
+    c[t] = sum_p (1 - f[k(p)]) * capex[p,t] * unit[p] * order[p,t]
+    """
+    pools = problem.pools
+    paid = 1 - rebate_fraction(problem, orders)[pools.sku][:, None]
+    cost: Floats = paid * pools.capex_usd_per_node * pools.order_unit_nodes[:, None] * orders
+    total: Floats = cost.sum(axis=0)
+    return total
+
+
 def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats) -> Terms:
-    """Money = purchase + keep + retire + run + serve + work + idle + left out"""
+    """Money = sum of all parts, each a price times a count"""
+    pools, services = problem.pools, problem.services
+    rebate = rebate_fraction(problem, chosen.orders)[pools.sku][:, None]
+    ordered = pools.order_unit_nodes[:, None] * chosen.orders
+    priced = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     return Terms(
-        purchase=problem.pools.holding_usd_per_node * bought,
+        purchase=(pools.holding_usd_per_node - rebate * pools.capital_usd_per_node) * bought,
+        order=(1 - rebate) * pools.order_usd_per_node * ordered,
+        rental=pools.rental_usd_per_node * chosen.rented,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
+        move=problem.moves.usd_per_node * chosen.moved,
         run=problem.run_options.usd * chosen.run[:, None],
+        elastic=problem.elastic_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
-        idle=problem.pools.idle_usd_per_node * idle_nodes,
+        idle=pools.idle_usd_per_node * idle_nodes,
+        parked=pools.off_usd_per_node * chosen.parked,
+        contract=problem.contracts.usd_per_kwh * chosen.matched_kwh,
+        unmet=priced * services.demand * chosen.shed_fraction,
         left_out=problem.jobs.left_out_usd * chosen.left_out,
     )
 
@@ -119,40 +215,49 @@ def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, 
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = purchase + keep + run + serve + work + idle + left out; retiring emits nothing"""
+    """Carbon = sum of the same parts; ordering, retiring and unmet demand emit nothing"""
+    pools = problem.pools
     return Terms(
-        purchase=problem.pools.holding_kgco2e_per_node * bought,
+        purchase=pools.holding_kgco2e_per_node * bought,
+        order=np.zeros(chosen.orders.shape),
+        rental=pools.rental_kgco2e_per_node * chosen.rented,
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),
+        move=problem.moves.kgco2e_per_node * chosen.moved,
         run=problem.run_options.kgco2e * chosen.run[:, None],
+        elastic=problem.elastic_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
-        idle=problem.pools.idle_kgco2e_per_node * idle_nodes,
+        idle=pools.idle_kgco2e_per_node * idle_nodes,
+        parked=pools.off_kgco2e_per_node * chosen.parked,
+        contract=-problem.contracts.kgco2e_per_kwh * chosen.matched_kwh,
+        unmet=np.zeros(chosen.shed_fraction.shape),
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
     )
 
 
+def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
+    """Mean nodes, in service or rented, that nothing uses and that are not parked.
+
+    i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - a[p,t] / hours[t]
+    """
+    active = active_node_h(problem, chosen.run, chosen.replicas, chosen.work_node_h, chosen.done_node_h)
+    idle: Floats = in_service + chosen.rented - chosen.parked - active / problem.pools.hours
+    return idle
+
+
 def solution(problem: Problem, chosen: Decisions) -> Solution:
     """The plan that decisions make, with every term of its money and its carbon."""
-    pools, cohorts = problem.pools, problem.cohorts
     bought = bought_nodes(problem, chosen.orders)
-    kept = cohorts.nodes[:, None] - np.cumsum(chosen.retired, axis=1)
-    in_service = bought + totals_by(cohorts.pool, len(pools), kept).astype(np.int64)
-    active = active_node_h(problem, chosen.run, chosen.replicas, chosen.work_node_h)
-    idle_nodes = in_service - active / pools.hours
-
+    kept = standing_nodes(problem, chosen.retired, chosen.moved)
+    in_service = bought + totals_by(problem.cohorts.pool, len(problem.pools), kept).astype(np.int64)
+    idle = idle_nodes(problem, chosen, in_service)
     return Solution(
-        orders=chosen.orders,
-        retired=chosen.retired,
-        run=chosen.run,
-        left_out=chosen.left_out,
-        replicas=chosen.replicas,
-        work_node_h=chosen.work_node_h,
-        spares=chosen.spares,
+        **{part.name: getattr(chosen, part.name) for part in fields(Decisions)},
         bought_in_service=bought,
         kept=kept,
         in_service=in_service,
-        in_use=nodes_in_use(problem, chosen.run, chosen.replicas),
-        usd_terms=_usd_terms(problem, chosen, bought, kept, idle_nodes),
-        kgco2e_terms=_kgco2e_terms(problem, chosen, bought, kept, idle_nodes),
+        in_use=nodes_in_use(problem, chosen.run, chosen.replicas, chosen.done_node_h),
+        usd_terms=_usd_terms(problem, chosen, bought, kept, idle),
+        kgco2e_terms=_kgco2e_terms(problem, chosen, bought, kept, idle),
     )

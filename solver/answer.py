@@ -12,6 +12,8 @@ from solver.problem import Problem, Solution
 from solver.start import first_plan
 
 SOON_S = 1e-3  # what is left of a time limit that is used up
+FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas may be fractions
+PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
 
 
@@ -46,22 +48,31 @@ def answer(
     start: Solution | None = None,
     engine: str = "highs",
     tolerance: float = 1e-6,
-    head_start_fraction: float = 0.3,
+    head_start_fraction: float = 0.9,
 ) -> Answer:
     """Build, solve, and check by plain sums; a plan that breaks a rule raises `WrongAnswer`.
 
-    `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a large
-    problem gets a first plan from its promising options alone, in at most `head_start_fraction` of the time.
+    `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
+    large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
+    near enough to the bound, it is the answer. Where replicas may be fractions, they are rounded up; if
+    that breaks a rule or the gap, the search goes on with whole replicas only. When time runs out, the best
+    plan known is kept.
     """
     began = time.monotonic()
     program = build(problem)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
+    floor = -math.inf
     if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
-        start, stopped = first_plan(
-            problem, gap_fraction=gap_fraction, time_limit_s=head_start_s, should_stop=should_stop
+        start, stopped, floor = first_plan(
+            program, gap_fraction=gap_fraction, time_limit_s=head_start_s, should_stop=should_stop
         )
+        floor *= THOUSAND
+        elapsed_s = time.monotonic() - began
         if stopped:
-            return _stopped_early(problem, start, time.monotonic() - began, tolerance)
+            return _stopped_early(problem, start, floor, elapsed_s, tolerance)
+        if start is not None and _holds(problem, start, floor, gap_fraction, tolerance):
+            within = backend.Status.WITHIN_GAP
+            return _checked(problem, start, within, floor, elapsed_s, tolerance)
     spent_s = time.monotonic() - began
 
     def tell(seen: backend.Progress) -> None:
@@ -69,27 +80,66 @@ def answer(
             scaled = {name: getattr(seen, name) * THOUSAND for name in ("incumbent", "bound")}
             watch(replace(seen, elapsed_s=seen.elapsed_s + spent_s, **scaled))
 
-    outcome = backend.solve(
-        program.model,
-        gap_fraction=gap_fraction,
-        time_limit_s=max(time_limit_s - spent_s, SOON_S),
-        watch=tell if watch is not None else None,
-        should_stop=should_stop,
-        start=program.start(start) if start is not None else None,
-        engine=engine,
-    )
-    elapsed_s = spent_s + outcome.elapsed_s
-    if not outcome.status.has_plan:
-        return Answer(outcome.status, None, math.nan, outcome.bound * THOUSAND, math.inf, elapsed_s)
-    solution = program.solution(outcome.values)
-    return _checked(problem, solution, outcome.status, outcome.bound * THOUSAND, elapsed_s, tolerance)
+    def search(first: Solution | None, limit_s: float) -> backend.Outcome:
+        return backend.solve(
+            program.model,
+            gap_fraction=gap_fraction,
+            time_limit_s=max(limit_s, SOON_S),
+            watch=tell if watch is not None else None,
+            should_stop=should_stop,
+            start=program.start(first) if first is not None else None,
+            engine=engine,
+        )
+
+    fractions = not problem.serve_options.whole.all()
+    left_s = time_limit_s - spent_s
+    outcome = search(start, FRACTIONS_FIRST * left_s if fractions else left_s)
+    spent_s += outcome.elapsed_s
+    floor = max(floor, outcome.bound * THOUSAND)
+    found = program.solution(outcome.values) if outcome.status.has_plan else None
+    known = [start] if start is not None else []
+    if fractions and found is not None and not _holds(problem, found, floor, gap_fraction, tolerance):
+        known.append(found)
+        found = None
+        if not outcome.stopped:
+            program.count_replicas()
+            outcome = search(start if start is not None else known[0], time_limit_s - spent_s)
+            spent_s += outcome.elapsed_s
+            floor = max(floor, outcome.bound * THOUSAND)
+            found = program.solution(outcome.values) if outcome.status.has_plan else None
+    if found is not None and outcome.status in PROVEN:
+        return _checked(problem, found, outcome.status, floor, spent_s, tolerance)
+    known += [found] if found is not None else []
+    best = _best(problem, known, tolerance) if outcome.status is not backend.Status.INFEASIBLE else None
+    if best is not None:
+        status = backend.Status.INTERRUPTED if outcome.stopped else backend.Status.TIME_LIMIT
+        return _checked(problem, best, status, floor, spent_s, tolerance)
+    if found is not None:
+        return _checked(problem, found, outcome.status, floor, spent_s, tolerance)
+    status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
+    return Answer(status, None, math.nan, floor, math.inf, spent_s)
 
 
-def _stopped_early(problem: Problem, solution: Solution | None, elapsed_s: float, tolerance: float) -> Answer:
-    """What there is before the search proper: perhaps a plan, and no bound."""
+def _best(problem: Problem, known: list[Solution], tolerance: float) -> Solution | None:
+    """The best of the plans that hold, if any does."""
+    plans = [plan for plan in known if not verify.verify(problem, plan, tolerance)]
+    return min(plans, key=lambda plan: verify.objective_value(problem, plan), default=None)
+
+
+def _holds(problem: Problem, rounded: Solution, bound: float, gap_fraction: float, tolerance: float) -> bool:
+    """Does a plan keep every rule, and the gap, although its fractions of replicas were rounded up?"""
+    if verify.verify(problem, rounded, tolerance):
+        return False
+    return backend.gap(verify.objective_value(problem, rounded), bound) <= max(gap_fraction, tolerance)
+
+
+def _stopped_early(
+    problem: Problem, solution: Solution | None, floor: float, elapsed_s: float, tolerance: float
+) -> Answer:
+    """What there is before the search proper: perhaps a plan, perhaps a bound."""
     if solution is None:
-        return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, elapsed_s)
-    return _checked(problem, solution, backend.Status.INTERRUPTED, -math.inf, elapsed_s, tolerance)
+        return Answer(backend.Status.NO_INCUMBENT, None, math.nan, floor, math.inf, elapsed_s)
+    return _checked(problem, solution, backend.Status.INTERRUPTED, floor, elapsed_s, tolerance)
 
 
 def _checked(

@@ -70,6 +70,7 @@ class Relaxation:
     values: Mapping[str, float]
     stopped: bool
     reduced_costs: Mapping[str, float]
+    objective: float = math.nan
 
 
 Watch = Callable[[Progress], None]
@@ -80,6 +81,7 @@ WATCH_EVERY_S = 0.1  # how often a watcher is called, and a stop is looked for
 # How far a count may be from whole: the engine's 1e-6 would let a large count slip through a switch, and
 # at 1e-9 HiGHS 1.15 was seen to call a plan optimal that was 0.4 % above the best.
 EXACT = 1e-7
+MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
 
 
 def solve(
@@ -125,16 +127,21 @@ def solve(
     return outcome
 
 
-def relax(model: Any, *, time_limit_s: float, should_stop: Stop | None = None) -> Relaxation:
-    """The optimum without whole numbers."""
+def relax(
+    model: Any, *, time_limit_s: float, should_stop: Stop | None = None, crossover: bool = True
+) -> Relaxation:
+    """The optimum without whole numbers.
+
+    Without `crossover`, values and costs of a large model may lie inside an optimal face, not at a corner.
+    """
     observer = _Observer(None, should_stop)
-    solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False)
+    solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover)
     outcome = _run(solver, model, observer)
     if outcome.status is not Status.OPTIMAL:
         return Relaxation(outcome.status, {}, outcome.stopped, {})
     costs = model.solverModel.getSolution().col_dual
-    reduced = {each.name: float(costs[each.index]) for each in model.variables()}
-    return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced)
+    reduced = {each.name: float(costs[each.index]) for each in solver.columns}
+    return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective)
 
 
 class _Observer:
@@ -183,6 +190,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         gap_fraction: float,
         time_limit_s: float,
         whole: bool = True,
+        crossover: bool = True,
     ) -> None:
         super().__init__(
             mip=whole,
@@ -195,17 +203,23 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
             mip_feasibility_tolerance=EXACT,
             primal_feasibility_tolerance=EXACT,
         )
-        self._observer, self._start = observer, start
+        self._observer, self._start, self._crossover = observer, start, crossover
+        self.columns: list[Any] = []
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: N802  # the library's name
-        super().buildSolverModel(lp)
-        lp.solverModel.changeObjectiveOffset(float(lp.objective.constant))
+        """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""
+        self.columns = lp.variables()
+        lp.solverModel.passModel(_arrays(lp, self.columns, self.mip))
+        if not self.mip and len(self.columns) >= MANY_COLUMNS:
+            lp.solverModel.setOptionValue("solver", "ipm")
+            lp.solverModel.setOptionValue("run_crossover", "on" if self._crossover else "off")
 
     def callSolver(self, lp: Any) -> None:  # noqa: N802  # the library's name
         engine = lp.solverModel
         engine.cbMipInterrupt.subscribe(self._observer)
         engine.cbSimplexInterrupt.subscribe(self._observer)
-        known = [(each.index, self._start[each.name]) for each in lp.variables() if each.name in self._start]
+        engine.cbIpmInterrupt.subscribe(self._observer)
+        known = [(each.index, self._start[each.name]) for each in self.columns if each.name in self._start]
         if known:
             indices, values = zip(*known, strict=True)
             engine.setSolution(len(indices), list(indices), list(values))
@@ -216,11 +230,41 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
 
 
+def _arrays(model: Any, columns: list[Any], whole: bool) -> Any:
+    """The model as the engine's arrays, its rows one after the other."""
+    for number, column in enumerate(columns):
+        column.index = number
+    rows = list(model.constraints.values())
+    index: list[int] = []
+    value: list[float] = []
+    start = [0]
+    for row in rows:
+        index += [column.index for column in row.keys()]  # noqa: SIM118  # its items are its columns
+        value += row.values()
+        start.append(len(index))
+    made, inf = highspy.HighsLp(), highspy.kHighsInf
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    made.num_col_, made.num_row_ = len(columns), len(rows)
+    made.col_cost_ = [model.objective.get(column, 0.0) for column in columns]
+    made.col_lower_ = [-inf if column.lowBound is None else column.lowBound for column in columns]
+    made.col_upper_ = [inf if column.upBound is None else column.upBound for column in columns]
+    made.row_lower_ = [-inf if (end := row.getLb()) is None else end for row in rows]
+    made.row_upper_ = [inf if (end := row.getUb()) is None else end for row in rows]
+    if whole:
+        made.integrality_ = [kinds[column.cat == pulp.LpInteger] for column in columns]
+    made.offset_ = float(model.objective.constant)
+    matrix = made.a_matrix_
+    matrix.format_ = highspy.MatrixFormat.kRowwise
+    matrix.num_col_, matrix.num_row_ = len(columns), len(rows)
+    matrix.start_, matrix.index_, matrix.value_ = start, index, value
+    return made
+
+
 def _run(solver: _Highs, model: Any, observer: _Observer) -> Outcome:
     _in_background(lambda: solver.actualSolve(model), observer)
     if observer.failure is not None:
         raise observer.failure
-    return _read(model, observer, solver.mip)
+    return _read(model, observer, solver)
 
 
 def _in_background(run: Callable[[], Any], observer: _Observer) -> None:
@@ -253,11 +297,11 @@ def gap(objective: float, bound: float) -> float:
     return apart / abs(objective) if objective else math.inf
 
 
-def _read(model: Any, observer: _Observer, whole: bool) -> Outcome:
+def _read(model: Any, observer: _Observer, solver: _Highs) -> Outcome:
     """The engine's own word on how it ended, and its values if there are any."""
     engine, kinds = model.solverModel, highspy.HighsModelStatus
     ended, info = engine.getModelStatus(), engine.getInfo()
-    mixed = whole and any(each.cat != pulp.LpContinuous for each in model.variables())
+    mixed = solver.mip and any(each.cat != pulp.LpContinuous for each in solver.columns)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     objective = info.objective_function_value if feasible else math.nan
     if ended in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
@@ -280,7 +324,7 @@ def _read(model: Any, observer: _Observer, whole: bool) -> Outcome:
     values = {}
     if status.has_plan:
         column = engine.getSolution().col_value
-        values = {each.name: float(column[each.index]) for each in model.variables()}
+        values = {each.name: float(column[each.index]) for each in solver.columns}
     shown = objective if status.has_plan else math.nan
     return Outcome(status, shown, bound, share, observer.elapsed_s, values, observer.asked.is_set())
 

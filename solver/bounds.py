@@ -6,6 +6,8 @@ it pay.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from solver import account
@@ -29,12 +31,14 @@ def allowed_runs(problem: Problem, any_lateness: bool) -> Flags:
 def most_replicas(problem: Problem) -> Whole:
     """Replicas that carry a service alone.
 
-    most[v,t] = ceil(demand[i,t] * (1 + standby[v]) / capacity[v]); none without capacity
+    most[v,t] = ceil(demand[i,t] * (1 + standby share[v]) / capacity[v]) + standby[v,t]; none without capacity
+    or demand
     """
     serves = problem.serve_options
     needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction[:, None])
     capacity = serves.capacity[:, None]
-    return whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
+    carrying = whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
+    return carrying + serves.standby * (carrying > 0)
 
 
 def most_work_nodes(problem: Problem) -> Floats:
@@ -51,12 +55,15 @@ def most_work_nodes(problem: Problem) -> Floats:
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
     """Nodes that all jobs and services together could hold of a pool, each by its largest option there.
 
-    most[p,t] = sum_j max_r nodes[r,t] + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
+    most[p,t] = sum_j count[j] * max(max_r nodes[r,t], max_e limit[e,t] / hours[t])
+                + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
     """
-    runs, serves = problem.run_options, problem.serve_options
+    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
     shape = (len(problem.pools), problem.periods)
     largest_run = np.zeros((len(problem.jobs), *shape))
     np.maximum.at(largest_run, (runs.job, runs.pool), runs.nodes * allowed[:, None])
+    np.maximum.at(largest_run, (elastic.job, elastic.pool), elastic.node_hours_limit / problem.pools.hours)
+    largest_run *= problem.jobs.count[:, None, None]
     largest_serve = np.zeros((len(problem.services), *shape))
     np.maximum.at(largest_serve, (serves.service, serves.pool), serves.nodes[:, None] * replicas)
     most: Floats = largest_run.sum(axis=0) + largest_serve.sum(axis=0)
@@ -72,23 +79,74 @@ def fewest_spares(problem: Problem, in_use: Floats) -> Whole:
     return np.where(np.isfinite(needed), needed, 0.0).astype(np.int64)
 
 
-def most_orders(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:
+def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:
+    """Nodes that could be of use at once.
+
+    most[p,t] = ceil(u[p,t]) + spares[p,t] + mean nodes that work + the fewest of an elastic job
+
+    The last is there because such a job asks for so many nodes at once, but for less than that on average.
+    """
+    options, least = problem.elastic_options, np.zeros(len(problem.pools))
+    np.maximum.at(least, options.pool, options.nodes_least)
+    pools = account.totals_by(problem.work_options.pool, len(problem.pools), work)
+    return whole_above(whole_above(in_use) + spares + pools + least[:, None])
+
+
+def most_orders(problem: Problem, useful: Whole) -> Whole:
     """Order units that could all be used in some period after they arrive.
 
-    most[p,t] = ceil(max over t' >= t + lead[p] of (u + spares + work)[p,t'] / unit[p]); 0 where not allowed
+    most[p,t] = ceil(max over t' >= t + lead[p] of useful[p,t'] / unit[p]); 0 where not allowed
 
-    Where a pool has a minimum order, any order that arrives may help to reach it.
+    Where a pool has a minimum order, any order that arrives may help to reach it; so it may a rebate.
     """
-    pools = problem.pools
-    nodes = whole_above(in_use) + spares + account.totals_by(problem.work_options.pool, len(pools), work)
-    useful = np.maximum.accumulate(nodes[:, ::-1], axis=1)[:, ::-1]
-    wanted = np.zeros(nodes.shape)
+    pools, tiers = problem.pools, problem.tiers
+    later = np.maximum.accumulate(useful[:, ::-1], axis=1)[:, ::-1]
+    reach = np.zeros(len(problem.sku_names))
+    np.maximum.at(reach, tiers.sku, tiers.from_nodes)
+    wanted = np.zeros(useful.shape)
     for pool, lead in enumerate(pools.lead_periods):
-        arriving = slice(0, max(problem.periods - lead, 0))
-        wanted[pool, arriving] = useful[pool, lead:]
+        in_time = slice(0, max(problem.periods - lead, 0))
+        wanted[pool, in_time] = later[pool, lead:]
         if wanted[pool].any():
-            wanted[pool, arriving] = np.maximum(wanted[pool, arriving], problem.limits.minimum_nodes[pool])
+            wanted[pool, in_time] = np.maximum(wanted[pool, in_time], problem.limits.minimum_nodes[pool])
+        wanted[pool, in_time] = np.maximum(wanted[pool, in_time], reach[pools.sku[pool]])
     return whole_above(wanted / pools.order_unit_nodes[:, None]) * pools.purchase_allowed
+
+
+def most_retired(problem: Problem) -> Whole:
+    """Nodes that could be retired of a cohort: its own, and where others may join it, all of its SKU."""
+    most = problem.cohorts.nodes.copy()
+    joined = problem.moves.to_cohort
+    most[joined] = _standing_of_sku(problem)[joined]
+    return np.repeat(most[:, None], problem.periods, axis=1)
+
+
+def _standing_of_sku(problem: Problem) -> Whole:
+    """Nodes that stand at first of the SKU of each cohort, at all sites."""
+    sku = problem.pools.sku[problem.cohorts.pool]
+    standing = account.totals_by(sku, len(problem.sku_names), problem.cohorts.nodes)
+    return standing[sku].astype(np.int64)
+
+
+def most_moved(problem: Problem) -> Whole:
+    """Nodes that could leave by a move: all that stand of its SKU, if they arrive in time to serve.
+
+    most[m,t] = sum_h nodes[h] of the SKU, where t + lead[m] < min(T, end[h'] of the cohort joined); else 0
+    """
+    cohorts, moves = problem.cohorts, problem.moves
+    standing = _standing_of_sku(problem)[moves.from_cohort]
+    last = np.minimum(cohorts.must_retire_by[moves.to_cohort], problem.periods)
+    arrival = np.arange(problem.periods) + moves.lead_periods[:, None]
+    return standing[:, None] * (arrival < last[:, None])
+
+
+def most_done(problem: Problem) -> Floats:
+    """Mean nodes that an elastic option works with, of all its identical jobs.
+
+    most[e,t] = count[j] * limit[e,t] / hours[t]
+    """
+    options = problem.elastic_options
+    return problem.jobs.count[options.job][:, None] * options.node_hours_limit / problem.pools.hours
 
 
 def from_now_on(column: Floats) -> Floats:
@@ -104,8 +162,39 @@ def from_arrival(problem: Problem, per_node: Floats) -> Floats:
 
     f[p,t] = sum over t' >= t + lead[p] of c[p,t']; 0 where it arrives after the end
     """
+    return after_lead(problem.pools.lead_periods, per_node)
+
+
+def after_lead(lead_periods: Whole, per_node: Floats) -> Floats:
+    """What a node sent off in each period is charged from its arrival to the end.
+
+    f[x,t] = sum over t' >= t + lead[x] of c[x,t']; 0 where it arrives after the end
+    """
     later = from_now_on(per_node)
+    periods = later.shape[1]
     charged = np.zeros_like(later)
-    for pool, lead in enumerate(problem.pools.lead_periods):
-        charged[pool, : max(problem.periods - lead, 0)] = later[pool, lead:]
+    for row, lead in enumerate(lead_periods):
+        charged[row, : max(periods - lead, 0)] = later[row, lead:]
     return charged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """What could be of use to a problem at once."""
+
+    runs: Flags  # [R] options that keep their deadline
+    replicas: Whole  # [V, T]
+    work: Floats  # [O, T] mean nodes
+    in_use: Floats  # [P, T]
+    spares: Whole  # [P, T]
+    useful: Whole  # [P, T] nodes
+    orders: Whole  # [P, T] order units
+
+
+def sizes(problem: Problem, *, any_lateness: bool) -> Sizes:
+    """Every bound that depends on what the fleet is for."""
+    runs, replicas = allowed_runs(problem, any_lateness), most_replicas(problem)
+    work, in_use = most_work_nodes(problem), most_in_use(problem, runs, replicas)
+    spares = fewest_spares(problem, in_use)
+    useful = most_useful(problem, in_use, spares, work)
+    return Sizes(runs, replicas, work, in_use, spares, useful, most_orders(problem, useful))

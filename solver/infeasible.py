@@ -1,13 +1,15 @@
 """Why there is no plan, and what would have to give way for there to be one.
 
-An irreducible set of conflicting rows is exact and hard to read. Instead, for each family of limits alone: is
-there a plan if only this family gives way, and by how much, in shares of each limit? If no limit alone is
-enough, all of them together. A repair is proven by solving the repaired problem, which also tells its cost.
+For each family of limits alone: is there a plan if only this family gives way, and by how much, in shares of
+each limit? If no limit alone is enough, all of them together. Where it is known what a unit of each limit
+costs, the cheapest repair. A repair is proven by solving the repaired problem, which also tells its cost.
+Which limits conflict in the first place is told by `solver.conflict`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +17,9 @@ import numpy as np
 
 from solver import backend
 from solver.answer import Answer, answer
-from solver.build import build
+from solver.build import THOUSAND, build
 from solver.problem import Problem
-from solver.program import FAMILIES, Index
+from solver.program import FAMILIES, Index, linear
 from solver.tables import Flags, Floats
 
 TASKS = (
@@ -33,6 +35,8 @@ UNITS = {
     "minimum order": "nodes",
     "budget": "USD",
     "carbon cap": "kgCO2e",
+    "carbon cap by period": "kgCO2e",
+    "money cap": "USD",
     "end of life": "nodes",
     "deadlines": "h",
     "demand": "requests/s",
@@ -66,6 +70,7 @@ class Family:
     suffices: bool | None
     gives: tuple[Give, ...] = ()
     repaired: Answer | None = None
+    price_usd: float = math.nan  # of the repair alone, where a price of each unit was given
 
     @property
     def verified(self) -> bool:
@@ -119,11 +124,37 @@ def explain_infeasible(
     return Clash(reasons=tuple(quick_reasons(problem)), families=families, joint=joint)
 
 
+def cheapest_repair(
+    problem: Problem,
+    *,
+    usd_per_unit: Mapping[str, float],
+    gap_fraction: float,
+    time_limit_s: float,
+    should_stop: backend.Stop | None = None,
+) -> Family | None:
+    """The repair that costs least to make, where a unit of some families of limits can be had at a price.
+
+        minimise sum_l price[family of l] * give[l], in USD
+
+    Families without a price stay firm. The price is that of the limits alone; what the repaired plan costs is
+    its own. None where the families hold no limit.
+    """
+    if unknown := set(usd_per_unit) - set(FAMILIES):
+        raise ValueError(f"usd_per_unit names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")
+    for family, price in usd_per_unit.items():
+        if not 0 <= price < math.inf:
+            raise ValueError(f"usd_per_unit of {family} is a price of at least 0, got {price}")
+    names = [family for family in FAMILIES if family in usd_per_unit]
+    return _give_way(problem, names, gap_fraction, time_limit_s, should_stop, usd_per_unit)
+
+
 def quick_reasons(problem: Problem) -> Iterable[str]:
     """What cannot be done by any of its options, whatever the limits."""
     jobs, runs = problem.jobs, problem.run_options
     for job in np.flatnonzero(~jobs.optional):
         late = runs.late_h[runs.job == job]
+        if (problem.elastic_options.job == job).any():
+            continue  # the hours of an elastic option keep the deadline by themselves
         if late.size == 0:
             yield f"job {jobs.name[job]}: there is no way to run it"
         elif late.min() > jobs.allowed_late_h[job]:
@@ -141,8 +172,17 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
 def relaxed(problem: Problem, gives: Iterable[Give]) -> Problem:
     """The problem with its limits moved by what gives way, and a hair more."""
     for give in gives:
-        problem = _MOVES[give.family](problem, give.index, give.amount * (1 + MARGIN) + MARGIN)
+        problem = moved(problem, give.family, give.index, give.amount * (1 + MARGIN) + MARGIN)
     return problem
+
+
+def moved(problem: Problem, family: str, index: Index, amount: float) -> Problem:
+    """The problem in which one limit gives way by an amount in its unit; a negative amount tightens it.
+
+    No limit or demand falls below 0. The end of a cohort's life and a job that has to run give way whole.
+    """
+    changed: Problem = _MOVES[family](problem, index, amount)
+    return changed
 
 
 def _give_way(
@@ -151,11 +191,15 @@ def _give_way(
     gap_fraction: float,
     time_limit_s: float,
     should_stop: backend.Stop | None,
+    usd_per_unit: Mapping[str, float] | None = None,
 ) -> Family | None:
-    """The least that these families have to give; None where they hold no limit."""
+    """The least that these families have to give, by price or by share; None where they hold no limit."""
     program = build(problem, names)
     if not program.slacks:
         return None
+    if usd_per_unit is not None:
+        paid = [(each.variable, each.size * usd_per_unit[key[0]]) for key, each in program.slacks.items()]
+        program.model.setObjective(linear([(slack, usd / THOUSAND) for slack, usd in paid]))
     outcome = backend.solve(
         program.model, gap_fraction=gap_fraction, time_limit_s=time_limit_s, should_stop=should_stop
     )
@@ -173,7 +217,10 @@ def _give_way(
         should_stop=should_stop,
         start=program.solution(outcome.values),
     )
-    return Family(tuple(names), True, tuple(gives), repaired)
+    price_usd = math.nan
+    if usd_per_unit is not None:
+        price_usd = math.fsum(usd_per_unit[give.family] * give.amount for give in gives)
+    return Family(tuple(names), True, tuple(gives), repaired, price_usd)
 
 
 def label(problem: Problem, family: str, index: Index) -> str:
@@ -191,10 +238,10 @@ def label(problem: Problem, family: str, index: Index) -> str:
         what = problem.pool_name(index[0])
     elif family == "end of life":
         what = f"cohort {index[0]}, {problem.pool_name(int(problem.cohorts.pool[index[0]]))}"
-    elif family == "budget":
-        return f"budget, period {index[0]}"
-    elif family == "carbon cap":
-        return "carbon cap"
+    elif family in ("budget", "carbon cap by period"):
+        return f"{family.removesuffix(' by period')}, period {index[0]}"
+    elif family in ("carbon cap", "money cap"):
+        return family
     else:
         what = names[family][index[0]]
     return f"{family}, {what}" + (f", period {index[1]}" if len(index) > 1 else "")
@@ -216,9 +263,12 @@ def _limit(column: str, sign: float = 1.0) -> Any:
     return move
 
 
-def _carbon_cap(problem: Problem, index: Index, amount: float) -> Problem:
-    cap = problem.limits.carbon_cap_kgco2e + amount
-    return replace(problem, limits=replace(problem.limits, carbon_cap_kgco2e=cap))
+def _cap(column: str) -> Any:
+    def move(problem: Problem, index: Index, amount: float) -> Problem:
+        cap = getattr(problem.limits, column) + amount
+        return replace(problem, limits=replace(problem.limits, **{column: cap}))
+
+    return move
 
 
 def _end_of_life(problem: Problem, index: Index, amount: float) -> Problem:
@@ -255,7 +305,9 @@ _MOVES = {
     "supply": _limit("supply_nodes"),
     "minimum order": _limit("minimum_nodes", -1.0),
     "budget": _limit("budget_usd"),
-    "carbon cap": _carbon_cap,
+    "carbon cap": _cap("carbon_cap_kgco2e"),
+    "carbon cap by period": _limit("carbon_cap_by_period_kgco2e"),
+    "money cap": _cap("money_cap_usd"),
     "end of life": _end_of_life,
     "deadlines": _deadline,
     "demand": _demand,

@@ -1,11 +1,12 @@
-"""What a plan is made of, in columns: pools of nodes, options that use them, limits, and the answer.
+"""A problem: the tables of a fleet and of its tasks, the limits, the objective; and that they fit together.
 
 Sets and their letters, as every docstring of this room uses them:
 
     t in T periods            p in P pools (one SKU at one site)     h in H cohorts (nodes that stand already)
     j in J jobs               r in R run options (job, configuration, pool, start)
+    e in E elastic options    m in M moves between cohorts           g in G tiers of a SKU's price
     i in I services           v in V serve options (service, configuration, pool)
-    w in W divisible work     o in O work options (work, pool)
+    w in W divisible work     o in O work options (work, pool)       c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
 
 Tables are columns of numbers, one entry per row of the set; no unit is converted and no physics known here.
@@ -20,199 +21,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from solver.tables import ROW, Flags, Floats, ProblemError, Shape, Table, Whole, no_numbers
+from solver.fleet import Cohorts, Contracts, Moves, Pools, SpareSteps, Tiers
+from solver.solution import Solution, Terms
+from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
+from solver.tasks import ElasticOptions, Jobs, RunOptions, ServeOptions, Services, Work, WorkOptions
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pools(Table):
-    """Nodes of one SKU at one site. What is charged per node is charged for nodes bought by this plan.
-
-    Idling is charged by the share of the period that a node in service (bought or standing) is not used:
-    `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
-    """
-
-    sku: Whole  # [P] index into Problem.sku_names
-    site: Whole  # [P] index into Problem.site_names
-    order_unit_nodes: Whole  # [P] nodes that one order brings
-    lead_periods: Whole  # [P] periods from order to service
-    purchase_allowed: Flags  # [P, T] may be ordered in t
-    capex_usd_per_node: Floats  # [P, T] cash when ordered in t; only the budget reads it
-    holding_usd_per_node: Floats  # [P, T] capital, maintenance and space of a bought node in service in t
-    holding_kgco2e_per_node: Floats  # [P, T] embodied share of a bought node in service in t
-    idle_kw: Floats  # [P] facility power of a node that idles
-    idle_usd_per_node: Floats  # [P, T] energy of idling through t
-    idle_kgco2e_per_node: Floats  # [P, T]
-    racks_per_node: Floats  # [P]
-    hours: Floats  # [T] length of each period
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "sku": ROW,
-        "site": ROW,
-        "order_unit_nodes": Shape("*", int, 1),
-        "lead_periods": ROW,
-        "purchase_allowed": Shape("*T", bool),
-        "capex_usd_per_node": Shape("*T", low=0),
-        "holding_usd_per_node": Shape("*T", low=0),
-        "holding_kgco2e_per_node": Shape("*T", low=0),
-        "idle_kw": Shape("*", low=0),
-        "idle_usd_per_node": Shape("*T"),  # electricity may be paid for taking
-        "idle_kgco2e_per_node": Shape("*T"),
-        "racks_per_node": Shape("*", low=0),
-        "hours": Shape("T", low=1e-9),
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cohorts(Table):
-    """Nodes that stand already. Money sunk in them is not counted; keeping, idling and using them is."""
-
-    pool: Whole  # [H]
-    nodes: Whole  # [H]
-    keep_usd_per_node: Floats  # [H, T] maintenance and space while kept
-    keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
-    retire_usd_per_node: Floats  # [H, T] when retired at the start of t; negative is resale
-    must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "pool": ROW,
-        "nodes": ROW,
-        "keep_usd_per_node": Shape("*T"),
-        "keep_kgco2e_per_node": Shape("*T"),
-        "retire_usd_per_node": Shape("*T"),
-        "must_retire_by": ROW,
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Jobs(Table):
-    """Work that runs once, whole, by one of its run options; optional jobs may be left out at a price."""
-
-    name: tuple[str, ...]  # [J]
-    optional: Flags  # [J]
-    left_out_usd: Floats  # [J] charged when an optional job does not run
-    left_out_kgco2e: Floats  # [J]
-    allowed_late_h: Floats = field(default_factory=no_numbers)  # [J] later runs are barred
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "optional": Shape("*", bool),
-        "left_out_usd": Shape("*", low=0),
-        "left_out_kgco2e": Shape("*", low=0),
-        "allowed_late_h": Shape("*", low=0, default=0.0),
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RunOptions(Table):
-    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included."""
-
-    job: Whole  # [R]
-    pool: Whole  # [R]
-    start: Whole  # [R] first period, for the reader
-    late_h: Floats  # [R] hours past the deadline; 0 is on time
-    nodes: Whole  # [R, T] nodes held in t
-    node_hours: Floats  # [R, T] node-hours active in t
-    active_kw: Floats  # [R, T] facility power above idle while active in t
-    usd: Floats  # [R, T]
-    kgco2e: Floats  # [R, T]
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "job": ROW,
-        "pool": ROW,
-        "start": ROW,
-        "late_h": Shape("*", low=0),
-        "nodes": Shape("*T", int, 0),
-        "node_hours": Shape("*T", low=0),
-        "active_kw": Shape("*T", low=0),
-        "usd": Shape("*T"),
-        "kgco2e": Shape("*T"),
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Services(Table):
-    """Demand that has to be carried in every period, at its peak hour."""
-
-    name: tuple[str, ...]  # [I]
-    demand: Floats  # [I, T] requests/s
-
-    SHAPES: ClassVar[dict[str, Shape]] = {"demand": Shape("*T", low=0)}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ServeOptions(Table):
-    """Ways to serve. Money and carbon are those of one replica through t: its active hours in full."""
-
-    service: Whole  # [V]
-    pool: Whole  # [V]
-    capacity: Floats  # [V] requests/s that one replica carries inside its latency targets
-    nodes: Floats  # [V] nodes per replica; half a node is 0.5
-    standby_fraction: Floats  # [V] replicas kept beyond demand, as a share
-    node_hours: Floats  # [V, T] active node-hours per replica
-    active_kw: Floats  # [V] facility power above idle per replica at the peak hour
-    usd: Floats  # [V, T]
-    kgco2e: Floats  # [V, T]
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "service": ROW,
-        "pool": ROW,
-        "capacity": Shape("*", low=0),
-        "nodes": Shape("*", low=0),
-        "standby_fraction": Shape("*", low=0),
-        "node_hours": Shape("*T", low=0),
-        "active_kw": Shape("*", low=0),
-        "usd": Shape("*T"),
-        "kgco2e": Shape("*T"),
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Work(Table):
-    """Divisible work that may be preempted at any time: it lives on hours that nothing else uses."""
-
-    name: tuple[str, ...]  # [W]
-    demand_h: Floats  # [W, T] reference node-hours
-
-    SHAPES: ClassVar[dict[str, Shape]] = {"demand_h": Shape("*T", low=0)}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WorkOptions(Table):
-    """Pools on which a kind of work may be done, and how fast."""
-
-    work: Whole  # [O]
-    pool: Whole  # [O]
-    speed: Floats  # [O] reference node-hours done per node-hour
-    active_kw: Floats  # [O] facility power above idle per working node
-    usd_per_node_h: Floats  # [O, T]
-    kgco2e_per_node_h: Floats  # [O, T]
-
-    SHAPES: ClassVar[dict[str, Shape]] = {
-        "work": ROW,
-        "pool": ROW,
-        "speed": Shape("*", low=0),
-        "active_kw": Shape("*", low=0),
-        "usd_per_node_h": Shape("*T"),
-        "kgco2e_per_node_h": Shape("*T"),
-    }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SpareSteps(Table):
-    """How many nodes in use each number of spares is enough for, pool by pool.
-
-    Use beyond the furthest reach of a pool is not allowed. A pool without steps needs no spares, and neither
-    does a pool of which nothing is in use.
-    """
-
-    pool: Whole  # [G]
-    spares: Whole  # [G]
-    reach: Floats  # [G] nodes in use
-
-    SHAPES: ClassVar[dict[str, Shape]] = {"pool": ROW, "spares": ROW, "reach": Shape("*", low=0)}
-
-    def of_pool(self, pool: int) -> Whole:
-        """The rows of one pool."""
-        return np.flatnonzero(self.pool == pool)
+__all__ = [
+    "Cohorts", "Contracts", "ElasticOptions", "Jobs", "Limits", "Moves", "Objective", "Pools", "Problem",
+    "RunOptions", "ServeOptions", "Services", "Solution", "SpareSteps", "Terms", "Tiers", "Work",
+    "WorkOptions",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +42,9 @@ class Limits(Table):
     supply_nodes: Floats  # [K, T] nodes ordered in t, all sites together
     budget_usd: Floats  # [T] cash for orders placed in t
     carbon_cap_kgco2e: float = math.inf  # over the whole horizon
+    money_cap_usd: float = math.inf  # over the whole horizon
     minimum_nodes: Floats = field(default_factory=no_numbers)  # [P] none, or at least this many, are bought
+    carbon_cap_by_period_kgco2e: Floats = field(default_factory=no_numbers)  # [T] jobs left out not counted
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "power_kw": Shape("ST", low=0, infinite=True),
@@ -232,6 +52,7 @@ class Limits(Table):
         "supply_nodes": Shape("KT", low=0, infinite=True),
         "budget_usd": Shape("T", low=0, infinite=True),
         "minimum_nodes": Shape("P", low=0, default=0.0),
+        "carbon_cap_by_period_kgco2e": Shape("T", infinite=True, default=math.inf),
     }
 
 
@@ -256,12 +77,20 @@ _POINTS = {
     ("run_options", "job"): "J",
     ("run_options", "pool"): "P",
     ("run_options", "start"): "T",
+    ("elastic_options", "job"): "J",
+    ("elastic_options", "pool"): "P",
+    ("moves", "from_cohort"): "H",
+    ("moves", "to_cohort"): "H",
+    ("tiers", "sku"): "K",
+    ("contracts", "site"): "S",
     ("serve_options", "service"): "I",
     ("serve_options", "pool"): "P",
     ("work_options", "work"): "W",
     ("work_options", "pool"): "P",
     ("spare_steps", "pool"): "P",
 }
+# Tables that a problem may be made without.
+_MAY_BE_ABSENT = ("elastic_options", "moves", "tiers", "contracts")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,6 +111,10 @@ class Problem:
     spare_steps: SpareSteps
     limits: Limits
     objective: Objective = Objective()
+    elastic_options: ElasticOptions = field(default_factory=lambda: ElasticOptions.none(0))
+    moves: Moves = field(default_factory=lambda: Moves.none(0))
+    tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
+    contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
 
     def __post_init__(self) -> None:
         if self.periods < 1:
@@ -291,10 +124,14 @@ class Problem:
             "S": len(self.site_names),
             "K": len(self.sku_names),
             "P": len(self.pools),
+            "H": len(self.cohorts),
             "J": len(self.jobs),
             "I": len(self.services),
             "W": len(self.work),
         }
+        for name, table in self.tables().items():
+            if len(table) == 0 and name in _MAY_BE_ABSENT:
+                object.__setattr__(self, name, type(table).none(self.periods))
         if len(self.limits.minimum_nodes) == 0:
             object.__setattr__(self, "limits", replace(self.limits, minimum_nodes=np.zeros(sizes["P"])))
         for name, table in self.tables().items():
@@ -312,8 +149,40 @@ class Problem:
                     f"Problem.{name}.{column}[{row}] is {indices[row]}, but the problem has {sizes[axis]} of "
                     "those, counted from 0"
                 )
-        if math.isnan(self.limits.carbon_cap_kgco2e):
-            raise ProblemError("Problem.limits.carbon_cap_kgco2e is not a number; np.inf means no cap")
+        for name in ("carbon_cap_kgco2e", "money_cap_usd"):
+            if math.isnan(getattr(self.limits, name)):
+                raise ProblemError(f"Problem.limits.{name} is not a number; np.inf means no cap")
+        self._check_moves()
+        self._check_jobs()
+
+    def _check_moves(self) -> None:
+        """A move keeps the SKU and changes the site."""
+        pools, moves = self.pools, self.moves
+        origin, goal = (self.cohorts.pool[end] for end in (moves.from_cohort, moves.to_cohort))
+        wrong = (pools.sku[origin] != pools.sku[goal]) | (pools.site[origin] == pools.site[goal])
+        for row in np.flatnonzero(wrong)[:1]:
+            raise ProblemError(
+                f"Problem.moves[{row}] goes from {self.pool_name(int(origin[row]))} to "
+                f"{self.pool_name(int(goal[row]))}; it has to keep the SKU and change the site"
+            )
+
+    def _check_jobs(self) -> None:
+        """A job done in part leaves a part out; no option works more hours than its nodes have."""
+        for row in np.flatnonzero(self.jobs.partial & ~self.jobs.optional)[:1]:
+            raise ProblemError(f"Problem.jobs.partial[{row}] is true, but the job is not optional")
+        options = self.elastic_options
+        most = options.nodes[:, None] * self.pools.hours
+        for row, period in np.argwhere(options.node_hours_limit > most * (1 + 1e-9))[:1]:
+            raise ProblemError(
+                f"Problem.elastic_options.node_hours_limit[{row}, {period}] is "
+                f"{options.node_hours_limit[row, period]:g}, but {options.nodes[row]} nodes have "
+                f"{most[row, period]:g} hours then"
+            )
+        for row in np.flatnonzero(options.nodes_least > options.nodes)[:1]:
+            raise ProblemError(
+                f"Problem.elastic_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
+                f"has {options.nodes[row]} nodes"
+            )
 
     def tables(self) -> dict[str, Table]:
         """The tables by the name of their field."""
@@ -323,55 +192,3 @@ class Problem:
     def pool_name(self, pool: int) -> str:
         """What a person calls a pool."""
         return f"{self.sku_names[self.pools.sku[pool]]} at {self.site_names[self.pools.site[pool]]}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Terms:
-    """One total taken apart; the parts add up to it. Money and carbon have the same parts."""
-
-    purchase: Floats  # [P, T] bought nodes in service in t
-    keep: Floats  # [H, T]
-    retire: Floats  # [H, T]
-    run: Floats  # [R, T]
-    serve: Floats  # [V, T]
-    work: Floats  # [O, T]
-    idle: Floats  # [P, T] nodes in service, for the hours in which nothing uses them
-    left_out: Floats  # [J]
-
-    def by_part(self) -> dict[str, float]:
-        """The sum of each part."""
-        return {part.name: float(getattr(self, part.name).sum()) for part in fields(self)}
-
-    @property
-    def total(self) -> float:
-        """The sum of all parts."""
-        return math.fsum(self.by_part().values())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """The decisions of a plan, and what follows from them."""
-
-    orders: Whole  # [P, T] order units placed at the start of t
-    retired: Whole  # [H, T] nodes retired at the start of t
-    run: Flags  # [R]
-    left_out: Flags  # [J]
-    replicas: Whole  # [V, T]
-    work_node_h: Floats  # [O, T]
-    spares: Whole  # [P, T]
-    bought_in_service: Whole  # [P, T] nodes
-    kept: Whole  # [H, T] nodes
-    in_service: Whole  # [P, T] nodes, bought and kept
-    in_use: Floats  # [P, T] nodes that runs and replicas hold
-    usd_terms: Terms
-    kgco2e_terms: Terms
-
-    @property
-    def usd(self) -> float:
-        """Money of the whole plan."""
-        return self.usd_terms.total
-
-    @property
-    def kgco2e(self) -> float:
-        """Carbon of the whole plan."""
-        return self.kgco2e_terms.total

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pulp
-from numpy.typing import NDArray
 
 from solver import account, bounds
 from solver.problem import Problem, Solution
-from solver.tables import Floats, Whole
+from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
+from solver.solution import Decisions
+from solver.tables import Flags, Floats, Whole
+
+__all__ = ["FAMILIES", "Index", "Program", "Slack", "Variables", "linear", "name", "terms"]
 
 FAMILIES = (
     "power",
@@ -21,15 +24,15 @@ FAMILIES = (
     "minimum order",
     "budget",
     "carbon cap",
+    "carbon cap by period",
+    "money cap",
     "end of life",
     "deadlines",
     "demand",
     "jobs",
     "work",
 )
-
-Variables = NDArray[Any]  # of pulp.LpVariable, in the shape of the columns they stand for
-Index = tuple[int, ...]
+ROUNDING = 1e-6  # what an engine may leave above a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +50,44 @@ class Program:
     problem: Problem
     model: Any  # pulp.LpProblem
     elastic: frozenset[str]
+    prefix: str
+    first_stage: Program | None  # whose decisions on the fleet these are
     order: Variables  # [P, T]
+    rented: Variables  # [P, T]
     retire: Variables  # [H, T]
+    move: Variables  # [M, T]
+    standing: Variables  # [H, T] of the cohorts that are tracked
+    tier: Variables  # [G]
+    rebated: Variables  # [G, P, T] nodes ordered at the rebate of a tier
     run: Variables  # [R]
+    choose: Variables  # [E]
+    completed: Variables  # [E] those of `choose` where the job is done whole
+    done: Variables  # [E, T] mean nodes
     left_out: Variables  # [J]
     replicas: Variables  # [V, T]
+    shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
     spares: Variables  # [P, T]
+    parked: Variables  # [P, T]
+    matched: Variables  # [C, T] mean kW
     in_service: Variables  # [P, T]
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
+    objective: Any = None  # pulp.LpAffineExpression
+
+    def objective_of(self, weight: float = 1.0) -> Any:
+        """What this program minimises, times a weight, for a caller that adds up several in one model."""
+        return self.objective * weight
+
+    @property
+    def tracked(self) -> Flags:
+        """Cohorts whose standing nodes are variables: those that move, or that are not always available."""
+        moves, cohorts = self.problem.moves, self.problem.cohorts
+        found: Flags = np.any(cohorts.available_fraction < 1, axis=1, keepdims=True)[:, 0]
+        found[moves.from_cohort] = True
+        found[moves.to_cohort] = True
+        return found
 
     def add(self, row: str, expression: Any, sense: int, limit: float) -> None:
         """One row: expression (<=, =, >=) limit. A row of no variable is left out where it holds anyway."""
@@ -68,51 +98,105 @@ class Program:
         }
         if not expression and holds[sense]:
             return
-        self.model.addConstraint(pulp.LpConstraint(expression, sense, row, limit))
+        self.model.addConstraint(pulp.LpConstraint(expression, sense, self.prefix + row, limit))
+
+    def add_rows(self, stem: str, index: Whole, sense: int, limits: Floats, *parts: Part) -> None:
+        """Many rows of one kind, named by `index` [N, axes]; those without a finite limit are left out."""
+        row = np.concatenate([part[0] for part in parts])
+        order = np.argsort(row, kind="stable")
+        variables = np.concatenate([part[1] for part in parts])[order]
+        coefficients = np.concatenate([part[2] for part in parts])[order].tolist()
+        cuts = np.searchsorted(row[order], np.arange(len(index) + 1)).tolist()
+        places, ends = index.tolist(), limits.tolist()
+        for number in np.flatnonzero(np.isfinite(limits)).tolist():
+            own = slice(cuts[number], cuts[number + 1])
+            expression = pulp.LpAffineExpression(dictionary(variables[own], coefficients[own]))
+            self.add(name(stem, places[number]), expression, sense, float(ends[number]))
 
     def slack(self, family: str, index: Index, size: float, most: float | None = None) -> list[Any]:
         """The term by which a row of an elastic family gives way; nothing where the family is firm."""
         if family not in self.elastic:
             return []
-        made = pulp.LpVariable(name("over_" + family.replace(" ", "_"), index), 0, most)
+        made = pulp.LpVariable(self.prefix + name("over_" + family.replace(" ", "_"), index), 0, most)
         self.slacks[family, index] = Slack(made, size)
         return [(made, size)]
 
     def solution(self, values: Mapping[str, float]) -> Solution:
-        """The plan that an engine's values stand for; counts are rounded to whole numbers.
+        """The plan that an engine's values stand for; counts are rounded, fractions of replicas up.
 
-        Spares are free up to what is not in use; the plan names only those that it needs.
+        Spares are free up to what is not in use; the plan names only those that it needs. What is not
+        carried, done in part or parked follows from the counts, so that no rounding of the engine stays in
+        it.
         """
+        problem = self.problem
 
         def read(variables: Variables) -> Floats:
             flat = [values.get(each.name, 0.0) for each in variables.ravel()]
-            return np.array(flat, dtype=float).reshape(variables.shape)
+            found: Floats = np.maximum(np.array(flat, dtype=float).reshape(variables.shape), 0.0)
+            return found
 
         def count(variables: Variables) -> Whole:
             return np.rint(read(variables)).astype(np.int64)
 
-        run, replicas = count(self.run).astype(bool), count(self.replicas)
-        chosen = account.Decisions(
+        run, chosen = count(self.run), count(self.choose)
+        served = read(self.replicas)
+        whole = problem.serve_options.whole[:, None]
+        replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
+        most = problem.elastic_options.node_hours_limit * chosen[:, None]
+        done = np.minimum(read(self.done) * problem.pools.hours, most)
+        completed, left_out = self._completed(run, chosen, done, read(self.left_out))
+        used = account.nodes_in_use(problem, run, replicas, done)
+        decided = Decisions(
             orders=count(self.order),
+            rented=count(self.rented),
             retired=count(self.retire),
+            moved=count(self.move),
             run=run,
-            left_out=count(self.left_out).astype(bool),
+            chosen=chosen,
+            completed=completed,
+            done_node_h=done,
+            left_out=left_out,
             replicas=replicas,
-            work_node_h=np.maximum(read(self.work), 0.0) * self.problem.pools.hours,
-            spares=bounds.fewest_spares(self.problem, account.nodes_in_use(self.problem, run, replicas)),
+            shed_fraction=_not_carried(problem, replicas),
+            work_node_h=read(self.work) * problem.pools.hours,
+            spares=bounds.fewest_spares(problem, used),
+            parked=read(self.parked),
+            matched_kwh=read(self.matched) * problem.pools.hours,
         )
-        return account.solution(self.problem, chosen)
+        return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
+
+    def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:
+        """How many jobs are done in whole by each elastic option, and how many are left out."""
+        jobs, options = self.problem.jobs, self.problem.elastic_options
+        partial = jobs.partial[options.job]
+        share = np.minimum(done.sum(axis=1) / options.node_hours, chosen)
+        completed = np.where(partial, share, chosen.astype(float))
+        rest = jobs.count - account.totals_by(self.problem.run_options.job, len(jobs), run)
+        rest = rest - account.totals_by(options.job, len(jobs), completed)
+        return completed, np.where(jobs.partial, np.maximum(rest, 0.0), np.rint(left_out))
 
     def whole_numbers(self) -> int:
         """How many variables count something."""
-        return sum(each.size for each in (self.order, self.retire, self.run, self.replicas))
+        counts = (
+            self.order,
+            self.rented,
+            self.retire,
+            self.move,
+            self.run,
+            self.choose,
+            self.replicas[self.problem.serve_options.whole],
+        )
+        return sum(each.size for each in counts)
 
     def start(self, solution: Solution) -> dict[str, float]:
         """Values for a warm start: the whole numbers of a neighbour's plan."""
         pairs = (
             (self.order, solution.orders),
+            (self.rented, solution.rented),
             (self.retire, solution.retired),
+            (self.move, solution.moved),
             (self.run, solution.run),
+            (self.choose, solution.chosen),
             (self.left_out, solution.left_out),
             (self.replicas, solution.replicas),
             (self.spares, solution.spares),
@@ -123,66 +207,49 @@ class Program:
             for variable, value in zip(variables.ravel(), numbers.ravel(), strict=True)
         }
 
+    def gives(self, family: str, limits: Floats) -> Part:
+        """- give for each finite limit, in shares of it; where a limit is 0, of the family's largest."""
+        if family not in self.elastic:
+            return NO_PART
+        finite = np.isfinite(limits)
+        largest = float(limits[finite].max(initial=0.0)) or 1.0
+        found = []
+        for index in np.argwhere(finite).tolist():
+            place = tuple(index)
+            size = abs(float(limits[place])) or largest
+            row = int(np.ravel_multi_index(place, limits.shape))
+            found += [(row, variable, -amount) for variable, amount in self.slack(family, place, size)]
+        rows, variables, sizes = zip(*found, strict=True) if found else ((), (), ())
+        return np.array(rows, dtype=np.int64), np.array(variables, dtype=object), np.array(sizes)
+
     def given_way(self, values: Mapping[str, float]) -> dict[tuple[str, Index], float]:
         """By how much each elastic row gave way, in the unit of its limit."""
         return {key: slack.size * values.get(slack.variable.name, 0.0) for key, slack in self.slacks.items()}
 
-
-def linear(*parts: Iterable[tuple[Any, float]]) -> Any:
-    """A sum of coefficient times variable, without the terms that are zero."""
-    expression = pulp.LpAffineExpression()
-    for part in parts:
-        for variable, coefficient in part:
-            if coefficient != 0.0:
-                expression.addterm(variable, float(coefficient))
-    return expression
+    def count_replicas(self) -> None:
+        """From now on no replica may be a fraction."""
+        for variable in self.replicas.ravel():
+            variable.cat = pulp.LpInteger
 
 
-def terms(variables: Variables, coefficients: NDArray[Any]) -> list[tuple[Any, float]]:
-    """Pairs of a variable and its coefficient, where that is not zero."""
-    flat = np.broadcast_to(coefficients, variables.shape).ravel()
-    chosen = np.flatnonzero(flat)
-    return list(zip(variables.ravel()[chosen], flat[chosen].tolist(), strict=True))
+def _not_carried(problem: Problem, replicas: Whole) -> Floats:
+    """The share of each demand that is paid for instead of carried.
+
+    shed[i,t] = max(0, 1 - c[i,t] / demand[i,t]) where that has a price; else 0
+    """
+    demand = problem.services.demand
+    carried = account.carried(problem, replicas)
+    short = 1 - np.divide(carried, demand, out=np.ones_like(demand), where=demand > 0)
+    shed: Floats = np.where(np.isfinite(problem.services.unmet_usd), np.maximum(short, 0.0), 0.0)
+    return shed
 
 
-def name(stem: str, index: Iterable[Any]) -> str:
-    """The stem and the indices, joined."""
-    return "_".join([stem, *(str(int(number)) for number in index)])
-
-
-def array(stem: str, shape: Index, most: NDArray[Any] | None, kind: str = pulp.LpInteger) -> Variables:
-    """Variables from 0 to `most`, named by index: labels that people write may clash, numbers do not."""
-    made = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        made[index] = pulp.LpVariable(
-            name(stem, index), 0, None if most is None else float(most[index]), kind
-        )
-    return made
-
-
-def empty(problem: Problem, elastic: frozenset[str]) -> Program:
-    """All variables within their bounds, and no row yet."""
-    periods, pools = problem.periods, len(problem.pools)
-    allowed = bounds.allowed_runs(problem, any_lateness="deadlines" in elastic)
-    replicas = bounds.most_replicas(problem)
-    work = bounds.most_work_nodes(problem)
-    in_use = bounds.most_in_use(problem, allowed, replicas)
-    spares = bounds.fewest_spares(problem, in_use)
-    orders = bounds.most_orders(problem, in_use, spares, work)
-    nodes = np.repeat(problem.cohorts.nodes[:, None], periods, axis=1)
-    may_leave = problem.jobs.optional | ("jobs" in elastic)
-    return Program(
-        problem=problem,
-        model=pulp.LpProblem("everfleet", pulp.LpMinimize),
-        elastic=elastic,
-        order=array("order", (pools, periods), orders),
-        retire=array("retire", (len(problem.cohorts), periods), nodes),
-        run=array("run", (len(problem.run_options),), allowed),
-        left_out=array("left_out", (len(problem.jobs),), may_leave),
-        replicas=array("replicas", (len(problem.serve_options), periods), replicas),
-        work=array("work", (len(problem.work_options), periods), work, pulp.LpContinuous),
-        spares=array("spares", (pools, periods), spares, pulp.LpContinuous),
-        in_service=array("in_service", (pools, periods), None, pulp.LpContinuous),
-        in_use=array("in_use", (pools, periods), in_use, pulp.LpContinuous),
-        most_in_use=in_use,
-    )
+def _fitting(problem: Problem, chosen: Decisions, used: Floats) -> Floats:
+    """Parked nodes, no more than are free: rounding may have taken a hair of room."""
+    plan = account.solution(problem, chosen)
+    active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
+    busy = np.maximum(used, active / problem.pools.hours) + plan.spares
+    free = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
+    room = np.minimum(np.maximum(free, 0.0), plan.in_service)
+    fitting: Floats = np.minimum(chosen.parked, room)
+    return fitting

@@ -1,69 +1,164 @@
-"""A first plan for large programs: solve with fractions, then search only among what that solution uses.
+"""A first plan for large programs: solve with fractions, then search only among what could pay.
 
-The engine alone takes long to find a good plan of a large fleet; the README has what this start is worth.
+The search goes by steps. What is chosen once and shapes all else (runs, elastic options, rebates) is made
+whole first. It is held, and replicas are nearby up, while nodes are made whole: that is soon done, and a
+plan. From there replicas and nodes are searched together. The README has what this is worth.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
+import pulp
 
 from solver import backend
-from solver.build import build
+from solver.build import THOUSAND
 from solver.problem import Problem, Solution
 from solver.program import Program, Variables
-from solver.tables import Flags, Floats, Whole
+from solver.promising import SOME, bar_the_rest, likeliest
+from solver.verify import objective_value
 
-BEST_OF_EACH = 3  # options that every job and service keeps on the pools in use, used by the fractions or not
-SOME = 1e-6  # less than this of a variable is none
+NEARBY = 2  # how far from its fraction a count of replicas or of orders is looked for at first
+STEP = 0.5  # share of the time left that each step may take
+SOON_S = 1e-3  # what is left of a time limit that is used up
+
+Range = tuple[float | None, float | None, str]  # least, most and kind of a variable
+
+
+class FirstPlan(NamedTuple):
+    """The best plan found, if any, and the best bound: no plan is below it, in thousands."""
+
+    plan: Solution | None
+    stopped: bool = False  # on request
+    bound: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What every step is given, and when all of them have to end."""
+
+    gap_fraction: float
+    ends: float
+    should_stop: backend.Stop | None
+
+    @property
+    def left_s(self) -> float:
+        return max(self.ends - time.monotonic(), SOON_S)
+
+    def __call__(self, program: Program, start: Mapping[str, float] | None) -> backend.Outcome:
+        # The steps share the gap.
+        return backend.solve(
+            program.model,
+            gap_fraction=self.gap_fraction / 3,
+            time_limit_s=STEP * self.left_s,
+            should_stop=self.should_stop,
+            start=start,
+        )
 
 
 def first_plan(
-    problem: Problem, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
-) -> tuple[Solution | None, bool]:
-    """The best plan found among the promising options, if any; and whether the search was asked to stop."""
-    program = build(problem)
-    began = time.monotonic()
-    relaxed = backend.relax(program.model, time_limit_s=time_limit_s, should_stop=should_stop)
-    left_s = time_limit_s - (time.monotonic() - began)
-    if relaxed.status is not backend.Status.OPTIMAL or left_s <= 0:
-        return None, relaxed.stopped
-    _bar_the_rest(program, relaxed)
-    outcome = backend.solve(
-        program.model, gap_fraction=gap_fraction, time_limit_s=left_s, should_stop=should_stop
+    program: Program, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
+) -> FirstPlan:
+    """A plan from the promising options, and where it is not near, a better bound.
+
+    The program is left as it was.
+    """
+    search = _Search(gap_fraction, time.monotonic() + time_limit_s, should_stop)
+    relaxed = backend.relax(
+        program.model, time_limit_s=search.left_s, should_stop=should_stop, crossover=False
     )
-    return (program.solution(outcome.values) if outcome.status.has_plan else None), outcome.stopped
+    if relaxed.status is not backend.Status.OPTIMAL:
+        return FirstPlan(None, relaxed.stopped)
+    as_it_was = _ranges(program)
+    try:
+        found = _among_the_promising(program, relaxed, search)
+        _restore(program, as_it_was)
+        if found.stopped or _is_near(program.problem, found.plan, found.bound, gap_fraction):
+            return found
+        bound, stopped = _with_whole_choices(program, search)
+        return FirstPlan(found.plan, stopped, max(found.bound, bound))
+    finally:
+        _restore(program, as_it_was)
 
 
-def _bar_the_rest(program: Program, relaxed: backend.Relaxation) -> None:
-    """Leave orders to pools in use, and to each job and service what was used there or costs least to use."""
-    problem = program.problem
+def _among_the_promising(program: Program, relaxed: backend.Relaxation, search: _Search) -> FirstPlan:
+    """What is chosen once, while the rest may be fractions; then nodes; then replicas."""
+    start = likeliest(program, relaxed)
+    bar_the_rest(program, relaxed)
+    _count(_nodes(program), pulp.LpContinuous)
+    _count([program.replicas], pulp.LpContinuous)
+    chosen = search(program, start)
+    if chosen.stopped or not chosen.status.has_plan:
+        return FirstPlan(None, chosen.stopped, relaxed.objective)
+    _hold([program.run, program.choose, program.tier], chosen.values)
+    _count(_nodes(program), pulp.LpInteger)
+    program.count_replicas()
+    promising = _ranges(program)
+    _keep_nearby(program, chosen.values)
+    nearby = search(program, None)
+    found, stopped = nearby, nearby.stopped
+    if not stopped:
+        _restore(program, promising)
+        better = search(program, nearby.values)
+        found, stopped = better if better.status.has_plan else nearby, better.stopped
+    plan = program.solution(found.values) if found.status.has_plan else None
+    return FirstPlan(plan, stopped, relaxed.objective)
 
-    def read(variables: Variables, told: Callable[[str], float]) -> Floats:
-        return np.array([told(each.name) for each in variables.ravel()]).reshape(variables.shape)
 
-    def value(name: str) -> float:
-        return relaxed.values.get(name, 0.0)
-
-    def cost(name: str) -> float:
-        return relaxed.reduced_costs.get(name, 0.0)
-
-    pools = np.any(read(program.in_service, value) > SOME, axis=1)
-    runs, serves = problem.run_options, problem.serve_options
-    run = (read(program.run, value) > SOME) | _least(runs.job, pools[runs.pool], read(program.run, cost))
-    served = read(program.replicas, value).max(axis=1, initial=0.0) > SOME
-    serve = served | _least(serves.service, pools[serves.pool], read(program.replicas, cost).sum(axis=1))
-    for variables, kept in ((program.order, pools), (program.run, run), (program.replicas, serve)):
-        for variable in variables[~kept].ravel():
-            variable.upBound = 0
+def _is_near(problem: Problem, plan: Solution | None, bound: float, gap_fraction: float) -> bool:
+    """Is a plan within the gap of a bound in thousands?"""
+    return plan is not None and backend.gap(objective_value(problem, plan), bound * THOUSAND) <= gap_fraction
 
 
-def _least(group: Whole, eligible: Flags, cost: Floats) -> Flags:
-    """The rows of each group that cost least among the eligible ones."""
-    kept = np.zeros(group.shape, dtype=bool)
-    for member in np.unique(group):
-        rows = np.flatnonzero((group == member) & eligible)
-        kept[rows[np.argsort(cost[rows], kind="stable")[:BEST_OF_EACH]]] = True
-    return kept
+def _with_whole_choices(program: Program, search: _Search) -> tuple[float, bool]:
+    """The bound from all options where only what is chosen once is whole: rebates, or without any the rest.
+
+    Rebates as fractions cost the bound most, and they are few.
+    """
+    _count(_nodes(program), pulp.LpContinuous)
+    _count([program.replicas], pulp.LpContinuous)
+    if program.tier.size:
+        _count([program.run, program.choose], pulp.LpContinuous)
+    outcome = search(program, None)
+    return outcome.bound, outcome.stopped
+
+
+def _hold(columns: Iterable[Variables], values: Mapping[str, float]) -> None:
+    """Leave variables at the whole numbers that their values stand for."""
+    for variables in columns:
+        for variable in variables.ravel():
+            variable.lowBound = variable.upBound = round(values.get(variable.name, 0.0))
+
+
+def _keep_nearby(program: Program, values: Mapping[str, float]) -> None:
+    """Leave replicas and orders close to their fractions."""
+    for variables in (program.replicas, program.order):
+        for variable in variables.ravel():
+            value = values.get(variable.name, 0.0)
+            variable.lowBound = max(0, math.floor(value + SOME) - NEARBY)
+            variable.upBound = min(math.ceil(value - SOME) + NEARBY, variable.upBound)
+
+
+def _count(columns: Iterable[Variables], kind: str) -> None:
+    for variables in columns:
+        for variable in variables.ravel():
+            variable.cat = kind
+
+
+def _nodes(program: Program) -> tuple[Variables, ...]:
+    """What counts nodes by the period."""
+    return program.order, program.rented, program.retire, program.move
+
+
+def _ranges(program: Program) -> dict[pulp.LpVariable, Range]:
+    """Least, most and kind of every variable, to go back to."""
+    return {each: (each.lowBound, each.upBound, each.cat) for each in program.model.variables()}
+
+
+def _restore(program: Program, ranges: Mapping[pulp.LpVariable, Range]) -> None:
+    for variable, (least, most, kind) in ranges.items():
+        variable.lowBound, variable.upBound, variable.cat = least, most, kind

@@ -26,6 +26,7 @@ class Shape(NamedTuple):
     low: float = -math.inf
     infinite: bool = False  # may an entry be `np.inf`, meaning "no limit"?
     default: float | None = None  # what stands in every row of a column that was not given
+    high: float = math.inf
 
 
 ROW = Shape("*", int, 0)  # an index, or a count
@@ -34,6 +35,16 @@ ROW = Shape("*", int, 0)  # an index, or a count
 def no_numbers() -> Floats:
     """What a column holds that was left out, until `Shape.default` fills it."""
     return np.zeros(0)
+
+
+def no_counts() -> Whole:
+    """The same for counts."""
+    return np.zeros(0, dtype=np.int64)
+
+
+def no_flags() -> Flags:
+    """The same for flags."""
+    return np.zeros(0, dtype=bool)
 
 
 class Table:
@@ -59,7 +70,9 @@ class Table:
             object.__setattr__(self, column.name, self._checked(column.name, shape, values, lengths))
         for name, shape in absent.items():
             full = np.full([lengths.get(axis, 0) for axis in shape.axes], shape.default)
-            object.__setattr__(self, name, full.astype(shape.kind))
+            full = full.astype(shape.kind)
+            full.setflags(write=False)
+            object.__setattr__(self, name, full)
         names, rows = getattr(self, "name", None), lengths.get("*", 0)
         if names is not None and len(names) != rows:
             raise ProblemError(f"{self._where('name')} has {len(names)} names for {rows} rows")
@@ -85,12 +98,13 @@ class Table:
             usable &= numbers == np.floor(numbers)
         elif shape.kind is bool:
             usable &= (numbers == 0) | (numbers == 1)
-        usable &= numbers >= shape.low
+        usable &= (numbers >= shape.low) & (numbers <= shape.high)
         if not usable.all():
             row = tuple(int(index) for index in np.argwhere(~usable)[0])
             wanted = {int: "a whole number", bool: "true or false"}.get(shape.kind, "a number")
             least = "" if shape.low == -math.inf else f" of at least {shape.low:g}"
-            raise ProblemError(f"{where}{list(row)} is {numbers[row]:g}; it has to be {wanted}{least}")
+            most = "" if shape.high == math.inf else f" and at most {shape.high:g}"
+            raise ProblemError(f"{where}{list(row)} is {numbers[row]:g}; it has to be {wanted}{least}{most}")
         frozen: NDArray[Any] = np.ascontiguousarray(values, dtype=shape.kind).copy()
         frozen.setflags(write=False)
         return frozen

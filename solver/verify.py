@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from solver import account
 from solver.problem import Problem, Solution, Terms
+from solver.solution import Decisions
 from solver.tables import Floats
 
 
@@ -45,11 +46,15 @@ def objective_value(problem: Problem, solution: Solution) -> float:
 
 
 def _above(
-    rule: str, got: NDArray[Any], limit: NDArray[Any] | float, tolerance: float
+    rule: str,
+    got: NDArray[Any],
+    limit: NDArray[Any] | float,
+    tolerance: float,
+    size: NDArray[Any] | float = 1.0,
 ) -> Iterator[Violation]:
-    """Where got > limit."""
+    """Where got > limit; the tolerance is that of `size`, what one unit of the program's row is here."""
     amount, most = np.broadcast_arrays(np.asarray(got, dtype=float), np.asarray(limit, dtype=float))
-    room = tolerance * np.maximum(1.0, np.where(np.isfinite(most), np.abs(most), 1.0))
+    room = tolerance * np.maximum(size, np.where(np.isfinite(most), np.abs(most), 1.0))
     for index in np.argwhere(~(amount <= most + room)):  # so that NaN breaks a rule, too
         row = tuple(int(number) for number in index)
         yield Violation(rule, row, float(amount[row]), float(most[row]))
@@ -71,12 +76,21 @@ def _unequal(
 
 
 def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Orders, retirements, replicas and spares are whole and >= 0; node-hours of work are >= 0"""
-    for name in ("orders", "retired", "replicas", "spares"):
+    """Orders, nodes, replicas, spares and jobs are whole and >= 0; shares, hours and energy are >= 0"""
+    for name in ("orders", "rented", "retired", "moved", "run", "chosen", "replicas", "spares"):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
         yield from _unequal(f"{name} whole", count, np.round(count), tolerance)
-    yield from _below("work_node_h", plan.work_node_h, 0.0, tolerance)
+    for name in (
+        "work_node_h",
+        "done_node_h",
+        "completed",
+        "left_out",
+        "shed_fraction",
+        "parked",
+        "matched_kwh",
+    ):
+        yield from _below(name, getattr(plan, name), 0.0, tolerance)
 
 
 def sums_are_sums(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -91,25 +105,63 @@ def sums_are_sums(problem: Problem, plan: Solution, tolerance: float) -> Iterato
 
 
 def orders_are_allowed(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """order[p,t] = 0 where purchase is not allowed"""
+    """order[p,t] = 0 where purchase is not allowed; rented[p,t] <= rental limit"""
     yield from _above("purchase allowed", plan.orders * ~problem.pools.purchase_allowed, 0.0, tolerance)
+    yield from _above("rental", plan.rented, problem.pools.rental_limit_nodes, tolerance)
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_r run[r] + left_out[j] = 1; left_out[j] = 0 unless optional; run[r] = 0 if later than allowed"""
-    jobs, runs = problem.jobs, problem.run_options
-    done = account.totals_by(runs.job, len(jobs), plan.run.astype(float)) + plan.left_out
-    yield from _unequal("job runs once", done, 1.0, tolerance)
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+
+    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed
+    """
+    jobs, runs, elastic = problem.jobs, problem.run_options, problem.elastic_options
+    run = account.totals_by(runs.job, len(jobs), plan.run)
+    done = run + account.totals_by(elastic.job, len(jobs), plan.completed)
+    yield from _unequal("job runs once", done + plan.left_out, jobs.count, tolerance)
     yield from _above("job left out", plan.left_out * ~jobs.optional, 0.0, tolerance)
-    yield from _above("run late", runs.late_h * plan.run, jobs.allowed_late_h[runs.job], tolerance)
+    yield from _above("run late", runs.late_h * (plan.run > 0), jobs.allowed_late_h[runs.job], tolerance)
+
+
+def elastic_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_t done[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
+
+    completed[e] = chosen[e], or below it where jobs may be done in part; no more begin than there are.
+    """
+    jobs, options = problem.jobs, problem.elastic_options
+    worked = plan.done_node_h.sum(axis=1)
+    yield from _unequal("elastic work", worked, options.node_hours * plan.completed, tolerance)
+    most = options.node_hours_limit * plan.chosen[:, None]
+    yield from _above("elastic pace", plan.done_node_h, most, tolerance)
+    yield from _above("elastic part", plan.completed, plan.chosen, tolerance)
+    whole = ~jobs.partial[options.job]
+    yield from _unequal("elastic whole", plan.completed * whole, plan.chosen * whole, tolerance)
+    begun = account.totals_by(options.job, len(jobs), plan.chosen)
+    begun = begun + account.totals_by(problem.run_options.job, len(jobs), plan.run)
+    yield from _above("jobs begun", begun, jobs.count, tolerance)
+
+
+def elastic_jobs_have_nodes(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """nodes_least[e] <= usable nodes - those of runs and replicas, in every period with done[e,t] > 0
+
+    Less than an engine's rounding of the limit is no work.
+    """
+    options, hours = problem.elastic_options, problem.pools.hours
+    mean = account.totals_by(options.pool, len(problem.pools), plan.done_node_h / hours)
+    free = _usable_nodes(problem, plan) - (_used_nodes(problem, plan) - mean)
+    works = plan.done_node_h > tolerance * (hours + options.node_hours_limit * plan.chosen[:, None])
+    yield from _above("elastic nodes", options.nodes_least[:, None] * works, free[options.pool], tolerance)
 
 
 def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_v capacity[v] / (1 + standby[v]) * replicas[v,t] >= demand[i,t]"""
-    serves = problem.serve_options
-    each = serves.capacity / (1 + serves.standby_fraction)
-    carried = account.totals_by(serves.service, len(problem.services), each[:, None] * plan.replicas)
-    yield from _below("demand", carried, problem.services.demand, tolerance)
+    """sum_v capacity[v] / (1 + standby share[v]) * carrying[v,t] >= demand[i,t] * (1 - shed[i,t])
+
+    carrying[v,t] = max(0, replicas[v,t] - standby[v,t])
+    """
+    services = problem.services
+    wanted = services.demand * (1 - plan.shed_fraction)
+    yield from _below("demand", account.carried(problem, plan.replicas), wanted, tolerance)
+    yield from _above("shed", plan.shed_fraction, np.isfinite(services.unmet_usd), tolerance)
 
 
 def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -120,13 +172,18 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """u[p,t] <= n[p,t] - spares[p,t]; active hours <= (n - spares) * hours[t]; spares >= need of u"""
-    used = account.nodes_in_use(problem, plan.run, plan.replicas)
-    active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h)
-    usable = plan.in_service - plan.spares
+    """u[p,t] <= usable[p,t]; active hours <= usable[p,t] * hours[t]; spares[p,t] >= need of u
+
+    usable = n + rented - d - spares - parked; parked <= n, and 0 where it may not be.
+    """
+    used, usable = _used_nodes(problem, plan), _usable_nodes(problem, plan)
+    active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
     yield from _above("nodes in use", used, usable, tolerance)
-    yield from _above("node-hours", active, usable * problem.pools.hours, tolerance)
+    hours = problem.pools.hours
+    yield from _above("node-hours", active, usable * hours, tolerance, size=np.maximum(hours, 1.0))
     yield from _below("spares", plan.spares, account.spares_needed(problem, used, tolerance), tolerance)
+    may = np.where(problem.pools.may_park[:, None], plan.in_service, 0)
+    yield from _above("parked", plan.parked, may, tolerance)
 
 
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -134,10 +191,22 @@ def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[
     power = account.peak_kw(problem, plan, plan.in_service)
     yield from _above("power", power, problem.limits.power_kw, tolerance)
     pools = problem.pools
-    racks = account.totals_by(
-        pools.site, len(problem.site_names), pools.racks_per_node[:, None] * plan.in_service
-    )
+    each = (pools.racks_per_node * ~pools.off_site)[:, None]
+    racks = account.totals_by(pools.site, len(problem.site_names), each * plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
+
+
+def contracts_hold(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """matched[c,t] <= limit[c,t]; sum_c matched <= energy drawn at s in t; fixed shares keep their power"""
+    contracts, sites = problem.contracts, len(problem.site_names)
+    yield from _above("contract", plan.matched_kwh, contracts.limit_kwh, tolerance)
+    idle = account.idle_nodes(problem, plan, plan.in_service)
+    drawn = account.drawn_kwh(problem, plan, idle)
+    matched = account.totals_by(contracts.site, sites, plan.matched_kwh)
+    signed = np.isin(np.arange(sites), contracts.site)[:, None]
+    yield from _above("clean energy", matched * signed, np.where(signed, drawn, np.inf), tolerance)
+    mean_kw = (plan.matched_kwh / problem.pools.hours)[contracts.fixed_share]
+    yield from _unequal("level contract", mean_kw, mean_kw[:, :1], tolerance)
 
 
 def market_delivers(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -155,22 +224,37 @@ def market_delivers(problem: Problem, plan: Solution, tolerance: float) -> Itera
 
 
 def means_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Cash for orders in t <= budget[t]; carbon of the plan <= cap"""
-    cost = problem.pools.capex_usd_per_node * problem.pools.order_unit_nodes[:, None] * plan.orders
-    yield from _above("budget", cost.sum(axis=0), problem.limits.budget_usd, tolerance)
-    yield from _above("carbon cap", np.array([plan.kgco2e]), problem.limits.carbon_cap_kgco2e, tolerance)
+    """Cash for orders in t <= budget[t]; carbon of the plan and of each period, and money, <= their caps"""
+    limits = problem.limits
+    yield from _above("budget", account.capex_usd(problem, plan.orders), limits.budget_usd, tolerance)
+    yield from _above("carbon cap", np.array([plan.kgco2e]), limits.carbon_cap_kgco2e, tolerance)
+    emitted = plan.kgco2e_terms.by_period()
+    yield from _above("carbon cap by period", emitted, limits.carbon_cap_by_period_kgco2e, tolerance)
+    yield from _above("money cap", np.array([plan.usd]), limits.money_cap_usd, tolerance)
 
 
 def cohorts_end(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """kept[h,t] >= 0; kept[h,t] = 0 from must_retire_by[h] on"""
-    kept: Floats = problem.cohorts.nodes[:, None] - np.cumsum(plan.retired, axis=1).astype(float)
+    """x[h,t] >= 0; x[h,t] = 0 from must_retire_by[h] on; what moves arrives before the end of the horizon"""
+    kept: Floats = account.standing_nodes(problem, plan.retired, plan.moved).astype(float)
     yield from _below("retired once", kept, 0.0, tolerance)
+    arrival = np.arange(problem.periods) + problem.moves.lead_periods[:, None]
+    yield from _above("arrival", plan.moved * (arrival >= problem.periods), 0.0, tolerance)
     ended = np.arange(problem.periods) >= problem.cohorts.must_retire_by[:, None]
     yield from _above("end of life", kept * ended, 0.0, tolerance)
 
 
-def _decisions(plan: Solution) -> account.Decisions:
-    return account.Decisions(**{part.name: getattr(plan, part.name) for part in fields(account.Decisions)})
+def _used_nodes(problem: Problem, plan: Solution) -> Floats:
+    return account.nodes_in_use(problem, plan.run, plan.replicas, plan.done_node_h)
+
+
+def _usable_nodes(problem: Problem, plan: Solution) -> Floats:
+    down = account.down_nodes(problem, plan.kept)
+    usable: Floats = plan.in_service + plan.rented - down - plan.spares - plan.parked
+    return usable
+
+
+def _decisions(plan: Solution) -> Decisions:
+    return Decisions(**{part.name: getattr(plan, part.name) for part in fields(Decisions)})
 
 
 CHECKS: tuple[Check, ...] = (
@@ -178,10 +262,13 @@ CHECKS: tuple[Check, ...] = (
     sums_are_sums,
     orders_are_allowed,
     jobs_run_once,
+    elastic_jobs_are_done,
+    elastic_jobs_have_nodes,
     demand_is_met,
     work_is_done,
     nodes_suffice,
     sites_carry,
+    contracts_hold,
     market_delivers,
     means_suffice,
     cohorts_end,

@@ -10,39 +10,42 @@ from typing import Any
 
 HARDWARE: dict[str, dict[str, float]] = {
     "A100-40GB-SXM": {"bf16": 312, "memory_gb_per_s": 1555, "link_gb_per_s": 300, "network_gb_per_s": 25,
-                      "link_domain": 8, "matrix_efficiency_fraction": 0.95, "memory_gb": 40},
+                      "link_domain": 8, "matrix_efficiency_fraction": 0.869, "memory_gb": 40},
     "A100-80GB-SXM": {"bf16": 312, "memory_gb_per_s": 2040, "link_gb_per_s": 300, "network_gb_per_s": 25,
-                      "link_domain": 8, "matrix_efficiency_fraction": 0.95, "memory_gb": 80},
+                      "link_domain": 8, "matrix_efficiency_fraction": 0.869, "memory_gb": 80},
     "H100-80GB-SXM": {"bf16": 989, "fp8": 1979, "memory_gb_per_s": 3350, "link_gb_per_s": 450,
-                      "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.702,
+                      "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.709,
                       "memory_gb": 80},
     "H200-141GB-SXM": {"bf16": 989, "fp8": 1979, "memory_gb_per_s": 4800, "link_gb_per_s": 450,
-                       "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.702,
+                       "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.709,
                        "memory_gb": 141},
     "B200-SXM": {"bf16": 2250, "fp8": 4500, "memory_gb_per_s": 7700, "link_gb_per_s": 900,
-                 "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.729,
+                 "network_gb_per_s": 50, "link_domain": 8, "matrix_efficiency_fraction": 0.63,
                  "memory_gb": 180},
     "GB200-NVL72": {"bf16": 2500, "fp8": 5000, "memory_gb_per_s": 8000, "link_gb_per_s": 900,
-                    "network_gb_per_s": 50, "link_domain": 72, "matrix_efficiency_fraction": 0.729,
+                    "network_gb_per_s": 50, "link_domain": 72, "matrix_efficiency_fraction": 0.63,
                     "memory_gb": 186},
 }  # fmt: skip
 
 FITTED: dict[str, float] = {
-    "precision_factor": 1.0, "hidden_half_width": 182.0, "tokens_half": 597.0,
-    "elementwise_bytes_per_value": 97.7, "attention_efficiency_fraction": 0.27,
-    "memory_efficiency_fraction": 0.85, "link_efficiency_fraction": 0.5, "network_efficiency_fraction": 0.98,
-    "collective_latency_s": 20e-6, "fsdp_latency_s": 50e-6, "fsdp_exposed_fraction": 0.47, "fixed_s": 0.043,
-    "scale_drag_ratio": 0.0056,
+    "hidden_half_width": 371.0, "tokens_half": 275.0,
+    "elementwise_bytes_per_value": 65.0, "attention_efficiency_fraction": 0.49,
+    "memory_efficiency_fraction": 0.85, "link_efficiency_fraction": 0.845,
+    "network_efficiency_fraction": 0.485, "collective_latency_s": 20e-6, "fsdp_latency_s": 50e-6,
+    "fsdp_exposed_fraction": 0.21, "fixed_s": 0.076, "scale_drag_ratio": 0.007,
 }  # fmt: skip
 
 MODERN: dict[str, float] = {
-    "stack_factor": 1.0, "tensor_exposed_fraction": 0.27, "pipeline_exposed_fraction": 0.3,
-    "data_parallel_hidden_fraction": 0.98, "sequence_parallel": 1, "fused_attention": 1,
+    "stack_factor": 1.0, "tensor_exposed_fraction": 0.473, "pipeline_exposed_fraction": 0.3,
+    "data_parallel_hidden_fraction": 0.828, "sequence_parallel": 1, "fused_attention": 1,
 }  # fmt: skip
 EARLY: dict[str, float] = {
-    "stack_factor": 1.0, "tensor_exposed_fraction": 0.5, "pipeline_exposed_fraction": 1.0,
+    "stack_factor": 1.0, "tensor_exposed_fraction": 1.0, "pipeline_exposed_fraction": 1.0,
     "data_parallel_hidden_fraction": 0.0, "sequence_parallel": 0, "fused_attention": 0,
 }  # fmt: skip
+
+FLASH_1, FLASH_1_HOPPER = 0.35, 0.166  # first fused kernels, share of the 16-bit peak
+FP8_FACTOR = 0.855  # what is left of the 8-bit peak beside the 16-bit one
 
 # vLLM on H100, dense models (ML.ENERGY v3).
 VLLM: dict[str, float] = {
@@ -81,16 +84,17 @@ def hardware_arguments(chip: str, precision: str = "bf16") -> dict[str, float]:
     facts.pop("memory_gb")
     return facts | {
         "matrix_tflop_per_s": fp8 if precision == "fp8" else attention,
+        "precision_factor": FP8_FACTOR if precision == "fp8" else 1.0,
         "attention_tflop_per_s": attention,
     }
 
 
-def stack_of(source: str, recompute: str) -> tuple[dict[str, float], int]:
+def stack_of(source: str, recompute: str, gpu: str) -> tuple[dict[str, float], int]:
     """Constants of the stack that a source measured, and the ZeRO stage that it used beside ZeRO-3.
 
     SC'21 had neither sequence parallelism nor fused attention; 2205.05198 introduced the first together
-    with selective recomputation, its "full" rows are the baseline without it; vTrain ran DeepSpeed later
-    (exposed share as fitted for new stacks, matrix factor 0.92) and let one tensor group span two nodes.
+    with selective recomputation, its "full" rows are the baseline without it; vTrain ran DeepSpeed, which
+    overlaps as little, and let one tensor group span two nodes; llm-foundry had the first fused attention.
     """
     if "Narayanan" in source:
         return EARLY, 0
@@ -99,11 +103,12 @@ def stack_of(source: str, recompute: str) -> tuple[dict[str, float], int]:
     if "Megatron-LM rows" in source:
         return EARLY | {"sequence_parallel": 1}, 0
     if "vTrain" in source:
-        return EARLY | {"tensor_exposed_fraction": 0.27, "stack_factor": 0.92}, 0
+        return EARLY, 0
     if "MegaScale" in source:
-        return MODERN | {"stack_factor": 1.04}, 1
+        return MODERN | {"stack_factor": 1.02}, 1
     if "llm-foundry" in source:
-        return MODERN | {"stack_factor": 0.95}, 1
+        kernels = FLASH_1_HOPPER if "H100" in gpu else FLASH_1
+        return MODERN | {"stack_factor": 0.976, "attention_efficiency_fraction": kernels}, 1
     return MODERN, 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 from itertools import pairwise
@@ -17,6 +18,7 @@ from benchmarks import scenarios
 from benchmarks.__main__ import apart_fraction, main
 from benchmarks.carbon import SPANS, estimated, estimated_by_loop, job_columns, site_hours
 from benchmarks.clock import in_turns, spread
+from benchmarks.fleets import SIZES, fleet
 from benchmarks.page import page
 from benchmarks.performance import (
     BATCH,
@@ -28,6 +30,8 @@ from benchmarks.performance import (
     step_by_hand,
     step_columns,
 )
+from benchmarks.plain import plain_program
+from benchmarks.program import GAP, ONE_WAY, TIME_LIMITS_S, WAYS, planned
 from benchmarks.rates import derive_overhead, option_rates, step_rates
 from benchmarks.reliability import TRAITS, life_log
 from benchmarks.sizes import plan_once
@@ -36,6 +40,9 @@ from planner.catalogue import data_folder, load_catalogue
 from planner.inputs import known_names
 from planner.performance.training import training_step_s
 from planner.scenario import Scenario, check_against, parse_scenario, with_changes
+from solver import backend
+from solver.answer import answer
+from solver.problem import ElasticOptions, Jobs, Problem, Tiers
 
 LISTS = ("sites", "fleet", "training", "pools", "services")
 TIMES = {"min": 1.0, "median": 2.0, "max": 4.0}
@@ -248,6 +255,57 @@ def test_a_log_to_the_day_has_the_lives_of_one_to_the_second() -> None:
     assert all(set(np.unique(column)) == {0, 1} for column in day.covariates.values())
 
 
+@pytest.mark.parametrize("name", ["S", "M"])
+def test_fleets_are_as_large_as_the_page_says(name: str) -> None:
+    """Half the jobs train, in at most three sizes on each pool; only equal seeds give equal fleets."""
+    size, made = SIZES[name], fleet(name)
+    places = np.stack([made.elastic_options.job, made.elastic_options.pool])
+    ways = np.unique(places, axis=1, return_counts=True)[1]
+    again, other = fleet(name).services.demand, fleet(name, seed=1).services.demand
+
+    assert (len(made.jobs), len(made.services)) == (size.jobs // 2, size.jobs - size.jobs // 2)
+    assert (len(made.pools), made.periods) == (size.skus * size.sites, size.periods)
+    assert ways.max() <= 3
+    assert len(made.serve_options) == len(made.services) * size.sites_of_job * size.skus_of_job
+    np.testing.assert_array_equal(made.services.demand, again)
+    assert not np.array_equal(again, other)
+
+
+def services_only(made: Problem) -> Problem:
+    """What both formulations write down alike: no jobs, no tiers, whole replicas."""
+    return dataclasses.replace(
+        made,
+        jobs=Jobs.none(made.periods),
+        elastic_options=ElasticOptions.none(made.periods),
+        tiers=Tiers.none(made.periods),
+        serve_options=dataclasses.replace(made.serve_options, whole=np.full(len(made.serve_options), True)),
+    )
+
+
+def test_plainly_written_the_optimum_is_the_same() -> None:
+    """Two programs written apart: the same cost without jobs and tiers, in the thousands of the model."""
+    made = services_only(fleet("S"))
+    ours = answer(made, gap_fraction=1e-3, time_limit_s=60)
+    plain = backend.solve(plain_program(made), gap_fraction=1e-3, time_limit_s=60)
+
+    assert 1000 * plain.objective == pytest.approx(ours.objective, rel=1e-3)
+
+
+def test_a_plain_plan_is_no_cheaper() -> None:
+    """What it lets jobs and tiers do, the other formulation lets them do as well, and more."""
+    made = fleet("S")
+    ours = answer(made, gap_fraction=0.01, time_limit_s=60)
+    plain = backend.solve(plain_program(made), gap_fraction=0.01, time_limit_s=60)
+
+    assert ours.bound <= 1000 * plain.objective
+
+
+def test_each_size_has_its_ways_and_its_time() -> None:
+    """Every size is tried by ours; the ways are two formulations by two engines."""
+    assert set(TIME_LIMITS_S) == set(SIZES) > set(ONE_WAY)
+    assert WAYS == ("everfleet", "everfleet-cbc", "plain", "plain-cbc")
+
+
 def test_every_part_reaches_the_page(
     monkeypatch: pytest.MonkeyPatch,
     reliability: dict[str, Any],
@@ -263,6 +321,7 @@ def test_every_part_reaches_the_page(
             "questions": {"checkpoint table": TIMES, "carbon of one job": TIMES, "lifelines_loaded": False},
         },
         "sizes": [size],
+        "program": [planned("S", way, time_limit_s=20.0) for way in WAYS],
         **reliability,
         "carbon": carbon,
         "performance": performance,
@@ -277,6 +336,7 @@ def test_every_part_reaches_the_page(
     assert 0 < size["whole columns"] <= size["columns"]
     assert size["candidates"] > size["dropped before the program"]
     assert steps["sample"] == 3 < steps["count"]
+    assert all(one["gap_fraction"] <= GAP * (1 + 1e-9) for one in measured["program"])
     assert all(a == b for a, b in pairwise(cells) if a and b)
     assert f"| columns | {size['columns']:,} |" in lines
     assert [line for line in lines if line.startswith("#")] == headings()

@@ -75,23 +75,22 @@ def h100_node():
 def test_an_h100_node_by_state_against_logs():
     """MLPerf v4.0: 8 x H100 nodes drew 6.85 kW training GPT-3 and 2.15 kW between phases.
 
-    The share of rated power while training is from another team's logs (Morrison et al.), hence 6 %.
+    The share of rated power while training was read off this log, so its row checks the sum over the node.
     """
     fact = load_catalogue().fact
     node = h100_node()
 
-    assert node.training_kw == pytest.approx(fact("node_power.h100-8-gpt3.measured").value, rel=0.06)
+    assert node.training_kw == pytest.approx(fact("node_power.h100-8-gpt3.measured").value, rel=0.01)
     assert node.idle_kw == pytest.approx(fact("node_power.h100-8-idle.measured").value, rel=0.01)
 
 
 def test_states_in_their_order():
-    """Off, idle, waiting for a checkpoint, decode, training, prefill: each draws more than the one before."""
+    """Off, idle, waiting for a checkpoint, decode, then training or prefill: each draws more than before."""
     node = h100_node()
-    rising = [
-        node.off_kw, node.idle_kw, node.checkpoint_kw, node.decode_kw, node.training_kw, node.prefill_kw
-    ]  # fmt: skip
+    rising = [node.off_kw, node.idle_kw, node.checkpoint_kw, node.decode_kw]
 
     assert rising == sorted(rising)
+    assert node.decode_kw < min(node.training_kw, node.prefill_kw)
     assert node.checkpoint_kw == pytest.approx(1.75 + 0.15 * 5.6)
 
 

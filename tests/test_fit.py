@@ -79,10 +79,10 @@ def test_rows_become_the_arguments_that_literals_give(script, constants, runs):
     ours = script.log_errors(runs, constants, [free.shipped for free in constants])
     for row, error in zip(rows_of(ROWS), ours, strict=True):
         inputs = json.loads(row["inputs"])
-        stack, stage = stack_of(row["source"], inputs["recompute"])
+        stack, stage = stack_of(row["source"], inputs["recompute"], inputs["gpu"])
         step = training_step_s(
-            **shape_arguments(inputs), **hardware_arguments(inputs["gpu"], inputs["dtype"]), **FITTED,
-            **stack, recompute=script.RECOMPUTE[inputs["recompute"]],
+            **shape_arguments(inputs), **hardware_arguments(inputs["gpu"], inputs["dtype"]),
+            **(FITTED | stack), recompute=script.RECOMPUTE[inputs["recompute"]],
             sharding=3 if inputs["dp_sharding"] == "zero3" else stage,
         )  # fmt: skip
         rate = tokens_per_s_per_gpu(
@@ -100,7 +100,9 @@ def test_known_constants_are_recovered(script, constants, runs):
     few = dataclasses.replace(runs, acting=tuple(runs.acting[index] for index in picked)).only(
         np.arange(runs.series.size) % 3 == 0
     )
-    free, truth = [constants[index] for index in picked], list(known.values())
+    # Boundless doubt: nothing is expected, so that the rates alone decide.
+    free = [dataclasses.replace(constants[index], doubt_factor=np.inf) for index in picked]
+    truth = list(known.values())
     made = few.measured_tokens_per_s * np.exp(script.log_errors(few, free, truth))
 
     fitted = script.fit(dataclasses.replace(few, measured_tokens_per_s=made), free)
@@ -109,24 +111,31 @@ def test_known_constants_are_recovered(script, constants, runs):
     assert fitted == pytest.approx(truth, rel=1e-4)
 
 
-def test_a_fit_is_no_worse_than_the_shipped_constants(script, constants, runs):
-    """The shipped set lies within the bounds, so the best set in them cannot cost more; it stays in them."""
+def test_a_fit_costs_less_than_any_set_beside_it(script, constants, runs):
+    """Neither the shipped set nor any one constant moved by 1 % within its bounds costs less than the fit."""
     fitted = script.fit(runs, constants)
-    shipped = [free.shipped for free in constants]
+    shipped = np.array([free.shipped for free in constants])
 
     def cost(values: Any) -> float:
-        """Least squares that turn into distances beyond SOFT_ERROR, as in the fit, by plain sums."""
+        """Distances beyond SOFT_ERROR and squares before it, beside squares of doubts, by plain sums."""
         ratio = script.log_errors(runs, constants, values) / script.SOFT_ERROR
-        return float(np.sum(np.sqrt(1.0 + ratio**2) - 1.0))
+        doubts = [
+            np.log(value / free.start) / np.log(free.doubt_factor)
+            for free, value in zip(constants, values, strict=True)
+        ]
+        return float(np.sum(np.sqrt(1.0 + ratio**2) - 1.0) + 0.5 * np.sum(np.square(doubts)))
+
+    least = cost(fitted)
 
     assert all(free.low <= free.shipped <= free.high for free in constants)
     assert all(free.low <= value <= free.high for free, value in zip(constants, fitted, strict=True))
-    assert cost(fitted) < cost(shipped)
-    # Another start ends in the same place: the cost has one lowest point here, not one for each start.
-    again = script.fit(
-        runs, [dataclasses.replace(free, start=0.9 * free.shipped + 0.1 * free.start) for free in constants]
-    )
-    assert cost(again) == pytest.approx(cost(fitted), rel=1e-4)
+    assert least < cost(shipped) < 1.001 * least  # facts are the fit, rounded
+    for index, free in enumerate(constants):
+        for factor in (0.99, 1.01):
+            moved = fitted.copy()
+            moved[index] *= factor
+            if free.low <= moved[index] <= free.high:
+                assert cost(moved) > least, free.symbol
 
 
 def test_what_no_run_shows_stays_where_it_starts(script, constants, runs):
@@ -154,12 +163,12 @@ def test_each_run_is_predicted_once_without_its_group(script, constants, runs):
 
 def test_values_on_a_bound_or_beyond_their_range_are_told(script, constants):
     """A reader must see which values the bounds set, and which contradict the range of the shipped fact."""
-    text = script.constants_text(constants, np.array([free.low for free in constants]))
+    text = script.constants_text(constants, np.array([free.high for free in constants]))
     lines = {line.split()[0]: line for line in text.splitlines()[1:]}
 
     assert all(line.count("on its bound") == 1 for line in lines.values())
     assert "beyond the stated range" in lines["k_el"]
-    assert "beyond the stated range" not in lines["eta_nv"]
+    assert "beyond the stated range" not in lines["e_A100"]
 
 
 @pytest.mark.parametrize(

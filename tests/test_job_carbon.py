@@ -642,8 +642,8 @@ def test_a_mixture_of_experts_costs_between_its_active_and_all_its_weights() -> 
     found = [job_document(job(text + facts), CATALOGUE) for facts in (twin(2), "", twin(8))]
     active, mixture, whole = (total(one, "accelerator_hours") for one in found)
 
-    assert 6 * 12.9e9 * 1e12 / 989e12 / 3600 < active < mixture < 0.5 * whole
-    assert total(found[0], "carbon") < total(found[1], "carbon") < 0.5 * total(found[2], "carbon")
+    assert 6 * 12.9e9 * 1e12 / 989e12 / 3600 < active < mixture < 0.6 * whole
+    assert total(found[0], "carbon") < total(found[1], "carbon") < 0.6 * total(found[2], "carbon")
     # All weights are written to checkpoints, however few a token passes.
     assert found[1]["predicted"]["interval_min"] == pytest.approx(found[2]["predicted"]["interval_min"])
     assert found[0]["predicted"]["interval_min"] < 0.6 * found[1]["predicted"]["interval_min"]

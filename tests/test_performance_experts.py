@@ -1,5 +1,7 @@
 """Mixture-of-experts models: their weights, their step, their layouts."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,12 @@ from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments
 
 from planner.performance.communication import expert_exchange_s
-from planner.performance.experts import expert_tokens, latent_attention_parameters, layer_weights
+from planner.performance.experts import (
+    expert_tokens,
+    latent_attention_parameters,
+    layer_weights,
+    token_copies,
+)
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.memory import latent_cache_gb_per_token, training_memory_parts
 from planner.performance.training import StepTime, training_step_s
@@ -18,6 +25,7 @@ DEEPSEEK_V3 = {
     "layers": 61, "hidden": 7168, "heads": 128, "kv_heads": 128, "ffn": 2048, "gated": 1,
     "vocabulary": 129280, "sequence_tokens": 4096, "experts": 256, "experts_per_token": 8,
     "shared_experts": 1, "head_dim": 160, "mixer_parameters": latent_attention_parameters(**LATENT),
+    "most_domains_per_token": 4.0,
 }  # fmt: skip
 QWEN3_235B = {
     "layers": 94, "hidden": 4096, "heads": 64, "kv_heads": 4, "ffn": 1536, "gated": 1, "vocabulary": 151936,
@@ -84,21 +92,43 @@ def test_latent_cache_of_deepseek_v3():
 
 
 def test_published_throughput_with_experts():
-    """Nine runs of NVIDIA, no constant fitted on any: -28 to +52 %, median below 36 %.
+    """Nine runs of NVIDIA, no constant of the step fitted on any: all fast, by 5 to 103 %, median 60 %.
 
-    Narrow experts launch many small kernels, which this form does not see, so most come out fast; one
-    copy for each node instead of one for each expert makes DeepSeek-V3 on H100 faster than ours.
+    Narrow experts launch many small kernels, which this form does not see. To most of them that is one
+    factor, 0.64: predicted from the other eight, seven come within 21 % (median 8 %), DeepSeek-V3 on H100
+    36 % slow and Qwen3 30B on B200 35 % fast.
     A browser tool that covers the same models overshoots by 108 to 224 %.
     """
-    errors = []
+    rates = []
     for model, chip, gpus, batch, b, t, p, v, e, published in BRIDGE:
         got = step(model, chip, "fp8", gpus=gpus, global_batch=batch, micro_batch=b, tp=t, pp=p, interleave=v,
-                   ep=e, load_imbalance_factor=1.1)  # fmt: skip
-        errors.append(batch * 4096 / (got.total_s * gpus) / published - 1)
+                   ep=e, load_imbalance_factor=1.1, expert_network_efficiency_fraction=0.9)  # fmt: skip
+        rates.append(batch * 4096 / (got.total_s * gpus) / published)
+    logs = np.log(rates)
+    left_out = np.abs(np.exp(logs - (logs.sum() - logs) / (len(logs) - 1)) - 1)
 
-    assert min(errors) > -0.30
-    assert max(errors) < 0.55
-    assert np.median(np.abs(errors)) < 0.36
+    assert min(rates) > 1.04
+    assert max(rates) < 2.04
+    assert np.median(rates) < 1.61
+    assert np.exp(-logs.mean()) == pytest.approx(0.641, abs=0.001)
+    assert np.median(left_out) < 0.08
+    assert sorted(left_out)[6] < 0.22
+    assert max(left_out) < 0.37
+
+
+def test_the_exchange_has_its_own_network_efficiency():
+    """Without one it gets that of gradients; at 0.485 of both nothing changes, at 0.97 half of the time."""
+    own = {"model": DEEPSEEK_V3, "gpus": 1024, "global_batch": 8192, "tp": 1, "pp": 8, "ep": 64,
+           "collective_latency_s": 0.0}  # fmt: skip
+    none, same, twice = (
+        step(**own, **change)
+        for change in ({}, {"expert_network_efficiency_fraction": 0.485},
+                       {"expert_network_efficiency_fraction": 0.97})
+    )  # fmt: skip
+
+    assert none == same
+    assert twice.expert_parallel_s == pytest.approx(none.expert_parallel_s / 2, rel=1e-12)
+    assert twice.data_parallel_s == pytest.approx(none.data_parallel_s, rel=1e-12)
 
 
 def test_one_expert_for_all_is_a_dense_layer_with_a_router():
@@ -119,19 +149,88 @@ def test_terms_add_up_to_the_total():
         assert parts.expert_parallel_s > 0.01 * parts.total_s
 
 
-def test_a_large_fast_domain_keeps_the_exchange_off_the_network():
-    """64 experts' accelerators: 7/64 of the tokens stay in a node of eight, 63/64 in a domain of 72."""
-    links = {"link_gb_per_s": 900.0, "network_gb_per_s": 50.0, "link_efficiency_fraction": 1.0,
-             "network_efficiency_fraction": 1.0, "collective_latency_s": 0.0,
-             "exposed_fraction": 1.0}  # fmt: skip
-    one = {"rank_tokens": 4096.0, "hidden": 7168, "experts_per_token": 8, "ep": 64, **links}
-    sent_gb = 4096 * 8 * 7168 * 2 / 1e9
+# Links of unit efficiency; 64 accelerators hold the experts, 8 for each token.
+EXCHANGE = {
+    "rank_tokens": 4096.0, "hidden": 7168, "experts_per_token": 8, "ep": 64, "link_domain": 8,
+    "link_gb_per_s": 900.0, "network_gb_per_s": 50.0, "link_efficiency_fraction": 1.0,
+    "network_efficiency_fraction": 1.0, "collective_latency_s": 0.0, "exposed_fraction": 1.0,
+}  # fmt: skip
+COPY_GB = 4096 * 7168 * 2 / 1e9  # one copy of every token
 
-    assert expert_exchange_s(**one, link_domain=72) == pytest.approx(2 * sent_gb * 63 / 64 / 900, rel=1e-12)
-    assert expert_exchange_s(**one, link_domain=8) == pytest.approx(
-        2 * sent_gb * (7 / 64 / 900 + 56 / 64 / 50), rel=1e-12
+
+@pytest.mark.parametrize(
+    ("experts", "each", "nodes", "exactly", "missed"),
+    [(256, 8, 8, 5.2947, 0.01), (128, 8, 16, 6.5965, 0.025), (8, 2, 2, 1.5714, 0.05)],
+)
+def test_a_token_crosses_to_a_node_once(experts, each, nodes, exactly, missed):
+    """Counted exactly: n less the nodes of which no expert is chosen, C(E - E/n, k)/C(E, k) each.
+
+    The form draws each expert for itself, so it misses what cannot be chosen twice.
+    """
+    exact = nodes * (1 - comb(experts - experts // nodes, each) / comb(experts, each))
+    got = token_copies(experts_per_token=each, holders=nodes)
+
+    assert exact == pytest.approx(exactly, abs=1e-4)
+    assert exact * (1 - missed) < got < exact
+
+
+def test_a_large_fast_domain_keeps_the_exchange_off_the_network():
+    """64 x (1 - (63/64)^8) = 7.57 copies in a domain of 72; 8 x (1 - (7/8)^8) = 5.25 nodes of eight.
+
+    63/64 of the copies leave their accelerator, 7/8 of the nodes are other ones. The network is slower
+    than what is passed on beside it, until it is as fast as the link.
+    """
+    on_link = 2 * COPY_GB * 64 * (1 - (63 / 64) ** 8) / 900
+
+    assert expert_exchange_s(**EXCHANGE | {"link_domain": 72}) == pytest.approx(on_link * 63 / 64, rel=1e-12)
+    assert expert_exchange_s(**EXCHANGE) == pytest.approx(
+        2 * COPY_GB * 8 * (1 - (7 / 8) ** 8) * 7 / 8 / 50, rel=1e-12
     )
-    assert expert_exchange_s(**one | {"ep": 1}, link_domain=8) == 0
+    assert expert_exchange_s(**EXCHANGE | {"network_gb_per_s": 900.0}) == pytest.approx(on_link * 7 / 8)
+    assert expert_exchange_s(**EXCHANGE | {"ep": 1}) == 0
+
+
+@pytest.mark.parametrize(
+    ("ep", "limit", "link", "published", "tolerance"),
+    [
+        (8, 8, 160, (153, 158), 0.03), (16, 4, 160, (43, 43), 0.12), (32, 4, 160, (58, 57), 0.06),
+        (64, 4, 160, (51, 50), 0.03), (16, 8, 450, (90, 81), 0.12), (32, 8, 450, (61, 61), 0.03),
+        (16, 8, 900, (90, 91), 0.03),
+    ],
+)  # fmt: skip
+def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance):
+    """DeepEP, dispatch and combine: 12 of 14 figures within 6 %, two nodes of H800 and one combine 12 %.
+
+    H800 (first four, at most 4 nodes), H100 and B200, 50 GB/s of network. Its figure is the copies of a
+    token to nodes, within one node to accelerators, over the time, and holds those that stay: so it passes
+    the line rate. Set are 0.9 of the network (from the same figures) and eta_nv of the training fit, which
+    knows no exchange of experts; that counting turns them into 43 to 158 GB/s is what is tested.
+    """
+    nodes = ep // 8
+    seconds = expert_exchange_s(
+        **EXCHANGE | {"ep": ep, "most_domains_per_token": limit, "link_gb_per_s": link,
+                      "network_efficiency_fraction": 0.9,
+                      "link_efficiency_fraction": FITTED["link_efficiency_fraction"]}
+    )  # fmt: skip
+    copies = token_copies(experts_per_token=8, holders=min(nodes, limit) if nodes > 1 else ep)
+    got = copies * COPY_GB / (seconds / 2)
+
+    for figure in published:
+        assert got == pytest.approx(figure, rel=tolerance)
+
+
+@given(
+    ep=st.sampled_from([2, 8, 16, 64, 256]), each=st.integers(1, 16), limit=st.integers(1, 32),
+    network=st.floats(1.0, 2000.0),
+)  # fmt: skip
+def test_routing_within_fewer_nodes_never_sends_more(ep, each, limit, network):
+    """Between one copy that goes nowhere and one for each expert over the slower link; less under a limit."""
+    one = EXCHANGE | {"ep": ep, "experts_per_token": each, "network_gb_per_s": network}
+    free, bound = (expert_exchange_s(**one | {"most_domains_per_token": m}) for m in (np.inf, limit))
+
+    assert bound <= free * (1 + 1e-12)
+    assert free <= 2 * each * COPY_GB / min(network, 900.0) * (1 + 1e-12)
+    assert expert_exchange_s(**one | {"most_domains_per_token": 256}) == free
 
 
 @given(
@@ -205,3 +304,8 @@ def test_tokens_meet_in_experts():
 def test_impossible_experts_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         step(**change)
+
+
+def test_a_limit_below_one_domain_is_named():
+    with pytest.raises(ValueError, match=r"holders of experts are 1 or more, got 0\.5"):
+        expert_exchange_s(**EXCHANGE | {"most_domains_per_token": 0.5})

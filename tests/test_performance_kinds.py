@@ -15,6 +15,13 @@ from planner.performance.hardware import (
 )
 from planner.performance.layouts import Layout, best_layout
 from planner.performance.memory import training_memory_parts
+from planner.performance.queueing import (
+    departures_per_s,
+    mean_latencies_s,
+    replica_state,
+    state_probability_fraction,
+    ttft_met_fraction,
+)
 from planner.performance.state_space import (
     hybrid_cache_gb,
     state_gb_per_sequence,
@@ -206,6 +213,39 @@ def test_long_sequences_are_cheap_for_state_space_layers():
     assert growth() == pytest.approx(4, rel=1e-12)
     half = step(**ssm | {"attention_fraction": 0.5})
     assert half.attention_s == pytest.approx((step(**ssm).attention_s + step().attention_s) / 2, rel=1e-12)
+
+
+# Load
+
+
+@given(
+    limit=st.integers(1, 64), waiting=st.integers(0, 32), prefill=st.floats(1e-3, 2),
+    longer=st.floats(0, 0.2), token=st.floats(1e-3, 0.1), slower=st.floats(0, 0.05),
+    tokens=st.floats(1, 2000), load=st.floats(0.01, 2), more=st.floats(1.001, 10), scv=st.floats(0, 10),
+)  # fmt: skip
+def test_the_first_token_comes_later_under_more_load(
+    limit, waiting, prefill, longer, token, slower, tokens, load, more, scv
+):
+    """Whatever the replica: more arrivals a second wait longer on average, and fewer come in time."""
+    busy = np.minimum(np.arange(1, limit + waiting + 1), limit)
+    prefill_s, tpot_s = prefill * (1 + longer * busy), token * (1 + slower * busy)
+    rates = departures_per_s(running=busy, prefill_s=prefill_s, tpot_s=tpot_s, output_tokens=tokens)
+    common = {"departures_per_s": rates, "batch_limit": limit, "places": limit + waiting}
+    means, met = [], []
+    for arrivals in (load * rates[-1], more * load * rates[-1]):
+        replica = common | {"arrivals_per_s": arrivals, "arrival_scv_ratio": scv}
+        p = state_probability_fraction(
+            arrivals_per_s=arrivals, departures_per_s=rates, places=limit + waiting
+        )
+        first, _ = mean_latencies_s(
+            probability_fraction=p, running=busy, prefill_s=prefill_s, tpot_s=tpot_s,
+            wait_s=replica_state(**replica).wait_s,
+        )  # fmt: skip
+        means.append(float(first))
+        met.append(float(ttft_met_fraction(**replica, prefill_s=prefill_s, ttft_target_s=2 * prefill)))
+
+    assert means[1] >= means[0] * (1 - 1e-9)
+    assert met[1] <= met[0] + 1e-9
 
 
 # Rates and data sheets

@@ -143,6 +143,51 @@ def test_memory_falls_with_every_way_of_splitting(tp, sharding, recompute):
         assert needed(tp=2 * tp, sharding=0) < needed(sharding=0)
 
 
+@given(
+    layers=st.integers(1, 128), heads=st.integers(1, 128), ffn=st.integers(128, 65536),
+    tokens=st.integers(1, 2**18), batch=st.integers(1, 64), larger=st.integers(1, 8),
+    tp=st.sampled_from([1, 2, 4, 8]), recompute=st.sampled_from([0, 1, 2]),
+    sharding=st.sampled_from([0, 1, 2, 3]), fused=st.integers(0, 1), sequence_parallel=st.integers(0, 1),
+)  # fmt: skip
+def test_memory_grows_with_batch_and_length(
+    layers, heads, ffn, tokens, batch, larger, tp, recompute, sharding, fused, sequence_parallel
+):
+    """Activations and logits grow in step with the micro-batch, at least so with the length; nothing else."""
+    model = {
+        "layers": layers, "hidden": 128 * heads, "heads": heads, "kv_heads": 1, "ffn": ffn, "gated": 1,
+        "vocabulary": 32000, "gpus": 64, "global_batch": 64 * batch * larger, "tp": tp, "pp": 1,
+        "interleave": 1, "cp": 1, "recompute": recompute, "sharding": sharding, "fused_attention": fused,
+        "sequence_parallel": sequence_parallel, "sequence_tokens": tokens, "micro_batch": batch,
+    }  # fmt: skip
+
+    small = training_memory_parts(**model)
+    wide = training_memory_parts(**model | {"micro_batch": batch * larger})
+    long = training_memory_parts(**model | {"sequence_tokens": tokens * larger})
+
+    assert wide.activations_gb == pytest.approx(larger * small.activations_gb, rel=1e-9)
+    assert wide.logits_gb == pytest.approx(larger * small.logits_gb, rel=1e-9)
+    assert long.activations_gb >= larger * small.activations_gb * (1 - 1e-12)
+    assert wide.weights_optimizer_gb == long.weights_optimizer_gb == small.weights_optimizer_gb
+    assert min(wide.total_gb, long.total_gb) >= small.total_gb
+
+
+@given(
+    memory=st.floats(8, 500), used=st.floats(0.1, 1), weights=st.floats(0.1, 600), layers=st.integers(1, 128),
+    heads=st.integers(1, 128), tp=st.sampled_from([1, 2, 4, 8, 16]), tokens=st.integers(1, 10**6),
+)  # fmt: skip
+def test_a_served_batch_fits_and_one_more_does_not(memory, used, weights, layers, heads, tp, tokens):
+    """What a batch of caches fills: within the usable memory, and beyond it with one request more."""
+    each = kv_cache_gb_per_token(layers=layers, kv_heads=heads, head_dim=128, kv_bytes=2, tp=tp)
+    batch = largest_batch(
+        memory_gb=memory, usable_fraction=used, weights_gb=weights, kv_cache_gb_per_token=each,
+        context_tokens=tokens, batch_limit=10**12,
+    )  # fmt: skip
+
+    filled = weights + np.array([batch, batch + 1]) * tokens * each
+    assert filled[0] <= max(used * memory, weights) * (1 + 1e-12)
+    assert filled[1] > used * memory * (1 - 1e-12)
+
+
 def test_a_column_gives_what_its_entries_give():
     tp, recompute = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.0, 1.0, 2.0, 2.0])
 

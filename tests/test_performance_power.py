@@ -81,6 +81,47 @@ def test_node_power_while_training():
     assert node == pytest.approx(6.848, rel=0.06)
 
 
+@pytest.mark.parametrize(
+    ("limit_w", "measured_w", "within"), [(500, 6153, 0.07), (350, 4775, 0.05)],
+)  # fmt: skip
+def test_a_limit_on_every_accelerator_sets_the_power_of_a_node(limit_w, measured_w, within):
+    """MLPerf Inference v4.1 MaxQ, 8 H200 at the plug: llama2-70b limited to 500 W each, GPT-J to 350 W each.
+
+    Limits are those of the submission's configuration; the host of 1.75 kW was measured on an H100 node.
+    """
+    one = capped_power_kw(power_kw=0.7, cap_kw=limit_w / 1e3)
+
+    node = node_power_kw(host_kw=1.75, accelerators=8, accelerator_kw=one)
+
+    assert 1e3 * node == pytest.approx(measured_w, rel=within)
+
+
+def test_waiting_in_exchanges_draws_less():
+    """A quarter of the time in exchanges takes c4/4 of the rating off; no exchange, nothing."""
+    use = {"tdp_kw": 0.7, "memory_use_fraction": 0.4, "compute_use_fraction": 0.1, **H100_POWER}
+    alone = accelerator_power_kw(**use)
+
+    assert accelerator_power_kw(**use, exchange_fraction=0.25, exchange_factor=0.3) == pytest.approx(
+        alone - 0.7 * 0.3 / 4
+    )
+    assert accelerator_power_kw(**use, exchange_fraction=0.25) == alone
+
+
+def test_adapters_compute_two_passes_less():
+    """4 N a token beside frozen weights, 6 N where they are trained, 2 N more where forward runs twice."""
+    step = {
+        "parameters": 70e9, "global_batch": 8, "sequence_tokens": 8192, "gpus": 8, "step_s": 4.0,
+        "peak_tflop_per_s": 1979,
+    }  # fmt: skip
+    whole, adapted, again = (
+        training_compute_use_fraction(**step, recompute=recompute, adapter_parameters=adapters)
+        for recompute, adapters in ((0, 0.0), (0, 1e6), (2, 1e6))
+    )
+
+    assert adapted / whole == pytest.approx(4 / 6)
+    assert again / whole == pytest.approx(1.0)
+
+
 def test_idle_node():
     """MLPerf power logs: a node of 8 H100 idles at 2.0 to 2.3 kW; a GPU with a context draws 122 W."""
     assert 2.0 <= node_power_kw(host_kw=1.2, accelerators=8, accelerator_kw=0.122) <= 2.3

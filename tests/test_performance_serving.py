@@ -18,10 +18,22 @@ from planner.performance import (
     touched_parameters,
     ttft_s,
 )
+from planner.performance.calibrate_serving import (
+    calibrated_step_s,
+    measured_rate_per_s,
+    serving_factor,
+    serving_factor_at,
+)
 from planner.performance.queueing import departures_per_s
-from planner.performance.serving import latent_head_dim, uncached_tokens
+from planner.performance.serving import exchange_s, latent_head_dim, uncached_tokens
 
 PROMPT = 90  # the record does not say; about this in its data set
+
+# vLLM of ML.ENERGY v3 on dense models and H100, as docs/fit_serving.py gives them.
+ENGINE = {
+    "weight_factor": 1.14, "compute_factor": 0.45, "kv_factor": 1.61, "link_latency_s": 5.4e-6,
+    "ring_factor": 5.4, "layer_s": 51.5e-6, "sequence_s": 57e-6, "eight_bit_layer_s": 46e-6,
+}  # fmt: skip
 
 # Model, chip, tensor-parallel size, mean batch, mean answer, weight bytes, tokens/s published, share within.
 MEASURED = [
@@ -42,7 +54,7 @@ def served(model, chip, tp, weight_bytes):
     hardware = HARDWARE[chip]
     return (
         facts
-        | VLLM
+        | ENGINE
         | {name: hardware[name] for name in ("memory_gb_per_s", "link_gb_per_s")}
         | {"touched_parameters": parameters, "active_parameters": parameters, "weight_bytes": weight_bytes}
         | {"kv_bytes": 2, "tp": tp, "peak_tflop_per_s": hardware["fp8" if weight_bytes == 1 else "bf16"]}
@@ -53,7 +65,9 @@ def decode(model, chip, tp, batch, output_tokens, weight_bytes):
     return decode_step_s(
         **served(model, chip, tp, weight_bytes), batch=batch,
         prefill_tokens=prefill_tokens(batch=batch, input_tokens=PROMPT, output_tokens=output_tokens),
-        context_tokens=PROMPT + output_tokens / 2,
+        # Half of an answer is written on average, and answers are met in proportion to their length: lengths
+        # spread like exponential ones (squared coefficient of variation 1) make it a whole mean answer.
+        context_tokens=PROMPT + output_tokens,
     )  # fmt: skip
 
 
@@ -66,11 +80,11 @@ def test_measured_output_rates(model, chip, tp, batch, answer, size, published, 
 
 
 def test_mean_error_on_dense_h100_rows_is_that_of_the_fit():
-    """The fit states 6.2 %, 6.7 % on models outside it; six rows are enough to see a broken term."""
+    """The fit states 3.6 %, 5.1 % on models outside it; six rows are enough to see a broken term."""
     rows = [row for row in MEASURED if row[1].startswith("H100")]
     errors = [abs(b / decode(m, c, t, b, o, w) / published - 1) for m, c, t, b, o, w, published, _ in rows]
 
-    assert np.mean(errors) < 0.067
+    assert np.mean(errors) < 0.051
 
 
 def test_known_failure_small_models_on_b200_are_host_bound():
@@ -292,7 +306,126 @@ def test_a_constant_state_costs_the_same_at_every_length(context, batch):
     assert decode_step_s(
         **arguments, attention_layers=0.0, state_gb=0.1, context_tokens=context
     ) == pytest.approx(short)
-    assert short - bare == pytest.approx(1.16 * 2 * 0.1 * batch / 3350, rel=1e-6)
+    assert short - bare == pytest.approx(1.61 * 2 * 0.1 * batch / 3350, rel=1e-6)
     assert decode_step_s(**arguments, attention_layers=80.0, context_tokens=context) == decode_step_s(
         **arguments, context_tokens=context
     )
+
+
+# Qwen 3 235B: 94 layers of 128 experts, 8 for each token; 227.1 B of 235.1 B weights lie in experts.
+MIXTURE = {
+    "layers": 94, "hidden": 4096, "kv_heads": 4, "head_dim": 128, "active_parameters": 22e9, "kv_bytes": 2,
+    "memory_gb_per_s": 3350, "link_gb_per_s": 450, "peak_tflop_per_s": 1979, "weight_bytes": 1,
+    "experts_per_token": 8, **ENGINE,
+}  # fmt: skip
+
+
+def routed(batch, ep, **change):
+    """Step of the mixture on `ep` accelerators that repeat its attention."""
+    reached = 1 - (1 - 8 / 128) ** batch
+    arguments = MIXTURE | {
+        "touched_expert_parameters": 227.1e9 * reached, "touched_parameters": 8e9 + 227.1e9 * reached,
+        "batch": batch, "prefill_tokens": batch * PROMPT / 870, "context_tokens": PROMPT + 870, "tp": 1,
+        "ep": ep, "expert_layer_s": 85e-6,
+    }  # fmt: skip
+    return decode_step_s(**arguments | change)
+
+
+@pytest.mark.parametrize(
+    ("ep", "batch", "published"),
+    [(4, 16, 420.7), (4, 64, 1262.3), (4, 128, 2294.9), (8, 32, 1016.9), (8, 128, 2840.0), (8, 256, 4321.7)],
+)
+def test_measured_rates_of_experts_spread_over_accelerators(ep, batch, published):
+    """ML.ENERGY v3, Qwen 3 235B in FP8 on 4 and 8 H100, within twice the mean error of mixtures (12 %)."""
+    assert batch / routed(batch, ep) == pytest.approx(published, rel=0.24)
+
+
+def test_experts_on_one_accelerator_are_a_tensor_parallel_group_of_one():
+    """Agreement: with ep 1 the split into experts and the rest changes nothing but the time of choosing."""
+    whole = routed(16, 1)
+    plain = routed(16, 1, touched_expert_parameters=0.0)
+
+    assert whole == pytest.approx(plain + 94 * 85e-6, rel=1e-12)
+
+
+@given(batch=st.floats(8, 512), ep=st.sampled_from([2, 4, 8]))
+def test_experts_on_more_accelerators_take_less_time(batch, ep):
+    """Weights, caches and operations of each fall faster than the exchange grows on a fast link."""
+    assert routed(batch, 2 * ep) < routed(batch, ep)
+
+
+def test_bytes_of_an_exchange():
+    """Four GPUs, 100 tokens of 8192 values in 16 bits, 80 layers: two rings of 1.5 x 1.64 MB a layer.
+
+    To 8 of the experts on 4 GPUs go 3/4 x 8 vectors a token and direction, whatever the ring sends.
+    """
+    common = {"tokens": 100.0, "layers": 80.0, "hidden": 8192.0, "link_gb_per_s": 450.0}
+    ring = exchange_s(**common, tp=4.0, ep=1.0, experts_per_token=1.0, link_latency_s=0.0, ring_factor=1.0)
+    routed_s = exchange_s(
+        **common, tp=1.0, ep=4.0, experts_per_token=8.0, link_latency_s=0.0, ring_factor=1.0
+    )
+
+    assert ring == pytest.approx(2 * 80 * 1.5 * 100 * 8192 * 2 / 450e9)
+    assert routed_s / ring == pytest.approx(0.75 * 8 / 1.5)
+    assert exchange_s(
+        **common, tp=1.0, ep=1.0, experts_per_token=1.0, link_latency_s=1e-5, ring_factor=5.0
+    ) == pytest.approx(0.0)
+
+
+def test_one_byte_weights_pay_for_their_scaling():
+    """46 us a layer beside half the bytes: 126 layers of a 405B lose 5.8 ms of what they win."""
+    arguments = served("Llama 3.1 405B", "H100-80GB-SXM", 8, 1)
+    load = {"batch": 8.0, "prefill_tokens": 2.0, "context_tokens": 450.0}
+
+    without = {"eight_bit_layer_s": 0.0}
+
+    lost_s = decode_step_s(**arguments, **load) - decode_step_s(**arguments | without, **load)
+    assert lost_s == pytest.approx(126 * 46e-6)
+    wide = arguments | {"weight_bytes": 2}
+    assert decode_step_s(**wide, **load) == decode_step_s(**wide | without, **load)
+
+
+def test_one_measured_batch_predicts_the_others():
+    """ML.ENERGY v3, Qwen 3 32B on two H100: the factor of 64 requests predicts 16 and 256 within 10 %.
+
+    The same through the time between tokens, which is batch over rate; the measured batch comes back itself.
+    """
+    rates = {16: (15.97, 625.6, 970.2), 64: (63.86, 635.1, 2653.8), 256: (255.6, 634.5, 5155.5)}
+    modelled = {
+        name: batch / decode("Qwen 3 32B", "H100-80GB-SXM", 2, batch, answer, 2)
+        for name, (batch, answer, _) in rates.items()
+    }
+    factor = serving_factor(
+        measured_tokens_per_s=measured_rate_per_s(batch=63.86, inter_token_s=63.86 / 2653.8),
+        modelled_tokens_per_s=modelled[64],
+    )
+
+    for name in rates:
+        step_s = calibrated_step_s(step_s=rates[name][0] / modelled[name], factor=factor)
+        assert rates[name][0] / step_s == pytest.approx(rates[name][2], rel=0.10 if name != 64 else 1e-12)
+
+
+@given(batch=st.floats(1, 1000))
+def test_factors_between_measured_batches(batch):
+    """Two points: each comes back, values between lie between, and nothing is told beyond the ends."""
+    points = {"measured_batches": np.array([16.0, 256.0]), "factors": np.array([0.8, 1.1])}
+    got = serving_factor_at(batch=batch, **points)
+
+    assert 0.8 - 1e-12 <= got <= 1.1 + 1e-12
+    assert serving_factor_at(batch=16.0, **points) == pytest.approx(0.8)
+    assert serving_factor_at(batch=64.0, **points) == pytest.approx((0.8 * 1.1) ** 0.5)
+    assert serving_factor_at(batch=np.array([1.0, 999.0]), **points).tolist() == pytest.approx([0.8, 1.1])
+
+
+@pytest.mark.parametrize(
+    ("batches", "factors", "message"),
+    [
+        ([64.0, 16.0], [1.0, 1.0], "must rise"),
+        ([], [], "one column each"),
+        ([16.0, 64.0], [1.0], "one column each"),
+        ([16.0], [-1.0], "factors must be above zero"),
+    ],
+)
+def test_points_that_say_nothing_are_refused(batches, factors, message):
+    with pytest.raises(ValueError, match=message):
+        serving_factor_at(batch=8.0, measured_batches=np.array(batches), factors=np.array(factors))

@@ -19,8 +19,16 @@ from planner.performance import (
     training_time_h,
 )
 from planner.performance.training import StepTime
+from planner.validation.aliases import catalogue_name
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate
+from planner.validation.software import (
+    sharding_stage,
+    stack_constants,
+    stack_of_source,
+    stack_vintage,
+    with_software,
+)
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 GPT3 = {
@@ -65,9 +73,9 @@ PUBLISHED = [
 
 def modelled(source: str, row: dict) -> float:
     """Tokens/s per accelerator that the model gives for a published row."""
-    stack, stage = stack_of(source, row["recompute"])
+    stack, stage = stack_of(source, row["recompute"], row["gpu"])
     step = training_step_s(
-        **shape_arguments(row), **hardware_arguments(row["gpu"], row["dtype"]), **FITTED, **stack,
+        **shape_arguments(row), **hardware_arguments(row["gpu"], row["dtype"]), **(FITTED | stack),
         recompute=RECOMPUTE[row["recompute"]], sharding=3 if row["dp_sharding"] == "zero3" else stage,
     )  # fmt: skip
     return float(
@@ -82,15 +90,16 @@ def modelled(source: str, row: dict) -> float:
 
 @pytest.mark.parametrize(("source", "row", "published", "within"), PUBLISHED)
 def test_published_throughput(source, row, published, within):
-    """The tolerance is the one that the fit's own error (mean 7 %) allows for a row of its source."""
+    """The tolerance is the one that the fit's own error (mean 5 %) allows for a row of its source."""
     assert modelled(source, row) == pytest.approx(published, rel=within)
 
 
 def test_all_published_training_rows(shared):
-    """65 rows of eight sources, each with its tolerance: at least 59 inside, median error below 5 %.
+    """65 rows of eight sources, each with its tolerance: at least 58 inside, median error below 4 %.
 
-    Known outside: TP2 x PP16 of vTrain, sequences of 32 k tokens and more and three memory-starved rows
-    of llm-foundry. Two rows of ZeRO-3 without overlap (2021) are for information and must come out fast.
+    Known outside: TP2 x PP16 and one TP16 over two nodes of vTrain, 15 B without pipeline stages on 192 H100,
+    and four rows of llm-foundry (three of 13 B on eight A100 of 40 GB). Two rows of ZeRO-3 without overlap
+    (2021) are for information and must come out fast.
     """
     with (shared / "validation" / "performance.csv").open(encoding="utf-8") as file:
         rows = [row | {"inputs": json.loads(row["inputs"])} for row in csv.DictReader(file)]
@@ -106,9 +115,9 @@ def test_all_published_training_rows(shared):
         inside += abs(error) <= float(row["tolerance"].removeprefix("rel ").removesuffix("%")) / 100
 
     assert len(errors) == 65
-    assert inside >= 59
-    assert np.median(errors) < 0.05
-    assert np.mean(errors) < 0.07
+    assert inside >= 58
+    assert np.median(errors) < 0.04
+    assert np.mean(errors) < 0.055
 
 
 def test_published_layouts_fit_in_memory(shared):
@@ -122,7 +131,7 @@ def test_published_layouts_fit_in_memory(shared):
     for source, row in rows:
         if row.get("kind") != "train" or (row["dp_sharding"] == "zero3" and "Narayanan" in source):
             continue
-        stack, stage = stack_of(source, row["recompute"])
+        stack, stage = stack_of(source, row["recompute"], row["gpu"])
         gb = training_memory_gb(
             **shape_arguments(row), recompute=RECOMPUTE[row["recompute"]],
             sharding=3 if row["dp_sharding"] == "zero3" else stage,
@@ -299,3 +308,57 @@ def test_a_column_gives_what_its_entries_give():
 def test_impossible_steps_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         step(**change)
+
+
+def test_stacks_rebuild_the_software_that_literals_name(shared):
+    """Independent route: the stack found by publication gives what `stack_of` spells out, row by row.
+
+    Constants and sharding alike, so that every row errs as it does with literals.
+    """
+    text = (shared / "validation" / "performance.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    for row in rows:
+        inputs = json.loads(row["inputs"])
+        if inputs["kind"] != "train" or row["tolerance"] == "informative":
+            continue
+        name, word = stack_of_source(row["source"]), inputs["recompute"]
+        chip = catalogue_name("accelerator", inputs["gpu"])
+        ours = stack_constants(name, chip=chip, recompute=RECOMPUTE[word])
+        literal, stage = stack_of(row["source"], word, inputs["gpu"])
+
+        assert {key: ours[key] for key in literal} == literal, row["id"]
+        if inputs["dp_sharding"] == "none_or_optimizer":
+            assert sharding_stage("none_or_optimizer", name) == stage, row["id"]
+
+
+@pytest.mark.parametrize(
+    ("source", "stack"),
+    [
+        ("MLPerf Training v3.1 GPT-3, NVIDIA", "modern-2023"),
+        ("MLPerf Training v5.0 Llama 3.1 405B, Nebius", "modern"),
+        ("Jiang et al., MegaScale, Table 2 (Megatron-LM rows)", "early-sequence-parallel"),
+        ("megascale, another table", "megascale"),
+        ("a cluster of our own", "modern"),
+    ],
+)
+def test_a_publication_tells_its_software(source, stack):
+    """The round of a benchmark or the name of a system; whatever is unknown ran what the planner assumes."""
+    assert stack_of_source(source) == stack
+    assert with_software("train", {"gpus": 8}, source) == {"gpus": 8, "software": stack}
+
+
+def test_what_a_row_states_of_its_software_wins():
+    """A key of the row's own is left alone, and quantities that no training software ran get none."""
+    mine = {"software": "early"}, {"software_year": 2024}
+
+    assert [with_software("train", each, "MegaScale") for each in mine] == list(mine)
+    assert with_software("mfu", {"chips": 4}, "MegaScale") == {"chips": 4}
+    with pytest.raises(NotUnderstood, match=r"software must be one of .* got 'unheard'"):
+        stack_constants("unheard", chip="h100-sxm-80gb", recompute=0)
+
+
+def test_a_dated_stack_is_slower_by_the_measured_gain():
+    """NVIDIA, GPT-3 on 512 H100, v3.1 over v4.1: 345,322 / 404,455; unmeasured accelerators keep theirs."""
+    assert stack_vintage("h100-sxm-80gb", "modern-2023") == pytest.approx(345_322 / 404_455, rel=1e-3)
+    assert stack_vintage("h100-sxm-80gb", "megascale") == 1
+    assert stack_vintage("b200-sxm-180gb", "modern-2023") == 1

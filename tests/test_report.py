@@ -404,9 +404,25 @@ def test_csv_holds_every_table_in_full(document: dict[str, Any]) -> None:
     files = report.to_csv_files(document)
     cost = list(csv.DictReader(io.StringIO(files["cost.csv"])))
 
-    assert set(files) == {f"{name}.csv" for name in [*document["tables"], "totals", "tornado"]}
+    assert set(files) == {f"{name}.csv" for name in [*document["tables"], "totals", "tornado", "columns"]}
     assert [float(row["usd"]) for row in cost] == [row["usd"] for row in document["tables"]["cost"]]
     assert cost[-1]["usd"] == "-96000.0", "a negative number is a number"
+
+
+def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> None:
+    """Every column of every table once; money in USD, a share as it is; the version of the schema beside."""
+    files = report.to_csv_files(document)
+    listed = list(csv.DictReader(io.StringIO(files.pop("columns.csv"))))
+    held = [(name[:-4], key) for name, text in files.items() for key in next(csv.reader(io.StringIO(text)))]
+    units = {(row["table"], row["column"]): row["unit"] for row in listed}
+
+    assert sorted((row["table"], row["column"]) for row in listed) == sorted(held)
+    assert {row["schema"] for row in listed} == {str(document["schema"])}
+    assert units["purchases", "capex_usd"] == "USD"
+    assert units["jobs", "ettr_fraction"] == "1"
+    assert units["jobs", "tokens_per_s"] == "1/s"
+    assert units["limits", "used"] == units["totals", "value"] == "that of its row"
+    assert units["jobs", "site"] == ""
 
 
 @given(st.sampled_from(FORMULAS) | st.text(max_size=12), st.floats(allow_nan=False, allow_infinity=False))
@@ -427,9 +443,11 @@ def test_save_writes_the_whole_report(document: dict[str, Any], tmp_path: Path) 
     paths = report.save(document, tmp_path / "deep" / "plan")
     folder = tmp_path / "deep" / "plan"
 
-    assert {path.name for path in folder.iterdir()} == {"plan.md", "plan.html", "plan.json", "csv"}
+    assert {path.name for path in folder.iterdir()} == {
+        "plan.md", "plan.html", "plan.json", "plan.xlsx", "csv"
+    }  # fmt: skip
     assert all(path.is_file() for path in paths)
-    assert len(list((folder / "csv").iterdir())) == len(paths) - 3
+    assert len(list((folder / "csv").iterdir())) == len(paths) - 4
     assert [path.name for path in folder.parent.iterdir()] == ["plan"], "nothing is left beside it"
 
 
@@ -505,6 +523,7 @@ from planner.report import saving
 
 folder, document = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
 saving.to_html = lambda document: document["title"]  # so that every step is one of the writing
+saving.to_workbook = lambda document: document["title"].encode()
 saving._exchange = saving._exchange if sys.argv[3] == "exchange" else lambda one, other: False
 saving.save(document | {"title": "0"}, folder)
 
@@ -532,8 +551,9 @@ for step in range(1, 1000):
     title = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["title"]
     assert title in (before, str(step)), "another report"
     assert (folder / "plan.html").read_text(encoding="utf-8") == title, "two reports mixed"
+    assert (folder / "plan.xlsx").read_text(encoding="utf-8") == title, "two reports mixed"
     assert f"# {title}\\n" in (folder / "plan.md").read_text(encoding="utf-8"), "two reports mixed"
-    assert len(list((folder / "csv").iterdir())) == 15
+    assert len(list((folder / "csv").iterdir())) == 16
     outcomes["new" if title == str(step) else "old"] += 1
     before = title
     if ended_well:

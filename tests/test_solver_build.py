@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, one_job, problem, run_option, service, steps, work
+from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps, work
 
-from solver import build
-from solver.problem import Problem
-from solver.program import FAMILIES, Program, empty
+from solver import build, constrain_fleet, constrain_limits, constrain_tasks
+from solver.problem import Cohorts, Contracts, ElasticOptions, Jobs, Moves, Problem, Services, Tiers
+from solver.program import FAMILIES, Program
+from solver.variables import empty
 
 
 def everything() -> Problem:
@@ -40,43 +41,45 @@ def everything() -> Problem:
     )
 
 
-def rows(constraint: Callable[[Program], None], elastic: tuple[str, ...] = ()) -> str:
-    program = empty(everything(), frozenset(elastic))
+def rows(
+    constraint: Callable[[Program], None], elastic: tuple[str, ...] = (), of: Problem | None = None
+) -> str:
+    program = empty(of or everything(), frozenset(elastic))
     constraint(program)
     return "".join(row.asCplexLpConstraint(name) for name, row in program.model.constraints.items())
 
 
 FIRM = {
-    build.run_every_job_once: """
+    constrain_tasks.run_every_job_once: """
 job_0: left_out_0 + run_0 + run_1 = 1
 """,
-    build.meet_demand: """
+    constrain_tasks.meet_demand: """
 demand_0_0: replicas_0_0 >= 3.125
 demand_0_1: replicas_0_1 >= 7.5
 """,
-    build.do_the_work: """
+    constrain_tasks.do_the_work: """
 work_0_0: 2 work_0_0 >= 0.5
 work_0_1: 2 work_0_1 >= 0.8
 """,
-    build.count_nodes_in_service: """
+    constrain_fleet.count_nodes_in_service: """
 in_service_0_0: in_service_0_0 - order_0_0 + retire_0_0 = 3
 in_service_0_1: - in_service_0_0 + in_service_0_1 - order_0_1 + retire_0_1 = 0
 """,
-    build.count_nodes_in_use: """
+    constrain_fleet.count_nodes_in_use: """
 in_use_0_0: in_use_0_0 - replicas_0_0 - 2 run_0 = 0
 in_use_0_1: in_use_0_1 - replicas_0_1 - 3 run_1 = 0
 """,
-    build.use_what_is_in_service: """
+    constrain_fleet.use_what_is_in_service: """
 nodes_0_0: - in_service_0_0 + in_use_0_0 + spares_0_0 <= 0
 nodes_0_1: - in_service_0_1 + in_use_0_1 + spares_0_1 <= 0
 """,
-    build.fit_into_the_hours: """
+    constrain_fleet.fit_into_the_hours: """
 hours_0_0: - in_service_0_0 + replicas_0_0 + 2 run_0 + spares_0_0 + work_0_0
  <= 0
 hours_0_1: - in_service_0_1 + replicas_0_1 + 3 run_1 + spares_0_1 + work_0_1
  <= 0
 """,
-    build.cover_with_spares: """
+    constrain_fleet.cover_with_spares: """
 reach_0_0: in_use_0_0 - step_0_0_0 - 3 step_0_0_1 - 6 step_0_0_2 <= 0
 one_step_0_0: step_0_0_0 + step_0_0_1 + step_0_0_2 <= 1
 spares_0_0: spares_0_0 - step_0_0_0 - 2 step_0_0_1 - 3 step_0_0_2 >= 0
@@ -84,78 +87,278 @@ reach_0_1: in_use_0_1 - step_0_1_0 - 3 step_0_1_1 - 8 step_0_1_2 <= 0
 one_step_0_1: step_0_1_0 + step_0_1_1 + step_0_1_2 <= 1
 spares_0_1: spares_0_1 - step_0_1_0 - 2 step_0_1_1 - 3 step_0_1_2 >= 0
 """,
-    build.stay_within_power: """
+    constrain_limits.stay_within_power: """
 power_0_0: in_service_0_0 + replicas_0_0 + 4 run_0 + work_0_0 <= 50
 """,
-    build.stay_within_space: """
+    constrain_limits.stay_within_space: """
 space_0_0: in_service_0_0 <= 12
 space_0_1: in_service_0_1 <= 12
 """,
-    build.stay_within_supply: """
+    constrain_limits.stay_within_supply: """
 supply_0_0: order_0_0 <= 8
 """,
-    build.order_enough_or_nothing: """
+    constrain_limits.order_enough_or_nothing: """
 minimum_0: order_0_0 + order_0_1 - 4 some_0 >= 0
 ordered_0_0: order_0_0 - 12 some_0 <= 0
 ordered_0_1: order_0_1 - 12 some_0 <= 0
 """,
-    build.stay_within_budget: """
+    constrain_limits.stay_within_budget: """
 budget_0: 0.4 order_0_0 <= 3
 """,
-    build.stay_below_carbon_cap: """
+    constrain_limits.stay_below_carbon_cap: """
 carbon_cap: 0.002 in_service_0_0 + 0.002 in_service_0_1 + 0.02 order_0_0
  + 0.01 order_0_1 + 0.004 replicas_0_0 + 0.004 replicas_0_1 + 0.012 run_0
  + 0.018 run_1 + 0.003 work_0_0 + 0.003 work_0_1 <= 0.9
 """,
-    build.retire_once: """
+    constrain_fleet.retire_once: """
 retire_once_0: retire_0_0 + retire_0_1 <= 3
 """,
-    build.retire_at_end_of_life: """
+    constrain_fleet.retire_at_end_of_life: """
 end_of_life_0: retire_0_0 + retire_0_1 >= 3
 """,
 }
 
 GIVING_WAY = {
-    build.meet_demand: """
+    constrain_tasks.meet_demand: """
 demand_0_0: 3.125 over_demand_0_0 + replicas_0_0 >= 3.125
 demand_0_1: 7.5 over_demand_0_1 + replicas_0_1 >= 7.5
 """,
-    build.do_the_work: """
+    constrain_tasks.do_the_work: """
 work_0_0: 0.5 over_work_0_0 + 2 work_0_0 >= 0.5
 work_0_1: 0.8 over_work_0_1 + 2 work_0_1 >= 0.8
 """,
-    build.stay_within_power: """
+    constrain_limits.stay_within_power: """
 power_0_0: in_service_0_0 - 50 over_power_0_0 + replicas_0_0 + 4 run_0
  + work_0_0 <= 50
 """,
-    build.stay_within_space: """
+    constrain_limits.stay_within_space: """
 space_0_0: in_service_0_0 - 12 over_space_0 <= 12
 space_0_1: in_service_0_1 - 12 over_space_0 <= 12
 """,
-    build.stay_within_supply: """
+    constrain_limits.stay_within_supply: """
 supply_0_0: order_0_0 - 8 over_supply_0_0 <= 8
 """,
-    build.stay_within_budget: """
+    constrain_limits.stay_within_budget: """
 budget_0: 0.4 order_0_0 - 3 over_budget_0 <= 3
 """,
-    build.stay_below_carbon_cap: """
+    constrain_limits.stay_below_carbon_cap: """
 carbon_cap: 0.002 in_service_0_0 + 0.002 in_service_0_1 + 0.02 order_0_0
  + 0.01 order_0_1 - 0.9 over_carbon_cap + 0.004 replicas_0_0
  + 0.004 replicas_0_1 + 0.012 run_0 + 0.018 run_1 + 0.003 work_0_0
  + 0.003 work_0_1 <= 0.9
 """,
-    build.retire_at_end_of_life: """
+    constrain_fleet.retire_at_end_of_life: """
 end_of_life_0: 3 over_end_of_life_0 + retire_0_0 + retire_0_1 >= 3
 """,
-    build.order_enough_or_nothing: """
+    constrain_limits.order_enough_or_nothing: """
 minimum_0: order_0_0 + order_0_1 + 4 over_minimum_order_0 - 4 some_0 >= 0
 ordered_0_0: order_0_0 - 12 some_0 <= 0
 ordered_0_1: order_0_1 - 12 some_0 <= 0
 """,
-    build.keep_deadlines: """
+    constrain_tasks.keep_deadlines: """
 deadline_0: - 100 over_deadlines_0 + 5 run_1 <= 0
 """,
 }
+
+
+def every_decision() -> Problem:
+    """Two sites of one SKU over two periods of 100 h, with what `everything` leaves out.
+
+    A move that takes a period, 3 of 4 nodes available in period 1, orders of 4 nodes at most at either
+    site: 6 earn a quarter off the price of 400 USD. The elastic job works 150 node-hours on two nodes, one of
+    them in period 1; another like it may be done in part. Unmet demand has a price in period 1. Parking saves
+    0.75 kW.
+    """
+    flat = np.ones((2, 2))
+    return problem(
+        periods=2,
+        count=2,
+        site_names=("oregon", "finland"),
+        sku_names=("h100",),
+        pools=pools(
+            periods=2, count=2, sku=[0, 0], site=[0, 1], rental_limit_nodes=[[0, 2], [0, 0]],
+            rental_usd_per_node=30 * flat, may_park=[True, False], off_kw=[0.25, 0.25],
+            capital_usd_per_node=60 * flat, order_usd_per_node=8 * flat, idle_kwh_per_node=100 * flat,
+            off_kwh_per_node=25 * flat,
+        ),
+        cohorts=Cohorts(
+            pool=[0, 1], nodes=[4, 0], keep_usd_per_node=10 * flat, keep_kgco2e_per_node=0 * flat,
+            retire_usd_per_node=0 * flat, must_retire_by=[2, 1], available_fraction=[[1, 0.75], [1, 1]],
+        ),
+        moves=Moves(
+            from_cohort=[0], to_cohort=[1], lead_periods=[1], usd_per_node=5 * flat[:1],
+            kgco2e_per_node=flat[:1],
+        ),
+        tiers=Tiers(sku=[0], from_nodes=[6], rebate_fraction=[0.25]),
+        jobs=Jobs(
+            name=("train", "tune"), optional=[False, True], left_out_usd=[0, 50], left_out_kgco2e=[0, 0],
+            count=[2, 1], partial=[False, True],
+        ),
+        elastic_options=ElasticOptions(
+            job=[0, 1], pool=[0, 0], nodes=[2, 2], node_hours=[150, 150],
+            node_hours_limit=[[200, 100], [200, 100]], active_kw=[2, 2], usd_per_node_h=flat,
+            kgco2e_per_node_h=flat, kwh_per_node_h=3 * flat,
+        ),
+        **service([25.0, 60.0], whole=[False]) | {
+            "services": Services(name=("chat",), demand=[[25.0, 60.0]], unmet_usd=[[np.inf, 7.0]])
+        },
+        contracts=Contracts(
+            site=[0], usd_per_kwh=0.01 * flat[:1], kgco2e_per_kwh=0.4 * flat[:1],
+            limit_kwh=5000 * flat[:1], fixed_share=[True],
+        ),
+        limits=limits(
+            periods=2, sites=2, supply_nodes=[[4.0, 4.0]], power_kw=[[50.0, np.inf], [np.inf, np.inf]],
+            budget_usd=[3000.0, np.inf], carbon_cap_by_period_kgco2e=[np.inf, 700.0], money_cap_usd=4000.0,
+        ),
+    )  # fmt: skip
+
+
+def with_counts() -> Problem:
+    """The same, but the first elastic job needs 2 nodes at once, and in period 1 one replica stands by."""
+    more = changed(every_decision(), "elastic_options", nodes_least=[2, 0])
+    return changed(more, "serve_options", standby=[[0, 1]])
+
+
+OTHERS = {
+    constrain_tasks.run_every_job_once: """
+job_0: choose_0 + left_out_0 = 2
+job_1: completed_1 + left_out_1 = 1
+""",
+    constrain_tasks.do_elastic_jobs: """
+elastic_0: - choose_0 + 0.666666666667 done_0_0 + 0.666666666667 done_0_1 = 0
+elastic_1: - completed_1 + 0.666666666667 done_1_0 + 0.666666666667 done_1_1
+ = 0
+pace_0_1: - choose_0 + done_0_1 <= 0
+""",
+    constrain_tasks.choose_before_doing_a_part: """
+part_1: - choose_1 + completed_1 <= 0
+chosen_1: choose_1 <= 1
+""",
+    constrain_tasks.meet_demand: """
+demand_0_0: replicas_0_0 >= 2.5
+demand_0_1: replicas_0_1 + 6 shed_0_1 >= 6
+""",
+    constrain_fleet.count_nodes_in_service: """
+in_service_0_0: in_service_0_0 + move_0_0 - order_0_0 + retire_0_0 = 4
+in_service_0_1: - in_service_0_0 + in_service_0_1 + move_0_1 - order_0_1
+ + retire_0_1 = 0
+in_service_1_0: in_service_1_0 - order_1_0 + retire_1_0 = 0
+in_service_1_1: - in_service_1_0 + in_service_1_1 - move_0_0 - order_1_1
+ + retire_1_1 = 0
+""",
+    constrain_fleet.count_nodes_in_use: """
+in_use_0_0: - done_0_0 - done_1_0 + in_use_0_0 - replicas_0_0 = 0
+in_use_0_1: - done_0_1 - done_1_1 + in_use_0_1 - replicas_0_1 = 0
+in_use_1_0: in_use_1_0 = 0
+in_use_1_1: in_use_1_1 = 0
+""",
+    constrain_fleet.use_what_is_in_service: """
+nodes_0_0: - in_service_0_0 + in_use_0_0 + parked_0_0 + spares_0_0 <= 0
+nodes_0_1: - in_service_0_1 + in_use_0_1 + parked_0_1 - rented_0_1
+ + spares_0_1 + 0.25 standing_0_1 <= 0
+nodes_1_0: - in_service_1_0 + in_use_1_0 + spares_1_0 <= 0
+nodes_1_1: - in_service_1_1 + in_use_1_1 + spares_1_1 <= 0
+""",
+    constrain_fleet.fit_into_the_hours: """
+hours_0_0: done_0_0 + done_1_0 - in_service_0_0 + parked_0_0 + replicas_0_0
+ + spares_0_0 <= 0
+hours_0_1: done_0_1 + done_1_1 - in_service_0_1 + parked_0_1 - rented_0_1
+ + replicas_0_1 + spares_0_1 + 0.25 standing_0_1 <= 0
+hours_1_0: - in_service_1_0 + spares_1_0 <= 0
+hours_1_1: - in_service_1_1 + spares_1_1 <= 0
+""",
+    constrain_fleet.park_what_is_in_service: """
+parked_0_1: - in_service_0_1 + parked_0_1 <= 0
+""",
+    constrain_limits.stay_within_power: """
+power_0_0: 2 done_0_0 + 2 done_1_0 + in_service_0_0 - 0.75 parked_0_0
+ + replicas_0_0 <= 50
+""",
+    constrain_limits.match_clean_energy: """
+clean_0_0: - 2 done_0_0 - 2 done_1_0 - in_service_0_0 + matched_0_0
+ + 0.75 parked_0_0 + replicas_0_0 <= 0
+clean_0_1: - 2 done_0_1 - 2 done_1_1 - in_service_0_1 + matched_0_1
+ + 0.75 parked_0_1 - rented_0_1 + replicas_0_1 <= 0
+""",
+    constrain_limits.keep_contracts_level: """
+level_0_1: - matched_0_0 + matched_0_1 = 0
+""",
+    constrain_limits.stay_below_carbon_cap_by_period: """
+carbon_cap_by_period_1: 0.098 done_0_1 + 0.098 done_1_1 + 0.002 in_service_0_1
+ + 0.002 in_service_1_1 - 0.04 matched_0_1 + 0.001 move_0_1 + 0.01 order_0_0
+ + 0.01 order_0_1 + 0.01 order_1_0 + 0.01 order_1_1 - 0.002 parked_0_1
+ + 0.002 rented_0_1 + 0.004 replicas_0_1 <= 0.7
+""",
+    constrain_limits.stay_below_money_cap: """
+money_cap: 0.095 done_0_0 + 0.095 done_0_1 + 0.095 done_1_0 + 0.095 done_1_1
+ + 0.005 in_service_0_0 + 0.005 in_service_0_1 + 0.005 in_service_1_0
+ + 0.005 in_service_1_1 + 0.05 left_out_1 + 0.001 matched_0_0
+ + 0.001 matched_0_1 - 0.005 move_0_0 - 0.005 move_0_1 + 0.208 order_0_0
+ + 0.108 order_0_1 + 0.208 order_1_0 + 0.108 order_1_1 - 0.005 parked_0_0
+ - 0.005 parked_0_1 - 0.032 rebated_0_0_0 - 0.017 rebated_0_0_1
+ - 0.032 rebated_0_1_0 - 0.017 rebated_0_1_1 + 0.035 rented_0_1
+ + 0.01 replicas_0_0 + 0.01 replicas_0_1 - 0.02 retire_0_0 - 0.01 retire_0_1
+ - 0.02 retire_1_0 - 0.01 retire_1_1 + 0.42 shed_0_1 <= 3.92
+""",
+    constrain_limits.reach_tiers: """
+tier_0: rebated_0_0_0 + rebated_0_0_1 + rebated_0_1_0 + rebated_0_1_1
+ - 6 tier_0 >= 0
+one_tier_0: tier_0 <= 1
+rebated_0_0: - order_0_0 + rebated_0_0_0 <= 0
+rebated_0_1: - order_0_1 + rebated_0_0_1 <= 0
+rebated_1_0: - order_1_0 + rebated_0_1_0 <= 0
+rebated_1_1: - order_1_1 + rebated_0_1_1 <= 0
+rebate_0_0_0: rebated_0_0_0 - 4 tier_0 <= 0
+rebate_0_0_1: rebated_0_0_1 - 4 tier_0 <= 0
+rebate_0_1_0: rebated_0_1_0 - 4 tier_0 <= 0
+rebate_0_1_1: rebated_0_1_1 - 4 tier_0 <= 0
+""",
+    constrain_limits.stay_within_budget: """
+budget_0: 0.4 order_0_0 + 0.4 order_1_0 - 0.1 rebated_0_0_0
+ - 0.1 rebated_0_1_0 <= 3
+""",
+    constrain_fleet.count_standing_nodes: """
+standing_0_0: move_0_0 + retire_0_0 + standing_0_0 = 4
+standing_0_1: move_0_1 + retire_0_1 - standing_0_0 + standing_0_1 = 0
+standing_1_0: retire_1_0 + standing_1_0 = 0
+standing_1_1: - move_0_0 + retire_1_1 - standing_1_0 + standing_1_1 = 0
+""",
+    constrain_fleet.retire_at_end_of_life: """
+end_of_life_1: standing_1_1 <= 0
+""",
+}
+
+
+# Two identical jobs of 2 nodes in period 0 and 1 in period 1; 6 replicas carry, and one stands by.
+COUNTS = {
+    constrain_fleet.work_on_enough_nodes: """
+free_0_0: - done_0_0 - done_1_0 + free_0_0 - in_service_0_0 + in_use_0_0
+ + parked_0_0 + spares_0_0 <= 0
+free_0_1: - done_0_1 - done_1_1 + free_0_1 - in_service_0_1 + in_use_0_1
+ + parked_0_1 - rented_0_1 + spares_0_1 + 0.25 standing_0_1 <= 0
+works_0_0: done_0_0 - 4 works_0_0 <= 0
+works_0_1: done_0_1 - 2 works_0_1 <= 0
+nodes_least_0_0: - free_0_0 + 2 works_0_0 <= 0
+nodes_least_0_1: - free_0_1 + 2 works_0_1 <= 0
+""",
+    constrain_tasks.meet_demand: """
+serves_0_1: replicas_0_1 - 7 serves_0_1 <= 0
+demand_0_0: replicas_0_0 >= 2.5
+demand_0_1: replicas_0_1 - serves_0_1 + 6 shed_0_1 >= 6
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
+
+
+@pytest.mark.parametrize("constraint", COUNTS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_least_nodes_and_standby(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_counts()) == COUNTS[constraint].lstrip("\n")
+    assert "works" not in rows(constraint, of=every_decision())
+    assert "serves" not in rows(constraint, of=every_decision())
 
 
 @pytest.mark.parametrize("constraint", FIRM, ids=lambda constraint: constraint.__name__)
@@ -172,7 +375,7 @@ def test_rows_that_give_way(constraint: Callable[[Program], None]) -> None:
 
 
 def test_every_constraint_has_its_golden_rows() -> None:
-    assert set(build.CONSTRAINTS) == set(FIRM) | set(GIVING_WAY)
+    assert set(build.CONSTRAINTS) == set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS)
 
 
 def test_late_runs_are_barred_by_their_bound() -> None:

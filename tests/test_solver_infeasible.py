@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from infeasible_cases import fleet_of_every_kind, has_plan, without_plan
 from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, work
 from test_solver_optimum import best, draw, try_everything
 
-from solver.backend import Status
-from solver.infeasible import Clash, explain_infeasible, quick_reasons, relaxed
+from solver.backend import Outcome, Status
+from solver.build import build
+from solver.conflict import Conflict, find_conflict, without
+from solver.infeasible import Clash, cheapest_repair, explain_infeasible, label, quick_reasons, relaxed
 from solver.problem import Problem
+from solver.program import FAMILIES
 
 
 def busy(**parts: Any) -> Problem:
@@ -24,6 +29,12 @@ def busy(**parts: Any) -> Problem:
     """
     plain: dict[str, Any] = {"jobs": one_job(), "run_options": run_option([[2]])}
     return problem(**(plain | service([25.0]) | work([50.0]) | parts))
+
+
+def conflict(case: Problem) -> Conflict:
+    found = find_conflict(case, gap_fraction=0.0, time_limit_s=20)
+    assert found is not None
+    return found
 
 
 def explain(case: Problem) -> Clash:
@@ -123,9 +134,7 @@ def test_what_is_asked_for_gives_way_last() -> None:
 
 
 def test_reasons_that_need_no_solving() -> None:
-    nothing = problem(
-        jobs=one_job(), **service([25.0], capacity=0.0), **work([50.0], speed=[0.0])
-    )  # fmt: skip
+    nothing = problem(jobs=one_job(), **service([25.0], capacity=0.0), **work([50.0], speed=[0.0]))
     late = problem(jobs=one_job(), run_options=run_option([[2]], late_h=[30.0]))
 
     assert list(quick_reasons(nothing)) == [
@@ -168,3 +177,146 @@ def test_every_repair_holds_and_is_needed(seed: int) -> None:
         if len(repair.gives) == 1 and only.family not in ("jobs", "end of life"):  # those give way whole
             less = dataclasses.replace(only, amount=0.9 * only.amount)
             assert np.isinf(try_everything(relaxed(case, [less])))
+
+
+def test_a_conflict_names_only_what_cannot_be_kept_together() -> None:
+    """25 requests/s ask for 3 racks of 2; a job of one node and half a node of work would fit together."""
+    wide = limits(racks=[2.0], power_kw=[[50.0]], budget_usd=[9000.0])
+    found = conflict(busy(run_options=run_option([[1]]), limits=wide))
+
+    assert [each.label for each in found.members] == ["space, oregon", "demand, chat, period 0"]
+    assert found.proven
+    assert found.irreducible
+
+
+def test_a_deadline_in_conflict_with_power() -> None:
+    """On time the job needs 4 nodes and 12 kW; 3 h late 2 nodes and 6 kW: there are 8 kW."""
+    case = problem(
+        jobs=one_job(),
+        run_options=run_option([[4], [2]], late_h=[0.0, 3.0]),
+        limits=limits(power_kw=[[8.0]], racks=[9.0]),
+    )
+
+    assert [each.label for each in conflict(case).members] == [
+        "power, oregon, period 0",
+        "deadlines, train",
+        "jobs, train",
+    ]
+
+
+def test_there_is_no_conflict_where_there_is_a_plan() -> None:
+    assert find_conflict(busy(), gap_fraction=0.0, time_limit_s=20) is None
+
+
+def test_a_search_without_time_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no solve comes to an end, every limit may be needed, and nothing is proven."""
+    unknown = Outcome(Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, 0.0, {})
+    monkeypatch.setattr("solver.conflict.solve_checked", lambda program, **effort: (unknown, None))
+    found = conflict(busy(limits=limits(racks=[2.0])))
+
+    assert [each.family for each in found.members] == ["space", "demand", "jobs", "work"]
+    assert not found.proven
+    assert not found.irreducible
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "family", "price_usd"),
+    [("power_kw", [[1.5]], "power", 4.5 * 2), ("supply_nodes", [[2.0]], "supply", 10.0)],
+)
+def test_a_repair_costs_what_its_units_cost(limit: str, value: Any, family: str, price_usd: float) -> None:
+    """3 replicas take 3 nodes and 6 kW: 4.5 kW are short at 2 USD/kW, or one node at 10 USD."""
+    case = problem(**service([25.0]), limits=limits(**{limit: value}))
+    found = cheapest_repair(
+        case, usd_per_unit={"power": 2.0, "supply": 10.0}, gap_fraction=0.0, time_limit_s=20
+    )
+
+    assert found is not None
+    assert [give.family for give in found.gives] == [family]
+    assert found.price_usd == pytest.approx(price_usd)
+    assert found.verified
+
+
+def test_prices_decide_which_limit_gives_way() -> None:
+    """Late by 3 h the job fits into the power; on time 4 kW are short: 12 kW where there are 8."""
+    case = problem(
+        jobs=one_job(),
+        run_options=run_option([[4], [2]], late_h=[0.0, 3.0]),
+        limits=limits(power_kw=[[8.0]]),
+    )
+
+    def repair(usd_per_h: float) -> tuple[list[str], float]:
+        found = cheapest_repair(
+            case, usd_per_unit={"deadlines": usd_per_h, "power": 50.0}, gap_fraction=0.0, time_limit_s=20
+        )
+        assert found is not None
+        assert found.verified
+        return [give.family for give in found.gives], found.price_usd
+
+    assert repair(60.0) == (["deadlines"], pytest.approx(180.0))
+    assert repair(70.0) == (["power"], pytest.approx(200.0))
+
+
+def test_a_price_of_what_is_no_family() -> None:
+    with pytest.raises(ValueError, match=r"usd_per_unit names .'gravity'.; the families are power"):
+        cheapest_repair(busy(), usd_per_unit={"gravity": 1.0}, gap_fraction=0.0, time_limit_s=20)
+    with pytest.raises(ValueError, match="usd_per_unit of power is a price of at least 0, got -1"):
+        cheapest_repair(busy(), usd_per_unit={"power": -1.0}, gap_fraction=0.0, time_limit_s=20)
+
+
+def check_conflict_and_repair(family: str, seed: int) -> None:
+    """The fleet had a plan until one family was tightened, so that every conflict names one of that family.
+
+    Independent routes: CBC finds no plan with the conflict alone, and the plain program has one, checked by
+    plain sums, without any one of its members. The repair is solved and checked likewise.
+    """
+    case = without_plan(family, seed)
+    found = conflict(case)
+    keys = [(each.family, each.index) for each in found.members]
+    every = find_every_limit(case)
+    others = [key for key in every if key not in keys]
+
+    assert found.proven
+    assert found.irreducible
+    assert family in {each.family for each in found.members}
+    assert [each.label for each in found.members] == [label(case, *key) for key in keys]
+    assert not has_plan(without(case, others), engine="cbc")
+    for key in keys:
+        assert has_plan(without(case, [*others, key]))
+
+    repair = cheapest_repair(
+        case, usd_per_unit=dict.fromkeys(FAMILIES, 1.0), gap_fraction=0.1, time_limit_s=20
+    )
+    assert repair is not None
+    assert repair.verified
+    assert {(give.family, give.index) for give in repair.gives} & set(
+        keys
+    )  # no repair leaves a conflict whole
+
+
+def find_every_limit(case: Problem) -> list[tuple[str, tuple[int, ...]]]:
+    """Families and indices of all that can be let go."""
+    return list(build(case, FAMILIES).slacks)
+
+
+def test_a_conflict_among_every_kind_of_decision() -> None:
+    """Rented and moved nodes cannot save a fleet that may spend next to nothing: the money cap is named."""
+    case = changed(fleet_of_every_kind(2), "limits", money_cap_usd=100.0)
+    found = conflict(case)
+
+    assert "money cap" in {each.family for each in found.members}
+    assert found.proven
+    assert found.irreducible
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_fleet_tightened_by_one_family(family: str) -> None:
+    """One fleet for each family of limits; the hundred are in the next test."""
+    check_conflict_and_repair(family, seed=1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(10))
+def test_a_hundred_fleets_without_a_plan(chunk: int) -> None:
+    """Ten fleets each, all families in turn: a verified irreducible conflict, and a repair that solves."""
+    for seed in range(10 * chunk, 10 * chunk + 10):
+        check_conflict_and_repair(FAMILIES[seed % len(FAMILIES)], seed)

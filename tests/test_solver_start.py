@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,19 +13,22 @@ from solver_cases import one_job, problem, run_option, service
 from test_solver_optimum import best, draw
 
 from solver import answer as answers
+from solver import backend
 from solver.answer import answer
 from solver.backend import Status
-from solver.start import first_plan
+from solver.build import build
+from solver.promising import bar_the_rest, cheapest, likeliest
+from solver.start import FirstPlan, first_plan
 from solver.verify import objective_value, verify
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_a_first_plan_is_a_plan(seed: int) -> None:
-    """It keeps every rule and costs no less than the optimum; where there is no plan, it has none either."""
+    """It keeps every rule; the optimum lies between its bound and its cost. Without a plan, it has none."""
     case = draw(seed)
     optimum = best(case)
-    plan, stopped = first_plan(case, gap_fraction=0.0, time_limit_s=20)
+    plan, stopped, bound = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
 
     assert not stopped
     if optimum.solution is None:
@@ -31,6 +36,7 @@ def test_a_first_plan_is_a_plan(seed: int) -> None:
     elif plan is not None:
         assert verify(case, plan, 1e-6) == []
         assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
+        assert 1000 * bound <= optimum.objective + 1e-6 * abs(optimum.objective) + 1e-6
 
 
 def test_the_head_start_does_not_change_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,10 +52,51 @@ def test_stopping_in_the_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
     case = problem(jobs=one_job(), run_options=run_option([[2]]), **service([25.0]))
     plan = best(case).solution
     monkeypatch.setattr(answers, "LARGE", 1)
-    monkeypatch.setattr(answers, "first_plan", lambda *_, **__: (plan, True))
+    monkeypatch.setattr(answers, "first_plan", lambda *_, **__: FirstPlan(plan, True))
     kept = answer(case, gap_fraction=0.0, time_limit_s=20)
-    monkeypatch.setattr(answers, "first_plan", lambda *_, **__: (None, True))
+    monkeypatch.setattr(answers, "first_plan", lambda *_, **__: FirstPlan(None, True))
     nothing = answer(case, gap_fraction=0.0, time_limit_s=20)
 
     assert (kept.status, kept.solution, kept.gap_fraction) == (Status.INTERRUPTED, plan, math.inf)
     assert (nothing.status, nothing.solution) == (Status.NO_INCUMBENT, None)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_a_first_plan_leaves_the_program_as_it_was(seed: int) -> None:
+    """What was barred, held or made a fraction for the search is open and whole again."""
+    program = build(draw(seed))
+    before = [(each.lowBound, each.upBound, each.cat) for each in program.model.variables()]
+    first_plan(program, gap_fraction=0.0, time_limit_s=20)
+
+    assert before == [(each.lowBound, each.upBound, each.cat) for each in program.model.variables()]
+
+
+def test_work_is_priced_where_it_is_cheapest() -> None:
+    """Three nodes' work over periods that take 2 at most: 2 at the price of 1 and 1 at 4; as tried out."""
+    price, most = np.array([[5.0, 1.0, 4.0]]), np.full((1, 3), 2.0)
+    ways = [way for way in product(range(3), repeat=3) if sum(way) == 3]
+    tried = min(float(np.dot(way, price[0])) for way in ways)
+
+    assert cheapest(np.array([3.0]), most, price) == pytest.approx([6.0])
+    assert tried == 6.0
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_barring_keeps_the_relaxation(seed: int) -> None:
+    """Whatever the relaxation uses stays, so that its optimum does; and every job has a likeliest way."""
+    program = build(draw(seed))
+    relaxed = backend.relax(program.model, time_limit_s=20)
+    if relaxed.status is not Status.OPTIMAL:
+        return
+    start = likeliest(program, relaxed)
+    bar_the_rest(program, relaxed)
+    again = backend.relax(program.model, time_limit_s=20)
+    problem = program.problem
+    jobs = np.concatenate([problem.run_options.job, problem.elastic_options.job])
+    ways = np.array([start[each.name] for each in (*program.run, *program.choose)])
+
+    assert again.objective == pytest.approx(relaxed.objective, rel=1e-6, abs=1e-9)
+    for job in np.unique(jobs):
+        assert ways[jobs == job].sum() == problem.jobs.count[job]

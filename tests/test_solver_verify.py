@@ -12,7 +12,16 @@ from solver_cases import changed, cohort, limits, one_job, pools, problem, run_o
 
 from solver import account
 from solver.answer import WrongAnswer, answer
-from solver.problem import Problem, Solution
+from solver.problem import (
+    Cohorts,
+    Contracts,
+    ElasticOptions,
+    Jobs,
+    Moves,
+    Problem,
+    Services,
+    Solution,
+)
 from solver.verify import CHECKS, verify
 
 TOLERANCE = 1e-6
@@ -46,7 +55,7 @@ def with_decisions(of: Problem, tampered: Solution) -> Solution:
 
 def moved(column: Any, index: Any, by: float) -> Any:
     copy = np.array(column)
-    copy[index] = copy[index] + by if copy.dtype != bool else by
+    copy[index] = copy[index] + by
     return copy
 
 
@@ -59,9 +68,9 @@ def test_a_plan_that_holds_has_no_violation() -> None:
     [
         ("orders", (0, 0), -1, {"nodes in use", "node-hours"}),
         ("orders", (0, 1), 1, {"purchase allowed"}),
-        ("run", 0, False, {"job runs once"}),
-        ("run", 1, True, {"job runs once", "run late"}),
-        ("left_out", 0, True, {"job runs once"}),
+        ("run", 0, -1, {"job runs once"}),
+        ("run", 1, 1, {"job runs once", "run late"}),
+        ("left_out", 0, 1, {"job runs once"}),
         ("replicas", (0, 0), -1, {"demand"}),
         ("replicas", (0, 1), 50, {"nodes in use", "node-hours", "spares"}),
         ("work_node_h", (0, 1), -1, {"work"}),
@@ -89,6 +98,8 @@ def test_a_tampered_decision_is_found(part: str, index: Any, by: float, rules: s
         ("budget_usd", [100.0, np.inf], "budget"),
         ("carbon_cap_kgco2e", 100.0, "carbon cap"),
         ("minimum_nodes", [50.0], "minimum order"),
+        ("carbon_cap_by_period_kgco2e", [100.0, 10.0], "carbon cap by period"),
+        ("money_cap_usd", 100.0, "money cap"),
     ],
 )
 def test_a_limit_that_is_too_low_is_found(limit: str, value: Any, rule: str) -> None:
@@ -99,7 +110,10 @@ def test_a_limit_that_is_too_low_is_found(limit: str, value: Any, rule: str) -> 
 
 
 @pytest.mark.parametrize("name", ["usd_terms", "kgco2e_terms"])
-@pytest.mark.parametrize("term", ["purchase", "keep", "retire", "run", "serve", "work", "idle", "left_out"])
+@pytest.mark.parametrize(
+    "term",
+    ["purchase", "order", "rental", "keep", "retire", "run", "serve", "idle", "parked", "unmet", "left_out"],
+)
 def test_a_false_total_is_found(name: str, term: str) -> None:
     """A cent or ten grams too much in any term."""
     good = plan(case())
@@ -108,6 +122,110 @@ def test_a_false_total_is_found(name: str, term: str) -> None:
     bad = dataclasses.replace(good, **{name: false})
 
     assert {violation.rule for violation in verify(case(), bad, TOLERANCE)} == {f"{name}.{term}"}
+
+
+def other_case() -> Problem:
+    """Two sites, two periods: nodes may move, be rented and park; a job may be done in part."""
+    flat = np.ones((2, 2))
+    return problem(
+        periods=2,
+        count=2,
+        site_names=("oregon", "finland"),
+        sku_names=("h100",),
+        pools=pools(
+            periods=2, count=2, sku=[0, 0], site=[0, 1], purchase_allowed=0 * flat,
+            rental_limit_nodes=[[0, 0], [0, 1]], rental_usd_per_node=30 * flat, may_park=[True, False],
+            idle_kwh_per_node=100 * flat,
+        ),
+        cohorts=Cohorts(
+            pool=[0, 1], nodes=[4, 0], keep_usd_per_node=10 * flat, keep_kgco2e_per_node=0 * flat,
+            retire_usd_per_node=500 * flat, must_retire_by=[2, 2], available_fraction=[[1, 0.5], [1, 1]],
+        ),
+        moves=Moves([0], [1], [1], 5 * flat[:1], flat[:1]),  # type: ignore[arg-type]
+        jobs=Jobs(
+            name=("tune",), optional=[True], left_out_usd=[5000], left_out_kgco2e=[0], partial=[True],  # type: ignore[arg-type]
+        ),
+        elastic_options=ElasticOptions(
+            job=[0], pool=[1], nodes=[3], node_hours=[600], node_hours_limit=[[300, 300]], active_kw=[2],  # type: ignore[arg-type]
+            usd_per_node_h=flat[:1], kgco2e_per_node_h=flat[:1], kwh_per_node_h=3 * flat[:1],
+        ),
+        **service([10.0, 18.0]) | {
+            "services": Services(name=("chat",), demand=[[10.0, 18.0]], unmet_usd=[[np.inf, 0.5]])  # type: ignore[arg-type]
+        },
+        contracts=Contracts([0], -0.01 * flat[:1], 0.4 * flat[:1], 100 * flat[:1], [True]),  # type: ignore[arg-type]
+        limits=limits(periods=2, sites=2),
+    )  # fmt: skip
+
+
+def test_the_other_case_holds_and_decides_everything() -> None:
+    """By hand: finland has nothing at first, so that 3 nodes that leave at once do 300 of 600 h in period 1.
+
+    The one node that stays carries 10 requests/s; half of it is down in period 1, when it carries none of 18.
+    Its replica is made to draw nothing in period 0, and a contract of a fixed share has to be level.
+    """
+    good = plan(other_case())
+
+    assert verify(other_case(), good, TOLERANCE) == []
+    assert good.moved.tolist() == [[3, 0]]
+    assert good.completed == pytest.approx([0.5])
+    assert good.left_out == pytest.approx([0.5])
+    assert good.shed_fraction[0] == pytest.approx([0.0, 1.0])
+    assert good.matched_kwh[0] == pytest.approx([0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("part", "index", "by", "rule"),
+    [
+        ("moved", (0, 0), 2, "retired once"),
+        ("moved", (0, 1), 1, "arrival"),
+        ("rented", (1, 1), 2, "rental"),
+        ("parked", (0, 0), 9, "parked"),
+        ("parked", (1, 1), 1, "parked"),
+        ("chosen", 0, -1, "elastic pace"),
+        ("chosen", 0, 1, "jobs begun"),
+        ("completed", 0, 0.1, "elastic work"),
+        ("completed", 0, 0.6, "elastic part"),
+        ("done_node_h", (0, 1), 50, "node-hours"),
+        ("left_out", 0, -0.25, "job runs once"),
+        ("shed_fraction", (0, 1), -0.5, "demand"),
+        ("shed_fraction", (0, 0), 0.5, "shed"),
+        ("matched_kwh", (0, 0), 500, "contract"),
+        ("matched_kwh", (0, 1), 50, "level contract"),
+        ("matched_kwh", (0, 1), 90000, "clean energy"),
+    ],
+)
+def test_another_tampered_decision_is_found(part: str, index: Any, by: float, rule: str) -> None:
+    of = other_case()
+    good = plan(of)
+    bad = with_decisions(of, dataclasses.replace(good, **{part: moved(getattr(good, part), index, by)}))
+
+    assert rule in {violation.rule for violation in verify(of, bad, TOLERANCE)}
+
+
+def test_an_elastic_job_on_too_few_nodes_is_found() -> None:
+    """It works on the three nodes that came to finland, and of another four there are not enough.
+
+    One more rented node would do, one that is parked would not.
+    """
+    of = other_case()
+    good = plan(of)
+    more = changed(of, "elastic_options", nodes=np.array([4]), nodes_least=np.array([4]))
+    rented = dataclasses.replace(good, rented=moved(good.rented, (1, 1), 1))
+
+    assert {each.rule for each in verify(more, good, TOLERANCE)} == {"elastic nodes"}
+    assert "elastic nodes" not in {
+        each.rule for each in verify(more, with_decisions(more, rented), TOLERANCE)
+    }
+    parked = dataclasses.replace(rented, parked=moved(rented.parked, (1, 1), 1))
+    assert "elastic nodes" in {each.rule for each in verify(more, with_decisions(more, parked), TOLERANCE)}
+
+
+def test_standby_does_not_carry() -> None:
+    """All replicas of `case` are needed; where one of them stands by, demand is short."""
+    of = case()
+    strict = changed(of, "serve_options", standby=np.ones(of.serve_options.usd.shape))
+
+    assert "demand" in {each.rule for each in verify(strict, plan(of), TOLERANCE)}
 
 
 def test_a_job_that_must_run_may_not_be_left_out() -> None:
@@ -154,11 +272,17 @@ def test_every_rule_of_the_program_has_its_check() -> None:
     of, good = case(), plan(case())
     narrow = limits(periods=2, racks=[1.0], supply_nodes=[[1.0, 1.0]], budget_usd=[1.0, 1.0])
     changes = [(dataclasses.replace(of, limits=narrow), good)]
-    decisions = {"orders": ((0, 1), 1), "run": (0, False), "replicas": ((0, 0), -1), "spares": ((0, 0), -9)}
+    decisions = {"orders": ((0, 1), 1), "run": (0, -1), "replicas": ((0, 0), -1), "spares": ((0, 0), -9)}
     hours = {"work_node_h": ((0, 0), -9), "retired": ((0, 0), 1)}
     for part, (index, by) in (decisions | hours).items():
         changes.append((of, dataclasses.replace(good, **{part: moved(getattr(good, part), index, by)})))
     for problem_, plan_ in changes:
         reached |= {check for check in CHECKS if list(check(problem_, plan_, TOLERANCE))}
+    other = plan(other_case())
+    for part in ("completed", "matched_kwh"):
+        false = dataclasses.replace(other, **{part: getattr(other, part) + 1e4})
+        reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
+    strict = changed(other_case(), "elastic_options", nodes=np.array([4]), nodes_least=np.array([4]))
+    reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
 
     assert reached == set(CHECKS)

@@ -12,11 +12,13 @@ import pytest
 
 from planner.catalogue import data_folder
 from planner.cli import ANSWER, NO_PLAN, main
+from planner.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
 CARBON_PAGE = (ROOT / "docs" / "carbon-of-a-training-job.md").read_text(encoding="utf-8")
 GPUS_PAGE = (ROOT / "docs" / "how-many-gpus.md").read_text(encoding="utf-8")
+QUARTER_PAGE = (ROOT / "docs" / "plan-next-quarter.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
 
 
@@ -124,3 +126,37 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
+
+
+@pytest.mark.slow
+def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line begins a line of the output of the command before it; two commands find no plan."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVERFLEET_STORE", str(tmp_path / "plans.sqlite"))
+    quarter, futures, came, more = (text for kind, text in blocks(QUARTER_PAGE) if kind == "toml")
+    market = quarter.replace("[policy]\n", '[policy]\naccounting = "market"\n')
+    for name, text in {
+        "quarter": quarter, "futures": f"{quarter}\n{futures}", "came": came, "more": f"{market}\n{more}"
+    }.items():  # fmt: skip
+        Path(f"{name}.toml").write_text(text, encoding="utf-8")
+    printed, ended = "", []
+    for kind, text in blocks(QUARTER_PAGE):
+        if kind == "sh":
+            ended.append(main(shlex.split(named(text, tmp_path / "plans.sqlite"))[1:]))
+            printed = "\n" + capsys.readouterr().out
+        elif kind == "text":
+            assert [line for line in text.splitlines() if line and f"\n{line}" not in printed] == []
+
+    assert ended == [ANSWER] * 7 + [NO_PLAN] * 2 + [ANSWER] * 5
+
+
+def named(command: str, store: Path) -> str:
+    """A command with the saved plans' digests in place of FIRST and SECOND."""
+    if "FIRST" not in command:
+        return command
+    opened = open_store(str(store))
+    second, first = (plan.digest for plan in opened.plans())
+    opened.close()
+    return command.replace("FIRST", first).replace("SECOND", second)

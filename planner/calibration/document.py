@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.calibration.reading import POWERS, Measurement, Problems, read_measurements, refuse
+from planner.calibration.reading import POWERS, Measurement, Problems, Served, read_measurements, refuse
+from planner.calibration.serving import served_models
 from planner.calibration.steps import NoStep, Step, step_of, value
 from planner.catalogue import Catalogue, load_catalogue, make_fact
 from planner.performance.calibrate import (
@@ -56,10 +57,14 @@ def calibration_document(path: Path, sizes: Sequence[int] = (), catalogue: Catal
         InputError: every problem of the file.
     """
     catalogue = catalogue or load_catalogue()
-    measurements, problems = read_measurements(path, catalogue)
+    measurements, served, problems = read_measurements(path, catalogue)
+    trained, answering = _by_accelerator(measurements), _by_chip(served)
     hardware = [
-        _accelerator(name, group, sizes, catalogue, problems)
-        for name, group in _by_accelerator(measurements).items()
+        {
+            **_accelerator(name, trained.get(name, []), sizes, catalogue, problems),
+            "serving": served_models(answering.get(name, []), catalogue, problems),
+        }
+        for name in dict.fromkeys([*trained, *answering])
     ]
     refuse(path.name, [f"line {line}: {what}" for line, what in sorted(problems)])
     facts = {one["key"]: one["stated"] for each in hardware for one in (each["speed"], each["power"]) if one}
@@ -70,6 +75,13 @@ def _by_accelerator(measurements: Iterable[Measurement]) -> dict[str, list[Measu
     groups: dict[str, list[Measurement]] = {}
     for one in measurements:
         groups.setdefault(one.workload.sku.accelerator, []).append(one)
+    return groups
+
+
+def _by_chip(served: Iterable[Served]) -> dict[str, list[Served]]:
+    groups: dict[str, list[Served]] = {}
+    for one in served:
+        groups.setdefault(one.sku.accelerator, []).append(one)
     return groups
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planner.catalogue import Catalogue, Sku
 from planner.errors import InputError
+from planner.performance.calibrate_serving import measured_rate_per_s
 from planner.units import UnitError, convert_factor
 
 # What may be measured -> the unit that it is kept in.
@@ -22,12 +23,17 @@ QUANTITIES = {
     "accelerator_power": "kW",
 }
 POWERS = ("node_power", "accelerator_power")
-COUNTS = ("accelerators", "batch_sequences", "sequence_tokens")
-NEEDED = ("sku", "model", "precision", *COUNTS, "quantity", "value", "unit", "source")
+NEEDED = ("sku", "model", "precision", "accelerators", "quantity", "value", "unit", "source")
+TRAINED = ("batch_sequences", "sequence_tokens")
+# A row whose `batch` is filled measured serving: requests that ran, and their mean lengths.
+SERVED = ("batch", "input_tokens", "output_tokens")
+SPREAD = "output_scv"  # of the answers; 1 where its cell is empty, as wherever only means are known
+SERVED_QUANTITIES = {"tokens_rate": "1/s", "tokens_rate_per_accelerator": "1/s", "inter_token_time": "s"}
 # A stated layout: what a part is where its cell is empty. Recomputation and sharding as in `memory.py`.
 LAYOUT_DEFAULTS = {
     "tp": 1, "pp": 1, "interleave": 1, "cp": 1, "micro_batch": 1, "recompute": 1, "sharding": 1,
 }  # fmt: skip
+COLUMNS = (*NEEDED, *TRAINED, *SERVED, SPREAD, *LAYOUT_DEFAULTS)
 FEW = 10  # names that a message lists in full
 LARGEST_CODE = {"recompute": 2, "sharding": 3}
 
@@ -69,11 +75,28 @@ class Measurement:
         return self.workload.tokens / (self.value * each)
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One measured replica: the requests that it ran, and the tokens that it wrote."""
+
+    line: int
+    sku: Sku
+    model: str
+    precision: str
+    accelerators: int
+    batch: float
+    input_tokens: float
+    output_tokens: float
+    output_scv_ratio: float
+    tokens_per_s: float
+    source: str
+
+
 Problems = list[tuple[int, str]]  # line of the file, what is wrong with it
 
 
-def read_measurements(path: Path, catalogue: Catalogue) -> tuple[list[Measurement], Problems]:
-    """The measurements of a file, and what is wrong with its other rows.
+def read_measurements(path: Path, catalogue: Catalogue) -> tuple[list[Measurement], list[Served], Problems]:
+    """The measurements of training and of serving in a file, and what is wrong with its other rows.
 
     Raises:
         InputError: the file cannot be read, its header is wrong, or it has no rows.
@@ -87,16 +110,19 @@ def read_measurements(path: Path, catalogue: Catalogue) -> tuple[list[Measuremen
     reader.fieldnames = header
     refuse(path.name, _header_problems(header))
     found: list[Measurement] = []
+    served: list[Served] = []
     problems: Problems = []
     for line, row in _rows(path.name, reader):
-        cells = {name: (row.get(name) or "").strip() for name in (*NEEDED, *LAYOUT_DEFAULTS)}
+        cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
         wrong = ["has more cells than the header"] if "" in row else []
         wrong += _row_problems(cells, catalogue)
         problems += [(line, what) for what in wrong]
-        if not wrong:
+        if not wrong and cells["batch"]:
+            served.append(_served(line, cells, catalogue))
+        elif not wrong:
             found.append(_measurement(line, cells, catalogue))
-    refuse(path.name, [] if found or problems else ["has no measurement below its header"])
-    return found, problems
+    refuse(path.name, [] if found or served or problems else ["has no measurement below its header"])
+    return found, served, problems
 
 
 def _rows(name: str, reader: csv.DictReader[str]) -> list[tuple[int, dict[str, str]]]:
@@ -114,10 +140,10 @@ def refuse(name: str, problems: Iterable[str]) -> None:
 
 
 def _header_problems(header: list[str]) -> list[str]:
-    known = (*NEEDED, *LAYOUT_DEFAULTS)
-    problems = [f"the column '{name}' is missing" for name in NEEDED if name not in header]
+    kind = SERVED if set(SERVED) & set(header) else TRAINED
+    problems = [f"the column '{name}' is missing" for name in (*NEEDED, *kind) if name not in header]
     problems += [
-        f"the column '{name}' is not known{_near(name, known)}" for name in header if name not in known
+        f"the column '{name}' is not known{_near(name, COLUMNS)}" for name in header if name not in COLUMNS
     ]
     return problems + [
         f"the column '{name}' stands twice" for name in {n for n in header if header.count(n) > 1}
@@ -125,15 +151,17 @@ def _header_problems(header: list[str]) -> list[str]:
 
 
 def _row_problems(cells: Mapping[str, str], catalogue: Catalogue) -> list[str]:
+    serves = bool(cells["batch"])
     problems = [
         f"{name} is '{cells[name]}': write a whole number of 1 or more"
-        for name in COUNTS
+        for name in ("accelerators", *(() if serves else TRAINED))
         if _count(cells[name]) < 1
     ]
-    problems += _layout_problems(cells)
+    problems += _served_problems(cells) if serves else _layout_problems(cells)
+    quantities = SERVED_QUANTITIES if serves else QUANTITIES
     known = {
         "sku": tuple(catalogue.skus), "model": catalogue.names("model", "layers"),
-        "quantity": tuple(QUANTITIES),
+        "quantity": tuple(quantities),
     }  # fmt: skip
     for name, names in known.items():
         if cells[name] not in names:
@@ -145,7 +173,7 @@ def _row_problems(cells: Mapping[str, str], catalogue: Catalogue) -> list[str]:
         )
     if not cells["source"]:
         problems.append("source is empty: say who measured it, and when")
-    return problems + _value_problems(cells)
+    return problems + _value_problems(cells, quantities)
 
 
 def _layout_problems(cells: Mapping[str, str]) -> list[str]:
@@ -161,17 +189,27 @@ def _layout_problems(cells: Mapping[str, str]) -> list[str]:
     return problems
 
 
-def _value_problems(cells: Mapping[str, str]) -> list[str]:
+def _served_problems(cells: Mapping[str, str]) -> list[str]:
+    problems = [
+        f"{name} is '{cells[name]}': write a number above 0"
+        for name in SERVED
+        if not _number(cells[name]) > 0
+    ]
+    if cells[SPREAD] and not _number(cells[SPREAD]) >= 0:
+        problems.append(f"{SPREAD} is '{cells[SPREAD]}': write 0 where answers are alike, or a number above")
+    filled = [name for name in (*TRAINED, *LAYOUT_DEFAULTS) if cells[name]]
+    if filled:
+        problems.append(f"batch says that this row measured serving: leave {', '.join(filled)} empty")
+    return problems
+
+
+def _value_problems(cells: Mapping[str, str], quantities: Mapping[str, str]) -> list[str]:
     problems: list[str] = []
-    try:
-        positive = 0 < float(cells["value"]) < math.inf
-    except ValueError:
-        positive = False
-    if not positive:
+    if not _number(cells["value"]) > 0:
         problems.append(f"value is '{cells['value']}': write a number above 0")
-    if cells["quantity"] in QUANTITIES:
+    if cells["quantity"] in quantities:
         try:
-            convert_factor(cells["unit"], QUANTITIES[cells["quantity"]])
+            convert_factor(cells["unit"], quantities[cells["quantity"]])
         except UnitError as error:
             problems.append(f"unit of {cells['quantity']}: {error}")
     return problems
@@ -187,7 +225,21 @@ def _measurement(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> M
         sequence_tokens=_count(cells["sequence_tokens"]), layout=layout,
     )  # fmt: skip
     factor = convert_factor(cells["unit"], QUANTITIES[cells["quantity"]])
-    return Measurement(line, workload, cells["quantity"], float(cells["value"]) * factor, cells["source"])
+    return Measurement(line, workload, cells["quantity"], _number(cells["value"]) * factor, cells["source"])
+
+
+def _served(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served:
+    value = _number(cells["value"]) * convert_factor(cells["unit"], SERVED_QUANTITIES[cells["quantity"]])
+    accelerators, batch = _count(cells["accelerators"]), _number(cells["batch"])
+    if cells["quantity"] == "inter_token_time":
+        value = float(measured_rate_per_s(batch=batch, inter_token_s=value))
+    elif cells["quantity"] == "tokens_rate_per_accelerator":
+        value *= accelerators
+    return Served(
+        line, catalogue.skus[cells["sku"]], cells["model"], cells["precision"], accelerators, batch,
+        _number(cells["input_tokens"]), _number(cells["output_tokens"]), _number(cells[SPREAD] or "1"), value,
+        cells["source"],
+    )  # fmt: skip
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
@@ -197,6 +249,15 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
 def _count(text: str) -> int:
     """A whole number; -1 where the text is none."""
     return int(text) if text.isdecimal() and text.isascii() else -1
+
+
+def _number(text: str) -> float:
+    """A finite number; not a number where the text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def _near(name: str, names: Sequence[str]) -> str:

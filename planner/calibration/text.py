@@ -7,6 +7,11 @@ from typing import Any
 
 Record = dict[str, Any]
 
+SERVED = (
+    "# Serving: keep what --json prints as mine.json, and name it in a scenario,\n"
+    '# [performance] calibration = "mine.json", or by `everfleet throughput --calibration`.'
+)
+
 
 def to_text(document: Record) -> str:
     """Each accelerator: the measurements, the factor, other sizes, power, and the facts to copy."""
@@ -17,15 +22,21 @@ def to_text(document: Record) -> str:
             lines += _speed(one["speed"])
         if one["power"]:
             lines += _power(one["power"])
+        for model in one["serving"]:
+            lines += _serving(model)
         lines.append("")
     return "\n".join([*lines, facts_toml(document).rstrip()])
 
 
 def facts_toml(document: Record) -> str:
-    """The `[facts]` of a scenario or a job file."""
+    """The `[facts]` of a scenario or a job file; what was measured of serving needs the whole document."""
     rows = [f'"{key}" = "{stated}"' for key, stated in document["facts"].items()]
-    head = f"# Calibrated on {_plain(document['file'])}: put this table into a scenario or a job file."
-    return "\n".join([head, "[facts]", *rows, ""])
+    lines = [f"# Calibrated on {_plain(document['file'])}"]
+    if any(one["serving"] for one in document["hardware"]):
+        lines.append(SERVED)
+    if rows:
+        lines += ["# Put this table into a scenario or a job file.", "[facts]", *rows]
+    return "\n".join([*lines, ""])
 
 
 def _speed(speed: Record) -> Iterator[str]:
@@ -63,6 +74,33 @@ def _size(size: Record) -> str:
         f"  {size['accelerators']:>17,} {size['before_tokens_per_s']:>13,.0f} "
         f"{size['after_tokens_per_s']:>13,.0f} {between:>27}  {size['layout']}"
     )
+
+
+def _serving(model: Record) -> Iterator[str]:
+    yield f"  serving {model['model']} in {model['precision']}"
+    yield (
+        f"  {'line':>4} {'accelerators':>12} {'batch':>9} {'measured':>11} {'ours':>11} {'error':>7} "
+        f"{'factor':>7}  tokens/s"
+    )
+    for row in model["points"]:
+        yield (
+            f"  {row['line']:>4} {row['accelerators']:>12,} {row['batch']:>9,.4g} "
+            f"{row['measured_tokens_per_s']:>11,.0f} {row['before_tokens_per_s']:>11,.0f} "
+            f"{row['before_error']:>+7.1%} {row['factor']:>7.3f}"
+        )
+    error = model["expected_error"]
+    yield (
+        f"  error to expect at other batches: {error['median']:.1%}, at worst {error['worst']:.1%}: "
+        f"{error['from']}"
+    )
+    yield f"  at other splits: at worst {max(error['worst'], error['other_splits_worst']):.1%}"
+    yield f"  {'accelerators':>17} {'batch':>9} {'ours':>11} {'after':>11} {'low .. high':>21}"
+    for size in model["batches"]:
+        between = f"{size['low_tokens_per_s']:,.0f} .. {size['high_tokens_per_s']:,.0f}"
+        yield (
+            f"  {size['accelerators']:>17,} {size['batch']:>9,.4g} {size['before_tokens_per_s']:>11,.0f} "
+            f"{size['after_tokens_per_s']:>11,.0f} {between:>21}"
+        )
 
 
 def _power(power: Record) -> Iterator[str]:

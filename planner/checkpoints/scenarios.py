@@ -41,7 +41,7 @@ def scenario_document(
         terms = {name: terms_of_job(inputs, each, site, asked) for name, site in places.items()}
         if failures is not None:
             terms = {name: with_failures(one, failures) for name, one in terms.items()}
-        sites = {name: scenario.sites[site].name for name, site in places.items()}
+        sites = {name: inputs.sites[site].name for name, site in places.items()}
         sizes = each.nodes if nodes is None else (nodes,)
         if min(sizes) < 1:
             raise InputError(f"nodes has to be 1 or more, got {min(sizes)}")
@@ -99,7 +99,7 @@ def _jobs(scenario: Scenario, job: str | None) -> tuple[TrainingJob, ...]:
 
 def _places(inputs: Inputs, job: TrainingJob, sku: str | None) -> dict[str, int]:
     """First site of each SKU that the job may use."""
-    sites = [site.name for site in inputs.scenario.sites]
+    sites = [site.name for site in inputs.sites]
     found: dict[str, int] = {}
     for index, site in inputs.pools:
         name = inputs.skus[index].name

@@ -25,7 +25,7 @@ from planner.costs import capital_charge_usd, energy_usd, maintenance_usd, space
 from planner.inputs import Inputs
 from planner.performance.power import node_power_kw
 from planner.timing import drawn_kwh
-from planner.trace import Traced, derive, pick, rows
+from planner.trace import Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
     "idle_share_factor": "c0", "memory_factor": "c1", "compute_factor": "c2", "compute_root_factor": "c3"
@@ -38,6 +38,7 @@ class Nodes:
 
     accelerators: Traced
     price_usd: Traced
+    capital_usd: Traced
     owned_usd: Traced
     owned_kgco2e: Traced
     kept_usd: Traced
@@ -99,7 +100,7 @@ def node_columns(inputs: Inputs) -> Nodes:
     capital = derive(
         capital_charge_usd, price_usd=price, life_y=life_y, hours_h=hours, hours_per_year_h=year,
         discount_fraction=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
-        residual_fraction=inputs.fact("finance.residual_value"),
+        residual_fraction=inputs.residual_value(),
     )  # fmt: skip
     maintenance = derive(
         maintenance_usd, price_usd=price, hours_h=hours, hours_per_year_h=year,
@@ -115,10 +116,11 @@ def node_columns(inputs: Inputs) -> Nodes:
 
     idle_node = by_pool(idle_node_items(inputs))
     idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
-    idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=hours)
+    idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=_idle_h(inputs))
     return Nodes(
         accelerators=accelerators,
         price_usd=price,
+        capital_usd=capital,
         owned_usd=derive(owned_usd, capital_usd=capital, maintenance_usd=maintenance, space_usd=space),
         owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
         kept_usd=derive(kept_usd, maintenance_usd=maintenance, space_usd=space),
@@ -141,6 +143,14 @@ def node_columns(inputs: Inputs) -> Nodes:
             usable_rack_units=inputs.fact("rack.usable_units"),
         ),
     )  # fmt: skip
+
+
+def _idle_h(inputs: Inputs) -> Traced:
+    """Hours in which an unused node idles: rented ones go back to the provider."""
+    if not inputs.rented.any():
+        return inputs.period_h
+    hours = inputs.period_h.value * ~inputs.rented[:, None]
+    return chosen("idle_h", hours, "calendar hours of the horizon; rented nodes go back when unused")
 
 
 def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:

@@ -62,11 +62,13 @@ def day_mean_kw(*, idle_kw: Column, busy_kw: Column, mean_to_peak_fraction: Colu
 
 
 def weights_gb_per_accelerator(*, parameters: Column, weight_bytes: Column, tp: Column) -> Column:
-    """Weights that every step reads, on one accelerator.
+    """Weights that a step reads, on one accelerator.
 
     w = N B_w / t
 
-    Source: dense model, all weights touched.
+    N are those that it touches: all of a dense model, `touched_parameters` of a mixture of experts.
+
+    Source: definition.
     """
     return parameters * weight_bytes / tp / 1e9
 
@@ -100,16 +102,6 @@ def cache_read_gb_per_step(
     )
 
 
-def mean_context_tokens(*, input_tokens: Column, output_tokens: Column) -> Column:
-    """Tokens in the cache of a request, averaged over its decoding.
-
-    s = isl + osl / 2
-
-    Source: definition.
-    """
-    return input_tokens + output_tokens / 2.0
-
-
 def step_tokens(*, running: Column, prefill_tokens: Column) -> Column:
     """Tokens that one step computes: one for each running request, and the prompts that join.
 
@@ -132,14 +124,16 @@ def node_available_fraction(*, failure_rate_per_node_h: Column, down_h: Column) 
     return 1.0 / (1.0 + np.asarray(failure_rate_per_node_h) * down_h)
 
 
-def standby_ratio(*, needed: Column, standby: Column) -> Column:
-    """Standby replicas for each needed one, taken at the smallest demand of the horizon.
+def standby_ratio(*, carrying: Column, standby: Column) -> Column:
+    """Standby replicas for each that carries, where they are too many to be counted one by one.
 
-    s = k / n
+    s = k / x
+
+    With x not rounded up, ceil(x (1 + s)) = ceil(x) + k: as many as are asked for.
 
     Source: n + k redundancy.
     """
-    return np.divide(standby, needed)
+    return np.divide(standby, carrying)
 
 
 def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
@@ -150,6 +144,16 @@ def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
     Source: definition.
     """
     return np.ceil(np.divide(demand_per_s, requests_per_s))
+
+
+def carrying_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
+    """Replicas that carry a demand; not rounded up.
+
+    x = demand / capacity
+
+    Source: definition.
+    """
+    return np.divide(demand_per_s, requests_per_s)
 
 
 def replica_node_h(*, replica_nodes: Column, hours_h: Column) -> Column:
@@ -170,6 +174,38 @@ def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Col
     Source: definition.
     """
     return np.maximum(0.0, np.asarray(busy_kw) - idle_kw) * replica_nodes * pue
+
+
+def routed_layer_s(*, layer_s: Column, expert_layer_s: Column) -> Column:
+    """Host time of a layer that chooses among experts.
+
+    a = a_L + a_E
+
+    Source: the form of `decode_step_s`.
+    """
+    return layer_s + np.asarray(expert_layer_s)
+
+
+def exchange_fraction(*, exchange_s: Column, step_s: Column) -> Column:
+    """Share of a step in which accelerators wait for each other's values.
+
+    x = min(1, t_exchange / T)
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    return np.minimum(1.0, np.divide(exchange_s, step_s))
+
+
+def at_least_running(*, running: Column) -> Column:
+    """Requests that run, kept at one where a candidate carries less.
+
+    b = max(b, 1)
+
+    A step is taken only while a request runs.
+
+    Source: guard at low loads.
+    """
+    return np.maximum(running, 1.0)
 
 
 def at_least_s(*, step_s: Column, least_s: Column) -> Column:

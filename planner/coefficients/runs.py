@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from reliability.finish import finish_quantile_h
 
 Column = float | NDArray[Any]
+
+# What failures add is cut into slices of chance, fine at both ends (Gauss and Legendre).
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_HALVINGS = 30  # of the bracket of a finish: to 1e-9 of it
 
 
 def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
@@ -83,6 +90,16 @@ def hour_weight_factor(*, state_kw: Column, training_kw: Column, by_energy: Colu
     return np.where(np.asarray(by_energy) > 0, np.divide(state_kw, training_kw), 1.0)
 
 
+def interval_in_use_h(*, optimal_interval_h: Column, stated_interval_h: Column) -> Column:
+    """Hours of work between two checkpoints.
+
+    tau = the stated interval where one is stated (above 0), else the best one
+
+    Source: definition.
+    """
+    return np.where(np.asarray(stated_interval_h) > 0, stated_interval_h, optimal_interval_h)
+
+
 def ettr_ratio(*, useful_h: Column, checkpoint_h: Column, lost_h: Column, restart_h: Column) -> Column:
     """Effective training time ratio: queue and planned stops are not counted.
 
@@ -101,6 +118,47 @@ def expected_duration_h(*, useful_time_h: Column, ettr_ratio: Column) -> Column:
     Source: definition of ETTR.
     """
     return useful_time_h / ettr_ratio
+
+
+def run_finish_quantile_h(
+    *,
+    useful_h: Column,
+    interval_h: Column,
+    mtbf_h: Column,
+    write_h: Column,
+    restart_h: Column,
+    persist_h: Column,
+    quantile_fraction: Column,
+    run_variation_fraction: Column,
+    rate_shape: Column = np.inf,
+) -> Column:
+    """Hours after its start by which a run is done with a given chance, from failures and from its pace.
+
+    t_q = {t : E_u[Phi(ln(t / F_u) / s)] = q},  s^2 = log(1 + v^2)
+
+    F_u is the finish at the modelled step time (`finish_quantile_h`, u its chance); one run differs from the
+    next by other nodes, network paths and clocks, lognormal with median 1 and coefficient of variation v (as
+    `step_quantile_s`) for the whole run. Hours that failures add grow with those of the run.
+
+    Source: product of two independent times, one of them lognormal.
+    """
+    failing = {
+        "useful_h": useful_h, "interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h,
+        "restart_h": restart_h, "persist_h": persist_h, "rate_shape": rate_shape,
+    }  # fmt: skip
+    if not np.any(run_variation_fraction):
+        return finish_quantile_h(quantile_fraction=quantile_fraction, **failing)
+    wide = {name: np.asarray(column)[..., None] for name, column in failing.items()}
+    finish_h = np.asarray(finish_quantile_h(quantile_fraction=(_NODES + 1.0) / 2.0, **wide))
+    deviation = np.sqrt(np.log1p(np.square(run_variation_fraction)))
+    late = np.exp(deviation * ndtri(quantile_fraction))
+    low, high = finish_h.min(axis=-1) * late, finish_h.max(axis=-1) * late
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        done = ndtr(np.log(middle[..., None] / finish_h) / np.asarray(deviation)[..., None]) @ _WEIGHTS / 2.0
+        early = done < quantile_fraction
+        low, high = np.where(early, middle, low), np.where(early, high, middle)
+    return np.asarray(high)[()]
 
 
 def mean_node_kw(

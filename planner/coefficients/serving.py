@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates import ServingCandidates, peak, weight_bytes
-from planner.coefficients.nodes import Nodes, energy_by_site, idle_node_items, power_curve
+from planner.candidates import UNCAPPED, is_mixture, peak
+from planner.coefficients.capping import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
+from planner.coefficients.measured import measured_points
+from planner.coefficients.nodes import POWER_CURVE, Nodes, energy_by_site, idle_node_items
 from planner.coefficients.replicas import (
     at_least_per_s,
+    at_least_running,
     at_least_s,
     at_most,
     cache_read_gb_per_step,
+    carrying_replicas,
     day_mean_kw,
-    mean_context_tokens,
-    needed_replicas,
+    exchange_fraction,
     node_available_fraction,
     replica_arrival_scv_ratio,
     replica_increment_kw,
     replica_node_h,
     replica_nodes,
+    routed_layer_s,
     shared_node_kw,
     standby_ratio,
     step_tokens,
@@ -29,23 +34,34 @@ from planner.coefficients.replicas import (
 )
 from planner.inputs import Inputs
 from planner.performance.capacity import replica_capacity
+from planner.performance.mix import class_context_tokens
 from planner.performance.power import (
     accelerator_power_kw,
+    capped_power_kw,
     node_power_kw,
     serving_compute_use_fraction,
     serving_memory_use_fraction,
 )
 from planner.performance.queueing import n_plus_k_spares
-from planner.performance.serving import prefill_tokens
+from planner.performance.serving import exchange_s, prefill_tokens, touched_parameters
+from planner.scenario import Service
+from planner.serving_candidates import CLASSES, ServingCandidates, held_requests, served_arguments
 from planner.timing import drawn_kwh
 from planner.trace import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 SERVING_CONSTANTS = {
     "weight_factor": "weight_bytes_factor", "compute_factor": "compute_factor", "kv_factor": "kv_factor",
     "link_latency_s": "link_latency", "ring_factor": "ring_factor", "layer_s": "layer_time",
-    "sequence_s": "sequence_time", "utilisation_fraction": "headroom", "queue_places": "queue_places",
+    "sequence_s": "sequence_time", "eight_bit_layer_s": "eight_bit_layer_time",
+    "utilisation_fraction": "headroom", "queue_places": "queue_places",
     "chunk_tokens": "chunk_tokens", "peak_share_fraction": "prefill_efficiency",
 }  # fmt: skip
+
+EXCHANGE = (
+    "layers", "hidden", "tp", "experts_per_token", "link_gb_per_s", "link_latency_s", "ring_factor",
+)  # fmt: skip
+# The law of training, and what exchanges take off it.
+SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,9 @@ class Replicas:
     ttft_s: Traced
     tpot_s: Traced
     nodes: Traced
+    carrying: Traced
     standby: Traced
+    standby_ratio: Traced
     node_h: Traced
     increment_kw: Traced
     facility_kwh: Traced
@@ -67,14 +85,27 @@ class Replicas:
 
 @dataclass(frozen=True)
 class Kinds:
-    """What is the same at every site: one row for each service, SKU and tensor-parallel size (U rows)."""
+    """What is the same at every site: one row for each service, SKU and split (U rows)."""
 
     service: NDArray[np.intp]
     sku: NDArray[np.intp]
-    capacity: Parts
+    tp: Traced
+    power_cap_fraction: NDArray[np.float64]
+    batch: Traced
+    capacity: Mapping[str, Traced]
     nodes: Traced
     busy_kw: Traced
     demand: Traced
+
+    def some(self, index: NDArray[np.intp]) -> Kinds:
+        """Some of the kinds."""
+        columns = (self.tp, self.batch, self.nodes, self.busy_kw, self.demand)
+        tp, batch, nodes, busy_kw, demand = (rows(column, index) for column in columns)
+        return Kinds(
+            service=self.service[index], sku=self.sku[index], tp=tp, batch=batch, nodes=nodes,
+            busy_kw=busy_kw, demand=demand, power_cap_fraction=self.power_cap_fraction[index],
+            capacity={name: rows(part, index) for name, part in self.capacity.items()},
+        )  # fmt: skip
 
 
 def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:
@@ -82,7 +113,7 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     services = inputs.scenario.services
     service, pool = candidates.service, candidates.pool
     sku, site = inputs.pool_sku[pool], inputs.pool_site[pool]
-    kinds, back = _kinds(inputs, candidates, sku)
+    kinds, back = replica_kinds(inputs, candidates)
     capacity = {name: rows(part, back) for name, part in kinds.capacity.items()}
     share, busy_kw = rows(kinds.nodes, back), rows(kinds.busy_kw, back)
     idle_kw = inputs.of_sku(idle_node_items(inputs), sku)
@@ -96,13 +127,16 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     it_kwh = derive(drawn_kwh, power_kw=rows(replica_kw, tall), active_h=inputs.period_h)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     pue = pick(inputs.pue, site)
+    carrying, standby = _standby(inputs, nodes, candidates, capacity["requests_per_s"])
     return Replicas(
         candidates=candidates,
         requests_per_s=capacity["requests_per_s"],
         ttft_s=capacity["ttft_s"],
         tpot_s=capacity["tpot_s"],
         nodes=share,
-        standby=_standby(inputs, nodes, candidates, capacity["requests_per_s"], rows(kinds.demand, back)),
+        carrying=carrying,
+        standby=standby,
+        standby_ratio=derive(standby_ratio, carrying=carrying, standby=standby),
         node_h=derive(replica_node_h, replica_nodes=rows(share, tall), hours_h=inputs.period_h),
         increment_kw=derive(
             replica_increment_kw, busy_kw=busy_kw, idle_kw=idle_kw, replica_nodes=share, pue=pue
@@ -113,147 +147,235 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     )
 
 
-def _kinds(
-    inputs: Inputs, candidates: ServingCandidates, sku: NDArray[np.intp]
-) -> tuple[Kinds, NDArray[np.intp]]:
+def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds, NDArray[np.intp]]:
     """The kinds of replica among the candidates, and which is which: their capacity is the slow part."""
-    stacked = np.stack([candidates.service, sku, candidates.tp])
-    (service, kind_sku, split), first, back = np.unique(
-        stacked, axis=1, return_index=True, return_inverse=True
-    )
-    services = inputs.scenario.services
-
-    def of_service(items: list[Traced]) -> Traced:
-        return pick(items, service)
-
-    def model(name: str) -> Traced:
-        return of_service([inputs.fact(f"model.{s.model}.{name}") for s in services])
-
-    def stated(key: str, values: list[float], unit: str) -> Traced:
-        return of_service(
-            [inputs.yours(f"services.{s.name}.{key}", v, unit) for s, v in zip(services, values, strict=True)]
-        )
-
+    each = (candidates.service, inputs.pool_sku[candidates.pool], candidates.tp)
+    stacked = np.stack([*each, candidates.power_cap_fraction])
+    (*columns, caps), back = np.unique(stacked, axis=1, return_inverse=True)
+    service, sku, split = (column.astype(np.intp) for column in columns)
     tp = chosen("tp", split.astype(float), "enumerated: accelerators that share the model")
-    batch = candidates.batch[first].astype(float)
-    size = of_service(
-        [
-            chosen("weight_bytes", weight_bytes(s.precision), f"bytes of one {s.precision} value")
-            for s in services
-        ]
-    )
-    pairs, index = np.unique(np.stack([service, kind_sku]), axis=1, return_inverse=True)
-    demand = stated("peak_rate", [min(s.peak_requests_per_s) for s in services], "1/s")
-    arguments: dict[str, Traced] = {
-        name: model(name)
-        for name in ("parameters", "active_parameters", "layers", "hidden", "kv_heads", "head_dim")
-    }
-    arguments |= {
-        "routed_parameters": _none("routed_parameters", 0.0),
-        "experts": _none("experts", 1.0),
-        "experts_per_token": _none("experts_per_token", 1.0),
-        "weight_bytes": size,
-        "kv_bytes": size,
-        "input_tokens": of_service([inputs.request_tokens(s)[0] for s in services]),
-        "output_tokens": of_service([inputs.request_tokens(s)[1] for s in services]),
-        "tp": tp,
-        "peak_tflop_per_s": pick(
-            [peak(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T], index
-        ),
-        "memory_gb_per_s": inputs.of_sku(inputs.accelerator("memory_bandwidth"), kind_sku),
-        "link_gb_per_s": inputs.of_sku(inputs.accelerator("link_bandwidth"), kind_sku),
-        "batch_limit": chosen("batch_limit", batch, "what the memory left by the weights holds"),
-        "ttft_target_s": stated("first_token", [s.first_token_s for s in services], "s"),
-        "tpot_target_s": stated("per_token", [s.per_token_s for s in services], "s"),
-        "quantile_fraction": inputs.fact("performance.serving.first_token_quantile"),
-    }
-    for parameter, key in SERVING_CONSTANTS.items():
-        arguments[parameter] = inputs.fact(f"performance.serving.{key}")
+    least_per_s = [min(s.peak_requests_per_s) for s in _services(inputs)]
+    demand = _stated(inputs, service, "peak_rate", least_per_s, "1/s")
+    arguments = replica_arguments(inputs, service, sku, tp)
     # How bursty arrivals are at one replica depends on how many share them: count them at Poisson first.
     poisson = chosen("arrival_scv_ratio", 1.0, "Poisson, to count replicas")
     burstiness = derive(
         replica_arrival_scv_ratio,
-        trace_scv_ratio=of_service([inputs.arrival_scv(s) for s in services]),
-        trace_per_s=of_service([inputs.trace_rate(s) for s in services]),
+        trace_scv_ratio=pick([inputs.arrival_scv(s) for s in _services(inputs)], service),
+        trace_per_s=pick([inputs.trace_rate(s) for s in _services(inputs)], service),
         demand_per_s=demand,
         requests_per_s=derive_parts(replica_capacity, arrival_scv_ratio=poisson, **arguments).requests_per_s,
     )
-    capacity = derive_parts(replica_capacity, arrival_scv_ratio=burstiness, **arguments)
-    accelerators = inputs.of_sku(inputs.server("accelerators"), kind_sku)
+    arguments["arrival_scv_ratio"] = burstiness
+    capacity, accelerator_kw = _at_planned_load(inputs, service, sku, caps, arguments)
+    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
     kinds = Kinds(
         service=service,
-        sku=kind_sku,
+        sku=sku,
+        tp=tp,
+        power_cap_fraction=caps,
+        batch=arguments["batch_limit"],
         capacity=capacity,
         nodes=derive(replica_nodes, tp=tp, accelerators=accelerators),
-        busy_kw=_busy_kw(inputs, kind_sku, capacity, arguments),
+        busy_kw=derive(
+            node_power_kw,
+            host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+            accelerators=accelerators,
+            accelerator_kw=accelerator_kw,
+        ),
         demand=demand,
     )
     return kinds, back
 
 
-def _busy_kw(inputs: Inputs, sku: NDArray[np.intp], capacity: Parts, arguments: dict[str, Traced]) -> Traced:
-    """Power of a whole node whose replicas carry their planned load."""
+def _at_planned_load(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    caps: NDArray[np.float64],
+    arguments: Mapping[str, Traced],
+) -> tuple[Parts, Traced]:
+    """Load that each replica carries, and power of its accelerators there.
+
+    A power cap lowers the clock, and with it the matrix rate; the load follows from the slower steps, so that
+    latency targets hold under the cap as well.
+    """
+    capacity = derive_parts(replica_capacity, **arguments)
+    drawn = _accelerator_kw(inputs, service, sku, capacity, arguments)
+    if np.all(caps == UNCAPPED):
+        return capacity, drawn
+    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
+    clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
+    rate = derive(clocked_tflop_per_s, peak_tflop_per_s=arguments["peak_tflop_per_s"], clock_fraction=clock)
+    slower = {**arguments, "peak_tflop_per_s": rate}
+    capacity = derive_parts(replica_capacity, **slower)
+    drawn = _accelerator_kw(inputs, service, sku, capacity, slower)
+    return capacity, derive(capped_power_kw, power_kw=drawn, cap_kw=cap)
+
+
+def replica_arguments(
+    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced
+) -> dict[str, Traced]:
+    """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals."""
+    services = _services(inputs)
+    served = served_arguments(inputs, service)
+    pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
+    return served | engine_constants(inputs, service, sku) | measured_points(inputs, service, sku, tp) | {
+        "tp": tp,
+        "batch_limit": held_requests(inputs, served, sku, tp),
+        "peak_tflop_per_s": pick(
+            [peak(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T], index
+        ),
+        "memory_gb_per_s": inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku),
+        "link_gb_per_s": inputs.of_sku(inputs.accelerator("link_bandwidth"), sku),
+        "ttft_target_s": _stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),
+        "tpot_target_s": _stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
+        "quantile_fraction": inputs.fact("performance.serving.first_token_quantile"),
+    }  # fmt: skip
+
+
+def engine_constants(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Constants of the engine: those of a generation of accelerators where it has its own."""
+    constants: dict[str, Traced] = {}
+    for parameter, key in SERVING_CONSTANTS.items():
+        own = [f"performance.serving.{key}@{one.power_curve}" for one in inputs.skus]
+        facts = [
+            inputs.fact(name if inputs.catalogue.has(name) else f"performance.serving.{key}") for name in own
+        ]
+        constants[parameter] = facts[0] if all(fact is facts[0] for fact in facts) else pick(facts, sku)
+    mixtures = [is_mixture(inputs, one.model) for one in _services(inputs)]
+    if any(mixtures):
+        routing = inputs.fact("performance.serving.expert_layer_time")
+        none = chosen("expert_layer_s", 0.0, "a dense model chooses among no experts")
+        each = pick([routing if mixture else none for mixture in mixtures], service)
+        constants["layer_s"] = derive(routed_layer_s, layer_s=constants["layer_s"], expert_layer_s=each)
+    return constants
+
+
+def _services(inputs: Inputs) -> tuple[Service, ...]:
+    return inputs.scenario.services
+
+
+def _stated(inputs: Inputs, service: NDArray[np.intp], key: str, values: list[float], unit: str) -> Traced:
+    """Column of a value that the scenario states of each service."""
+    facts = [
+        inputs.yours(f"services.{s.name}.{key}", value, unit)
+        for s, value in zip(_services(inputs), values, strict=True)
+    ]
+    return pick(facts, service)
+
+
+def _accelerator_kw(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    capacity: Parts,
+    arguments: Mapping[str, Traced],
+) -> Traced:
+    """Power of an accelerator of a replica that carries its planned load, without a cap."""
 
     def some(*names: str) -> dict[str, Traced]:
         return {name: arguments[name] for name in names}
 
-    requests = some("input_tokens", "output_tokens")
-    joining = derive(prefill_tokens, batch=capacity.running, **requests)
+    running = capacity.running
     least = chosen("least_s", 1e-9, "avoids 0/0 where no load fits")
     step_s = derive(at_least_s, step_s=capacity.step_s, least_s=least)
+    lengths = some("input_tokens", "output_tokens")
+    half = chosen("written_fraction", 0.5, "of its answer, on average over the steps of a request")
+    touched = derive(
+        touched_parameters,
+        batch=derive(at_least_running, running=running),
+        **some("parameters", "routed_parameters", "experts", "experts_per_token"),
+    )
     memory = derive(
         serving_memory_use_fraction,
         step_s=step_s,
         memory_gb_per_s=arguments["memory_gb_per_s"],
-        touched_gb=derive(weights_gb_per_accelerator, **some("parameters", "weight_bytes", "tp")),
+        touched_gb=derive(weights_gb_per_accelerator, parameters=touched, **some("weight_bytes", "tp")),
         cache_read_gb=derive(
             cache_read_gb_per_step,
-            running=capacity.running,
-            context_tokens=derive(mean_context_tokens, **requests),
+            running=running,
+            context_tokens=derive(class_context_tokens, written_fraction=half, **lengths, **some(*CLASSES)),
             **some("layers", "kv_heads", "head_dim", "kv_bytes", "tp"),
         ),
     )
+    tokens = derive(
+        step_tokens, running=running, prefill_tokens=derive(prefill_tokens, batch=running, **lengths)
+    )
+    # Power is by the 16-bit peak, whatever the weights take.
+    half_peak = [inputs.fact(f"accelerator.{one.accelerator}.bf16_peak") for one in inputs.skus]
     compute = derive(
         serving_compute_use_fraction,
         step_s=step_s,
-        step_tokens=derive(step_tokens, running=capacity.running, prefill_tokens=joining),
-        **some("active_parameters", "tp", "peak_tflop_per_s"),
+        step_tokens=tokens,
+        peak_tflop_per_s=inputs.of_sku(half_peak, sku),
+        **some("active_parameters", "tp"),
     )
-    return derive(
-        node_power_kw,
-        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-        accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
-        accelerator_kw=derive(
-            accelerator_power_kw,
-            tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
-            memory_use_fraction=memory,
-            compute_use_fraction=compute,
-            **power_curve(inputs, sku),
+    waiting = derive(
+        exchange_fraction,
+        step_s=step_s,
+        exchange_s=derive(
+            exchange_s,
+            tokens=tokens,
+            ep=chosen("ep", 1.0, "experts are split as tensors are"),
+            **some(*EXCHANGE),
         ),
     )
+    return derive(
+        accelerator_power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        memory_use_fraction=memory,
+        compute_use_fraction=compute,
+        exchange_fraction=waiting,
+        **_serving_curve(inputs, service, sku),
+    )
+
+
+def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Coefficients of the power law: mixtures of experts have their own where one was measured."""
+    pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
+    laws = []
+    for i, k in pairs.T:
+        law = f"performance.power.{inputs.skus[k].power_curve}"
+        own = f"{law}-experts"
+        mixture = is_mixture(inputs, _services(inputs)[i].model) and inputs.catalogue.has(f"{own}.c0")
+        laws.append(own if mixture else law)
+    return {
+        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], index)
+        for parameter, name in SERVING_CURVE.items()
+    }
 
 
 def _standby(
-    inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, requests_per_s: Traced, demand: Traced
-) -> Traced:
-    """Standby replicas as a share, at the smallest demand: fewer replicas need a larger share."""
-    services = inputs.scenario.services
+    inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, requests_per_s: Traced
+) -> tuple[Traced, Traced]:
+    """Replicas that carry the demand of each period alone, and those that stand by then.
+
+    Where several options share a service, each keeps the standby of the whole. The chance that more than k of
+    n + k are down at once, about C(n + k, k + 1) (1 - A)^(k + 1), grows faster than n: together they are
+    short no more often than one alone that carries all.
+    """
+    tall, services = np.arange(len(candidates))[:, None], inputs.scenario.services
+    index = candidates.service[:, None] * inputs.periods + np.arange(inputs.periods)
+    demand = [
+        inputs.yours(f"services.{s.name}.peak_rate[{t}]", rate, "1/s")
+        for s in services
+        for t, rate in enumerate(s.peak_requests_per_s)
+    ]
     least = chosen("least_per_s", 1e-6, "avoids 0/0 where no load fits")
-    usable = derive(at_least_per_s, rate_per_s=requests_per_s, least_per_s=least)
-    needed = derive(needed_replicas, demand_per_s=demand, requests_per_s=usable)
+    usable = derive(at_least_per_s, rate_per_s=rows(requests_per_s, tall), least_per_s=least)
+    needed = derive(carrying_replicas, demand_per_s=pick(demand, index), requests_per_s=usable)
     up = derive(
         node_available_fraction,
-        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool),
+        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool[:, None]),
         down_h=inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
     )
     target = pick(
         [inputs.yours(f"services.{s.name}.availability", s.availability_fraction, "1") for s in services],
-        candidates.service,
+        candidates.service[:, None],
     )
-    capped = derive(at_most, value=needed, most=chosen("most", 1000.0, "beyond it the share no longer falls"))
-    standby = derive(n_plus_k_spares, needed=capped, availability_fraction=up, target_fraction=target)
-    return derive(standby_ratio, needed=capped, standby=standby)
-
-
-def _none(name: str, value: float) -> Traced:
-    return chosen(name, value, "a dense model has no routed experts")
+    most = chosen("most", 1000.0, "beyond it the share no longer falls")
+    carrying = derive(at_most, value=needed, most=most)
+    return carrying, derive(
+        n_plus_k_spares, needed=carrying, availability_fraction=up, target_fraction=target
+    )

@@ -16,6 +16,7 @@ from planner.candidates import (
     job_workload,
     training_arguments,
 )
+from planner.coefficients.capping import capped
 from planner.coefficients.failures import failure_rate_shape
 from planner.coefficients.nodes import Nodes, energy_by_site, idle_node_items, power_curve
 from planner.coefficients.runs import (
@@ -25,8 +26,10 @@ from planner.coefficients.runs import (
     ettr_ratio,
     expected_duration_h,
     hour_weight_factor,
+    interval_in_use_h,
     mean_node_kw,
     persist_h,
+    run_finish_quantile_h,
     run_increment_kw,
     run_power_kw,
     stall_h,
@@ -51,7 +54,6 @@ from reliability.checkpoint import (
     hours_by_state,
     objective_optimal_interval_h,
 )
-from reliability.finish import finish_quantile_h
 from reliability.fleet import job_mttf_h
 
 # Two intervals for each candidate: least time, and least energy. What lies between is flat.
@@ -122,7 +124,7 @@ class TrainingRuns:
     mttf_h: Traced
     ettr: Traced
     duration_h: Traced
-    progress: _Progress
+    progress: Progress
     node_kw: Traced
     candidate: NDArray[np.intp]
     start: NDArray[np.intp]
@@ -147,7 +149,7 @@ class TrainingRuns:
 
 
 @dataclass(frozen=True)
-class _Speed:
+class Speed:
     """How fast a candidate trains, and what one of its nodes draws in each state."""
 
     nodes: Traced
@@ -162,43 +164,51 @@ class _Speed:
 
 
 @dataclass(frozen=True)
-class _Progress:
+class Progress:
     """What failures and checkpoints make of it."""
 
     renewal: dict[str, Traced]
     rate_shape: Traced | None
+    run_variation: Traced
     useful_h: Traced
     ettr: Traced
     duration_h: Traced
     node_kw: Traced
 
     def finish_h(self, quantile: Traced) -> Traced:
-        """Hours after its start by which a run is done with a given chance, the rate being in doubt too."""
+        """Hours after its start by which a run is done with a given chance, rate and pace in doubt too."""
         doubt = {} if self.rate_shape is None else {"rate_shape": self.rate_shape}
         return derive(
-            finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile, **self.renewal, **doubt
-        )
+            run_finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile,
+            run_variation_fraction=self.run_variation, **self.renewal, **doubt,
+        )  # fmt: skip
+
+
+def with_policies(single: TrainingCandidates) -> tuple[TrainingCandidates, NDArray[np.intp]]:
+    """Each configuration once for each policy of checkpoint intervals, and which policy it is."""
+    twice = np.repeat(np.arange(len(single)), len(POLICIES))
+    return single.some(twice), np.tile(np.arange(len(POLICIES)), len(single))
+
+
+def deadline_confidence(inputs: Inputs, job: NDArray[np.intp]) -> Traced:
+    """Chance with which the deadline of each job in a column has to be met."""
+    jobs = inputs.scenario.training
+    stated = [
+        inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1")
+        for j in jobs
+    ]
+    return pick(stated, job)
 
 
 def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
     """Every coefficient of every run: one row for each candidate, policy and start."""
-    twice = np.repeat(np.arange(len(single)), len(POLICIES))
-    policy = np.tile(np.arange(len(POLICIES)), len(single))
-    layout = {name: column[twice] for name, column in single.layout.items()}
-    candidates = TrainingCandidates(single.job[twice], single.pool[twice], single.nodes[twice], layout)
+    candidates, policy = with_policies(single)
     job, pool = candidates.job, candidates.pool
     jobs = inputs.scenario.training
 
-    speed = _speed(inputs, candidates)
-    progress = _progress(inputs, nodes, candidates, policy, speed)
-    confidence = pick(
-        [
-            inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1")
-            for j in jobs
-        ],
-        job,
-    )
-    finish_h = progress.finish_h(confidence)
+    speed = training_speed(inputs, candidates)
+    progress = training_progress(inputs, nodes, candidates, policy, speed)
+    finish_h = progress.finish_h(deadline_confidence(inputs, job))
 
     candidate, start, start_value = _starts(inputs, candidates, finish_h.value)
     tall = candidate[:, None]
@@ -252,7 +262,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     )
 
 
-def _speed(inputs: Inputs, candidates: TrainingCandidates) -> _Speed:
+def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     """Step time, useful hours, and the power of a node in each state."""
     jobs, sku = inputs.scenario.training, inputs.pool_sku[candidates.pool]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
@@ -265,10 +275,11 @@ def _speed(inputs: Inputs, candidates: TrainingCandidates) -> _Speed:
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     host_kw = inputs.of_sku(inputs.server("host_power"), sku)
     busy = training_accelerator_kw(inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku))
+    busy, rate = capped(inputs, candidates, tdp, busy, rate)
     stalled = derive(
         stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
     )
-    return _Speed(
+    return Speed(
         nodes=count,
         gpus=gpus,
         step=step,
@@ -283,9 +294,9 @@ def _speed(inputs: Inputs, candidates: TrainingCandidates) -> _Speed:
     )
 
 
-def _progress(
-    inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, policy: NDArray[np.intp], speed: _Speed
-) -> _Progress:
+def training_progress(
+    inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, policy: NDArray[np.intp], speed: Speed
+) -> Progress:
     """Interruptions, checkpoint stalls, the interval of each policy, and what is left of the time."""
     write, persist = _checkpoint_h(inputs, candidates, speed)
     mttf = derive(
@@ -307,7 +318,9 @@ def _progress(
         "restart_h": inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
         "persist_h": persist,
     }
-    renewal["interval_h"] = derive(objective_optimal_interval_h, **renewal, **weights)
+    renewal["interval_h"] = _interval_h(
+        inputs, candidates, derive(objective_optimal_interval_h, **renewal, **weights)
+    )
     states = derive_parts(hours_by_state, **renewal)
     ettr = derive(ettr_ratio, **states)
     node_kw = derive(
@@ -318,10 +331,29 @@ def _progress(
         **states,
     )
     duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
-    return _Progress(renewal, failure_rate_shape(inputs), speed.useful_h, ettr, duration, node_kw)
+    return Progress(
+        renewal, failure_rate_shape(inputs), inputs.fact("performance.training.run_variation"),
+        speed.useful_h, ettr, duration, node_kw,
+    )  # fmt: skip
 
 
-def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: _Speed) -> tuple[Traced, Traced]:
+def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:
+    """The interval that a job states, else the best one of each policy."""
+    jobs = inputs.scenario.training
+    if all(job.checkpoint_interval_h is None for job in jobs):
+        return optimal
+    stated = [
+        chosen("interval_h", 0.0, f"training.{job.name} states none")
+        if job.checkpoint_interval_h is None
+        else inputs.yours(f"training.{job.name}.checkpoint_interval", job.checkpoint_interval_h, "h")
+        for job in jobs
+    ]
+    return derive(
+        interval_in_use_h, optimal_interval_h=optimal, stated_interval_h=pick(stated, candidates.job)
+    )
+
+
+def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) -> tuple[Traced, Traced]:
     """Hours that a checkpoint stalls the run, and hours until it is safe in the background."""
     jobs = inputs.scenario.training
     size = derive(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.candidates import ServingCandidates, serving_candidates
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.serving import Replicas, replica_columns
 from planner.errors import InputError
@@ -23,6 +22,7 @@ from planner.jobs.parts import Inference
 from planner.jobs.setting import Setting
 from planner.jobs.work import PRECISION, alone, node_kw_of
 from planner.jobs.work_done import Done
+from planner.serving_candidates import serving_candidates
 from planner.trace import Traced, children, derive, rows
 from planner.units import DIMENSIONLESS
 
@@ -105,9 +105,7 @@ def _replica(setting: Setting, asked: Inference, inputs: Inputs, sku: str) -> Re
             )
         each = np.asarray(_replica_kw(tried).value)[works] / np.asarray(tried.requests_per_s.value)[works]
         best = works[[np.argmin(each)]]
-        columns = (candidates.service, candidates.pool, candidates.tp, candidates.batch)
-        least = ServingCandidates(*(column[best] for column in columns))
-        setting.kept[key] = replica_columns(inputs, nodes, least)
+        setting.kept[key] = replica_columns(inputs, nodes, candidates.some(best))
     found: Replicas = setting.kept[key]
     return found
 

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
-from planner.performance.queueing import (
-    departures_per_s,
-    largest_rate_per_s,
-    mean_latencies_s,
-    replica_state,
-    state_probability_fraction,
-)
+from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
+from planner.performance.mix import class_context_tokens
+from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 from planner.performance.serving import decode_step_s, prefill_steps, prefill_tokens, touched_parameters
 
 Column = float | NDArray[np.float64]
+Floats = NDArray[np.float64]
+
+# Prompts that are alike, with answers that spread like exponential ones: all that means alone can say.
+ONE_CLASS = np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,25 @@ def replica_capacity(
     quantile_fraction: Column,
     arrival_scv_ratio: Column,
     utilisation_fraction: Column,
+    share_fraction: Column = ONE_CLASS,
+    input_ratio: Column = ONE_CLASS,
+    output_ratio: Column = ONE_CLASS,
+    output_scv_ratio: Column = ONE_CLASS,
+    eight_bit_layer_s: Column = 0.0,
+    measured_batches: Column = ONE_CLASS,
+    measured_factors: Column = ONE_CLASS,
 ) -> ReplicaCapacity:
     """Planned load of one replica and its mean latencies there.
 
-    lambda = u lambda*,  ITL(k) = T(k, k isl/osl),  prefill(k) = c T(k, isl/c)
+    lambda = u lambda*,  ITL(k) = T(k, k isl/osl),  prefill_j(k) = c_j T(k, isl_j/c_j),  T = T_model / f(k)
 
-    lambda* is `largest_rate_per_s`; u keeps a margin below it for the peak hour (0.7 to 0.8). The batch
-    limit comes from the memory left; 0 means that the model does not fit and gives no capacity. Request
-    lengths enter by their means: spread makes tails longer, which is what u and the quantile are for.
+    lambda* is `largest_mix_rate_per_s`; u keeps a margin below it for the peak hour (0.7 to 0.8). The batch
+    limit comes from the memory left; 0 means that the model does not fit and gives no capacity. Requests
+    come in classes of prompts, on the last axis of `share_fraction` and the three columns after it (as of
+    `prompt_classes`: mean prompt and answer of a class over those of all, spread of its answers). Where only
+    means are known there is one class, whose answers spread like exponential ones. Where an engine was
+    measured, its points are on the last axis of `measured_batches` and `measured_factors`
+    (`serving_factor_at`; `calibrated_step_s` for the bound by the peak).
 
     Source: step time of ML.ENERGY fits (`decode_step_s`), queue as in the llm-d autoscaler.
     """
@@ -81,68 +92,81 @@ def replica_capacity(
     require_positive(input_tokens=input_tokens, output_tokens=output_tokens)
     require_open_share(utilisation_fraction=utilisation_fraction)
     limit = np.maximum(np.floor(batch_limit), 1.0)
-    places = limit + np.floor(queue_places)
-    states = np.arange(1.0, float(np.max(places)) + 1.0)
+    context = class_context_tokens(
+        input_tokens=input_tokens, output_tokens=output_tokens, share_fraction=share_fraction,
+        input_ratio=input_ratio, output_ratio=output_ratio, output_scv_ratio=output_scv_ratio,
+        written_fraction=0.5,
+    )  # fmt: skip
 
-    def by_state(value: Column) -> NDArray[np.float64]:
-        """One candidate per row, one state per column."""
-        return np.asarray(value, dtype=np.float64)[..., None]
+    def wide(value: Column) -> Floats:
+        """A candidate each, before an axis of classes and one of states."""
+        return np.asarray(value, dtype=np.float64)[..., None, None]
 
-    running = np.minimum(states, by_state(limit))
-    chunks = by_state(prefill_steps(input_tokens=input_tokens, chunk_tokens=chunk_tokens))
+    running = np.minimum(np.arange(1.0, float(np.max(limit)) + 1.0), wide(limit))
+    factor = np.asarray(
+        serving_factor_at(
+            batch=running[..., 0, :], measured_batches=np.asarray(measured_batches)[..., None, :],
+            factors=np.asarray(measured_factors)[..., None, :],
+        )
+    )[..., None, :]  # fmt: skip
 
-    def step(prompt_tokens: Column) -> NDArray[np.float64]:
+    def step(prompt_tokens: Column) -> Floats:
         """Step time in every state when this many prompt tokens join."""
-        return np.asarray(
+        least = step_arithmetic_s(
+            active_parameters=wide(active_parameters), tokens=running + prompt_tokens, tp=wide(tp),
+            peak_tflop_per_s=wide(peak_tflop_per_s),
+        )  # fmt: skip
+        modelled = np.asarray(
             decode_step_s(
                 touched_parameters=touched_parameters(
-                    parameters=by_state(parameters), routed_parameters=by_state(routed_parameters),
-                    experts=by_state(experts), experts_per_token=by_state(experts_per_token), batch=running,
+                    parameters=wide(parameters), routed_parameters=wide(routed_parameters),
+                    experts=wide(experts), experts_per_token=wide(experts_per_token), batch=running,
                 ),
-                active_parameters=by_state(active_parameters), weight_bytes=by_state(weight_bytes),
-                layers=by_state(layers), hidden=by_state(hidden), kv_heads=by_state(kv_heads),
-                head_dim=by_state(head_dim), kv_bytes=by_state(kv_bytes), batch=running,
-                prefill_tokens=prompt_tokens,
-                context_tokens=by_state(input_tokens) + by_state(output_tokens) / 2.0, tp=by_state(tp),
-                peak_tflop_per_s=by_state(peak_tflop_per_s), memory_gb_per_s=by_state(memory_gb_per_s),
-                link_gb_per_s=by_state(link_gb_per_s), weight_factor=by_state(weight_factor),
-                compute_factor=by_state(compute_factor), kv_factor=by_state(kv_factor),
-                link_latency_s=by_state(link_latency_s), ring_factor=by_state(ring_factor),
-                layer_s=by_state(layer_s), sequence_s=by_state(sequence_s),
-                peak_share_fraction=by_state(peak_share_fraction),
+                active_parameters=wide(active_parameters), weight_bytes=wide(weight_bytes),
+                layers=wide(layers), hidden=wide(hidden), kv_heads=wide(kv_heads),
+                head_dim=wide(head_dim), kv_bytes=wide(kv_bytes), batch=running,
+                prefill_tokens=prompt_tokens, context_tokens=wide(context), tp=wide(tp),
+                peak_tflop_per_s=wide(peak_tflop_per_s), memory_gb_per_s=wide(memory_gb_per_s),
+                link_gb_per_s=wide(link_gb_per_s), weight_factor=wide(weight_factor),
+                compute_factor=wide(compute_factor), kv_factor=wide(kv_factor),
+                link_latency_s=wide(link_latency_s), ring_factor=wide(ring_factor),
+                layer_s=wide(layer_s), sequence_s=wide(sequence_s),
+                peak_share_fraction=wide(peak_share_fraction), eight_bit_layer_s=wide(eight_bit_layer_s),
             )
         )  # fmt: skip
+        return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
 
-    prompts, answers = by_state(input_tokens), by_state(output_tokens)
-    token_s = step(prefill_tokens(batch=running, input_tokens=prompts, output_tokens=answers))
-    prefill_s = chunks * step(prompts / chunks)
-    found = largest_rate_per_s(
-        prefill_s=prefill_s, tpot_s=token_s, output_tokens=output_tokens, batch_limit=limit, places=places,
-        arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s,
-        quantile_fraction=quantile_fraction,
-    )  # fmt: skip
-    works = (np.asarray(batch_limit) >= 1.0) & (np.asarray(found) > 0)
-    largest = np.where(works, found, 0.0)
-    planned = utilisation_fraction * largest
-    rates = departures_per_s(running=running, prefill_s=prefill_s, tpot_s=token_s, output_tokens=answers)
-    load = np.where(works, planned, 1e-9)  # an idle replica stands in where nothing works; masked below
-    state = replica_state(
-        arrivals_per_s=load, departures_per_s=rates, batch_limit=limit, places=places,
+    prompts = (np.asarray(input_tokens)[..., None] * input_ratio)[..., None]
+    chunks = prefill_steps(input_tokens=prompts, chunk_tokens=wide(chunk_tokens))
+    joining = prefill_tokens(
+        batch=running, input_tokens=wide(input_tokens), output_tokens=wide(output_tokens)
+    )
+    replica = mixed_replica(
+        prefill_s=np.asarray(chunks * step(prompts / chunks)), tpot_s=step(joining)[..., 0, :],
+        share_fraction=share_fraction, output_tokens=np.asarray(output_tokens)[..., None] * output_ratio,
+        output_scv_ratio=output_scv_ratio, batch_limit=limit, queue_places=np.floor(queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
     )  # fmt: skip
-    first_s, each_s = mean_latencies_s(
-        probability_fraction=state_probability_fraction(
-            arrivals_per_s=load, departures_per_s=rates, places=places
-        ),
-        running=running, prefill_s=prefill_s, tpot_s=token_s, wait_s=state.wait_s,
+    found = largest_mix_rate_per_s(
+        replica=replica, ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s,
+        quantile_fraction=quantile_fraction,
     )  # fmt: skip
+    return _planned(replica, np.where(np.asarray(batch_limit) >= 1.0, found, 0.0), utilisation_fraction)
+
+
+def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Column) -> ReplicaCapacity:
+    """A replica at its planned load; zero where nothing works, plain numbers for plain arguments."""
+    works = largest > 0
+    planned = utilisation_fraction * largest
+    # An idle replica stands in where nothing works; it is masked below.
+    state = mixed_state(replica=replica, arrivals_per_s=np.where(works, planned, 1e-9))
 
     def shown(value: Column) -> Column:
-        """Zero where nothing works; a plain number for plain arguments."""
         masked = np.where(works, value, 0.0)
         return masked if masked.ndim else float(masked)
 
     return ReplicaCapacity(
-        requests_per_s=shown(planned), limit_requests_per_s=shown(largest), running=shown(state.running),
-        step_s=shown(each_s), ttft_s=shown(first_s), tpot_s=shown(each_s), wait_s=shown(state.wait_s),
+        requests_per_s=shown(planned), limit_requests_per_s=shown(largest),
+        running=shown(state.queue.running), step_s=shown(state.tpot_s), ttft_s=shown(state.ttft_s),
+        tpot_s=shown(state.tpot_s), wait_s=shown(state.queue.wait_s),
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_share
+from planner.performance.experts import token_copies
 
 Column = float | NDArray[np.float64]
 
@@ -32,14 +33,15 @@ def tensor_exchange_s(
 
     t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) + latency] * x,  0 where t = 1
 
-    A group larger than the fast domain runs its ring at the speed of the network, N_i eta_i: measured
-    groups of 16 over two nodes do no better.
+    A group larger than the fast domain r leaves it through the network ports of all its members, as rings of
+    NCCL do: at the lesser of N_l eta_nv and r N_i eta_i.
 
     Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053 (two all-reduces); eta and x fitted.
     """
     require_share(tensor_exposed_fraction=tensor_exposed_fraction)
     fast = link_gb_per_s * link_efficiency_fraction
-    ring_gb_per_s = np.where(tp <= link_domain, fast, network_gb_per_s * network_efficiency_fraction)
+    ports = link_domain * network_gb_per_s * network_efficiency_fraction
+    ring_gb_per_s = np.where(tp <= link_domain, fast, np.minimum(fast, ports))
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
     split = np.where(tp > 1, 2.0, 0.0)
     result: Column = split * (ring_s + collective_latency_s) * tensor_exposed_fraction
@@ -59,23 +61,36 @@ def expert_exchange_s(
     network_efficiency_fraction: Column,
     collective_latency_s: Column,
     exposed_fraction: Column,
+    most_domains_per_token: Column = np.inf,
 ) -> Column:
     """Exposed time to send tokens to their experts and back, one layer in one direction.
 
-    t_ep = 2 [tok k h 2 B ((r-1)/e / (N_l eta_nv) + (e-r)/e / (N_i eta_i)) + latency] x,  r = min(e, domain)
+    t_ep = 2 [tok h 2 B max(D(M r) (r-1)/r / (N_l eta_nv), D(M) (N-1)/N / (N_i eta_i)) + latency] x
 
-    Each accelerator sends a copy of each of its tokens to k experts, an e-th of them to itself. Routing
-    that sends one copy to a node for several experts there, and copies of 8 bits, are left out.
+    r = min(e, domain),  N = e/r fast domains,  M = min(N, limit),  D: `token_copies`
 
-    Source: Lepikhin et al., "GShard", arXiv 2006.16668 (two all-to-all exchanges).
+    A token crosses the network once to each domain that holds some of its experts, is passed on there over
+    the fast link, once to each accelerator, and others arrive meanwhile. `most_domains_per_token` is the
+    most domains that routing sends a token to. `network_efficiency_fraction` is that of this exchange:
+    many partners at once, nothing to sum. Copies of 8 bits are left out, and so are experts that are
+    chosen together.
+
+    Source: Lepikhin et al., "GShard", arXiv 2006.16668 (two all-to-all exchanges); DeepSeek-AI,
+    "DeepSeek-V3", arXiv 2412.19437, section 3.2.2 (one copy to a node, passed on there).
     """
     require_share(exposed_fraction=exposed_fraction)
     near = np.minimum(ep, link_domain)
-    sent_gb = rank_tokens * experts_per_token * hidden * VALUE_BYTES / 1e9
-    fast_s = (near - 1.0) / ep / (link_gb_per_s * link_efficiency_fraction)
-    slow_s = (ep - near) / ep / (network_gb_per_s * network_efficiency_fraction)
+    domains = ep / near
+    chosen = np.minimum(domains, most_domains_per_token)
+    passed_on = token_copies(experts_per_token=experts_per_token, holders=chosen * near) * (1.0 - 1.0 / near)
+    crossing = token_copies(experts_per_token=experts_per_token, holders=chosen) * (1.0 - 1.0 / domains)
+    fast_s = passed_on / (link_gb_per_s * link_efficiency_fraction)
+    slow_s = crossing / (network_gb_per_s * network_efficiency_fraction)
+    copy_gb = rank_tokens * hidden * VALUE_BYTES / 1e9
     both_ways = np.where(ep > 1, 2.0, 0.0)
-    result: Column = both_ways * (sent_gb * (fast_s + slow_s) + collective_latency_s) * exposed_fraction
+    result: Column = (
+        both_ways * (copy_gb * np.maximum(fast_s, slow_s) + collective_latency_s) * exposed_fraction
+    )
     return result
 
 

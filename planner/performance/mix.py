@@ -20,6 +20,8 @@ from planner.performance.queueing import (
 
 _HALVINGS = 40  # of the bracket of a quantile: to 1e-12 of it
 
+Column = float | NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True)
 class RequestMix:
@@ -28,6 +30,16 @@ class RequestMix:
     input_tokens: NDArray[np.float64]
     output_tokens: NDArray[np.float64]
     share_fraction: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptClasses:
+    """A mix by length of prompt: shares, mean lengths over those of all requests, spread of answers."""
+
+    share_fraction: NDArray[np.float64]
+    input_ratio: NDArray[np.float64]
+    output_ratio: NDArray[np.float64]
+    output_scv_ratio: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,59 @@ def running_context_tokens(mix: RequestMix) -> float:
     return float(mix.share_fraction @ met) / answer
 
 
+def prompt_classes(mix: RequestMix, *, classes_per_doubling: int) -> PromptClasses:
+    """A mix with prompts of about one length joined, so that few numbers say what a queue depends on.
+
+    w_j = sum_(i in j) w,  ratios E_j[i] / E[i] and E_j[o] / E[o],  v_j = E_j[o^2] / E_j[o]^2 - 1
+
+    The reading of a prompt depends on its length alone; of answers the mean and the spread are kept. What is
+    lost is the tie between prompt and answer inside a class.
+
+    Source: definition (law of total variance).
+    """
+    require_positive(classes_per_doubling=classes_per_doubling)
+    prompt, answer = mean_tokens(mix)
+    place = np.floor(np.log2(np.maximum(mix.input_tokens, 1.0)) * classes_per_doubling)
+    _, of = np.unique(place, return_inverse=True)
+    share = np.bincount(of, mix.share_fraction).astype(np.float64)
+    prompts, answers, squares = (
+        np.bincount(of, mix.share_fraction * values) / share
+        for values in (mix.input_tokens, mix.output_tokens, mix.output_tokens**2)
+    )
+    return PromptClasses(
+        share_fraction=share, input_ratio=prompts / prompt, output_ratio=answers / answer,
+        output_scv_ratio=np.maximum(squares / answers**2 - 1.0, 0.0),
+    )  # fmt: skip
+
+
+def class_context_tokens(
+    *,
+    input_tokens: Column,
+    output_tokens: Column,
+    share_fraction: Column,
+    input_ratio: Column,
+    output_ratio: Column,
+    output_scv_ratio: Column,
+    written_fraction: Column,
+) -> Column:
+    """Mean length of the requests that a step meets, from classes of prompts on the last axis.
+
+    c = sum_j w_j o_j (i_j + y (1 + v_j) o_j) / o,  i_j = i r_j,  o_j = o r'_j
+
+    y is the share of the answer that is written: 1/2 on average over the steps (`context_tokens` of
+    `decode_step_s`, as `running_context_tokens`), 1 at the end (what the cache must have room for).
+
+    Source: length-biased sampling; Cox, "Renewal Theory", 1962, section 5.4.
+    """
+    require_positive(output_tokens=output_tokens)
+    require_not_negative(input_tokens=input_tokens, written_fraction=written_fraction)
+    prompts = np.asarray(input_tokens)[..., None] * input_ratio
+    answers = np.asarray(output_tokens)[..., None] * output_ratio
+    length = prompts + np.asarray(written_fraction)[..., None] * (1.0 + output_scv_ratio) * answers
+    result: Column = np.sum(share_fraction * output_ratio * length, axis=-1)
+    return result
+
+
 def weighted_quantile(*, values: ArrayLike, weights: ArrayLike, quantile_fraction: float) -> float:
     """Smallest value that at least this share of the weight does not exceed.
 
@@ -105,7 +170,7 @@ def weighted_quantile(*, values: ArrayLike, weights: ArrayLike, quantile_fractio
 
 
 def bursty_departures_per_s(
-    *, arrivals_per_s: float, departures_per_s: NDArray[np.float64], arrival_scv_ratio: float
+    *, arrivals_per_s: Column, departures_per_s: NDArray[np.float64], arrival_scv_ratio: Column
 ) -> NDArray[np.float64]:
     """Departure rates with which a Poisson stream fills a replica as a bursty stream does with its own.
 
@@ -113,16 +178,28 @@ def bursty_departures_per_s(
 
     With many servers the number inside spreads z times as much as Poisson's (peakedness), near saturation
     the queue is z times as long, and Ca^2 = 1 changes nothing: both known limits, one form between them. A
-    process that is bursty over minutes (a shift, a release) is a change of load, not of Ca^2.
+    process that is bursty over minutes (a shift, a release) is a change of load, not of Ca^2. States lie on
+    the last axis of `departures_per_s`.
 
     Source: peakedness of renewal streams, Whitt, "Heavy-traffic approximations for service systems with
     blocking", AT&T Bell Laboratories Technical Journal 1984; Kingman 1961 (one server near saturation).
     """
     require_positive(arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s)
     require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
-    result: NDArray[np.float64] = arrivals_per_s * (departures_per_s / arrivals_per_s) ** (
-        2.0 / (arrival_scv_ratio + 1.0)
-    )
+    load, spread = np.asarray(arrivals_per_s)[..., None], np.asarray(arrival_scv_ratio)[..., None]
+    result: NDArray[np.float64] = load * (departures_per_s / load) ** (2.0 / (spread + 1.0))
+    return result
+
+
+def wait_factor(*, arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:
+    """How much longer those who find a replica full wait than in the chain, which holds the bursts already.
+
+    f = max((Ca^2 + Cs^2) / (Ca^2 + 1), 1/2)
+
+    Source: Allen, "Probability, Statistics and Queueing Theory", 1990 (Allen-Cunneen over the chain's part).
+    """
+    require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
+    result: Column = np.maximum((arrival_scv_ratio + service_scv_ratio) / (arrival_scv_ratio + 1.0), 0.5)
     return result
 
 
@@ -172,8 +249,8 @@ def mix_latencies(
     service = prefill_s @ (found / found.sum()) + (mix.output_tokens - 1.0).clip(0.0) * each_s
     mean_s = float(mix.share_fraction @ service)
     spread = float(mix.share_fraction @ (service - mean_s) ** 2) / mean_s**2
-    # The chain holds the bursts already; what is left of f is put as (x + 1)/2, as the queue takes it.
-    stretching = max(2.0 * (arrival_scv_ratio + spread) / (arrival_scv_ratio + 1.0) - 1.0, 0.0)
+    # Put as (x + 1)/2, as the queue takes it.
+    stretching = 2.0 * float(wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=spread)) - 1.0
     state = replica_state(
         arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=batch_limit, places=places,
         arrival_scv_ratio=stretching,

@@ -9,6 +9,7 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
+from planner.performance.adapters import training_flops_ratio
 
 Column = float | NDArray[np.float64]
 
@@ -22,29 +23,35 @@ def accelerator_power_kw(
     memory_factor: Column,
     compute_factor: Column,
     compute_root_factor: Column,
+    exchange_fraction: Column = 0.0,
+    exchange_factor: Column = 0.0,
 ) -> Column:
     """Power that one accelerator draws while it works.
 
-    P = TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp))
+    P = TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp) - c4 x)
 
-    Arguments c0 to c3 in this order; fitted per chip generation on GPU power counters, so supply losses
-    and the host are not in it. c0 is the share of an active device at no load, above idle.
+    Arguments c0 to c4 in this order, x the share of time in exchanges, in which it waits; fitted per chip
+    generation on GPU power counters, so supply losses and the host are not in it. c0 is the share of a device
+    that is active at no load, above idle.
 
-    Source: fit on ML.ENERGY v3 (H100 .301 .318 0 1.176; B200 .182 1.006 3.0 .296), see README.md.
+    Source: fit on ML.ENERGY v3, see README.md and docs/fit_serving.py.
     """
     require_positive(tdp_kw=tdp_kw)
     require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
     require_not_negative(
         idle_share_factor=idle_share_factor, memory_factor=memory_factor,
         compute_factor=compute_factor, compute_root_factor=compute_root_factor,
+        exchange_factor=exchange_factor,
     )  # fmt: skip
+    require_share(exchange_fraction=exchange_fraction)
     load = (
         idle_share_factor
         + memory_factor * memory_use_fraction
         + compute_factor * compute_use_fraction
         + compute_root_factor * np.sqrt(compute_use_fraction)
+        - exchange_factor * exchange_fraction
     )
-    return tdp_kw * np.minimum(1.0, load)
+    return tdp_kw * np.clip(load, 0.0, 1.0)
 
 
 def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
@@ -53,7 +60,7 @@ def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
     P' = min(P, cap)
 
     What the cap costs in speed is left out: decode loses nothing at half the rated power, prefill and
-    training do.
+    training do. The limit is that of the device, not of its host.
 
     Source: Patel et al., "Splitwise", ISCA 2024 (token phase at a 350 W cap without latency loss).
     """
@@ -164,7 +171,8 @@ def serving_compute_use_fraction(
 
     u_comp = 2 N_act (b + q) / (t P T)
 
-    `step_tokens` is b + q; P is the peak of the precision of the weights.
+    `step_tokens` is b + q. For power P is the 16-bit peak whatever the weights take: an operation in 8 bits
+    was seen to draw about as much as one in 16.
 
     Source: definition in the fit of `accelerator_power_kw`.
     """
@@ -186,18 +194,20 @@ def training_compute_use_fraction(
     gpus: Column,
     step_s: Column,
     peak_tflop_per_s: Column,
+    adapter_parameters: Column = 0.0,
 ) -> Column:
     """Share of the dense peak that a training step uses, with what is computed twice.
 
-    u_comp = k N B s / (n P T),  k = 6, or 8 with full recomputation
+    u_comp = k N B s / (n P T),  k = 6, or 4 beside `adapter_parameters`, and 2 more with full recomputation
 
-    Attention scores are left out (a few percent at usual lengths).
+    Attention scores and the adapters themselves are left out (a few percent at usual lengths).
 
     Source: Narayanan et al., SC'21, arXiv 2104.04473, appendix (operation count).
     """
     require_positive(parameters=parameters, global_batch=global_batch, sequence_tokens=sequence_tokens)
     require_positive(gpus=gpus, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s)
-    operations = np.where(recompute == 2, 8.0, 6.0) * parameters * global_batch * sequence_tokens
+    passes = training_flops_ratio(adapter_parameters=adapter_parameters) + np.where(recompute == 2, 1.0, 0.0)
+    operations = 2.0 * passes * parameters * global_batch * sequence_tokens
     result: Column = np.minimum(1.0, operations / (gpus * peak_tflop_per_s * 1e12 * step_s))
     return result
 

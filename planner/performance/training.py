@@ -162,6 +162,8 @@ def training_step_s(
     ep: Column = 1.0,
     load_imbalance_factor: Column = 1.0,
     expert_exposed_fraction: Column = 1.0,
+    expert_network_efficiency_fraction: Column | None = None,
+    most_domains_per_token: Column = np.inf,
     adapter_parameters: Column = 0.0,
 ) -> StepTime:
     """Time of one optimizer step, by cause.
@@ -176,7 +178,8 @@ def training_step_s(
     Other models than dense causal ones, see `experts.py`, `state_space.py`, `vision.py`, `adapters.py`:
     `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
     `state_space_flops_per_token` (`mixer_parameters` is then the mean over both kinds); experts add
-    k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges;
+    k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges,
+    over the network at `expert_network_efficiency_fraction`, that of the others where none is given;
     `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
     Left out: ring exchange of context parallelism, data loading, evaluation, failures.
 
@@ -241,8 +244,13 @@ def training_step_s(
             rank_tokens=rank_tokens / tp, hidden=hidden, experts_per_token=experts_per_token, ep=ep,
             link_domain=link_domain, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
             link_efficiency_fraction=link_efficiency_fraction,
-            network_efficiency_fraction=network_efficiency_fraction,
+            network_efficiency_fraction=(
+                network_efficiency_fraction
+                if expert_network_efficiency_fraction is None
+                else expert_network_efficiency_fraction
+            ),
             collective_latency_s=collective_latency_s, exposed_fraction=expert_exposed_fraction,
+            most_domains_per_token=most_domains_per_token,
         )  # fmt: skip
     attention = attention_fraction * attention_forward_s(
         rank_tokens=rank_tokens, sequence_tokens=sequence_tokens, hidden=hidden, heads=heads,
@@ -288,7 +296,10 @@ def training_step_s(
         rounds_at_full_sharding=passes, sharding=sharding, micro_batches=micro_batches,
         fsdp_exposed_fraction=fsdp_exposed_fraction,
     )  # fmt: skip
-    head = 2.0 * passes * rank_tokens * hidden * vocabulary / tp / matrix_flop_per_s
+    # The output layer stays in 16 bits where the layers multiply in 8.
+    narrow = attention_tflop_per_s / (matrix_tflop_per_s * precision_factor)
+    head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
+    head = 2.0 * passes * rank_tokens * hidden * vocabulary / tp / head_flop_per_s
     head = head + 8.0 * rank_tokens * vocabulary / tp / memory_bytes_per_s
     head = head * np.where(pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
     micro_batch_s = matrix + attention + elementwise + exchange + sent + gather + head

@@ -1,4 +1,4 @@
-"""A plan document as Markdown, terminal text, one HTML file, CSV and JSON.
+"""A plan document as Markdown, terminal text, one HTML file, a workbook, CSV and JSON.
 
 Every number comes from the document; only the way of writing it is decided here. Names that people wrote
 are escaped for the format that they end up in.
@@ -8,6 +8,7 @@ from planner.report.data import csv_text, to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.saving import ReportError, save
 from planner.report.texts import to_markdown, to_terminal
+from planner.report.workbook import to_workbook
 
 __all__ = [
     "ReportError",
@@ -18,4 +19,5 @@ __all__ = [
     "to_json",
     "to_markdown",
     "to_terminal",
+    "to_workbook",
 ]

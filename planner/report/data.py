@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.charts import Document, Record
-from planner.report.tables import COLUMNS, TITLES
+from planner.report.tables import COLUMNS, TITLES, column_unit
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -21,13 +21,19 @@ def to_json(document: Document) -> str:
 
 
 def to_csv_files(document: Document) -> dict[str, str]:
-    """One CSV for each table that holds rows, in the document's own units and at full precision."""
+    """One CSV for each table that holds rows, in the document's own units and at full precision.
+
+    `columns.csv` says what each column of each table is in, and the version of the document's schema.
+    """
     named: dict[str, Sequence[Record]] = {
         "totals": document["totals"],
         **{name: document["tables"].get(name, []) for name in TITLES},
         "tornado": document["tornado"],
     }
-    return {f"{name}.csv": csv_text(name, rows) for name, rows in named.items() if rows}
+    held = {name: rows for name, rows in named.items() if rows}
+    return {f"{name}.csv": csv_text(name, rows) for name, rows in held.items()} | {
+        "columns.csv": csv_text("columns", _column_records(held, document["schema"]))
+    }
 
 
 def csv_text(name: str, rows: Sequence[Record]) -> str:
@@ -39,6 +45,18 @@ def csv_text(name: str, rows: Sequence[Record]) -> str:
     writer.writeheader()
     writer.writerows({key: _disarmed(_plain(value)) for key, value in row.items()} for row in rows)
     return file.getvalue()
+
+
+def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[Record]:
+    """Table, column and unit of everything that the CSV files hold."""
+    found = []
+    for name, rows in named.items():
+        own = any("unit" in row for row in rows)
+        for key in dict.fromkeys(key for row in rows for key in row):
+            number = any(isinstance(row.get(key), int | float) for row in rows)
+            unit = column_unit(key) or ("that of its row" if own and number else "")
+            found.append({"table": name, "column": key, "unit": unit, "schema": schema})
+    return found
 
 
 def _disarmed(value: Any) -> Any:

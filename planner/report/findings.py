@@ -11,6 +11,7 @@ from pathlib import Path
 from planner import charts
 from planner.charts import Document, Picture, Record
 from planner.explain import explanation_from
+from planner.report import pictures
 from planner.report.data import csv_text, to_json
 from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
@@ -35,6 +36,8 @@ _NARROW = {
         "disagrees",
     ),
     "published_fleets": ("fleet", "per_1000_node_d", "low", "high", "counts", "this_log_to_it_ratio"),
+    "points": ("point", "cost_usd", "carbon_kgco2e", "usd_per_tonne_saved", "mark", "nodes_bought"),
+    "flips": ("what", "unit", "today", "side", "holds_to", "changes_at", "regret_at_the_end_fraction"),
     "fits": ("lifetime", "parameters", "aic", "median_d"),
 }
 TERMINAL_ROWS, TERMINAL_BAD_ROWS = 10, 20
@@ -111,6 +114,8 @@ def _tables(section: Record) -> list[tuple[str, Table]]:
 
 
 def _picture(document: Document, section: str) -> Picture | None:
-    pictures = charts.JOB_PICTURES if "everfleet_job" in document else charts.FIT_PICTURES
-    draw = pictures.get(section) if {"everfleet_job", "everfleet_fit"} & document.keys() else None
+    if "everfleet_pareto" in document:
+        return pictures.PICTURES[section](document) if section in pictures.PICTURES else None
+    drawings = charts.JOB_PICTURES if "everfleet_job" in document else charts.FIT_PICTURES
+    draw = drawings.get(section) if {"everfleet_job", "everfleet_fit"} & document.keys() else None
     return None if draw is None else draw(document)

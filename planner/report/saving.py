@@ -18,6 +18,7 @@ from planner.errors import InputError
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.texts import to_markdown
+from planner.report.workbook import to_workbook
 
 
 class ReportError(InputError):
@@ -34,23 +35,26 @@ class FolderKind:
     files: tuple[str, ...]
 
 
-PLAN = FolderKind("a plan folder", "plan.json", "everfleet", ("plan.md", "plan.html", "plan.json", "csv"))
+PLAN = FolderKind(
+    "a plan folder", "plan.json", "everfleet", ("plan.md", "plan.html", "plan.json", "plan.xlsx", "csv")
+)
 
 
 def save(document: Document, folder: Path) -> list[Path]:
-    """Write plan.md, plan.html, plan.json and csv/ into `folder`, all of them or nothing."""
+    """Write plan.md, plan.html, plan.json, plan.xlsx and csv/ into `folder`, all of them or nothing."""
     folder = folder.absolute()
     _refuse_foreign(folder, PLAN)  # before the work of drawing
-    contents = {
+    contents: dict[str, str | bytes] = {
         "plan.md": to_markdown(document),
         "plan.html": to_html(document),
         "plan.json": to_json(document),
+        "plan.xlsx": to_workbook(document),
     }
     contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
     return write_folder(contents, folder, PLAN)
 
 
-def write_folder(contents: Mapping[str, str], folder: Path, kind: FolderKind) -> list[Path]:
+def write_folder(contents: Mapping[str, str | bytes], folder: Path, kind: FolderKind) -> list[Path]:
     """Write files, of which some may lie in csv/, into `folder`, all of them or nothing.
 
     The files are written beside `folder` and reach the disk before they take its place in one step, so that
@@ -98,12 +102,12 @@ def _is_ours(file: Path, key: str) -> bool:
         return False
 
 
-def _write_all(folder: Path, contents: Mapping[str, str]) -> None:
+def _write_all(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     (folder / "csv").mkdir()
     folder.chmod(0o777 & ~_umask())  # a temporary folder is private; a report need not be
-    for name, text in contents.items():
-        with (folder / name).open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+    for name, content in contents.items():
+        with (folder / name).open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
     for held in (folder / "csv", folder):

@@ -13,26 +13,49 @@ from planner.explain import explanation_from, format_value
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {
     "summary": ("The plan beside its baselines", "measure unit plan cost_only as_today"),
-    "purchases": ("What to buy", "period site sku nodes accelerators capex_usd arrives"),
+    "purchases": (
+        "What to buy",
+        "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "
+        "price_usd_per_node rebate_fraction capex_usd price_kind price_source",
+    ),
+    "moves": ("What to move", "period sku from to nodes in_service move_usd move_kgco2e"),
+    "rental": (
+        "What to rent",
+        "period location sku nodes node_h rent_usd_per_node_h rent_usd embodied_kgco2e",
+    ),
     "fleet": (
         "The fleet, period by period",
-        "period site sku in_service_nodes used_nodes idle_nodes spare_nodes retired_nodes",
+        "period site sku in_service_nodes used_nodes idle_nodes parked_nodes spare_nodes retired_nodes",
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes layout start finish_p50 finish_p95 deadline tokens_per_s ettr_fraction "
-        "interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+        "job site sku nodes count power_cap_fraction layout start finish_p50 finish_p95 deadline "
+        "tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+    ),
+    "pausable": (
+        "Pausable jobs, period by period",
+        "job period site sku most_nodes mean_nodes node_h done_fraction energy_kwh",
     ),
     "services": (
         "Services",
-        "service period site sku tensor_parallel replicas standby capacity_per_s demand_per_s first_token_s "
-        "per_token_s",
+        "service period site sku tensor_parallel power_cap_fraction replicas standby capacity_per_s "
+        "demand_per_s first_token_s per_token_s",
     ),
     "pools": ("Pools", "pool period site sku node_h reference_h"),
     "cost": ("Cost", "label usd"),
     "carbon": ("Carbon", "label kgco2e"),
     "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),
-    "limits": ("Limits", "limit where period used allowed unit share_fraction binding"),
+    "limits": ("Limits", "limit where period used allowed left unit share_fraction binding"),
+    "contracts": ("Clean energy", "contract site period matched_kwh premium_usd avoided_kgco2e"),
+    "prices": (
+        "What one more of each limit is worth",
+        "limit where period unit saving_unit relaxed_saving_per_unit held_saving_per_unit more_by "
+        "more_change more_least more_most less_by less_change less_least less_most",
+    ),
+    "alternatives": (
+        "Plans that cost little more",
+        "alternative excess_fraction cost_usd carbon_kgco2e nodes_bought distance_fraction differs",
+    ),
     "alternatives_dropped": ("What does not fit, and why", "what sku reason count"),
     "facts": ("Facts and their sources", "key value unit low high kind source locator note"),
     "facts_weighed": (
@@ -63,14 +86,33 @@ _HEADINGS = {
     "at_low": ("objective at low", "USD"),
     "at_high": ("objective at high", "USD"),
     "capex_usd": ("purchases", "USD"),
+    "price_usd_per_node": ("price of a node", "USD"),
+    "move_usd": ("cost", "USD"),
+    "move_kgco2e": ("carbon", "kgCO2e"),
     "energy_usd": ("electricity", "USD"),
     "node_h": ("node time", "h"),
+    "rent_usd_per_node_h": ("rent of a node-hour", "USD"),
     "reference_h": ("work, in time of the reference node", "h"),
     "ettr_fraction": ("ETTR", "%"),
     "interval_min": ("interval", "min"),
     "checkpoint_fraction": ("writing", "%"),
     "restart_fraction": ("restarting", "%"),
     "share_fraction": ("share of limit", "%"),
+    "saving_unit": ("in", ""),
+    "relaxed_saving_per_unit": ("one more is worth, nodes in parts", ""),
+    "held_saving_per_unit": ("one more is worth, whole numbers held", ""),
+    "more_by": ("with so much more", ""),
+    "more_change": ("more changes the objective by", ""),
+    "more_least": ("more: at least", ""),
+    "more_most": ("more: at most", ""),
+    "less_by": ("with so much less", ""),
+    "less_change": ("less changes the objective by", ""),
+    "less_least": ("less: at least", ""),
+    "less_most": ("less: at most", ""),
+    "regret_at_the_end_fraction": ("keeping it costs", "%"),
+    "usd_per_tonne_saved": ("a tonne less costs", "USD"),
+    "excess_fraction": ("above the best", "%"),
+    "distance_fraction": ("how different", "%"),
     "finish_p50": ("finish, median", ""),
     "finish_p95": ("finish, 95 %", ""),
     "tokens_per_s": ("tokens", "1/s"),
@@ -138,6 +180,12 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     )
 
 
+def column_unit(key: str) -> str:
+    """The unit in which a column of this name is kept: shares as they are, not in percent; empty for none."""
+    _, unit = _HEADINGS.get(key) or _split(key)
+    return "1" if unit == "%" else unit
+
+
 def why_text(document: Document, name: str | None) -> str | None:
     """The explanation of one number as an indented tree, or None where the plan holds none."""
     steps = document["explanations"].get(name)
@@ -148,7 +196,7 @@ def range_text(total: Record) -> str:
     """From the 5th to the 95th percentile, with the unit; empty where nothing is uncertain."""
     if total.get("p5") is None or total.get("p95") is None or total["p5"] == total["p95"]:
         return ""
-    divisor, unit = shown_scale(total["unit"], [total["p95"]])
+    divisor, unit = shown_scale(total["unit"], [total["value"]])
     low, high = (number_text(total[end] / divisor) for end in ("p5", "p95"))
     return f"p5 {low} to p95 {high} {unit}".rstrip()
 
@@ -164,8 +212,22 @@ def clash_tables(document: Document) -> list[tuple[str, Table]]:
 
 
 def tables(document: Document) -> dict[str, Table]:
-    """Every table of the plan that holds rows, in the order of reading."""
-    return {name: table_of(name, rows) for name in TITLES if (rows := document["tables"].get(name))}
+    """Every table of the plan that says something, in the order of reading."""
+    held = {name: rows for name in TITLES if (rows := document["tables"].get(name))}
+    if not compared(document):
+        held.pop("summary", None)
+    return {name: table_of(name, rows) for name, rows in held.items()}
+
+
+def compared(document: Document) -> bool:
+    """Whether there is a baseline beside the plan."""
+    rows = document["tables"].get("summary", [])
+    return any(row[beside] is not None for row in rows for beside in ("cost_only", "as_today"))
+
+
+def headline(document: Document) -> list[str]:
+    """What is decided, in short; a clash is told in full by itself."""
+    return [] if document["clash"] is not None else document["headline"]
 
 
 def totals_table(document: Document) -> Table:
@@ -231,7 +293,9 @@ def _split(key: str) -> tuple[str, str]:
 def _in_its_unit(row: Record) -> Record:
     """A row that names its unit, in the larger unit that reads best."""
     scaled = {
-        key for key in ("plan", "cost_only", "as_today", "used", "allowed", "by") if _is_number(row.get(key))
+        key
+        for key in ("plan", "cost_only", "as_today", "used", "allowed", "left", "by")
+        if _is_number(row.get(key))
     }
     divisor, unit = shown_scale(row["unit"], (row[key] for key in scaled))
     return row | {key: row[key] / divisor for key in scaled if divisor != 1} | {"unit": unit}

@@ -12,6 +12,8 @@ from planner.report.tables import (
     Table,
     across_periods,
     clash_tables,
+    compared,
+    headline,
     provenance,
     table_of,
     tables,
@@ -19,6 +21,7 @@ from planner.report.tables import (
 )
 
 TERMINAL_COLUMNS = 100
+_BUY = ("period", "site", "sku", "nodes", "order_by", "arrives", "price_usd_per_node", "capex_usd")
 _JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_fraction", "interval_min")
 
 
@@ -35,7 +38,7 @@ def to_markdown(document: Document) -> str:
     if document["clash"] is not None:
         parts += ["## No plan meets every limit", text(document["clash"]["text"])]
         parts += [f"### {text(title)}\n\n{markdown_table(table)}" for title, table in clash_tables(document)]
-    for title, lines in (("In short", document["headline"]), ("Why this plan", document["why"])):
+    for title, lines in (("In short", headline(document)), ("Why this plan", document["why"])):
         if lines:
             parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
     if document["totals"]:
@@ -55,8 +58,8 @@ def to_terminal(document: Document) -> str:
         blocks += [
             f"{wrapped(one_line(title))}\n{text_table(table)}" for title, table in clash_tables(document)
         ]
-    if document["headline"]:
-        blocks.append("\n".join(wrapped(f"- {line}", "  ") for line in document["headline"]))
+    if lines := headline(document):
+        blocks.append("\n".join(wrapped(f"- {line}", "  ") for line in lines))
     for title, table in _terminal_tables(document):
         blocks.append(f"{title}\n{text_table(table)}")
     if document["why"]:
@@ -67,11 +70,11 @@ def to_terminal(document: Document) -> str:
 def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
     """The tables that fit a terminal, narrowed to the columns that decide."""
     held, periods = document["tables"], document["horizon"]["periods"]
-    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("purchases", ()), ("jobs", _JOB))
+    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("purchases", _BUY), ("jobs", _JOB))
     if document["totals"]:
         yield "Totals", totals_table(document)
     for name, keys in wide:
-        if held[name]:
+        if held[name] and (name != "summary" or compared(document)):
             yield TITLES[name], table_of(name, held[name], keys)
     if held["fleet"]:
         rows = across_periods(held["fleet"], ("site", "sku"), "in_service_nodes", periods)

@@ -14,9 +14,7 @@ from typing import Any
 from planner.scenario.checks import Known, unknown_names
 from planner.scenario.files import read_text, read_toml, write_toml
 from planner.scenario.models import (
-    Cohort,
     Horizon,
-    Offer,
     Policy,
     Pool,
     Reliability,
@@ -26,14 +24,16 @@ from planner.scenario.models import (
     Solve,
     TrainingJob,
 )
+from planner.scenario.owning import Cohort, Move, Offer
 from planner.scenario.problems import Problem, ScenarioError
 from planner.scenario.reading import checked
-from planner.scenario.writing import change, part_schema, tables
+from planner.scenario.renting import Rental
+from planner.scenario.writing import at_path, change, part_schema, tables
 
 __all__ = [
-    "Cohort", "Horizon", "Known", "Offer", "Policy", "Pool", "Problem", "Reliability", "Scenario",
-    "ScenarioError", "Service", "Site", "Solve", "TrainingJob", "canonical_text", "check_against", "digest",
-    "load_scenario", "parse_scenario", "schema", "with_changes",
+    "Cohort", "Horizon", "Known", "Move", "Offer", "Policy", "Pool", "Problem", "Reliability", "Rental",
+    "Scenario", "ScenarioError", "Service", "Site", "Solve", "TrainingJob", "canonical_text", "check_against",
+    "digest", "load_scenario", "parse_scenario", "schema", "value_at", "with_changes",
 ]  # fmt: skip
 
 
@@ -77,6 +77,19 @@ def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     return changed
 
 
+def value_at(scenario: Scenario, path: str) -> Any:
+    """What stands at a path, as a file would hold it in its canonical unit; None where nothing is written.
+
+    Raises:
+        ScenarioError: the path leads nowhere.
+    """
+    found = at_path(tables(scenario), path)
+    if isinstance(found, Problem):
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", [found])
+    table, key = found
+    return table.get(key)
+
+
 def check_against(scenario: Scenario, known: Known) -> None:
     """Compare the names and overridden facts of a scenario with what the catalogue has.
 
@@ -93,8 +106,9 @@ def canonical_text(scenario: Scenario) -> str:
 
 
 def digest(scenario: Scenario) -> str:
-    """SHA-256 of the canonical text and of what the log says: the identity, whatever the files are called."""
-    said = canonical_text(scenario) + (repr(scenario.fit) if scenario.fit else "")
+    """SHA-256 of the canonical text, log and measurements: the identity, whatever the files are called."""
+    beside = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
+    said = "".join([canonical_text(scenario), *beside])
     return hashlib.sha256(said.encode()).hexdigest()
 
 

@@ -12,14 +12,19 @@ from datetime import date
 from typing import Any
 
 from planner.fitted import FittedFleet
+from planner.scenario.ahead import Future, Uncertainty, ahead_problems
+from planner.scenario.contracting import contract_problems, order_problems
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob
+from planner.scenario.owning import Cohort, Move, Offer
+from planner.scenario.owning_checks import cohort_problems, move_problems, offer_problems
 from planner.scenario.problems import Problem, near, place, shown, shown_key
 from planner.scenario.rules import CARD
+from planner.scenario.using import in_part, site_twice
 from planner.units import UnitError, parse_quantity
 
 MAX_ENTRIES = 200
-LISTS = ("sites", "fleet", "market", "training", "pools", "services")
 WORK = ("training", "pools", "services")
+LISTS = ("sites", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
 RATES = ("failures", "failure_rate", "log")
 
 
@@ -31,6 +36,11 @@ class Parts:
     policy: Policy | None
     jobs: Mapping[int, TrainingJob]
     fit: FittedFleet | Problem | None = None
+    cohorts: Mapping[int, Cohort] = field(default_factory=dict)
+    offers: Mapping[int, Offer] = field(default_factory=dict)
+    moves: Mapping[int, Move] = field(default_factory=dict)
+    futures: Mapping[int, Future] = field(default_factory=dict)
+    uncertainty: Uncertainty | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +59,27 @@ class Known:
 def problems_between(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
     """Everything that is wrong between fields."""
     yield from _presence(document)
-    for section in ("sites", "market", *WORK):
+    for section in ("sites", "market", "rental", "contracts", "futures", *WORK):
         yield from _twice(document, section)
+    yield from site_twice(_words(document, "sites", "name"), _entries(document, "rental"))
     yield from _ways(document)
     yield from _failures(document, parts.fit)
     yield from _references(document)
+    yield from contract_problems(document)
+    yield from order_problems(document)
+    days = None if parts.horizon is None else (parts.horizon.start, parts.horizon.end)
+    yield from ahead_problems(document, parts.futures, parts.uncertainty, days)
     if parts.horizon is not None:
         yield from _dates(document, parts, parts.horizon)
     for i, job in parts.jobs.items():
         yield from _leaving_out(job, place(("training", i), document))
+        yield from in_part(job, place(("training", i), document))
+    for i, cohort in parts.cohorts.items():
+        yield from cohort_problems(cohort, f"fleet[{i}]")
+    for i, offer in parts.offers.items():
+        yield from offer_problems(offer, place(("market", i), document))
+    for i, move in parts.moves.items():
+        yield from move_problems(move, f"moves[{i}]", document)
     if parts.policy is not None and parts.policy.objective == "weighted":
         price = parts.policy.carbon_price_usd_per_kgco2e
         if price is None:
@@ -111,7 +133,7 @@ def _presence(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("sites", "is empty: add [[sites]] with at least one site")
     if not any(document.get(section) for section in WORK):
         yield Problem("", "there is no work to plan: add [[training]], [[pools]] or [[services]]")
-    if not document.get("fleet") and not document.get("market"):
+    if not any(document.get(section) for section in ("fleet", "market", "rental")):
         yield Problem("", "there is nothing to run on: add [[fleet]] (owned) or [[market]] (on offer)")
 
 
@@ -130,6 +152,8 @@ def _twice(document: Mapping[str, Any], section: str) -> Iterator[Problem]:
 def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
     for i, entry in _entries(document, "sites"):
         yield from _one_way(entry, place(("sites", i), document), "grid", ("grid_intensity",))
+    for i, entry in _entries(document, "rental"):
+        yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in _entries(document, "services"):
         yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
 
@@ -171,12 +195,17 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
 def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     sites = _words(document, "sites", "name")
     skus = _words(document, "fleet", "sku") | _words(document, "market", "sku")
-    for section in ("fleet", "market", *WORK):
+    skus |= _words(document, "rental", "sku")
+    with_rented = sites | _words(document, "rental", "name")
+    for section in ("fleet", "market", "moves", "contracts", *WORK):
         for i, entry in _entries(document, section):
             at = place((section, i), document)
             yield from _absent(f"{at}.site", entry.get("site"), "is no site here", sites)
+            for key in ("from", "to") if section == "moves" else ():
+                yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
+            places = with_rented if section in WORK else sites
             for k, name in enumerate(_listed(entry, "sites")):
-                yield from _absent(f"{at}.sites[{k}]", name, "is no site here", sites)
+                yield from _absent(f"{at}.sites[{k}]", name, "is no site here", places)
             for k, name in enumerate(_listed(entry, "skus")):
                 yield from _absent(f"{at}.skus[{k}]", name, "is neither in the fleet nor on the market", skus)
 

@@ -96,6 +96,8 @@ def _key(key: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(name)} = {_value(entry)}' for name, entry in value.items())} }}"
     if isinstance(value, date):
         return value.isoformat()
     return json.dumps(value, ensure_ascii=False)

@@ -6,53 +6,26 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, Field, PrivateAttr
 
-from planner.fitted import FittedFleet
-from planner.scenario.numbers import Count, Fraction, Frame, Number, Quantity, Range, Rule
-from planner.scenario.rules import Choice, Day, EachPeriod, Flag, ModelName, Overrides, Several, Text
+from planner.fitted import Calibration, FittedFleet
+from planner.scenario.ahead import Future, Uncertainty
+from planner.scenario.contracting import Contract
+from planner.scenario.numbers import Count, Fraction, Number, Quantity, Range
+from planner.scenario.owning import Cohort, Move, Offer
+from planner.scenario.part import CardName, Part, Precision, SiteNames, SkuName, SkuNames
+from planner.scenario.part import part_in as part_in
+from planner.scenario.part import rule_of as rule_of
+from planner.scenario.renting import Rental
+from planner.scenario.rules import Choice, Day, EachPeriod, Flag, Overrides, Several, Text
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
-_CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), Text('"dallas"')
+_SITE = Text('"dallas"')
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
-
-# Kinds of field that several parts have.
-CardName = Annotated[str, _CARD]
-SkuName = Annotated[str, _SKU]
-SiteName = Annotated[str, _SITE]
-SkuNames = Annotated[tuple[str, ...] | None, Several(_SKU)]
-SiteNames = Annotated[tuple[str, ...] | None, Several(_SITE)]
-Precision = Annotated[Literal["bf16", "fp16", "fp8"], Choice('"bf16"', ("bf16", "fp16", "fp8"))]
-
-
-class Part(BaseModel):
-    """A table of the file: unknown keys are refused, and each key is read by the rule beside its type."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _read(cls, value: Any, info: ValidationInfo) -> Any:
-        rule = rule_of(cls, str(info.field_name))
-        return value if rule is None else rule.read(value, info.context or Frame())
-
-
-def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
-    """What may stand in a field; none for a field that is itself a table or a list of tables."""
-    metadata = part.model_fields[attribute].metadata
-    return next((entry for entry in metadata if isinstance(entry, Rule)), None)
-
-
-def part_in(field: FieldInfo) -> type[BaseModel]:
-    """The table that a field is, or that it is a list of."""
-    annotation: Any = field.annotation
-    inner: type[BaseModel] = (*get_args(annotation), annotation)[0]
-    return inner
 
 
 def part_of(loc: Sequence[str | int]) -> type[BaseModel]:
@@ -133,40 +106,19 @@ class Site(Part):
         tuple[float, ...], EachPeriod(Quantity('"2 MW"', "kW", Range(0, 1e7, open=True)))
     ] = Field(alias="power_cap", description="Power that the building may draw, cooling included")
     racks: Annotated[int, Count("60", Range(1, 1_000_000))] = Field(description="Racks of space")
+    market_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"340 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(
+        None,
+        alias="market_intensity",
+        description="Residual mix or supplier's factor, for market-based accounting; default: the grid's",
+    )
     electricity_price_usd_per_kwh: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
     ] = Field(None, alias="electricity_price", description="Price of energy; default: the catalogue's")
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None, alias="wue", description="Water used on site for each kWh of the computers"
     )
-
-
-class Cohort(Part):
-    """Nodes that stand there already."""
-
-    sku: SkuName = Field(description="What they are")
-    site: SiteName = Field(description="Where they stand")
-    nodes: Annotated[int, Count("64", Range(1, 1_000_000))] = Field(description="How many")
-    in_service: Annotated[date, Day("2023-09-15")] = Field(description="Day on which they began to work")
-
-
-class Offer(Part):
-    """Nodes that can be bought."""
-
-    sku: SkuName = Field(description="What is on offer, once for each SKU")
-    price_usd: Annotated[
-        tuple[float, ...] | None, EachPeriod(Quantity('"280 kUSD"', "USD", Range(0, 1e9, open=True)))
-    ] = Field(None, alias="price", description="Price of a node; default: the catalogue's dated one")
-    lead_time_h: Annotated[float, Quantity('"60 d"', "h", Range(0, 43_830))] = Field(
-        alias="lead_time", description="Time from the order to the first hour of work"
-    )
-    order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
-        1, description="Nodes in one order unit"
-    )
-    supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
-        None, description="Nodes that can be had in a period; default: no limit"
-    )
-    sites: SiteNames = Field(None, description="Sites where they may stand; default: all")
 
 
 class TrainingJob(Part):
@@ -198,6 +150,13 @@ class TrainingJob(Part):
     checkpoint: Annotated[
         Literal["blocking", "asynchronous"], Choice('"blocking"', ("blocking", "asynchronous"))
     ] = Field("blocking", description="Whether work waits while a checkpoint is written")
+    checkpoint_interval_h: Annotated[float | None, Quantity('"60 min"', "h", Range(0, 168, open=True))] = (
+        Field(
+            None,
+            alias="checkpoint_interval",
+            description="Work between two checkpoints; default: the best for time or for energy",
+        )
+    )
     deadline_confidence_fraction: Annotated[float, Fraction("0.95", Range(0.5, 0.999))] = Field(
         0.95, alias="deadline_confidence", description="Chance with which the deadline must be met"
     )
@@ -206,6 +165,18 @@ class TrainingJob(Part):
     )
     left_out_penalty_usd: Annotated[float | None, Quantity('"5 MUSD"', "USD", Range(0, 1e12, open=True))] = (
         Field(None, alias="left_out_penalty", description="What leaving it out costs, where it may be")
+    )
+    count: Annotated[int, Count("4", Range(1, 10_000))] = Field(
+        1, description="Identical jobs of this kind; each is placed on its own"
+    )
+    pausable: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether it may pause, and run on fewer nodes on average, between the two days"
+    )
+    partial: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether a pausable job may be done in part, at that share of its penalty"
+    )
+    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
+        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
 
 
@@ -227,7 +198,10 @@ class Service(Part):
 
     name: Annotated[str, Text('"chat"')] = Field(description="Name, unique among the services")
     model: CardName = Field(description=_MODEL)
-    precision: Precision = Field(description="Number format of weights and cache")
+    precision: Precision = Field(description="Number format of the weights")
+    cache_precision: Annotated[
+        Literal["bf16", "fp16", "fp8"] | None, Choice('"fp8"', ("bf16", "fp16", "fp8"))
+    ] = Field(None, description="Number format of the cached keys and values; default: 16 bits")
     traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
         None, description="Shipped trace with the tokens of requests and their burstiness"
     )
@@ -251,6 +225,16 @@ class Service(Part):
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability", description="Share of time in which the peak can be carried"
+    )
+    unmet_penalty_usd: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
+    ] = Field(
+        None,
+        alias="unmet_penalty",
+        description="What each request that is not carried costs; default: all have to be",
+    )
+    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
+        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
@@ -281,19 +265,50 @@ class Reliability(Part):
     spare_confidence_fraction: Annotated[float, Fraction("0.99", Range(0.5, 0.99999))] = Field(
         alias="spare_confidence", description="Share of time in which the spares of a pool suffice"
     )
+    spare_share_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
+        None,
+        alias="spare_share",
+        description="Spares for each node in use, in place of those that spare_confidence asks for",
+    )
+
+
+class Performance(Part):
+    """How fast your own hardware was measured to be."""
+
+    calibration: Annotated[str | None, Text('"calibration.json"', name=False)] = Field(
+        None,
+        description="Your own measurements, in place of the catalogue's constants: what `everfleet calibrate "
+        "MEASUREMENTS --json` printed, as a path from the folder of the scenario",
+    )
 
 
 class Policy(Part):
     """What is best, and within which limits."""
 
     objective: Annotated[
-        Literal["money", "carbon", "weighted"], Choice('"weighted"', ("money", "carbon", "weighted"))
-    ] = Field(description="What is made least; weighted: money plus carbon at its price")
+        Literal["money", "carbon", "weighted", "cash", "lexicographic"],
+        Choice('"weighted"', ("money", "carbon", "weighted", "cash", "lexicographic")),
+    ] = Field(
+        description="What is made least; weighted: money plus carbon at its price; cash: money when it is "
+        "spent, purchases in full and no capital charge; lexicographic: one after the other, `first` first"
+    )
+    first: Annotated[Literal["carbon", "money"] | None, Choice('"carbon"', ("carbon", "money"))] = Field(
+        None, description="What a lexicographic plan makes least before the other"
+    )
+    tolerance_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
+        None, alias="tolerance", description="How much of the first may be given up for the other; 1 %"
+    )
     carbon_price_usd_per_kgco2e: Annotated[
         float | None, Quantity('"150 USD/t"', "USD/kgCO2e", Range(0, 100))
     ] = Field(None, alias="carbon_price", description="Weight of carbon, in money; weighted needs it")
     carbon_cap_kgco2e: Annotated[float | None, Quantity('"9000 t"', "kgCO2e", Range(0, 1e15, open=True))] = (
         Field(None, alias="carbon_cap", description="Most carbon over the horizon; default: no limit")
+    )
+    carbon_cap_by_period_kgco2e: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"2500 t"', "kgCO2e", Range(0, 1e15, open=True)))
+    ] = Field(None, alias="carbon_cap_by_period", description="Most carbon in a period; default: no limit")
+    money_cap_usd: Annotated[float | None, Quantity('"40 MUSD"', "USD", Range(0, 1e15, open=True))] = Field(
+        None, alias="money_cap", description="Most money over the horizon, as the plan counts it"
     )
     budget_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"25 MUSD"', "USD", Range(0, 1e15)))
@@ -304,14 +319,33 @@ class Policy(Part):
     node_life_y: Annotated[float, Quantity('"5 y"', "y", Range(1, 15))] = Field(
         alias="node_life", description="Life over which price and embodied carbon are spread"
     )
-    accounting: Annotated[
-        Literal["location"],
-        Choice(
-            '"location"',
-            ("location",),
-            (("market", 'accounting needs contracts, which are not modelled yet: write "location"'),),
-        ),
-    ] = Field("location", description="Scope 2 accounting: the grid where the energy is drawn")
+    park_idle: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether nodes that nothing uses are switched off; waking takes no time"
+    )
+    residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
+        None,
+        alias="residual_value",
+        description="Share of its price that a node is worth after that life; default: the catalogue's",
+    )
+    accounting: Annotated[Literal["location", "market"], Choice('"location"', ("location", "market"))] = (
+        Field(
+            "location",
+            description="Scope 2 accounting that counts: the grid where the energy is drawn, or contracts "
+            "and the residual mix; a market-based plan tells both",
+        )
+    )
+    robust: Annotated[
+        Literal["expected", "worst", "regret"] | None, Choice('"regret"', ("expected", "worst", "regret"))
+    ] = Field(
+        None,
+        description="What is made least over all futures: the mean (default), that of the worst one, or the "
+        "largest share by which a future takes more than had it been known",
+    )
+    decide_until: Annotated[date | None, Day("2027-07-01")] = Field(
+        None,
+        description="Orders, retirements and moves of periods that begin before this day are the same in "
+        "all futures; default: all of them",
+    )
 
 
 class Solve(Part):
@@ -336,18 +370,29 @@ class Scenario(Part):
     sites: tuple[Site, ...] = Field(description="Where nodes can stand")
     fleet: tuple[Cohort, ...] = Field((), description="What stands there today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
+    rental: tuple[Rental, ...] = Field((), description="What can be rented by the hour")
+    contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
+    moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")
     pools: tuple[Pool, ...] = Field((), description="Many small jobs, as accelerator-hours")
     services: tuple[Service, ...] = Field((), description="Models that answer requests")
     reliability: Reliability = Field(description="How often nodes fail and what follows")
+    performance: Performance = Field(
+        Performance(), description="How fast your own hardware was measured to be"
+    )
     policy: Policy = Field(description="What is best, and within which limits")
     solve: Solve = Field(Solve(), description="How long and how closely the solver looks")
     facts: Annotated[dict[str, str], Overrides('"accelerator.h100-sxm-80gb.tdp" = "650 W"')] = Field(
         {}, description="Your own values for facts of the catalogue"
     )
+    futures: tuple[Future, ...] = Field((), description="How the future may differ, and how likely that is")
+    uncertainty: Uncertainty | None = Field(
+        None, description="Futures drawn from the ranges of facts, in place of `futures`"
+    )
 
     _path: Path | None = PrivateAttr(None)
     _fit: FittedFleet | None = PrivateAttr(None)
+    _calibration: Calibration | None = PrivateAttr(None)
 
     @property
     def path(self) -> Path | None:
@@ -359,10 +404,16 @@ class Scenario(Part):
         """What the log that it names says."""
         return self._fit
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """What the measurements that it names say."""
+        return self._calibration
+
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""
         if not isinstance(other, Scenario):
             return False
-        return self.__dict__ == other.__dict__ and repr(self._fit) == repr(other._fit)
+        mine, others = (repr((one._fit, one._calibration)) for one in (self, other))
+        return self.__dict__ == other.__dict__ and mine == others
 
     __hash__ = None  # type: ignore[assignment]  # `facts` is a dict; `digest` tells scenarios apart

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import InputError
-from planner.fitted import FittedFleet, read_fit
+from planner.fitted import Calibration, FittedFleet, read_calibration, read_fit
+from planner.scenario.ahead import Future, Uncertainty
 from planner.scenario.checks import LISTS, MAX_ENTRIES, Parts, problems_between
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob, part_of, rule_of
 from planner.scenario.numbers import Frame
+from planner.scenario.owning import Cohort, Move, Offer
+from planner.scenario.part import is_list
 from planner.scenario.problems import MAX_PROBLEMS, FieldError, Problem, ScenarioError, near, place, shown
+from planner.scenario.trying import value_problems
 
 P = TypeVar("P", bound=BaseModel)
+F = TypeVar("F", FittedFleet, Calibration)
 MAX_LOG_BYTES = 50_000_000  # a fit holds its curves and explanations, too
 
 
@@ -33,8 +38,13 @@ def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scen
     horizon = _part(Horizon, document.get("horizon"), Frame())
     frame = Frame(horizon.periods if horizon else None)
     filled = _with_earliest(document, horizon)
-    fit = _fit(document, folder)
+    fit = _named(document, "reliability", "log", folder, read_fit, "a fit", "everfleet fit LOG --out FOLDER")
+    calibration = _named(
+        document, "performance", "calibration", folder, read_calibration, "a calibration",
+        "everfleet calibrate MEASUREMENTS --json",
+    )  # fmt: skip
     between = list(problems_between(document, _parts(filled, horizon, frame, fit)))
+    between += [calibration] if isinstance(calibration, Problem) else []
     try:
         scenario = Scenario.model_validate(filled, context=frame)
     except ValidationError as error:
@@ -45,42 +55,60 @@ def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scen
     if between:
         raise ScenarioError(name, between)
     scenario._fit = fit if isinstance(fit, FittedFleet) else None
+    scenario._calibration = calibration if isinstance(calibration, Calibration) else None
+    if wrong := list(value_problems(scenario, lambda changed: checked(changed, name, folder))):
+        raise ScenarioError(name, wrong)
     return scenario
 
 
-def _fit(document: Mapping[str, Any], folder: Path | None) -> FittedFleet | Problem | None:
-    """The log that a scenario names, or why it cannot be used; none where it names none."""
-    table = document.get("reliability")
-    log = table.get("log") if isinstance(table, dict) else None
-    if not isinstance(log, str):
+def _named(
+    document: Mapping[str, Any],
+    section: str,
+    key: str,
+    folder: Path | None,
+    read: Callable[[Path], F],
+    what: str,
+    command: str,
+) -> F | Problem | None:
+    """What the file that a scenario names says, or why it cannot be used; none where it names none."""
+    table, at = document.get(section), f"{section}.{key}"
+    name = table.get(key) if isinstance(table, dict) else None
+    if not isinstance(name, str):
         return None
     if folder is None:
         # A text may come from anywhere: it must not choose what is read on this machine.
-        return Problem("reliability.log", "is looked for beside the scenario, and this text has no file: "
-                       "save it, and read the scenario from there")  # fmt: skip
-    path = folder / log
+        return Problem(at, "is looked for beside the scenario, and this text has no file: save it, and read "
+                       "the scenario from there")  # fmt: skip
+    path = folder / name
     try:
         if not path.is_file():
-            return Problem("reliability.log", f"there is no file {shown(log)} beside the scenario: write it "
-                           "with `everfleet fit LOG --out FOLDER`")  # fmt: skip
+            return Problem(at, f"there is no file {shown(name)} beside the scenario: write it "
+                           f"with `{command}`")  # fmt: skip
         if path.stat().st_size > MAX_LOG_BYTES:
-            return Problem("reliability.log", f"{shown(log)} is too large for a fit: name the fit.json that "
-                           "`everfleet fit` wrote")  # fmt: skip
-        return read_fit(path)
+            return Problem(at, f"{shown(name)} is too large for {what}: name the one that "
+                           f"`{command}` wrote")  # fmt: skip
+        return read(path)
     except InputError as error:
-        return Problem("reliability.log", f"{shown(log)} {str(error).removeprefix(f'{path}: ')}")
+        return Problem(at, f"{shown(name)} {str(error).removeprefix(f'{path}: ')}")
     except (OSError, RecursionError) as error:
-        return Problem("reliability.log", f"{shown(log)} cannot be read: {error}")
+        return Problem(at, f"{shown(name)} cannot be read: {error}")
 
 
 def _parts(
     filled: Mapping[str, Any], horizon: Horizon | None, frame: Frame, fit: FittedFleet | Problem | None
 ) -> Parts:
     """What other fields are checked against: each part that is right by itself."""
-    entries = filled.get("training")
-    held = entries if isinstance(entries, list) else []
-    jobs = {i: job for i, entry in enumerate(held) if (job := _part(TrainingJob, entry, frame)) is not None}
-    return Parts(horizon, _part(Policy, filled.get("policy"), frame), jobs, fit)
+
+    def each(kind: type[P], section: str) -> dict[int, P]:
+        entries = filled.get(section)
+        held = entries if isinstance(entries, list) else []
+        return {i: part for i, entry in enumerate(held) if (part := _part(kind, entry, frame)) is not None}
+
+    return Parts(
+        horizon, _part(Policy, filled.get("policy"), frame), each(TrainingJob, "training"), fit,
+        cohorts=each(Cohort, "fleet"), offers=each(Offer, "market"), moves=each(Move, "moves"),
+        futures=each(Future, "futures"), uncertainty=_part(Uncertainty, filled.get("uncertainty"), frame),
+    )  # fmt: skip
 
 
 def _part(kind: type[P], table: object, frame: Frame) -> P | None:
@@ -126,4 +154,5 @@ def _remedy(loc: Sequence[str | int]) -> str:
         rule = rule_of(part, attribute)
         if rule is not None and key == (field.alias or attribute):
             return f"write for example {key} = {rule.example}"
-    return f"begin each with [[{key}]]" if key in LISTS else f"begin it with [{key}]"
+    path = ".".join((*outer, key))
+    return f"begin each with [[{path}]]" if is_list(part.model_fields[key]) else f"begin it with [{path}]"

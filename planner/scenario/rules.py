@@ -117,7 +117,7 @@ class Flag(Rule):
 
     def schema(self) -> dict[str, Any]:
         """A boolean."""
-        return {"type": "boolean"}
+        return {"type": "boolean", "examples": [self.example == "true"]}
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.scenario.checks import LISTS
 from planner.scenario.models import Scenario, part_in, rule_of
+from planner.scenario.part import is_list
 from planner.scenario.problems import Problem, label, near
 
 
@@ -41,7 +41,7 @@ def _table(part: BaseModel) -> dict[str, Any]:
 
 def change(document: dict[str, Any], path: str, value: Any) -> Problem | None:
     """Put a value at a path of the tables, in place; a problem where the path leads nowhere."""
-    found = _find(document, path)
+    found = at_path(document, path)
     if isinstance(found, Problem):
         return found
     table, key = found
@@ -52,7 +52,8 @@ def change(document: dict[str, Any], path: str, value: Any) -> Problem | None:
     return None
 
 
-def _find(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] | Problem:
+def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] | Problem:
+    """The table in which a path ends, and its key there; a problem where it leads nowhere."""
     section, _, rest = path.partition(".")
     numbered = re.fullmatch(r"(\w+)\[(\d+)\]", section)
     section, number = (numbered[1], int(numbered[2])) if numbered else (section, None)
@@ -102,7 +103,7 @@ def part_schema(part: type[BaseModel]) -> dict[str, Any]:
             entry = rule.schema()
         else:
             table = part_schema(part_in(field))
-            entry = {"type": "array", "items": table} if key in LISTS else table
+            entry = {"type": "array", "items": table} if is_list(field) else table
         properties[key] = {**entry, "description": field.description or ""}
         if field.is_required():
             required.append(key)

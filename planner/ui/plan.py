@@ -70,8 +70,8 @@ def results(document: Document) -> None:
 def details(document: Document) -> None:
     """Tables of what runs where, how full the limits are, and what the result hangs on."""
     held = document["tables"]
-    for name in ("jobs", "services", "pools", "by_period"):
-        if held[name]:
+    for name in ("moves", "rental", "jobs", "pausable", "services", "pools", "by_period"):
+        if held.get(name):
             st.subheader(TITLES[name])
             shared.sheet(table_of(name, held[name]), TITLES[name])
     for title, name, rows in (

@@ -13,13 +13,19 @@ from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
-    software_factor,
     tokens_per_s_per_gpu,
     training_time_h,
 )
 from planner.performance.training import training_step_s
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.software import (
+    sharding_stage,
+    stack_constants,
+    stack_of_inputs,
+    stack_vintage,
+    vintage,
+)
 from planner.validation.steps import (
     RECOMPUTE,
     SHARDING,
@@ -27,7 +33,6 @@ from planner.validation.steps import (
     model_shape,
     modern_stack,
     planned_rate,
-    software,
 )
 
 TRAINING = "training throughput"
@@ -62,8 +67,9 @@ def train(
     dp_sharding: str,
     recompute: str,
     dtype: str,
+    software: str | None = None,
 ) -> float:
-    """Tokens a second and accelerator on a stated layout."""
+    """Tokens a second and accelerator on a stated layout, by the software of a stack."""
     if dp_sharding not in SHARDING or recompute not in RECOMPUTE:
         raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
     require_layout(
@@ -71,13 +77,16 @@ def train(
         sequence_tokens=sequence_tokens, tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
     )  # fmt: skip
     chip = catalogue_name("accelerator", gpu)
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
     step = training_step_s(
         layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=int(gated),
         vocabulary=vocabulary,
         sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch, tp=tp, pp=pp,
         interleave=interleave,
-        cp=cp, micro_batch=micro_batch, recompute=RECOMPUTE[recompute], sharding=SHARDING[dp_sharding],
-        **hardware(chip, dtype), **software(chip, dtype, recompute, SHARDING[dp_sharding]),
+        cp=cp, micro_batch=micro_batch, recompute=RECOMPUTE[recompute],
+        sharding=sharding_stage(dp_sharding, ran),
+        **hardware(chip, dtype),
+        **stack_constants(ran, chip=chip, recompute=RECOMPUTE[recompute]),
     )  # fmt: skip
     return float(
         tokens_per_s_per_gpu(
@@ -102,11 +111,12 @@ def train_system(
     vocabulary: int,
     sequence_tokens: int,
     software_year: int | None = None,
+    software: str | None = None,
 ) -> dict[str, float]:
     """Tokens and sequences a second of a whole system, on the layout that the planner would choose.
 
-    Software older than that of the constants is slower by its dated factor; a row that states no year is
-    answered for the software that the planner assumes.
+    Software older than that of the constants is slower by its dated factor; a row that states neither a year
+    nor a stack is answered for the software that the planner assumes.
     """
     shape = {
         "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn,
@@ -114,26 +124,12 @@ def train_system(
         "vocabulary": vocabulary,
     }  # fmt: skip
     tokens = gpus * planned_rate(gpu, gpus, global_batch, sequence_tokens, dtype, shape)
-    tokens *= 1.0 if software_year is None else vintage(catalogue_name("accelerator", gpu), software_year)
+    chip = catalogue_name("accelerator", gpu)
+    if software_year is not None:
+        tokens *= vintage(chip, software_year)
+    elif software is not None:
+        tokens *= stack_vintage(chip, software)
     return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
-
-
-def vintage(chip: str, year: int) -> float:
-    """Speed of the software of a year on an accelerator, over that which the constants stand for.
-
-    Raises:
-        NotUnderstood: nobody measured what software gained on this accelerator.
-    """
-    room = f"performance.training.vintage.{chip}"
-    if not load_catalogue().has(f"{room}.yearly_gain"):
-        raise NotUnderstood(f"no measured software gain on {chip}")
-    return float(
-        software_factor(
-            software_year=float(year), reference_year=constant(f"{room}.reference_year", "launch_year"),
-            yearly_gain_ratio=constant(f"{room}.yearly_gain", "factor"),
-            years_back=constant(f"{room}.years_back", "years_back"),
-        )
-    )  # fmt: skip
 
 
 @BOOK.takes("finetune_lora_system", unit="1/s", subject=TRAINING)
@@ -271,6 +267,7 @@ def scale_from_anchor(
     pp: int | None = None,
     interleave: int | None = None,
     sequence_tokens: int | None = None,
+    software: str | None = None,
 ) -> dict[str, float]:
     """One measured size sets one factor; another size follows.
 
@@ -296,7 +293,7 @@ def scale_from_anchor(
         return size * train(
             gpu=gpu, gpus=size, tp=tp, pp=pp, interleave=interleave or 1, global_batch=batch, micro_batch=1,
             sequence_tokens=length, dp_sharding="none_or_optimizer", recompute="selective", dtype=dtype,
-            gated=gated, **{part: size for part, size in shape.items() if part != "gated"},
+            gated=gated, software=software, **{part: size for part, size in shape.items() if part != "gated"},
         )  # fmt: skip
 
     modelled, anchor = rate(gpus, global_batch), rate(anchor_gpus, anchor_global_batch)

@@ -15,6 +15,7 @@ from planner.performance.diffusion import (
 )
 from planner.performance.power import sustained_power_kw
 from planner.performance.recommendation import (
+    RecommendationStep,
     dense_forward_s,
     embedding_forward_s,
     recommendation_batch_s,
@@ -66,9 +67,14 @@ GENERATOR = (
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
 def train_recommendation(*, model: str, gpu: str, gpus: int, global_batch: int) -> float:
     """Samples a second of a system that trains a recommendation model in mixed precision."""
+    return float(global_batch / recommendation_step(model, gpu, gpus, global_batch).total_s)
+
+
+def recommendation_step(model: str, gpu: str, gpus: int, global_batch: int) -> RecommendationStep:
+    """Times of one step of a recommendation model in mixed precision."""
     name, own = catalogue_name("accelerator", gpu), f"recommendation.{_known(model)}"
     chip = f"accelerator.{name}"
-    step = recommendation_training_step(
+    return recommendation_training_step(
         global_batch=global_batch, gpus=gpus,
         peak_tflop_per_s=constant(f"{chip}.bf16_peak", "peak_tflop_per_s"),
         matrix_efficiency_fraction=_matrix_efficiency(
@@ -80,7 +86,6 @@ def train_recommendation(*, model: str, gpu: str, gpus: int, global_batch: int) 
         **constants(own, SHAPE), **constants(chip, LINKS),
         **constants("performance.recommendation", STEP),
     )  # fmt: skip
-    return float(global_batch / step.total_s)
 
 
 @BOOK.takes(
@@ -147,6 +152,27 @@ def serve_benchmark(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> di
         raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
     each = rate(catalogue_name("accelerator", gpu))
     return {"1/s": gpus * each, unit: gpus * each}
+
+
+def query_uses(chip: str, accelerators: float, queries_per_s: float) -> dict[str, float]:
+    """What queries of DLRM-DCNv2 use of an accelerator that holds every table."""
+    shape = constants("recommendation.dlrm-dcnv2", SHAPE)
+    pairs = constant("recommendation.dlrm-dcnv2.pairs_per_query", "pairs") * queries_per_s / accelerators
+    row_gb = shape["embedding_dim"] * constant("performance.recommendation.serving_bytes", "held_bytes") / 1e9
+    multiplications = shape["bottom_multiplications"] + shape["top_multiplications"]
+    bandwidth = constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s")
+    peak = constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s")
+    return {
+        "memory_use_fraction": min(1.0, pairs * shape["lookups"] * row_gb / bandwidth),
+        "compute_use_fraction": min(1.0, 2.0 * pairs * multiplications / (peak * 1e12)),
+    }
+
+
+def recommendation_compute_use_fraction(model: str, gpu: str, gpus: int, samples_per_s: float) -> float:
+    """Share of the dense 16-bit peak that training uses at a rate: forward, and twice as much back."""
+    own = constants(f"recommendation.{_known(model)}", {"bottom": "bottom", "top": "top"})
+    peak = constant(f"accelerator.{catalogue_name('accelerator', gpu)}.bf16_peak", "peak_tflop_per_s")
+    return 6.0 * (own["bottom"] + own["top"]) * samples_per_s / (gpus * peak * 1e12)
 
 
 @BOOK.takes("serve_diffusion_power", unit="kW", subject=POWER)

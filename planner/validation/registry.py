@@ -15,6 +15,7 @@ from planner.validation import (
     embodied,
     grids,
     histories,
+    melange,
     memory,
     nodes,
     peers,
@@ -44,6 +45,7 @@ _ADAPTERS = (
     nodes,
     queues,
     recommendation,
+    melange,
 )
 
 FORMS: tuple[Form, ...] = tuple(form for module in _ADAPTERS for form in module.BOOK.forms)

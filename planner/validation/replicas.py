@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from planner.candidates import SPLITS
+import numpy as np
+
 from planner.catalogue import load_catalogue
 from planner.coefficients.serving import SERVING_CONSTANTS
 from planner.performance.capacity import replica_capacity
@@ -17,6 +19,7 @@ from planner.performance.serving import (
     ttft_s,
     uncached_tokens,
 )
+from planner.serving_candidates import SPLITS
 from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import (
@@ -26,10 +29,11 @@ from planner.validation.serving import (
     engine_step,
     expert_arguments,
     served_arguments,
+    step_uses,
 )
 
 SCENARIOS = ("Offline", "Server")
-OFFLINE_ENGINE = "vLLM 0.15"  # nearest to engines that spend no host time on each sequence
+OFFLINE_ENGINE = "offline"  # of throughput benchmarks, whose host and 8-bit scaling are hidden
 
 BOOK = Book({
     "ttft_ms": ("ttft_target_s", 1e-3), "tpot_ms": ("tpot_target_s", 1e-3),
@@ -60,8 +64,7 @@ def serve_latency(
         step_s, parts = engine_step(
             model, gpu, running, output_tokens, weights, tp, 1, engine, input_tokens, cached
         )
-        first = {name: parts[name] for name in parts if name != "kv_gb_per_token"}
-        first["prefill_tokens"] = read / chunks
+        first = {**parts, "prefill_tokens": read / chunks}
         whole = float(ttft_s(wait_s=0.0, prefill_steps=chunks, prefill_step_s=decode_step_s(**first)))
         whole += (output_tokens - 1.0) * step_s
         before, running = running, max(1.0, requests_per_s * whole)
@@ -71,41 +74,81 @@ def serve_latency(
 
 
 @BOOK.takes("serve_system", unit="1/s", subject=SERVING)
-def serve_system(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> float:
-    """Output tokens a second of a whole system, filled without waiting, on the best split that fits."""
-    has = load_catalogue().has
-    if not has(f"benchmark.{benchmark}.input_tokens"):
+def serve_system(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> dict[str, float]:
+    """Output tokens and requests a second of a whole system, always full, on the best split that fits."""
+    if not load_catalogue().has(f"benchmark.{benchmark}.input_tokens"):
         raise NotUnderstood(f"the catalogue has no request lengths of the benchmark '{benchmark}'")
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
-    chip, name = catalogue_name("accelerator", gpu), f"model.{catalogue_name('model', benchmark)}"
-    prompt, answer = (
-        constant(f"benchmark.{benchmark}.{part}", part) for part in ("input_tokens", "output_tokens")
-    )
-    precision = "fp8" if has(f"accelerator.{chip}.fp8_peak") else "bfloat16"
-    rates = [gpus / tp * _filled_rate(name, chip, tp, precision, prompt, answer) for tp in SPLITS]
+    chip = catalogue_name("accelerator", gpu)
+    rates = [gpus / tp * _filled_rate(benchmark, chip, tp) for tp in SPLITS]
     if not any(rates):
         raise NotUnderstood("the model does not fit on 1 to 8 accelerators")
     share = constant("performance.serving.server_share", "share_fraction") if scenario == "Server" else 1.0
-    return share * max(rates)
+    answer = constant(f"benchmark.{benchmark}.output_tokens", "output_tokens")
+    return {"1/s": share * max(rates), "samples/s": share * max(rates) / answer}
 
 
-def _filled_rate(name: str, chip: str, tp: int, precision: str, prompt: float, answer: float) -> float:
+def served_uses(
+    benchmark: str, chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
+) -> dict[str, float]:
+    """What a benchmark's requests use of an accelerator at a stated rate."""
+    rate = tokens_per_s or (samples_per_s or 0.0) * _lengths(benchmark).answer
+    if not rate:
+        raise NotUnderstood("a rate is needed: tokens_per_s or samples_per_s")
+    filled_rate, tp = max((_filled_rate(benchmark, chip, tp) / tp, tp) for tp in SPLITS)
+    if not filled_rate:
+        raise NotUnderstood("the model does not fit on 1 to 8 accelerators")
+    parts = _filled_parts(benchmark, chip, tp)
+    # The same batch at the stated rate takes longer for each step than the modelled one.
+    step_s = float(decode_step_s(**parts)) * filled_rate * accelerators / rate
+    return step_uses(parts, step_s, chip)
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Mean prompt and answer of a benchmark, and how many answers are written of which one is kept."""
+
+    prompt: float
+    answer: float
+    beams: float
+
+
+def _lengths(benchmark: str) -> Lengths:
+    room = f"benchmark.{benchmark}"
+    prompt, answer = (constant(f"{room}.{part}", part) for part in ("input_tokens", "output_tokens"))
+    beams = constant(f"{room}.beams", "beams") if load_catalogue().has(f"{room}.beams") else 1.0
+    return Lengths(prompt, answer, beams)
+
+
+def _filled_rate(benchmark: str, chip: str, tp: int) -> float:
     """Output tokens a second of one replica that always holds as many requests as it can; 0 without room."""
+    parts = _filled_parts(benchmark, chip, tp)
+    if parts["batch"] < 1:
+        return 0.0
+    kept = parts["batch"] / _lengths(benchmark).beams
+    return float(output_tokens_per_s(batch=kept, step_s=decode_step_s(**parts)))
+
+
+def _filled_parts(benchmark: str, chip: str, tp: int) -> dict[str, float]:
+    """Arguments of the step of a replica that holds as many requests as it can; batch 0 without room."""
+    name, lengths = f"model.{catalogue_name('model', benchmark)}", _lengths(benchmark)
+    precision = "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bfloat16"
     parts = chip_arguments(chip, precision)
     parts["kv_bytes"] = parts["weight_bytes"]  # such engines keep the cache in the precision of the weights
-    batch = _held(name, chip, parts, tp, prompt + answer)
-    if batch < 1:
-        return 0.0
-    engine = engine_constants(OFFLINE_ENGINE)
+    # Beams share their prompt, so that one of them holds a part of it and its own answer.
+    prompt = lengths.prompt / lengths.beams
+    held = _held(name, chip, parts, tp, prompt + lengths.answer)
+    batch = max(held, 1.0)
+    engine = engine_constants(OFFLINE_ENGINE, chip)
     reached = constant(f"accelerator.{chip}.matrix_efficiency", "matrix_efficiency_fraction")
     engine["peak_share_fraction"] = min(engine["peak_share_fraction"], reached)
-    step_s = decode_step_s(
-        **served_arguments(name, batch), **parts, **engine, tp=float(tp), batch=batch,
-        prefill_tokens=prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=answer),
-        context_tokens=prompt + answer / 2.0,
-    )  # fmt: skip
-    return float(output_tokens_per_s(batch=batch, step_s=step_s))
+    joining = prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=lengths.answer)
+    return {
+        **served_arguments(name, batch), **parts, **engine, "tp": float(tp), "ep": 1.0,
+        "batch": batch if held >= 1 else 0.0, "prefill_tokens": float(joining),
+        "context_tokens": lengths.prompt + lengths.answer / 2.0,
+    }  # fmt: skip
 
 
 @BOOK.takes("serve_sizing_peer", unit="1", subject=SERVING)
@@ -120,7 +163,10 @@ def serve_sizing(
     tpot_target_s: float,
     weights: str | None = None,
 ) -> float:
-    """Fewest accelerators that carry a rate within its latency targets, over the splits the planner tries."""
+    """Fewest accelerators that carry a rate within its latency targets, over the splits the planner tries.
+
+    Peers size engines that hide their host, for requests of one length.
+    """
     precision = weights or ("fp8" if model.lower().endswith("fp8") else "bfloat16")
     needed = [
         _replicas(
@@ -146,13 +192,15 @@ def _replicas(
     shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
     whole = constant(f"{name}.parameters", "parameters")
     held = _held(name, chip, parts, tp, input_tokens + output_tokens)
+    engine = engine_constants(OFFLINE_ENGINE, chip)
+    hidden = {key: engine[key] for key in SERVING_CONSTANTS if key in engine}
     found = replica_capacity(
         parameters=whole, active_parameters=constant(f"{name}.active_parameters", "parameters"),
         **expert_arguments(name),
         **shape, **parts, input_tokens=input_tokens, output_tokens=output_tokens, batch_limit=held, tp=tp,
         ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s, arrival_scv_ratio=1.0,
         quantile_fraction=constant("performance.serving.first_token_quantile", "quantile_fraction"),
-        **constants("performance.serving", SERVING_CONSTANTS),
+        **{**constants("performance.serving", SERVING_CONSTANTS), **hidden}, output_scv_ratio=np.zeros(1),
     )  # fmt: skip
     rate = float(found.requests_per_s)
     return math.ceil(requests_per_s / rate) if rate > 0 else 0

@@ -11,10 +11,18 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.units import DIMENSIONLESS, UnitError, unit_of
+from planner.validation.accuracy import (
+    INSIDE,
+    NOT_RUN,
+    NOT_UNDERSTOOD,
+    OUTSIDE,
+    Accuracy,
+    accuracies,
+    accuracy,
+)
 from planner.validation.forms import Form
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS
-from planner.validation.rows import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE
 from planner.validation.tolerance import is_two_sided
 
 Row = dict[str, Any]
@@ -24,7 +32,7 @@ _MARKS = {INSIDE: " ", OUTSIDE: "!", NOT_UNDERSTOOD: "?", NOT_RUN: "-"}
 
 
 def report_text(result: dict[str, Any]) -> str:
-    """Ours beside theirs for each source, then the totals."""
+    """Ours beside theirs for each source, then how close by source and by subject."""
     rows: list[Row] = result["rows"]
     parts = [
         _source_text(source, [r for r in rows if r["source"] == source])
@@ -105,16 +113,29 @@ def _source_text(source: str, rows: Sequence[Row]) -> str:
 
 
 def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
-    lines = [f"{'subject':<28} {'rows':>5} {'inside':>7} {'median':>9} {'worst':>9}"]
-    for subject in sorted(_in_order([row for row in rows if row["subject"]], "subject")):
-        mine = [row for row in rows if row["subject"] == subject]
-        median, worst = _spread(mine)
-        lines.append(f"{subject:<28} {len(mine):>5} {_count(mine, INSIDE):>7} {median:>9} {worst:>9}")
-    lines.append(
-        f"{summary['rows']} rows: {summary[INSIDE]} inside, {summary[OUTSIDE]} outside, "
-        f"{summary[NOT_UNDERSTOOD]} not understood, {summary[NOT_RUN]} not run"
+    by_subject = sorted(accuracies(rows, "subject"), key=lambda one: one.name)
+    return "\n".join(
+        [
+            *_accuracy_lines("source", accuracies(rows, "source")),
+            "",
+            *_accuracy_lines("subject", [*by_subject, accuracy("all", [r for r in rows if r["subject"]])]),
+            "Scored are rows that state a value and leave room around it: no bounds, counts or identities.",
+            f"{summary['rows']} rows: {summary[INSIDE]} inside, {summary[OUTSIDE]} outside, "
+            f"{summary[NOT_UNDERSTOOD]} not understood, {summary[NOT_RUN]} not run",
+        ]
     )
-    return "\n".join(lines)
+
+
+def _accuracy_lines(what: str, found: Sequence[Accuracy]) -> list[str]:
+    """One line for each: its rows, those inside, and the errors of those that are scored."""
+    errors = ("median", "MAPE", "<= 10 %", "worst")
+    lines = [f"{'rows':>5} {'inside':>7} {'scored':>7} {' '.join(f'{e:>9}' for e in errors)}  {what}"]
+    for one in found:
+        shares = (one.median_error, one.mean_error, one.within_10_percent_fraction, one.worst_error)
+        shown = " ".join(f"{'-' if share is None else _percent(share, sign=False):>9}" for share in shares)
+        name = one.name or f"(no {what})"
+        lines.append(f"{one.rows:>5} {one.inside:>7} {one.scored:>7} {shown}  {name}")
+    return lines
 
 
 def _keys(form: Form) -> list[str]:

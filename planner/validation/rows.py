@@ -15,13 +15,14 @@ import numpy as np
 
 from planner.catalogue import data_folder
 from planner.errors import InputError
+from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
 from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate
+from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
 COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
-INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN = "inside", "outside", "not understood", "not run"
 
 _LARGEST_BYTES = 50_000_000
 
@@ -81,7 +82,7 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
 
 
 def summary(rows: Sequence[Judged]) -> dict[str, Any]:
-    """Counts by status; median and worst error of the rows that were understood and state a value."""
+    """Counts by status, median and worst error of the rows that state a value, and the accuracy tables."""
     errors = [abs(row.error) for row in rows if row.error is not None and is_two_sided(row.tolerance)]
     counts = {
         status: sum(row.status == status for row in rows)
@@ -92,6 +93,7 @@ def summary(rows: Sequence[Judged]) -> dict[str, Any]:
         **counts,
         "median_error": statistics.median(errors) if errors else None,
         "worst_error": max(errors) if errors else None,
+        **accuracy_tables([row.document() for row in rows]),
     }
 
 
@@ -130,7 +132,7 @@ def judge(row: Mapping[str, str]) -> Judged:
         quantity, inputs = _inputs(row["inputs"])
         expected = _expected(row["expected"])
         tolerance = parse_tolerance(row["tolerance"], expected=expected, unit=row["unit"])
-        ours, form = evaluate(quantity, inputs, row["unit"])
+        ours, form = evaluate(quantity, with_software(quantity, inputs, row["source"]), row["unit"])
     except (NotUnderstood, ToleranceError) as error:
         return _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
     except NeedsData as error:

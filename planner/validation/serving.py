@@ -17,6 +17,7 @@ from planner.performance.power import (
 )
 from planner.performance.serving import (
     decode_step_s,
+    exchange_s,
     output_tokens_per_s,
     prefill_tokens,
     touched_parameters,
@@ -41,7 +42,13 @@ BOOK = Book({
 WEIGHT_BYTES = {"bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
 PEAKS = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "fp8": "fp8", "int8": "int8"}
 PLANNING = ("utilisation_fraction", "queue_places", "chunk_tokens")  # not constants of the engine's step
-STEP_CONSTANTS = {name: key for name, key in SERVING_CONSTANTS.items() if name not in PLANNING}
+STEP_CONSTANTS = {name: key for name, key in SERVING_CONSTANTS.items() if name not in PLANNING} | {
+    "eight_bit_layer_s": "eight_bit_layer_time",
+    "expert_layer_s": "expert_layer_time",
+}
+EXCHANGE = (
+    "layers", "hidden", "tp", "ep", "experts_per_token", "link_gb_per_s", "link_latency_s", "ring_factor",
+)  # fmt: skip
 RECORD = ("max_num_seqs", "gpus")
 
 
@@ -58,8 +65,8 @@ def serve_decode(
     engine: str = "vLLM",
     input_tokens: float | None = None,
 ) -> float:
-    """Output tokens a second of a replica that holds a mean number of requests."""
-    step_s, _ = engine_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
+    """Output tokens a second of a replica that holds a mean number of requests of unequal answers."""
+    step_s, _ = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
     return float(output_tokens_per_s(batch=batch, step_s=step_s))
 
 
@@ -78,17 +85,10 @@ def serve_power(
     input_tokens: float | None = None,
 ) -> float:
     """Power of all accelerators of a replica, by its modelled step."""
-    step_s, parts = engine_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
-    cached = parts["kv_gb_per_token"] * parts["context_tokens"] * batch
-    memory = serving_memory_use_fraction(
-        touched_gb=parts["touched_parameters"] * parts["weight_bytes"] / tp / 1e9, cache_read_gb=cached,
-        step_s=step_s, memory_gb_per_s=parts["memory_gb_per_s"],
-    )  # fmt: skip
-    compute = serving_compute_use_fraction(
-        active_parameters=parts["active_parameters"], tp=tp, step_tokens=batch + parts["prefill_tokens"],
-        step_s=step_s, peak_tflop_per_s=parts["peak_tflop_per_s"],
-    )  # fmt: skip
-    return gpus * accelerator_kw(catalogue_name("accelerator", gpu), float(memory), float(compute))
+    step_s, parts = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
+    chip = catalogue_name("accelerator", gpu)
+    uses = step_uses(parts, step_s, chip)
+    return gpus * accelerator_kw(chip, **uses, experts=parts["touched_expert_parameters"] > 0)
 
 
 @BOOK.takes("energy_per_token", unit="kWh", subject=POWER, labels=("max_num_seqs",))
@@ -140,40 +140,80 @@ def energy_per_token_ratio(
     return float(mean) / duty_fraction / busy_fraction
 
 
+def chat_step(
+    model: str, gpu: str, batch: float, output_tokens: float, weights: str, tp: int, ep: int, engine: str,
+    input_tokens: float | None,
+) -> tuple[float, dict[str, float]]:  # fmt: skip
+    """Time of one step among answers of unequal length, of which long ones are met more often."""
+    prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
+    spread = constant("validation.answer_scv", "scv_ratio")
+    return engine_step(
+        model, gpu, batch, output_tokens, weights, tp, ep, engine, prompt,
+        context_tokens=prompt + output_tokens * (1.0 + spread) / 2.0,
+    )  # fmt: skip
+
+
 def engine_step(
     model: str, gpu: str, batch: float, output_tokens: float, weights: str, tp: int, ep: int, engine: str,
-    input_tokens: float | None, cached_fraction: float = 0.0,
+    input_tokens: float, cached_fraction: float = 0.0, context_tokens: float | None = None,
 ) -> tuple[float, dict[str, float]]:  # fmt: skip
-    """Time of one step, and the arguments that gave it with the cache of one token."""
-    if ep != 1:
-        raise NotUnderstood("expert parallelism is not modelled")
-    prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
+    """Time of one step, and the arguments that gave it; answers of one length where no context is given."""
     name, chip = f"model.{catalogue_name('model', model)}", catalogue_name("accelerator", gpu)
-    read = float(uncached_tokens(input_tokens=prompt, cached_fraction=cached_fraction))
+    read = float(uncached_tokens(input_tokens=input_tokens, cached_fraction=cached_fraction))
     arguments = {
-        **served_arguments(name, batch), **chip_arguments(chip, weights), "tp": float(tp), "batch": batch,
-        "context_tokens": prompt + output_tokens / 2.0,
+        **served_arguments(name, batch), **chip_arguments(chip, weights), "tp": float(tp), "ep": float(ep),
+        "batch": batch,
+        "context_tokens": input_tokens + output_tokens / 2.0 if context_tokens is None else context_tokens,
         "prefill_tokens": float(prefill_tokens(batch=batch, input_tokens=read, output_tokens=output_tokens)),
-        **engine_constants(engine),
+        **engine_constants(engine, chip),
     }  # fmt: skip
+    return float(decode_step_s(**arguments)), arguments
+
+
+def step_uses(parts: dict[str, float], step_s: float, chip: str) -> dict[str, float]:
+    """What one accelerator uses in a step: memory bandwidth, dense 16-bit peak, and time in exchanges."""
+    ranks = max(parts["tp"], parts["ep"])
     cache = kv_cache_gb_per_token(
-        tp=tp, **{key: arguments[key] for key in ("layers", "kv_heads", "head_dim", "kv_bytes")}
+        tp=parts["tp"], **some(parts, ("layers", "kv_heads", "head_dim", "kv_bytes"))
     )
-    return float(decode_step_s(**arguments)), {**arguments, "kv_gb_per_token": float(cache)}
+    experts = parts["touched_expert_parameters"]
+    touched = (parts["touched_parameters"] - experts) / parts["tp"] + experts / ranks
+    memory = serving_memory_use_fraction(
+        touched_gb=touched * parts["weight_bytes"] / 1e9,
+        cache_read_gb=float(cache) * parts["context_tokens"] * parts["batch"] * parts["tp"] / ranks,
+        step_s=step_s, memory_gb_per_s=parts["memory_gb_per_s"],
+    )  # fmt: skip
+    compute = serving_compute_use_fraction(
+        active_parameters=parts["active_parameters"], tp=ranks, step_s=step_s,
+        step_tokens=parts["batch"] + parts["prefill_tokens"],
+        peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
+    )  # fmt: skip
+    exchange = exchange_s(
+        tokens=(parts["batch"] + parts["prefill_tokens"]) * parts["tp"] / ranks, **some(parts, EXCHANGE)
+    )
+    return {
+        "memory_use_fraction": float(memory), "compute_use_fraction": float(compute),
+        "exchange_fraction": min(1.0, float(exchange) / step_s),
+    }  # fmt: skip
 
 
-def engine_constants(engine: str) -> dict[str, float]:
-    """Constants of an engine's step: its own where the catalogue has them, else those of the common fit."""
+def some(parts: dict[str, float], names: tuple[str, ...]) -> dict[str, float]:
+    """Some of the arguments."""
+    return {name: parts[name] for name in names}
+
+
+def engine_constants(engine: str, chip: str) -> dict[str, float]:
+    """Constants of an engine's step: its own, those of the accelerator's generation, or the common ones."""
     if engine not in aliases("engine"):
         raise NotUnderstood(
             f"the catalogue has no constants of the engine '{engine}': engines differ by 10 to 45 %"
         )
-    own, has = f"@{aliases('engine')[engine]}", load_catalogue().has
-    room = "performance.serving"
+    has, room = load_catalogue().has, "performance.serving"
+    own = [f"@{word}" for word in (aliases("engine")[engine], power_curve(chip)) if word] + [""]
     return constants(
         room,
         {
-            parameter: f"{name}{own}" if has(f"{room}.{name}{own}") else name
+            parameter: name + next(word for word in own if not word or has(f"{room}.{name}{word}"))
             for parameter, name in STEP_CONSTANTS.items()
         },
     )
@@ -186,8 +226,14 @@ def served_arguments(name: str, batch: float) -> dict[str, float]:
         constant(f"{name}.active_parameters", "parameters"),
     )
     shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
-    touched = touched_parameters(parameters=whole, batch=batch, **expert_arguments(name))
-    return {"touched_parameters": float(touched), "active_parameters": active, **shape}
+    routed = expert_arguments(name)
+    touched = float(touched_parameters(parameters=whole, batch=batch, **routed))
+    experts = routed["routed_parameters"]
+    return {
+        "touched_parameters": touched, "active_parameters": active,
+        "touched_expert_parameters": touched - (whole - experts) if experts else 0.0,
+        "experts_per_token": routed["experts_per_token"], **shape,
+    }  # fmt: skip
 
 
 def expert_arguments(name: str) -> dict[str, float]:
@@ -220,14 +266,25 @@ def chip_arguments(chip: str, weights: str) -> dict[str, float]:
     }
 
 
-def accelerator_kw(chip: str, memory_use: float, compute_use: float) -> float:
-    """Power of one accelerator by the law that its SKU names."""
-    curve = next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
+def power_curve(chip: str) -> str | None:
+    """The power law that an SKU with this accelerator names, if any does."""
+    return next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
+
+
+def accelerator_kw(
+    chip: str, memory_use_fraction: float, compute_use_fraction: float, exchange_fraction: float = 0.0,
+    *, experts: bool = False,
+) -> float:  # fmt: skip
+    """Power of one accelerator by the law that its SKU names, or by that of mixtures beside it."""
+    curve = power_curve(chip)
+    if experts and load_catalogue().has(f"performance.power.{curve}-experts.c0"):
+        curve = f"{curve}-experts"
     if curve is None:
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
     return float(
         accelerator_power_kw(
-            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"), memory_use_fraction=memory_use,
-            compute_use_fraction=compute_use, **constants(f"performance.power.{curve}", POWER_CURVE),
+            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"), memory_use_fraction=memory_use_fraction,
+            compute_use_fraction=compute_use_fraction, exchange_fraction=exchange_fraction,
+            **constants(f"performance.power.{curve}", {**POWER_CURVE, "exchange_factor": "c4"}),
         )
     )  # fmt: skip

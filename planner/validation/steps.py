@@ -1,11 +1,6 @@
-"""What a training step is given: accelerator, software, shape of the model, layout.
+"""What a training step is given: accelerator, the software that the planner assumes, shape of the model.
 
-Which software a training row ran is not among its inputs, and its source must not choose it. What the
-inputs allow is this: weights sharded over all ranks (ZeRO-3) in 16 bits are PyTorch FSDP with fused
-attention; an accelerator launched before 2022 (`[stack]` in data/aliases.toml) without that is the
-Megatron software of 2021 and 2022, which brought sequence parallelism together with selective
-recomputation; everything else is modern software. Where no layout is given, the planner's own search
-chooses it, on the software that the planner assumes.
+Where no layout is given, the planner's own search chooses it. Software that a row ran instead: `software.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +9,7 @@ from typing import Any
 
 from planner.candidates import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
 from planner.performance.layouts import Layout, NoLayout, best_layout
-from planner.validation.aliases import aliases, catalogue_name, constant
+from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import NotUnderstood
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
@@ -75,21 +70,3 @@ def planned(
     if isinstance(found, NoLayout):
         raise NotUnderstood(found.reason)
     return found
-
-
-def software(chip: str, dtype: str, recompute: str, sharding: int) -> dict[str, float]:
-    """Constants of the software that a row ran, by what its inputs say; see the head of this file."""
-    modern = modern_stack()
-    if sharding >= SHARDING["zero3"]:
-        if dtype != "fp8":
-            modern["stack_factor"] = constant("performance.training.stack_factor@mosaicml", "stack_factor")
-        return modern
-    if constant(f"accelerator.{chip}.launch", "launch_year") >= aliases("stack")["modern_from_launch_year"]:
-        return modern
-    return modern | {
-        "tensor_exposed_fraction": constant("performance.training.tensor_exposed_old", "fraction"),
-        "pipeline_exposed_fraction": constant("performance.training.pipeline_exposed_old", "fraction"),
-        "data_parallel_hidden_fraction": 0.0,
-        "fused_attention": 0,
-        "sequence_parallel": int(recompute == "selective"),
-    }

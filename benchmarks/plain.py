@@ -1,0 +1,168 @@
+"""The program as one writes it at first: what the formulation of `solver` is measured against.
+
+A binary for each start of each job in each configuration, whole replicas, price tiers period by period, a
+high price on demand that is not carried and on jobs left out, loose bounds, and nothing dropped before. It is
+solved by the same engines with the same settings.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pulp
+
+from solver.problem import Problem
+
+THOUSAND = 1000.0
+UNMET = 100.0  # times the dearest way to do it: what is not carried, or left out
+A_LOT = 10_000.0  # nodes: more than any tier sees
+
+
+def plain_program(problem: Problem) -> Any:
+    """The model of a fleet of `benchmarks.fleets`, one row and one term at a time."""
+    model = pulp.LpProblem("plain", pulp.LpMinimize)
+    pools, cohorts, periods = problem.pools, problem.cohorts, range(problem.periods)
+    places = range(len(pools))
+    order = _counts("order", len(pools), problem.periods)
+    retire = _counts("retire", len(cohorts), problem.periods)
+    stands = [[pulp.LpVariable(f"stands_{p}_{t}", 0) for t in periods] for p in places]
+    for pool in places:
+        own = np.flatnonzero(cohorts.pool == pool).tolist()
+        unit, lead = int(pools.order_unit_nodes[pool]), int(pools.lead_periods[pool])
+        for t in periods:
+            before = stands[pool][t - 1] if t else int(cohorts.nodes[own].sum())
+            came = unit * order[pool][t - lead] if t >= lead else 0
+            model += stands[pool][t] == before + came - pulp.lpSum(retire[h][t] for h in own)
+    for h in range(len(cohorts)):
+        model += pulp.lpSum(retire[h]) <= int(cohorts.nodes[h])
+        if cohorts.must_retire_by[h] < problem.periods:
+            gone = retire[h][: int(cohorts.must_retire_by[h]) + 1]
+            model += pulp.lpSum(gone) >= int(cohorts.nodes[h])
+    cost: list[Any] = []
+    held: list[list[list[Any]]] = [[[] for _ in periods] for _ in places]
+    power: list[list[list[Any]]] = [[[] for _ in periods] for _ in places]
+    _jobs(model, problem, held, power, cost)
+    _services(model, problem, held, power, cost)
+    _limits(model, problem, order, stands, held, power)
+    _prices(model, problem, order, retire, stands, cost)
+    model.setObjective(pulp.lpSum(cost) * (1 / THOUSAND))
+    return model
+
+
+def _counts(stem: str, rows: int, periods: int) -> list[list[Any]]:
+    return [
+        [pulp.LpVariable(f"{stem}_{row}_{t}", 0, None, pulp.LpInteger) for t in range(periods)]
+        for row in range(rows)
+    ]
+
+
+def _weighed(problem: Problem, usd: Any, kgco2e: Any) -> Any:
+    return problem.objective.money_weight * usd + problem.objective.carbon_weight * kgco2e
+
+
+def _jobs(model: Any, problem: Problem, held: Any, power: Any, cost: list[Any]) -> None:
+    """Starts + left out = 1, for each job; a start holds its nodes to the end of the work"""
+    options, hours = problem.elastic_options, problem.pools.hours
+    each = _weighed(problem, options.usd_per_node_h, options.kgco2e_per_node_h)
+    each = each - _idle_per_h(problem)[options.pool]
+    starts: list[list[Any]] = [[] for _ in problem.jobs.name]
+    for row in range(len(options)):
+        pool, nodes, limit = int(options.pool[row]), int(options.nodes[row]), options.node_hours_limit[row]
+        inside = np.flatnonzero(limit > 0)
+        span = math.ceil(options.node_hours[row] / limit[inside[0]])
+        for start in inside[: len(inside) - span + 1].tolist():
+            run = pulp.LpVariable(f"run_{row}_{start}", 0, 1, pulp.LpInteger)
+            starts[options.job[row]].append(run)
+            for t in range(start, start + span):
+                held[pool][t].append(nodes * run)
+                power[pool][t].append(float(nodes * options.active_kw[row]) * run)
+                cost.append(float(each[row, t] * options.node_hours[row] / span) * run)
+    dearest = UNMET * float((options.node_hours / hours.mean()).max(initial=0.0)) * _node_cost(problem)
+    for job, ways in enumerate(starts):
+        left_out = pulp.LpVariable(f"left_out_{job}", 0, 1, pulp.LpInteger)
+        model += pulp.lpSum(ways) + left_out == 1
+        cost.append(dearest * left_out)
+
+
+def _services(model: Any, problem: Problem, held: Any, power: Any, cost: list[Any]) -> None:
+    """Each demand: sum_v capacity[v] * replicas[v,t] / (1 + standby[v]) + unmet[i,t] >= demand[i,t]"""
+    serves, demand = problem.serve_options, problem.services.demand
+    each = _weighed(problem, serves.usd, serves.kgco2e)
+    each = each - _idle_per_h(problem)[serves.pool] * serves.node_hours
+    replicas = _counts("replicas", len(serves), problem.periods)
+    for i, t in np.ndindex(*demand.shape):
+        unmet = pulp.LpVariable(f"unmet_{i}_{t}", 0)
+        carried = [unmet]
+        for v in np.flatnonzero(serves.service == i).tolist():
+            carried.append(float(serves.capacity[v] / (1 + serves.standby_fraction[v])) * replicas[v][t])
+            held[serves.pool[v]][t].append(float(serves.nodes[v]) * replicas[v][t])
+            power[serves.pool[v]][t].append(float(serves.active_kw[v]) * replicas[v][t])
+            cost.append(float(each[v, t]) * replicas[v][t])
+        model += pulp.lpSum(carried) >= float(demand[i, t])
+        cost.append(UNMET * _node_cost(problem) * unmet)
+
+
+def _node_cost(problem: Problem) -> float:
+    """The dearest node through one period."""
+    pools = problem.pools
+    return float((pools.holding_usd_per_node + pools.idle_usd_per_node).max())
+
+
+def _idle_per_h(problem: Problem) -> Any:
+    pools = problem.pools
+    return _weighed(problem, pools.idle_usd_per_node, pools.idle_kgco2e_per_node) / pools.hours
+
+
+def _limits(model: Any, problem: Problem, order: Any, stands: Any, held: Any, power: Any) -> None:
+    """Nodes held within those that stand; power, racks, supply and budget"""
+    pools, limits = problem.pools, problem.limits
+    for t in range(problem.periods):
+        for pool in range(len(pools)):
+            model += pulp.lpSum(held[pool][t]) <= stands[pool][t]
+        for site in range(len(problem.site_names)):
+            here = np.flatnonzero(pools.site == site).tolist()
+            drawn = [float(pools.idle_kw[p]) * stands[p][t] for p in here]
+            drawn += [term for p in here for term in power[p][t]]
+            model += pulp.lpSum(drawn) <= float(limits.power_kw[site, t])
+            racks = [float(pools.racks_per_node[p]) * stands[p][t] for p in here]
+            model += pulp.lpSum(racks) <= float(limits.racks[site])
+        ordered = [int(pools.order_unit_nodes[p]) * order[p][t] for p in range(len(pools))]
+        for sku in range(len(problem.sku_names)):
+            same = np.flatnonzero(pools.sku == sku).tolist()
+            model += pulp.lpSum(ordered[p] for p in same) <= float(limits.supply_nodes[sku, t])
+        paid = [float(pools.capex_usd_per_node[p, t] / THOUSAND) * ordered[p] for p in range(len(pools))]
+        model += pulp.lpSum(paid) <= float(limits.budget_usd[t] / THOUSAND)
+
+
+def _prices(model: Any, problem: Problem, order: Any, retire: Any, stands: Any, cost: list[Any]) -> None:
+    """Holding from arrival on, less the rebate of the tier reached in the period; keeping; idling"""
+    pools, cohorts, tiers = problem.pools, problem.cohorts, problem.tiers
+    idle = _weighed(problem, pools.idle_usd_per_node, pools.idle_kgco2e_per_node)
+    holding = _weighed(problem, pools.holding_usd_per_node, pools.holding_kgco2e_per_node)
+    keep = _weighed(problem, cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
+    for p, t in np.ndindex(*idle.shape):
+        arrives = t + int(pools.lead_periods[p])
+        unit = int(pools.order_unit_nodes[p])
+        cost.append(float(idle[p, t]) * stands[p][t])
+        cost.append(float(unit * holding[p, arrives:].sum()) * order[p][t])
+    for h, t in np.ndindex(*keep.shape):
+        cost.append(float(cohorts.retire_usd_per_node[h, t] - keep[h, t:].sum()) * retire[h][t])
+    cost.append(float((keep.sum(axis=1) * cohorts.nodes).sum()))
+    for g, t in np.ndindex(len(tiers), problem.periods):
+        reached = pulp.LpVariable(f"tier_{g}_{t}", 0, 1, pulp.LpInteger)
+        same = np.flatnonzero(pools.sku == tiers.sku[g]).tolist()
+        nodes = [pulp.LpVariable(f"rebated_{g}_{p}_{t}", 0) for p in same]
+        model += pulp.lpSum(nodes) >= float(tiers.from_nodes[g]) * reached
+        model += pulp.lpSum(nodes) <= A_LOT * reached
+        for p, rebated in zip(same, nodes, strict=True):
+            arrives = t + int(pools.lead_periods[p])
+            saved = tiers.rebate_fraction[g] * pools.capital_usd_per_node[p, arrives:].sum()
+            cost.append(-float(saved) * rebated)
+            model += rebated <= int(pools.order_unit_nodes[p]) * order[p][t]
+    # Of several tiers of a SKU one counts.
+    for k, t in np.ndindex(len(problem.sku_names), problem.periods):
+        own = np.flatnonzero(tiers.sku == k).tolist()
+        names = [f"tier_{g}_{t}" for g in own]
+        model += pulp.lpSum(model.variablesDict()[name] for name in names) <= 1

@@ -1,0 +1,121 @@
+"""Options that several commands have, and how the text of an option becomes a value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+CHANGE_EXAMPLE = "policy.carbon_price=300 USD/t"
+
+# Adds a command: its name, what runs it, what it is about.
+AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+
+
+def scenario_options(parser: argparse.ArgumentParser) -> None:
+    """A scenario, and what is changed in it."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a TOML file, or the name of a shipped scenario")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", dest="changes",
+        help=f"change one value, for example --set '{CHANGE_EXAMPLE}'",
+    )  # fmt: skip
+
+
+def quiet_option(parser: argparse.ArgumentParser) -> None:
+    """Work in silence."""
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def store_option(parser: argparse.ArgumentParser) -> None:
+    """Where saved plans lie."""
+    parser.add_argument(
+        "--store", metavar="ADDRESS", help="a SQLite file or a URL; EVERFLEET_STORE, or your data folder"
+    )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names apart by commas."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def count(text: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no count of at least 1: write for example 3")
+    return number
+
+
+def points(text: str) -> int:
+    """Plans of a front."""
+    points = count(text)
+    if points < 2:
+        raise argparse.ArgumentTypeError("a front has two ends: ask for 2 points or more")
+    return points
+
+
+def percent(text: str) -> float:
+    """A share: 0.02 or 2 %."""
+    try:
+        bare = text.strip().removesuffix("%")
+        share = float(bare) / (1.0 if bare == text.strip() else 100.0)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 10:
+        raise argparse.ArgumentTypeError(f"'{text}' is no share: write for example '2 %' or 0.02")
+    return share
+
+
+def seed(text: str) -> int:
+    """A seed of random numbers."""
+    number = int(text) if text.strip().isdecimal() else -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no seed: write a whole number of at least 0")
+    return number
+
+
+def program_file(text: str) -> Path:
+    """A file whose ending says in which format a program is written."""
+    path = Path(text)
+    if path.suffix.lower() not in (".lp", ".mps"):
+        raise argparse.ArgumentTypeError(f"'{text}' is no program file: end it in .lp or .mps")
+    return path
+
+
+def day(text: str) -> date:
+    """A day as ISO 8601 has it."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a day: write for example 2025-03-01") from None
+
+
+def share(text: str) -> float | str:
+    """A number, or text in percent as it stands: the job's rules read both."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Counts of accelerators, apart by commas."""
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' are no counts of accelerators: write for example 64,512")
+    return sizes
+
+
+def node_counts(text: str) -> tuple[int, ...]:
+    """Sizes apart by commas; whether they are sizes is for the question to say."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' are no node counts: write for example 8,16,32") from None

@@ -1,0 +1,163 @@
+"""`throughput` and `calibrate`: what hardware delivers, predicted and measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.cli import arguments
+from planner.cli.talking import ANSWER, NO_PLAN, say, show, write_file
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.throughput import Question
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """What any hardware delivers, and yours measured."""
+    throughput = command("throughput", run_throughput, "what any hardware delivers and draws for a model")
+    _throughput_options(throughput)
+
+    calibrate = command("calibrate", run_calibrate, "your measured point carried to all sizes")
+    calibrate.add_argument(
+        "measurements", nargs="?", metavar="MEASUREMENTS",
+        help="CSV: tokens a second, step times, power; of training or serving",
+    )  # fmt: skip
+    calibrate.add_argument(
+        "--sizes", type=arguments.sizes, default=(), metavar="N,...",
+        help="accelerators to show; a half, 1, 2 and 4 times yours",
+    )  # fmt: skip
+    calibrate.add_argument(
+        "--measure", action="store_true", help="probe this machine's NVIDIA device, by PyTorch and NVML"
+    )
+    calibrate.add_argument(
+        "--out", metavar="FILE", help="write the [facts] of a scenario; with --measure rows of data/facts"
+    )
+
+
+def run_calibrate(options: argparse.Namespace) -> int:
+    """Read measurements of your hardware, or probe it: what they change, and how wrong the rest may be."""
+    from planner.calibration import calibration_document, facts_toml, to_text
+
+    if options.measure:
+        return _probe(options)
+    if options.measurements is None:
+        raise InputError("name a CSV of measurements, or use --measure on a machine with an NVIDIA device")
+    document = calibration_document(Path(options.measurements), options.sizes)
+    show(json.dumps(document, indent=2) if options.json else to_text(document))
+    if options.out is not None:
+        write_file(Path(options.out), facts_toml(document))
+    return ANSWER
+
+
+def _probe(options: argparse.Namespace) -> int:
+    """Measure the device of this machine; where there is none that is the answer."""
+    from planner.calibration import NothingToMeasure, cuda_device, probe_csv, probe_document, probe_text
+
+    if options.measurements is not None or options.sizes:
+        raise InputError("--measure takes neither measurements nor --sizes: it makes them")
+    try:
+        document = probe_document(cuda_device(), date.today())
+    except NothingToMeasure as missing:
+        say(str(missing))
+        return NO_PLAN
+    show(json.dumps(document, indent=2) if options.json else probe_text(document))
+    if options.out is not None:
+        write_file(Path(options.out), probe_csv(document))
+    return ANSWER
+
+
+def run_throughput(options: argparse.Namespace) -> int:
+    """Say what hardware delivers and draws for a model: every SKU at every size, with range and reasons."""
+    from planner.throughput import throughput_document, to_csv, to_text
+
+    document = throughput_document(_hardware_question(options))
+    if options.json:
+        show(json.dumps(document, indent=2))
+    else:
+        show((to_csv if options.csv else to_text)(document))
+    rows = document["reached" if "reached" in document else "rows"]
+    return ANSWER if any(row["fits"] for row in rows) else NO_PLAN
+
+
+def _hardware_question(options: argparse.Namespace) -> Question:
+    """The question that the options ask; quantities in their units, every one that is wrong at once."""
+    from planner.throughput import Question
+    from planner.units import UnitError, parse_quantity
+
+    names = {field for field in Question.__dataclass_fields__ if hasattr(options, field)}
+    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    problems = []
+    for name, option in (("ttft_s", "ttft"), ("tpot_s", "tpot"), ("by_h", "by")):
+        if getattr(options, option) is not None:
+            try:
+                said[name] = parse_quantity(getattr(options, option), name[-1])
+            except UnitError as error:
+                problems.append(f"--{option}: {error}")
+    if problems:
+        raise InputError("\n".join(problems))
+    return Question(**said)
+
+
+def _throughput_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="of `everfleet facts model.`, or its config.json")
+    work = parser.add_mutually_exclusive_group()
+    work.add_argument("--train", action="store_true", help="training; the default")
+    work.add_argument("--serve", action="store_true", help="serving: replicas within targets, or scoring")
+    parser.add_argument("--precision", default="bf16", help="bf16, fp16 or fp8; bf16")
+    parser.add_argument("--sku", dest="skus", type=arguments.names, metavar="SKU,...", help="default: all")
+    parser.add_argument(
+        "--nodes", type=arguments.node_counts, metavar="N,...", help="sizes to look at; 1,2,4 to 128"
+    )
+    parser.add_argument("--why", metavar="SKU:SIZE", help="open the numbers of one row down to their sources")
+    parser.add_argument("--csv", action="store_true", help="print the rows as CSV")
+
+    training = parser.add_argument_group("training")
+    training.add_argument("--sequence", type=int, dest="sequence_tokens", metavar="TOKENS", help="8192")
+    training.add_argument("--batch-tokens", type=float, metavar="TOKENS", help="tokens of a step")
+    training.add_argument("--batch", type=int, help="images or samples of a step, or made at once")
+    training.add_argument("--image", type=int, dest="image_pixels", metavar="PIXELS", help="side; 224")
+    training.add_argument(
+        "--adapter-rank",
+        type=int,
+        metavar="R",
+        help="train adapters of this rank, all else frozen (LoRA)",
+    )
+    training.add_argument(
+        "--target", type=float, dest="target_per_s", metavar="RATE",
+        help="tokens or samples a second: the smallest size of each SKU that delivers them",
+    )  # fmt: skip
+    training.add_argument("--tokens", type=float, help="the same from tokens to train on, with --by")
+    training.add_argument("--by", metavar="TIME", help="time to train them in, '90 d'")
+    parser.add_argument(
+        "--measured", metavar="POINT",
+        help="what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
+        "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--calibration", type=Path, metavar="FILE", help="what `everfleet calibrate ... --json` printed"
+    )
+
+    serving = parser.add_argument_group("serving")
+    serving.add_argument("--mix", help="trace whose requests come; azure-conversation")
+    serving.add_argument("--input-tokens", type=float, metavar="N", help="of one length: their prompt")
+    serving.add_argument("--output-tokens", type=float, metavar="N", help="and their answer")
+    serving.add_argument("--ttft", metavar="TIME", help="time to the first token, '1 s'")
+    serving.add_argument("--tpot", metavar="TIME", help="time for each further token, '100 ms'")
+    serving.add_argument(
+        "--quantile", type=float, dest="quantile_fraction", metavar="FRACTION", help="share in time; 0.9"
+    )
+    serving.add_argument(
+        "--requests-per-second", type=float, dest="requests_per_s", metavar="RATE", help="counts replicas"
+    )
+    serving.add_argument(
+        "--availability", type=float, dest="availability_fraction", metavar="FRACTION",
+        help="share of time in which enough replicas are up; 0.999",
+    )  # fmt: skip
+    serving.add_argument(
+        "--disaggregated", action="store_true",
+        help="prompts read on one pool and answers written on another, of one SKU or of two",
+    )  # fmt: skip

@@ -1,0 +1,223 @@
+"""`carbon` and `checkpoint`: questions about one job."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.cli import arguments
+from planner.cli.loading import asked_scenario
+from planner.cli.talking import ANSWER, say, show
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.jobs.parts import Job
+
+# Options of `checkpoint` that a scenario speaks for.
+SCENARIO_STATES = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
+CHECKPOINT_FLAGS = {name: f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in SCENARIO_STATES}
+CHECKPOINT_FLAGS |= {"job": "--job", "changes": "--set"}
+
+# Options of `carbon` that a job file speaks for, and what holds where neither says it.
+JOB_FLAGS = (
+    "model", "tokens", "accelerator_hours", "metered", "sku", "nodes", "grid", "hourly", "start", "pue",
+    "lifetime", "utilisation", "power", "interval", "failures", "storage",
+)  # fmt: skip
+JOB_DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """What a job emits, and how often it is to write its state."""
+    carbon = command("carbon", run_carbon, "carbon, energy and water of a job, from data to end of life")
+    _carbon_options(carbon)
+    checkpoint = command("checkpoint", run_checkpoint, "which interval is best for time, money and carbon")
+    _checkpoint_options(checkpoint)
+
+
+def run_carbon(options: argparse.Namespace) -> int:
+    """State the carbon, energy and water of one job, of a file or of what flags say."""
+    from planner.catalogue import load_catalogue
+    from planner.jobs import job_document, to_card, to_text
+
+    document = job_document(_job(options), load_catalogue(), why_embodied=options.why_embodied)
+    if options.json:
+        print(json.dumps(document, indent=2))
+    elif options.card:
+        show(to_card(document))
+    else:
+        show(to_text(document, why=options.why))
+    if options.out is not None:
+        from planner.report.jobs import save_job
+
+        paths = save_job(document, Path(options.out))
+        say(f"report: {next(path for path in paths if path.suffix == '.html')}")
+    return ANSWER
+
+
+def _job(options: argparse.Namespace) -> Job:
+    """The job of a file, of a shipped one by name, or of flags."""
+    from planner.catalogue import data_folder, load_catalogue
+    from planner.jobs import job_from_flags, load_job
+
+    said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
+    if options.job is None:
+        asked = {name: getattr(options, name) for name in JOB_FLAGS}
+        defaults = {name: value for name, value in JOB_DEFAULTS.items() if asked[name] is None}
+        if asked["model"] is None:
+            defaults.pop("nodes", None)
+        if asked["hourly"] is not None:
+            defaults.pop("grid", None)
+        return job_from_flags(asked | defaults, load_catalogue())
+    if said:
+        raise InputError(f"the job file says what {', '.join(said)} would: leave it out, or edit the file")
+    path = Path(options.job)
+    shipped = data_folder() / "jobs" / f"{options.job}.toml"
+    return load_job(shipped if not path.exists() and shipped.is_file() else path, load_catalogue())
+
+
+def run_checkpoint(options: argparse.Namespace) -> int:
+    """Print checkpoint intervals and policies with the best for time, money and carbon marked."""
+    from planner.checkpoints import scenario_text, to_text
+
+    of_scenario = options.scenario is not None
+    document = (_scenario_checkpoints if of_scenario else _flag_checkpoints)(options)
+    text = (scenario_text if of_scenario else to_text)(document)
+    if options.out is not None:
+        from planner.report.checkpoints import save_checkpoints
+
+        paths = save_checkpoints(document, text, Path(options.out))
+        say(f"curve and tables: {next(path for path in paths if path.suffix == '.html')}")
+    print(json.dumps(document, indent=2) if options.json else text)
+    return ANSWER
+
+
+def _flag_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """The document of a job that flags describe."""
+    from planner.checkpoints import checkpoint_document
+
+    for name in ("job", "changes"):
+        if getattr(options, name):
+            raise InputError(f"{CHECKPOINT_FLAGS[name]} is about a scenario: name one")
+    named = ("failures", "sku", "nodes", *SCENARIO_STATES)
+    asked = {name: getattr(options, name) for name in named if getattr(options, name) is not None}
+    return checkpoint_document(**asked, **_shared_checkpoints(options), **_run_of(options))
+
+
+def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """The document of a scenario's training jobs."""
+    from planner.checkpoints import Asked, scenario_document
+
+    said = [CHECKPOINT_FLAGS[name] for name in SCENARIO_STATES if getattr(options, name) is not None]
+    if said:
+        raise InputError(f"the scenario says what {', '.join(said)} would: leave it out, or use --set")
+    scenario = asked_scenario(options)
+    return scenario_document(
+        scenario, job=options.job, sku=options.sku, nodes=options.nodes, failures=options.failures,
+        asked=Asked(**_shared_checkpoints(options)), **_run_of(options),
+    )  # fmt: skip
+
+
+def _shared_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
+    """Options about a job that no scenario states."""
+    from planner.checkpoints import parse_restart_parts
+
+    parts = options.restart_parts
+    return {
+        "queue_min": options.queue_min,
+        "storage_others_fraction": options.storage_others,
+        "state": options.state,
+        "restart_parts": None if parts is None else parse_restart_parts(parts),
+    }
+
+
+def _run_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Options about a whole run."""
+    useful_h = options.useful_hours if options.days is None else 24.0 * options.days
+    return {
+        "useful_h": useful_h, "replicas": options.simulate, "seed": options.seed, "linear": options.linear
+    }  # fmt: skip
+
+
+def _carbon_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "job", nargs="?", metavar="JOB", help="a TOML file, or the name of a shipped job; else the flags"
+    )
+    flags = parser.add_argument_group("a training job by flags")
+    flags.add_argument("--model", help="model, or its config.json; with --tokens the hours are predicted")
+    flags.add_argument("--tokens", type=float, help="training tokens")
+    flags.add_argument(
+        "--accelerator-hours", type=float, help="hours that you measured, instead of model and tokens"
+    )
+    flags.add_argument("--metered", metavar="FILE", help="energy that was metered: CodeCarbon, GPU or Slurm")
+    flags.add_argument("--sku", help="h100-8")
+    flags.add_argument("--nodes", type=int, help="8")
+    flags.add_argument("--grid", help="grid region of the catalogue; us")
+    flags.add_argument("--hourly", metavar="NAME|FILE", help="hourly grid intensity of the job's hours")
+    flags.add_argument(
+        "--start", type=arguments.day, metavar="DAY", help="first day of the job, such as 2025-03-01"
+    )
+    flags.add_argument("--pue", type=float, help="default: an assumption of the catalogue, with its range")
+    flags.add_argument("--lifetime", help="life of the hardware, '5 y'")
+    flags.add_argument(
+        "--utilisation", type=arguments.share, help="share of that life in use, 0.85 or '85 %%'"
+    )
+    flags.add_argument(
+        "--power", help="measured power of one accelerator with its share of the node, '650 W'"
+    )
+    flags.add_argument("--interval", help="checkpoint interval, '30 min'; default: that of least time")
+    flags.add_argument("--failures", help="fleet whose failure rate holds; meta-llama-3-405b")
+    flags.add_argument("--storage", help="checkpoint storage class; parallel-fs")
+    parser.add_argument("--why", action="store_true", help="open the total down to its sources")
+    parser.add_argument(
+        "--why-embodied", action="store_true", help="why others print other figures for the accelerator"
+    )
+    parser.add_argument("--card", action="store_true", help="print Markdown for a model card")
+    parser.add_argument("--out", metavar="FOLDER", help="write job.html, job.md, job.json and csv/ there")
+
+
+def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO",
+        help="a scenario: every size of its training jobs; with --sku and --nodes that size in full",
+    )  # fmt: skip
+    parser.add_argument("--job", help="one training job of the scenario; default: all")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", dest="changes", help="change the scenario"
+    )
+    parser.add_argument("--failures", help="fleet whose failure rate holds, or a fit.json; meta-llama-3-405b")
+    parser.add_argument("--sku", help="h100-8")
+    parser.add_argument("--nodes", type=int, help="64")
+    parser.add_argument("--model", help="model whose state is written, or its config.json; llama-3.1-70b")
+    parser.add_argument("--storage", help="checkpoint storage class; parallel-fs")
+    parser.add_argument("--restart-min", type=float, help="minutes from a failure to running again; 10")
+    parser.add_argument("--grid", help="grid region of the catalogue; us")
+    parser.add_argument(
+        "--asynchronous", action="store_true", default=None, help="the table for writes in the background"
+    )
+    parser.add_argument(
+        "--spare-confidence", type=float, dest="spare_confidence_fraction", metavar="FRACTION",
+        help="share of time for which the spares suffice; 0.95",
+    )  # fmt: skip
+    parser.add_argument(
+        "--restart-parts", nargs="?", const="", metavar="PART=MIN,...",
+        help="restart as a sum: detect, replace, initialise, warm_up (else the catalogue's) and the load",
+    )  # fmt: skip
+    parser.add_argument("--queue-min", type=float, default=0.0, help="minutes in the queue after a failure")
+    parser.add_argument(
+        "--storage-others", type=float, default=0.0, metavar="FRACTION",
+        help="share of the storage's bandwidth that other jobs take",
+    )  # fmt: skip
+    parser.add_argument("--state", default="", help="what is written, such as bf16-adam-8bit-moments")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
+        "--useful-hours", type=float, metavar="H", help="hours of a run without failures: asks for its finish"
+    )
+    length.add_argument("--days", type=float, help="the same in days")
+    parser.add_argument(
+        "--simulate", type=int, default=0, metavar="N", help="play the best intervals N times"
+    )
+    parser.add_argument("--seed", type=arguments.seed, default=0, help="of the play")
+    parser.add_argument("--linear", action="store_true", help="the published straight line, too")
+    parser.add_argument("--out", metavar="FOLDER", help="write the curve and the tables there")

@@ -1,0 +1,82 @@
+"""What commands read: scenarios and documents that other commands wrote."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.cli.arguments import CHANGE_EXAMPLE
+from planner.cli.talking import progress
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.plan import Plan
+    from planner.scenario import Scenario
+
+
+def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
+    """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
+    from planner.catalogue import data_folder, load_catalogue
+    from planner.inputs import check_scenario
+    from planner.scenario import load_scenario, with_changes
+
+    path = Path(name)
+    shipped = data_folder() / "scenarios" / f"{name}.toml"
+    scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path)
+    if changes:
+        scenario = with_changes(scenario, changes)
+    check_scenario(scenario, load_catalogue())
+    return scenario
+
+
+def asked_scenario(options: argparse.Namespace) -> Scenario:
+    """The scenario that the options name, with what `--set` changes."""
+    changes = {}
+    for change in options.changes:
+        path, stated, value = change.partition("=")
+        if not stated:
+            raise InputError(f"--set '{change}' has no value: write for example '{CHANGE_EXAMPLE}'")
+        changes[path] = value
+    return load(options.scenario, changes)
+
+
+def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
+    """Plan, with progress on stderr; the first Ctrl-C stops the solver and keeps its best plan."""
+    from planner.plan import plan_fleet
+
+    plan = plan_fleet(scenario, baselines=baselines, watch=None if quiet else progress)
+    if not quiet:
+        progress("")
+    return plan
+
+
+def opened(options: argparse.Namespace) -> dict[str, Any]:
+    """The document of a folder or a file, or of a scenario that is solved for it."""
+    path = Path(options.plan)
+    held = (path / name for name in ("plan.json", "fit.json", "job.json"))
+    file = next((file for file in held if file.is_file()), path / "plan.json") if path.is_dir() else path
+    if file.suffix == ".json" and file.is_file():
+        return _saved(file)
+    from planner.document import plan_document
+
+    return plan_document(solve(load(options.plan), quiet=False, baselines=False))
+
+
+def _saved(file: Path) -> dict[str, Any]:
+    """The document of a plan.json, refused where it is none of ours."""
+    from planner.scenario import Problem, ScenarioError
+
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
+    if (
+        not isinstance(document, dict)
+        or "explanations" not in document
+        or not ({"status", "everfleet_fit", "everfleet_job"} & document.keys())
+    ):
+        raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
+    return document

@@ -1,0 +1,159 @@
+"""`plan`, `check` and `explain`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.cli import arguments
+from planner.cli.loading import asked_scenario, load, opened, solve
+from planner.cli.talking import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, watcher, wrong
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.plan import Plan
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """Make a plan, look at a scenario, open a number."""
+    plan = command("plan", run_plan, "what to buy, keep, retire and place, and why")
+    arguments.scenario_options(plan)
+    plan.add_argument("--out", metavar="FOLDER", help="write plan.html, .md, .json, .xlsx and csv/ there")
+    plan.add_argument(
+        "--program", type=arguments.program_file, metavar="FILE",
+        help="write the integer program there: .lp or .mps",
+    )  # fmt: skip
+    plan.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
+    arguments.store_option(plan)
+    arguments.quiet_option(plan)
+    plan.add_argument("--no-baselines", action="store_true", help="solve only the plan itself")
+    plan.add_argument("--prices", action="store_true", help="what one more of each limit is worth")
+    plan.add_argument(
+        "--alternatives", type=arguments.count, default=0, metavar="N",
+        help="N other plans that cost little more",
+    )  # fmt: skip
+    plan.add_argument(
+        "--within", type=arguments.percent, default=0.02, metavar="SHARE",
+        help="how much more they may cost; '2 %%'",
+    )  # fmt: skip
+
+    check = command("check", run_check, "is the scenario right; every problem at once")
+    check.add_argument("scenarios", nargs="+", metavar="SCENARIO")
+
+    explain = command("explain", run_explain, "where does a number come from")
+    explain.add_argument(
+        "plan", metavar="PLAN",
+        help="a folder of a plan, a fit or a job, the JSON of any answer, or a scenario (then solved)",
+    )  # fmt: skip
+    explain.add_argument(
+        "number", nargs="?", metavar="NUMBER", help="a total or term, such as cost or carbon; none lists them"
+    )
+    explain.add_argument("--depth", type=int, help="open so many levels only")
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    """Plan a scenario, print the plan, write the report."""
+    from planner.document import plan_document
+    from planner.report import save, to_json, to_terminal
+
+    scenario = asked_scenario(options)
+    if options.save:
+        _open_store(options.store)  # what cannot be saved is better known before the work
+    plan = solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
+    plan = _defended(plan, options)
+    document = plan_document(plan)
+    show(to_json(document) if options.json else to_terminal(document))
+    if options.out is not None:
+        paths = save(document, Path(options.out))
+        report = next((path for path in paths if path.suffix == ".html"), paths[0])
+        say(f"report: {report}")
+    if options.program is not None:
+        _write_program(plan, options.program)
+    if options.save:
+        from planner.store.commands import save_plan
+
+        say(save_plan(options.store, scenario, document, baselines=not options.no_baselines))
+    return ANSWER if document["status"]["verified"] else NO_PLAN
+
+
+def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
+    """The plan with the worth of its limits and its alternatives, where they are asked for."""
+    from planner.defence.others import with_alternatives
+    from planner.defence.pricing import with_prices
+
+    tell = watcher(options) or (lambda _: None)
+    seconds = plan.inputs.scenario.solve.time_limit_s
+    try:
+        if options.prices:
+            tell("looking for what the limits are worth")
+            plan = with_prices(plan, time_limit_s=seconds)
+        if options.alternatives:
+            tell("looking for plans that cost little more")
+            plan = with_alternatives(
+                plan, plans=options.alternatives, within_fraction=options.within, time_limit_s=seconds
+            )
+    except KeyboardInterrupt:
+        say("stopped; the plan is there, what was still being looked for is left out")
+    clear(options)
+    return plan
+
+
+def _open_store(address: str | None) -> None:
+    """See that a store can be opened."""
+    from planner.store import open_store
+
+    open_store(address).close()
+
+
+def _write_program(plan: Plan, path: Path) -> None:
+    """Write the integer program of a plan, and say so."""
+    from solver.writing import write_program
+
+    try:
+        write_program(plan.problem, path, period_names=plan.inputs.scenario.horizon.period_labels)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    say(f"program: {path}")
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Read scenarios and report every problem of every file."""
+    from planner.scenario import ScenarioError
+
+    answers: list[dict[str, Any]] = []
+    for name in options.scenarios:
+        try:
+            scenario = load(name)
+            answers.append({"file": name, "ok": True, "title": scenario.title, "problems": []})
+        except ScenarioError as error:
+            problems = [{"path": problem.path, "message": problem.message} for problem in error.problems]
+            answers.append({"file": name, "ok": False, "problems": problems})
+            say(str(error))
+    if options.json:
+        print(json.dumps(answers, indent=2))
+    else:
+        for answer in answers:
+            count = len(answer["problems"])
+            print(f"{answer['file']}: {'fine' if answer['ok'] else f'{count} problem' + 's' * (count > 1)}")
+    return ANSWER if all(answer["ok"] for answer in answers) else WRONG_INPUT
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Open one number of a plan down to its sources."""
+    from planner.explain import explanation_from
+
+    document = opened(options)
+    known = document["explanations"]
+    if not known:
+        say(document["status"]["text"])
+        return NO_PLAN
+    if options.number is None or options.number not in known:
+        if options.number is not None:
+            return wrong(f"no number '{options.number}' in this plan; it has: {', '.join(sorted(known))}")
+        print(json.dumps(sorted(known)) if options.json else "\n".join(sorted(known)))
+        return ANSWER
+    steps = known[options.number]
+    print(json.dumps(steps, indent=2) if options.json else explanation_from(steps).to_text(options.depth))
+    return ANSWER

@@ -1,0 +1,102 @@
+"""Commands about saved plans, and `sweep`, which saves its own."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from planner.cli import arguments
+from planner.cli.loading import asked_scenario
+from planner.cli.talking import ANSWER, INTERRUPTED, NO_PLAN, clear, say, told, watcher
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """Commands about saved plans, and sweeps, which save theirs."""
+    listed = command("list", run_list, "saved plans, the newest first")
+    listed.add_argument("words", nargs="*", help="words that the title must hold")
+    show = command("show", run_show, "a saved plan as it was printed")
+    compare = command("compare", run_compare, "two saved plans: what was asked and what came out differently")
+    compare.add_argument("before", metavar="BEFORE", help="first characters of a plan's digest")
+    compare.add_argument("after", metavar="AFTER", help="and of another's")
+    export = command("export", run_export, "a saved plan as files: scenario, report, tables, workbook")
+    export.add_argument("--out", metavar="FOLDER", required=True, help="write scenario/ and plan/ there")
+    recompute = command("recompute", run_recompute, "a saved plan worked out again: is it the same")
+    for one in (show, export, recompute):
+        one.add_argument("digest", metavar="PLAN", help="first characters of its digest")
+
+    sweep = command("sweep", run_sweep, "one scenario with many changes, by one process or a cluster")
+    arguments.scenario_options(sweep)
+    sweep.add_argument(
+        "--vary", action="append", default=[], metavar="PATH=VALUE,...", help="every combination of these"
+    )
+    sweep.add_argument("--pareto", metavar="PRICES", help="a ladder of carbon prices: '0,50,100,200 USD/t'")
+    sweep.add_argument("--draws", type=int, metavar="N", help="facts drawn within their ranges, N times")
+    sweep.add_argument("--seed", type=arguments.seed, default=0, help="of the draws")
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, default=1, metavar="N", help="processes of this machine; 1")
+    where.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    sweep.add_argument("--out", metavar="FOLDER", help="write sweep.json and csv/ there")
+    arguments.quiet_option(sweep)
+    for one in (listed, show, compare, export, recompute, sweep):
+        arguments.store_option(one)
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """List saved plans, the newest first."""
+    from planner.store.commands import list_plans
+
+    return told(options, list_plans(options.store, title=" ".join(options.words)))
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """Print a saved plan as `plan` did."""
+    from planner.store.commands import show_plan
+
+    return told(options, show_plan(options.store, options.digest))
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Set two saved plans side by side: what was asked and what came out differently."""
+    from planner.store.commands import compare_saved
+
+    return told(options, compare_saved(options.store, options.before, options.after))
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """Write a saved plan as files: its scenario and its report."""
+    from planner.store.commands import export_saved
+
+    return told(options, export_saved(options.store, options.digest, options.out))
+
+
+def run_recompute(options: argparse.Namespace) -> int:
+    """Work a saved plan out again from what is stored: is it the same to the last bit."""
+    from planner.store.commands import recompute_saved
+
+    record, text = recompute_saved(options.store, options.digest)
+    told(options, (record, text))
+    return ANSWER if record["same"] else NO_PLAN
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Plan one scenario with many changes into the store; goes on where it was stopped."""
+    from planner.sweeps.commands import executor_for, grid_for, save_sweep, sweep
+
+    scenario = asked_scenario(options)
+    grid = grid_for(
+        scenario, vary=options.vary, prices=options.pareto, draws=options.draws, seed=options.seed
+    )
+    executor = executor_for(workers=options.workers, dask=options.dask)
+    try:
+        document, text = sweep(
+            scenario, grid, address=options.store, executor=executor,
+            watch=watcher(options),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        say("stopped; the points that are done are saved: the same command goes on from there")
+        return INTERRUPTED
+    clear(options)
+    told(options, (document, text))
+    if options.out is not None:
+        say(f"sweep: {save_sweep(document, Path(options.out))[0]}")
+    return ANSWER if any(row["cost_usd"] is not None for row in document["points"]) else NO_PLAN

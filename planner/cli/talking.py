@@ -1,0 +1,70 @@
+"""Answers on stdout, talk on stderr, and what a command returns."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+
+ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def say(text: str) -> None:
+    """Talk aside."""
+    print(text, file=sys.stderr)
+
+
+def wrong(text: str) -> int:
+    """Say what is wrong with the input."""
+    say(text)
+    return WRONG_INPUT
+
+
+def show(text: str) -> None:
+    """Print what is also to be saved: a reader that left early (`| head`) does not stop the saving."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def progress(text: str) -> None:
+    """One line that overwrites itself on a terminal; in a log only the steps, not every second."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
+    elif text and ", bound" not in text:
+        say(text)
+
+
+def clear(options: argparse.Namespace) -> None:
+    """End the line of progress."""
+    if not options.quiet:
+        progress("")
+
+
+def watcher(options: argparse.Namespace) -> Callable[[str], None] | None:
+    """Whom the work tells how far it is: nobody where --quiet is asked for."""
+    return None if options.quiet else progress
+
+
+def told(options: argparse.Namespace, said: tuple[Any, str]) -> int:
+    """Print an answer, as data or in words."""
+    from planner.report import to_json
+
+    record, text = said
+    show(to_json(record) if options.json else text)
+    return ANSWER
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write one file of an answer, and say so."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    say(f"written: {path}")

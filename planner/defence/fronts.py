@@ -1,0 +1,153 @@
+"""Money against carbon for a scenario: the front as a document of sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from planner.assembly import assemble
+from planner.catalogue import load_catalogue
+from planner.inputs import Inputs, with_cards
+from planner.scenario import Scenario, digest
+from planner.wording import mass, money
+from solver.backend import Status
+from solver.frontier import Front, Point, gathered, pareto_front
+from solver.problem import Problem
+
+Document = dict[str, Any]
+Record = dict[str, Any]
+
+EDITION = 1
+MOST_POOLS = 3  # of a fleet that is named in a row
+
+
+def front_document(
+    scenario: Scenario,
+    *,
+    points: int,
+    watch: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Document:
+    """The front of a scenario: the least money at each level of carbon, its knee, what a tonne costs.
+
+    The scenario's own objective is not looked at, its limits are. The first Ctrl-C ends the search and keeps
+    the points that are there.
+    """
+    tell = watch or (lambda _: None)
+    tell("working out what each option takes")
+    problem = assemble(Inputs(scenario, with_cards(scenario, load_catalogue()))).problem
+    found: list[Point] = []
+
+    def keep(point: Point, to_come: int) -> None:
+        found.append(point)
+        tell(f"point {len(found)}: {money(point.usd)}, {mass(point.kgco2e)}; {to_come} to come")
+
+    gap = scenario.solve.gap_fraction
+    try:
+        front = pareto_front(
+            problem, points=points, tolerance_fraction=gap, gap_fraction=gap,
+            time_limit_s=scenario.solve.time_limit_s, tell=keep, should_stop=should_stop,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        front = gathered(found, Status.INTERRUPTED, gap, complete=False)
+    return _document(scenario, problem, front)
+
+
+def _document(scenario: Scenario, problem: Problem, front: Front) -> Document:
+    rows = _rows(problem, front)
+    return {
+        "everfleet_pareto": EDITION,
+        "title": f"Money against carbon: {scenario.title}",
+        "scenario": scenario.path.name if scenario.path else "",
+        "scenario_digest": digest(scenario),
+        "complete": front.complete,
+        "sections": {
+            "front": {
+                "title": "The front",
+                "said": _sentences(front, rows),
+                "tables": {"points": rows} if rows else {},
+            }
+        },
+    }
+
+
+def _rows(problem: Problem, front: Front) -> list[Record]:
+    """One row for each plan, from the cleanest to the cheapest; what the last tonnes before it cost."""
+    kept = [number for number, needless in enumerate(front.dominated) if not needless]
+    next_dirtier = dict(pairwise(kept))
+    units = problem.pools.order_unit_nodes[:, None]
+    rows = []
+    for number, point in enumerate(front.points):
+        other = next_dirtier.get(number)
+        rows.append(
+            {
+                "point": number + 1,
+                "cost_usd": point.usd,
+                "carbon_kgco2e": point.kgco2e,
+                "usd_per_tonne_saved": None if other is None else _slope(point, front.points[other]),
+                "mark": _mark(front, number, kept),
+                "nodes_bought": float((point.solution.orders * units).sum()),
+                "fleet_at_the_end": _fleet(problem, point),
+                "gap_fraction": point.answer.gap_fraction if np.isfinite(point.answer.gap_fraction) else None,
+            }
+        )
+    return rows
+
+
+def _slope(cleaner: Point, dirtier: Point) -> float | None:
+    """What a tonne less costs on the way from the next dirtier plan."""
+    saved = dirtier.kgco2e - cleaner.kgco2e
+    return 1000.0 * (cleaner.usd - dirtier.usd) / saved if saved > 0 else None
+
+
+def _mark(front: Front, number: int, kept: Sequence[int]) -> str:
+    if front.dominated[number]:
+        return "beaten"
+    if number == front.knee:
+        return "knee"
+    ends = {kept[0]: "cleanest", kept[-1]: "cheapest"}
+    return ends.get(number, "") if front.complete else ""
+
+
+def _fleet(problem: Problem, point: Point) -> str:
+    nodes = (point.solution.in_service + point.solution.rented)[:, -1]
+    order = [int(pool) for pool in np.argsort(-nodes, kind="stable") if nodes[pool] > 0]
+    said = [f"{nodes[pool]:g} {problem.pool_name(pool)}" for pool in order[:MOST_POOLS]]
+    return ", ".join(said) + (f" and {nodes[order[MOST_POOLS:]].sum():g} more" if order[MOST_POOLS:] else "")
+
+
+def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
+    """What the front says, for whoever reads no table."""
+    if not rows:
+        if front.ended is Status.INFEASIBLE:
+            return ["No plan exists that keeps every limit: `everfleet plan` says which ones clash."]
+        return ["Stopped before a plan was found: allow more time (solve.time_limit)."]
+    said = []
+    if not front.complete:
+        said.append(f"Stopped early: {len(rows)} points are there, the rest is not known.")
+    kept = [point for point, needless in zip(front.points, front.dominated, strict=True) if not needless]
+    if len(kept) == 1:
+        return [*said, "One plan is both the cheapest and the cleanest: there is nothing to trade."]
+    cleanest, cheapest = kept[0], kept[-1]
+    said.append(f"From {_pair(cheapest)} (cheapest) to {_pair(cleanest)} (cleanest).")
+    if front.knee is not None:
+        knee = front.points[front.knee]
+        dearer, cleaner = knee.usd / cheapest.usd - 1, 1 - knee.kgco2e / cheapest.kgco2e
+        price = _slope(knee, cheapest)
+        paid = "" if price is None else f", at {price:,.0f} USD for each tonne"
+        said.append(
+            f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer:.1%} dearer than the cheapest plan "
+            f"and {cleaner:.1%} cleaner{paid}."
+        )
+    if beaten := sum(front.dominated):
+        said.append(f"{beaten} of the points are beaten by another within the gap of the search.")
+    return said
+
+
+def _pair(point: Point) -> str:
+    return f"{money(point.usd)} and {mass(point.kgco2e)}"

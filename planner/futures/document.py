@@ -1,0 +1,198 @@
+"""A plan for several futures as plain data, and the same in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from planner.document import STATUS_NAMES
+from planner.explain import explain
+from planner.futures.planning import FuturesPlan
+from planner.scenario import digest
+from planner.wording import mass, money
+from solver.backend import Status
+from solver.stochastic import FirstStage
+
+Record = dict[str, Any]
+
+AIMS = {
+    "expected": "the least mean over the futures",
+    "worst": "the least in the worst future",
+    "regret": "the least share by which a future takes more than had it been known",
+}
+
+
+def futures_document(found: FuturesPlan) -> Record:
+    """The document of a plan for several futures, or of why there is none."""
+    solved = found.hedge is not None and bool(found.hedge.plans)
+    document: Record = {
+        "everfleet_futures": 1,
+        "title": found.scenario.title,
+        "scenario_digest": digest(found.scenario),
+        "aim": found.aim,
+        "measure": "carbon" if found.scenario.policy.objective == "carbon" else "money",
+        "status": _status(found),
+        "periods_decided_now": found.together.shared_periods,
+        "headline": [],
+        "first_stage": [],
+        "futures": [],
+        "worth": [],
+        "explanations": {},
+    }
+    if not solved:
+        document["headline"] = [_why_not(found)]
+        return document
+    document["first_stage"] = first_stage_records(found)
+    document["futures"] = future_records(found)
+    document["worth"] = [{"name": name, "usd": float(node.value)} for name, node in found.worth.items()]
+    nodes = {"expected": found.expected, **found.worth}
+    for future, plan in zip(found.futures, found.plans, strict=True):
+        nodes |= {f"future.{future.name}.{name}": getattr(plan.ledger, name) for name in
+                  ("objective", "cost", "carbon", "energy")}  # fmt: skip
+    document["explanations"] = {name: explain(node).to_dict() for name, node in nodes.items()}
+    document["headline"] = _headline(found, document)
+    return document
+
+
+def first_stage_records(found: FuturesPlan) -> list[Record]:
+    """What is decided now: each order, retirement and move before the shared periods end."""
+    assert found.hedge is not None
+    stage, problem = found.hedge.first_stage, found.together.problems[0]
+    labels, shared = found.scenario.horizon.period_labels, found.together.shared_periods
+    cohort_pool = problem.cohorts.pool
+    counts = (
+        ("order", stage.orders * problem.pools.order_unit_nodes[:, None], np.arange(len(problem.pools))),
+        ("retire", stage.retired, cohort_pool),
+        ("move", stage.moved, cohort_pool[problem.moves.from_cohort]),
+    )
+    rows = []
+    for what, nodes, pool in counts:
+        for row, period in np.argwhere(nodes[:, :shared] > 0):
+            rows.append({
+                "decision": what, "nodes": int(nodes[row, period]), "pool": problem.pool_name(int(pool[row])),
+                "period": labels[period],
+                **({"to": problem.site_names[problem.pools.site[cohort_pool[problem.moves.to_cohort[row]]]]}
+                   if what == "move" else {}),
+            })  # fmt: skip
+    return rows
+
+
+def future_records(found: FuturesPlan) -> list[Record]:
+    """One row for each future: what the plan takes there, and what it would have taken otherwise."""
+    assert found.hedge is not None
+    mean = found.mean or (None,) * len(found.futures)
+    rows = []
+    for i, (future, plan, known, held) in enumerate(
+        zip(found.futures, found.plans, found.known, mean, strict=True)
+    ):
+        solution = found.hedge.plans[i]
+        rows.append({
+            "future": future.name,
+            "probability_fraction": future.probability_fraction,
+            "objective_usd": float(found.hedge.objectives[i]),
+            "cost_usd": plan.ledger.cost.value,
+            "carbon_kgco2e": plan.ledger.carbon.value,
+            "known_usd": known.objective,
+            "regret_fraction": float(found.regrets[i]),
+            "mean_plan_usd": None if held is None or held.solution is None else held.objective,
+            "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
+        })  # fmt: skip
+    return rows
+
+
+def futures_text(document: Mapping[str, Any]) -> str:
+    """The document in words: what is decided now, then a table of the futures."""
+    lines = list(document["headline"])
+    if not document["futures"]:
+        return "\n".join(lines)
+    told = partial(amount, measure=document["measure"])
+    header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
+    rows = [
+        [
+            row["future"], f"{row['probability_fraction']:.1%}", told(row["objective_usd"]),
+            told(row["known_usd"]), f"{max(row['regret_fraction'], 0.0):.1%}",
+            "no plan" if row["mean_plan_usd"] is None else told(row["mean_plan_usd"]),
+            money(row["cost_usd"]), mass(row["carbon_kgco2e"]),
+        ]
+        for row in document["futures"]
+    ]  # fmt: skip
+    return "\n".join([*lines, "", *aligned([header, *rows])])
+
+
+def amount(value: float, measure: str) -> str:
+    """An objective in words; where carbon is made least, a dollar in it weighs a hundredth of a gram."""
+    return mass(value) if measure == "carbon" else money(value)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, in columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [line.rstrip() for line in lines]
+
+
+def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is decided now, a sentence each."""
+    said = []
+    for row in rows:
+        what = f"{row['nodes']} node{'s' if row['nodes'] != 1 else ''} of {row['pool']}"
+        to = f" to {row['to']}" if "to" in row else ""
+        said.append(f"{row['decision'].capitalize()} {what}{to} in {row['period']}, whatever comes.")
+    return said
+
+
+def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
+    said = first_stage_text(document["first_stage"]) or ["Order, retire and move nothing now."]
+    told = partial(amount, measure=document["measure"])
+    worst = max(document["futures"], key=lambda row: row["regret_fraction"])
+    said.append(
+        f"Over {len(found.futures)} futures this takes {told(float(found.expected.value))} in the mean; at "
+        f"most {worst['regret_fraction']:.1%} more than had the future been known ({worst['future']})."
+    )
+    worth = {row["name"]: row["usd"] for row in document["worth"]}
+    if "hedging" in worth:
+        saved = worth["hedging"]
+        than = "less" if saved >= 0 else "more"
+        said.append(f"That is {told(abs(saved))} {than} in the mean than the plan for the mean future.")
+    else:
+        broken = [row["future"] for row in document["futures"] if row["mean_plan_usd"] is None]
+        said.append(f"The plan for the mean future has no way through {', '.join(broken)}.")
+    said.append(f"Knowing the future before ordering would be worth {told(max(worth['knowing'], 0.0))}.")
+    return said
+
+
+def _status(found: FuturesPlan) -> Record:
+    if found.hedge is None:
+        stopped = [one.status for one in found.known if one.solution is None]
+        status = Status.INFEASIBLE if Status.INFEASIBLE in stopped else Status.NO_INCUMBENT
+        return {"name": STATUS_NAMES[status], "text": _why_not(found), "verified": False}
+    hedge = found.hedge
+    text = f"Of all first stages the one with {AIMS[found.aim]}"
+    apart = hedge.value - hedge.bound
+    if hedge.plans and hedge.status is Status.OPTIMAL:
+        text += "; no better one exists for these futures."
+    elif hedge.plans and hedge.bound:
+        text += f"; proved to within {max(apart, 0.0) / abs(hedge.value or 1.0):.2%} of the best."
+    return {"name": STATUS_NAMES[hedge.status], "text": text if hedge.plans else _why_not(found),
+            "seconds": hedge.elapsed_s, "verified": bool(hedge.plans)}  # fmt: skip
+
+
+def _why_not(found: FuturesPlan) -> str:
+    if found.impossible:
+        names = ", ".join(found.impossible)
+        return (
+            f"No plan was found in {names}, even had it been known: plan that future alone to see what "
+            "clashes, or let its services and jobs give way at a price."
+        )
+    return (
+        "Each future has a plan, but none was found for all of them together: decide less now "
+        "(policy.decide_until), or allow more time (solve.time_limit)."
+    )
+
+
+def _nodes(found: FuturesPlan, stage: FirstStage) -> float:
+    problem = found.together.problems[0]
+    return float((stage.orders * problem.pools.order_unit_nodes[:, None]).sum())

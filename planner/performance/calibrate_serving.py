@@ -1,0 +1,97 @@
+"""What one measured serving point says about other batches and sizes of the same hardware and engine."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_positive
+
+Column = float | NDArray[np.float64]
+
+
+def measured_rate_per_s(*, batch: Column, inter_token_s: Column) -> Column:
+    """Tokens that a replica writes, from the mean time between two tokens of its requests.
+
+    X = b / ITL
+
+    `batch` is the mean number of requests that run, as a server reports it; a client that counts chunks of
+    several tokens sees other gaps.
+
+    Source: Little's law (every running request gets one token a step).
+    """
+    require_positive(batch=batch, inter_token_s=inter_token_s)
+    return batch / inter_token_s
+
+
+def serving_factor(*, measured_tokens_per_s: Column, modelled_tokens_per_s: Column) -> Column:
+    """How much faster than modelled an engine serves on some hardware.
+
+    f = X_measured / X_model,  T' = T / f
+
+    One factor on the whole step: measured points tell the host from the memory only at several batches.
+
+    Source: definition.
+    """
+    require_positive(measured_tokens_per_s=measured_tokens_per_s, modelled_tokens_per_s=modelled_tokens_per_s)
+    return measured_tokens_per_s / modelled_tokens_per_s
+
+
+def serving_factor_at(
+    *, batch: Column, measured_batches: NDArray[np.float64], factors: NDArray[np.float64]
+) -> Column:
+    """Factor at a batch, from one measured point or several.
+
+    ln f(b) = ln f_i + (ln f_j - ln f_i) (ln b - ln b_i)/(ln b_j - ln b_i) between two points, flat beyond
+
+    The points lie on the last axis of the two columns, of which rows belong to other engines; a row with
+    fewer points repeats its last one.
+
+    Source: interpolation in logarithms; flat beyond the ends, where nothing was measured.
+
+    Raises:
+        ValueError: no point, unequal columns, or batches that do not rise.
+    """
+    require_positive(batch=batch, measured_batches=measured_batches, factors=factors)
+    if not measured_batches.size or measured_batches.shape != factors.shape or measured_batches.ndim < 1:
+        raise ValueError(
+            f"measured_batches and factors are one column each of the same length, got shapes "
+            f"{measured_batches.shape} and {factors.shape}"
+        )
+    at, height = np.log(measured_batches), np.log(factors)
+    apart, rise = np.diff(at), np.diff(height)
+    if np.any((apart < 0) | ((apart == 0) & (rise != 0))):
+        raise ValueError(f"measured_batches must rise, got {measured_batches.tolist()}")
+    # How far the batch is on its way through each stretch between two points: 0 before it, 1 behind it.
+    way = (np.log(batch)[..., None] - at[..., :-1]) / np.where(apart > 0, apart, 1.0)
+    result = np.exp(height[..., 0] + np.sum(np.clip(way, 0.0, 1.0) * rise, axis=-1))
+    return result if np.ndim(result) else float(result)
+
+
+def calibrated_step_s(*, step_s: Column, factor: Column, least_s: Column = 0.0) -> Column:
+    """Time of a step of an engine that was measured.
+
+    T' = max(T / f, T_least)
+
+    A factor found where memory or host decide may be larger than what is left where arithmetic decides:
+    `least_s` is the arithmetic of the step at the dense peak.
+
+    Source: definition of `serving_factor`.
+    """
+    require_positive(step_s=step_s, factor=factor)
+    require_not_negative(least_s=least_s)
+    result: Column = np.maximum(step_s / factor, least_s)
+    return result
+
+
+def step_arithmetic_s(
+    *, active_parameters: Column, tokens: Column, tp: Column, peak_tflop_per_s: Column
+) -> Column:
+    """Time of the arithmetic of a step at the dense peak: no step is shorter.
+
+    T_least = 2 N_act n / (t P)
+
+    Source: two operations for each weight and token.
+    """
+    require_positive(
+        active_parameters=active_parameters, tokens=tokens, tp=tp, peak_tflop_per_s=peak_tflop_per_s
+    )
+    return 2.0 * active_parameters * tokens / (tp * peak_tflop_per_s * 1e12)

@@ -1,0 +1,140 @@
+"""Every way to lay a model over a number of accelerators that divides evenly."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_positive
+from planner.performance.layouts.stated import divisors, require_heads
+
+Columns = dict[str, NDArray[np.float64]]
+
+RECOMPUTE_CODES = (0.0, 1.0, 2.0)
+
+
+def layout_candidates(
+    *,
+    gpus: int,
+    global_batch: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    sequence_tokens: int,
+    link_domain: int,
+    largest_micro_batch: int = 8,
+    largest_cp: int = 8,
+    largest_interleave: int = 8,
+    spare_layers: int = 2,
+    experts: int = 0,
+    shard_gradients: int = 0,
+) -> Columns:
+    """Whole-number columns of every layout that divides evenly, one entry per layout.
+
+    t divides the fast domain and the heads; p leaves at most `spare_layers` places empty (the first and
+    the last stage may be a layer shorter); v divides the layers of a stage and p the micro-batches;
+    d = n/(t p c) is whole and d b divides B; weights are sharded (ZeRO-3) only without a pipeline;
+    `shard_gradients` 1 also tries ZeRO-2, which changes little beside ZeRO-1. Where
+    there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
+    """
+    columns = evenly_divided(
+        gpus=gpus, global_batch=global_batch, layers=layers, heads=heads, kv_heads=kv_heads,
+        sequence_tokens=sequence_tokens, link_domain=link_domain, largest_micro_batch=largest_micro_batch,
+        largest_cp=largest_cp, largest_interleave=largest_interleave, spare_layers=spare_layers,
+        experts=experts, shard_gradients=shard_gradients,
+    )  # fmt: skip
+    divided = len(columns["tp"])
+    every = {name: np.tile(column, len(RECOMPUTE_CODES)) for name, column in columns.items()}
+    return {**every, "recompute": np.repeat(RECOMPUTE_CODES, divided)}
+
+
+def evenly_divided(
+    *,
+    gpus: int,
+    global_batch: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    sequence_tokens: int,
+    link_domain: int,
+    largest_micro_batch: int,
+    largest_cp: int,
+    largest_interleave: int,
+    experts: int,
+    shard_gradients: int,
+    spare_layers: int = 2,
+) -> Columns:
+    """The columns of `layout_candidates` but for recomputation, which divides nothing."""
+    require_heads(heads=heads, kv_heads=kv_heads)
+    require_positive(
+        gpus=gpus, global_batch=global_batch, layers=layers, sequence_tokens=sequence_tokens,
+        link_domain=link_domain,
+    )  # fmt: skip
+    plain = splits(
+        gpus, global_batch, layers, heads, kv_heads, sequence_tokens, link_domain,
+        largest_micro_batch, largest_cp, largest_interleave, spare_layers,
+    )  # fmt: skip
+    names = ("tp", "pp", "interleave", "cp", "micro_batch")
+    columns = {name: plain[:, i] for i, name in enumerate(names)}
+    if experts:
+        columns = _spread_experts(columns, gpus, experts)
+    stages = [1.0, 2.0, 3.0] if shard_gradients else [1.0, 3.0]
+    columns["dp"] = gpus / (columns["tp"] * columns["pp"] * columns["cp"])
+    # Weights are sharded in full only where one stage holds them all.
+    whole = columns["pp"] == 1
+    rows = [np.arange(len(whole))] * len(stages[:-1]) + [np.flatnonzero(whole)]
+    row = np.concatenate(rows)
+    sharding = np.repeat(stages, [len(each) for each in rows])
+    return {**{name: column[row] for name, column in columns.items()}, "sharding": sharding}
+
+
+def _spread_experts(columns: Columns, gpus: int, experts: int) -> Columns:
+    """Each layout once for every number of accelerators that its experts may be spread over."""
+    ep = np.array(divisors(experts), dtype=np.float64)
+    row, choice = np.nonzero((gpus / columns["pp"])[:, None] % ep[None, :] == 0)
+    return {**{name: column[row] for name, column in columns.items()}, "ep": ep[choice]}
+
+
+@lru_cache(maxsize=4096)  # a sweep over chips asks for the same sizes again and again
+def splits(
+    gpus: int,
+    global_batch: int,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    sequence_tokens: int,
+    link_domain: int,
+    largest_micro_batch: int,
+    largest_cp: int,
+    largest_interleave: int,
+    spare_layers: int,
+) -> NDArray[np.float64]:
+    """Rows of t, p, v, c, b that divide evenly; never written to."""
+    tensor = [
+        t for t in divisors(link_domain)
+        if heads % t == 0 and gpus % t == 0 and (kv_heads % t == 0 or t % kv_heads == 0)
+    ]  # fmt: skip
+    pipeline = [p for p in range(1, min(layers, gpus) + 1) if -(-layers // p) * p - layers <= spare_layers]
+    context = [c for c in _powers_of_two(largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
+    rows = [
+        (t, p, v, c, b)
+        for t in tensor
+        for p in pipeline
+        if gpus % (t * p) == 0
+        for c in context
+        if gpus % (t * p * c) == 0 and global_batch % (gpus // (t * p * c)) == 0
+        for b in _powers_of_two(largest_micro_batch)
+        if (global_batch * t * p * c // gpus) % b == 0
+        for v in _interleavings(-(-layers // p), p, global_batch * t * p * c // gpus // b)
+        if v <= largest_interleave
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 5)
+
+
+def _interleavings(stage_layers: int, stages: int, micro_batches: int) -> tuple[int, ...]:
+    """Chunks per stage: the interleaved schedule wants whole rounds of micro-batches over the stages."""
+    return divisors(stage_layers) if stages > 1 and micro_batches % stages == 0 else (1,)
+
+
+def _powers_of_two(largest: int) -> list[int]:
+    return [1 << i for i in range(largest.bit_length()) if 1 << i <= largest]

@@ -1,0 +1,169 @@
+"""The fastest layout that fits in memory.
+
+The search knows no model or chip: it is handed the shape, the hardware and the fitted constants.
+"""
+
+from dataclasses import dataclass, fields
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_open_share, require_positive
+from planner.performance.layouts.candidates import RECOMPUTE_CODES, evenly_divided
+from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
+from planner.performance.throughput import exposed_communication_fraction, tokens_per_s_per_gpu
+from planner.performance.training import training_step_s
+
+Column = float | NDArray[np.float64]
+
+RECOMPUTE_NAMES = {0: "none", 1: "selective", 2: "full"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fastest layout that fits, and how many were looked at."""
+
+    tp: int
+    pp: int
+    interleave: int
+    cp: int
+    dp: int
+    micro_batch: int
+    recompute: int
+    sharding: int
+    memory_gb: float
+    step_s: float
+    tokens_per_s_per_gpu: float
+    enumerated: int
+    fitting: int
+    ep: int = 1
+    exposed_communication_fraction: float = 0.0
+
+    def says(self) -> str:
+        """The layout in one line."""
+        pipeline = f"PP{self.pp}" + (f"x{self.interleave}" if self.interleave > 1 else "")
+        experts = f" EP{self.ep}" if self.ep > 1 else ""
+        return (
+            f"TP{self.tp} {pipeline} CP{self.cp} DP{self.dp}{experts}, micro-batch {self.micro_batch}, "
+            f"recompute {RECOMPUTE_NAMES[self.recompute]}, ZeRO-{self.sharding}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoLayout:
+    """No layout works, and why. `smallest_memory_gb` is infinite where none divides evenly."""
+
+    reason: str
+    smallest_memory_gb: float
+
+
+def best_layout(
+    *,
+    gpus: int,
+    global_batch: int,
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    ffn: int,
+    gated: int,
+    vocabulary: int,
+    sequence_tokens: int,
+    sequence_parallel: int,
+    fused_attention: int,
+    link_domain: int,
+    memory_gb: float,
+    usable_fraction: float,
+    largest_micro_batch: int = 8,
+    largest_cp: int = 8,
+    largest_interleave: int = 8,
+    shard_gradients: int = 0,
+    head_dim: float | None = None,
+    mixer_parameters: float | None = None,
+    experts: int = 0,
+    experts_per_token: int = 0,
+    shared_experts: int = 0,
+    adapter_parameters: float = 0.0,
+    weight_bytes: float = 2.0,
+    **step_arguments: float,
+) -> Layout | NoLayout:
+    """The layout with the shortest step among those that fit in `usable_fraction` of the memory.
+
+    `step_arguments` are the hardware and the constants of `training_step_s` (all that are not above).
+    Of layouts that differ only in recomputation the one that recomputes least is kept before any step
+    is timed: recomputation never makes this model's step shorter.
+    """
+    require_positive(memory_gb=memory_gb)
+    require_open_share(usable_fraction=usable_fraction)
+    shape: dict[str, float] = {
+        "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn, "gated": gated,
+        "vocabulary": vocabulary, "sequence_tokens": sequence_tokens, "gpus": gpus,
+        "global_batch": global_batch, "sequence_parallel": sequence_parallel,
+        "fused_attention": fused_attention, "experts": experts, "experts_per_token": experts_per_token,
+        "shared_experts": shared_experts, "adapter_parameters": adapter_parameters,
+    }  # fmt: skip
+    if head_dim is not None:
+        shape["head_dim"] = head_dim
+    if mixer_parameters is not None:
+        shape["mixer_parameters"] = mixer_parameters
+    divided = partial(
+        evenly_divided,
+        gpus=gpus, layers=layers, heads=heads, kv_heads=kv_heads, sequence_tokens=sequence_tokens,
+        link_domain=link_domain, largest_micro_batch=largest_micro_batch, largest_cp=largest_cp,
+        largest_interleave=largest_interleave, experts=experts, shard_gradients=shard_gradients,
+    )  # fmt: skip
+    columns = divided(global_batch=global_batch)
+    ranks = columns.pop("dp")
+    enumerated = len(RECOMPUTE_CODES) * len(ranks)
+    if not enumerated:
+        reason = f"no layout divides {gpus} accelerators, {layers} layers and a batch of {global_batch}"
+        other = _batch_with_odd_factor(gpus, global_batch)
+        helps = other != global_batch and len(divided(global_batch=other)["tp"])
+        return NoLayout(reason + (f"; a batch of {other} would do" if helps else ""), np.inf)
+    # One row of memory for each recomputation, one column for each way to divide.
+    codes = np.array(RECOMPUTE_CODES)[:, None]
+    memory = training_memory_parts(**shape, **columns, recompute=codes, weight_bytes=weight_bytes)
+    needed = np.asarray(memory.total_gb)
+    fits = needed <= usable_fraction * memory_gb
+    if not fits.any():
+        smallest = _entry(memory, needed.shape, int(needed.argmin()))
+        why = memory_shortage(memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction)
+        return NoLayout(f"the smallest of {enumerated} layouts {why}", float(needed.min()))
+    kept = np.flatnonzero(fits.any(axis=0))
+    least = fits.argmax(axis=0)[kept]  # the first recomputation that fits
+    tried = {name: column[kept] for name, column in columns.items()} | {"recompute": codes[least, 0]}
+    steps = training_step_s(**shape, **tried, link_domain=link_domain, **step_arguments)
+    times = np.asarray(steps.total_s)
+    first = int(np.argmin(times))
+    step_s = float(times[first])
+    waits = ("tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s",
+             "data_parallel_s", "total_s")  # fmt: skip
+    exposed = exposed_communication_fraction(**{name: _at(getattr(steps, name), first) for name in waits})
+    return Layout(
+        **{name: int(column[first]) for name, column in tried.items()},
+        dp=int(ranks[kept[first]]), memory_gb=float(needed[least[first], kept[first]]), step_s=step_s,
+        tokens_per_s_per_gpu=float(
+            tokens_per_s_per_gpu(
+                global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step_s, gpus=gpus
+            )
+        ),
+        enumerated=enumerated, fitting=int(fits.sum()), exposed_communication_fraction=float(exposed),
+    )  # fmt: skip
+
+
+def _batch_with_odd_factor(gpus: int, global_batch: int) -> int:
+    """The nearest batch with the odd factor of the accelerators: 19 nodes need a multiple of 19."""
+    odd = gpus // (gpus & -gpus)
+    return odd * max(1, round(global_batch / odd))
+
+
+def _entry(memory: TrainingMemory, shape: tuple[int, ...], index: int) -> TrainingMemory:
+    """The parts of one layout."""
+    return TrainingMemory(
+        *(float(np.broadcast_to(getattr(memory, part.name), shape).flat[index]) for part in fields(memory))
+    )
+
+
+def _at(column: Column, index: int) -> float:
+    return float(column if np.ndim(column) == 0 else np.asarray(column)[index])

@@ -1,0 +1,52 @@
+"""Memory of one accelerator: weights, optimizer and activations in training, weights and cache in serving.
+
+Layout codes used throughout this room:
+recompute 0 nothing, 1 attention only ("selective"), 2 whole layers ("full");
+sharding 0 nothing, 1 optimizer state, 2 and gradients, 3 and weights (the ZeRO stages).
+"""
+
+from planner.performance.memory.activations import (
+    activation_gb,
+    logits_gb,
+)
+from planner.performance.memory.ranks import (
+    data_parallel_ranks,
+    expert_copies,
+    layer_parameters,
+    rank_expert_parameters,
+    rank_parameters,
+    stage_layers,
+)
+from planner.performance.memory.serving import (
+    kv_cache_gb_per_token,
+    largest_batch,
+    latent_cache_gb_per_token,
+    serving_weights_gb,
+)
+from planner.performance.memory.training import (
+    TrainingMemory,
+    memory_shortage,
+    training_memory_gb,
+    training_memory_parts,
+    weights_optimizer_gb,
+)
+
+__all__ = [
+    "TrainingMemory",
+    "activation_gb",
+    "data_parallel_ranks",
+    "expert_copies",
+    "kv_cache_gb_per_token",
+    "largest_batch",
+    "latent_cache_gb_per_token",
+    "layer_parameters",
+    "logits_gb",
+    "memory_shortage",
+    "rank_expert_parameters",
+    "rank_parameters",
+    "serving_weights_gb",
+    "stage_layers",
+    "training_memory_gb",
+    "training_memory_parts",
+    "weights_optimizer_gb",
+]

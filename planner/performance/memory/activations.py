@@ -1,0 +1,71 @@
+"""Activations kept for the backward pass, and logits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.memory.ranks import stage_layers
+
+Column = float | NDArray[np.float64]
+
+
+def activation_gb(
+    *,
+    layers: Column,
+    hidden: Column,
+    heads: Column,
+    sequence_tokens: Column,
+    micro_batch: Column,
+    tp: Column,
+    pp: Column,
+    interleave: Column,
+    cp: Column,
+    micro_batches: Column,
+    recompute: Column,
+    sequence_parallel: Column,
+    fused_attention: Column,
+) -> Column:
+    """Activations kept for the backward pass on the first pipeline stage.
+
+    A = s b h L/p * (10 + 24/t + 5 a s/(h t)) * min(m, p) * (1 + (p-1)/(p v))
+
+    With sequence parallelism 10 + 24/t becomes 34/t. The attention scores, 5 a s/(h t), are kept
+    neither by selective recompute nor by fused (flash) attention. Full recompute keeps 2 bytes per
+    value (2/t with sequence parallelism) and one whole layer at a time. The interleaving factor holds
+    where v > 1. `sequence_parallel` and `fused_attention` are 1 or 0; context parallelism divides the
+    tokens by c. Logits are left out, see `logits_gb`.
+
+    Source: Korthikanti et al., arXiv 2205.05198, equations 1 to 5 and Table 2.
+    """
+    require_positive(tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batches=micro_batches)
+    require_positive(layers=layers, hidden=hidden, heads=heads)
+    require_positive(sequence_tokens=sequence_tokens, micro_batch=micro_batch)
+    values = sequence_tokens / cp * micro_batch * hidden
+    linear = np.where(sequence_parallel > 0, 34.0 / tp, 10.0 + 24.0 / tp)
+    scores = 5.0 * heads * sequence_tokens / (hidden * tp) * np.where(fused_attention == 0, 1.0, 0.0)
+    kept = np.where(recompute == 0, linear + scores, linear)
+    kept = np.where(recompute == 2, np.where(sequence_parallel > 0, 2.0 / tp, 2.0), kept)
+    ahead = np.where(interleave > 1, 1.0 + (pp - 1.0) / (pp * interleave), 1.0)
+    in_flight = np.minimum(micro_batches, pp) * ahead
+    working_layer = np.where(recompute == 2, linear + scores, 0.0)
+    result: Column = values * (stage_layers(layers=layers, pp=pp) * kept * in_flight + working_layer) / 1e9
+    return result
+
+
+def logits_gb(
+    *, sequence_tokens: Column, micro_batch: Column, vocabulary: Column, tp: Column, pp: Column, cp: Column
+) -> Column:
+    """Logits of one micro-batch in fp32, where the first stage is also the last.
+
+    G = 4 s b V / t
+
+    With a pipeline they lie on the last stage, which has fewer micro-batches in flight, so the first
+    stage stays the tightest and nothing is added.
+
+    Source: Korthikanti et al., arXiv 2205.05198, section 4.3.
+    """
+    require_positive(tp=tp, pp=pp, cp=cp)
+    require_not_negative(vocabulary=vocabulary)
+    both_ends = np.where(pp <= 1, 1.0, 0.0)
+    result: Column = 4.0 * sequence_tokens / cp * micro_batch * vocabulary / tp * both_ends / 1e9
+    return result

@@ -1,0 +1,77 @@
+"""Memory of one accelerator in serving: weights, cache, and how many requests fit."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_open_share, require_positive
+
+Column = float | NDArray[np.float64]
+
+
+def serving_weights_gb(*, parameters: Column, weight_bytes: Column, tp: Column) -> Column:
+    """Weights of a served model on one accelerator.
+
+    w = N B_w / t
+
+    Source: Pope et al., "Efficiently Scaling Transformer Inference", arXiv 2211.05102.
+    """
+    require_positive(parameters=parameters, weight_bytes=weight_bytes, tp=tp)
+    return parameters * weight_bytes / tp / 1e9
+
+
+def kv_cache_gb_per_token(
+    *, layers: Column, kv_heads: Column, head_dim: Column, kv_bytes: Column, tp: Column
+) -> Column:
+    """Key and value cache of one token on one accelerator.
+
+    k = 2 L kv d_head B_kv / min(t, kv)
+
+    Beyond one head per accelerator the cache is repeated, not split.
+
+    Source: Pope et al., arXiv 2211.05102; Shazeer, arXiv 1911.02150 (fewer key and value heads).
+    """
+    require_positive(layers=layers, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp)
+    return 2.0 * layers * kv_heads * head_dim * kv_bytes / np.minimum(tp, kv_heads) / 1e9
+
+
+def latent_cache_gb_per_token(
+    *, layers: Column, latent_rank: Column, rotary_dim: Column, kv_bytes: Column
+) -> Column:
+    """Cache of one token under multi-head latent attention, on every accelerator of a replica.
+
+    k = L (r_kv + d_R) B_kv
+
+    All heads read one latent vector and one rotary key, so tensor parallelism repeats the cache.
+
+    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.4 and Table 1.
+    """
+    require_positive(layers=layers, latent_rank=latent_rank, kv_bytes=kv_bytes)
+    require_not_negative(rotary_dim=rotary_dim)
+    return layers * (latent_rank + rotary_dim) * kv_bytes / 1e9
+
+
+def largest_batch(
+    *,
+    memory_gb: Column,
+    usable_fraction: Column,
+    weights_gb: Column,
+    kv_cache_gb_per_token: Column,
+    context_tokens: Column,
+    batch_limit: Column,
+) -> Column:
+    """Requests that one replica can hold at once; 0 where not even one fits.
+
+    b = min(floor((u M - w) / (k c)), limit)
+
+    `context_tokens` is the length to make room for, prompt and answer; `batch_limit` is the engine's own
+    (`max_num_seqs`). Paging keeps the waste below one block per request, left out.
+
+    Source: Kwon et al., "PagedAttention", SOSP 2023, arXiv 2309.06180.
+    """
+    require_open_share(usable_fraction=usable_fraction)
+    require_positive(memory_gb=memory_gb, kv_cache_gb_per_token=kv_cache_gb_per_token)
+    require_positive(context_tokens=context_tokens, batch_limit=batch_limit)
+    room = usable_fraction * memory_gb - weights_gb
+    held = np.floor(room / (kv_cache_gb_per_token * context_tokens))
+    result: Column = np.clip(held, 0.0, batch_limit)
+    return result

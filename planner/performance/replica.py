@@ -1,0 +1,223 @@
+"""One replica under a mix of requests: state at a load, share of first tokens in time, largest load."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc
+
+from planner.performance._checks import require_not_negative, require_positive, require_share
+from planner.performance.mix import bursty_departures_per_s, wait_factor
+from planner.performance.queueing import (
+    ReplicaState,
+    departures_per_s,
+    mean_latencies_s,
+    replica_state,
+    state_probability_fraction,
+)
+
+Column = float | NDArray[np.float64]
+Floats = NDArray[np.float64]
+
+_HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
+_NEAR_ONE = 1e-7  # a ratio of a geometric series nearer to 1 than this would cancel in its sum
+
+
+@dataclass(frozen=True, slots=True)
+class MixedReplica:
+    """A replica in states 1, 2, ... up to its places (last axis), one entry per candidate before it."""
+
+    running: Floats
+    prefill_s: Floats
+    tpot_s: Floats
+    departures_per_s: Floats
+    class_prefill_s: Floats
+    share_fraction: Floats
+    service_scv_ratio: Floats
+    batch_limit: Floats
+    places: Floats
+    arrival_scv_ratio: Column
+
+
+@dataclass(frozen=True, slots=True)
+class MixedState:
+    """Long-run means of a replica at one load; `probability_fraction` of 0, 1, 2, ... requests inside."""
+
+    probability_fraction: Floats
+    departures_per_s: Floats
+    queue: ReplicaState
+    ttft_s: Floats
+    tpot_s: Floats
+
+
+def mixed_replica(
+    *,
+    prefill_s: Floats,
+    tpot_s: Floats,
+    share_fraction: Column,
+    output_tokens: Column,
+    output_scv_ratio: Column,
+    batch_limit: Column,
+    queue_places: Column,
+    arrival_scv_ratio: Column,
+) -> MixedReplica:
+    """A replica from its times in states 1, 2, ... up to the largest batch limit.
+
+    mu(k) = k / (E[prefill(k)] + (E[o] - 1) ITL(k)),  Cs^2 = E[S^2]/E[S]^2 - 1
+
+    S_j = prefill_j(B) + (o_j - 1) ITL(B),  E_j[S^2] = S_j^2 + v_j (o_j ITL(B))^2
+
+    `prefill_s` has candidates, classes of prompts and states on its axes, `tpot_s` candidates and states;
+    answers of a class have a mean and a squared coefficient of variation v. Beyond the batch limit
+    `queue_places` requests wait.
+
+    Source: queue model of the llm-d workload-variant autoscaler; law of total variance.
+    """
+    require_positive(prefill_s=prefill_s, tpot_s=tpot_s, output_tokens=output_tokens)
+    require_not_negative(
+        queue_places=queue_places, output_scv_ratio=output_scv_ratio, share_fraction=share_fraction
+    )
+    share, answers = np.asarray(share_fraction), np.asarray(output_tokens)
+    limit = np.asarray(batch_limit, dtype=np.float64)
+    places = limit + np.asarray(queue_places)
+    states = np.arange(1.0, float(np.max(places)) + 1.0)
+
+    def waiting_too(times: Floats) -> Floats:
+        """Times of all states: who waits changes nothing."""
+        return np.concatenate(
+            [times, np.repeat(times[..., -1:], len(states) - times.shape[-1], axis=-1)], axis=-1
+        )
+
+    running = np.minimum(states, limit[..., None])
+    mean_prefill = waiting_too(np.sum(share[..., None] * prefill_s, axis=-2))
+    token = waiting_too(tpot_s)
+    answer = np.sum(share * answers, axis=-1)
+    full = prefill_s[..., -1] + np.maximum(answers - 1.0, 0.0) * tpot_s[..., -1:]
+    squares = full**2 + output_scv_ratio * (answers * tpot_s[..., -1:]) ** 2
+    return MixedReplica(
+        running=running, prefill_s=mean_prefill, tpot_s=token,
+        departures_per_s=np.asarray(departures_per_s(
+            running=running, prefill_s=mean_prefill, tpot_s=token, output_tokens=answer[..., None],
+        )),
+        class_prefill_s=prefill_s, share_fraction=share,
+        service_scv_ratio=np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0,
+        batch_limit=limit, places=places, arrival_scv_ratio=arrival_scv_ratio,
+    )  # fmt: skip
+
+
+def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
+    """Long-run means of a replica at a load.
+
+    W = f N_q / lambda_acc, the chain filled by `bursty_departures_per_s`, f the `wait_factor`
+
+    Source: as `mix_latencies`.
+    """
+    rates = bursty_departures_per_s(
+        arrivals_per_s=arrivals_per_s, departures_per_s=replica.departures_per_s,
+        arrival_scv_ratio=replica.arrival_scv_ratio,
+    )  # fmt: skip
+    queue = replica_state(
+        arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=replica.batch_limit,
+        places=replica.places, arrival_scv_ratio=2.0 * _wait_factor(replica) - 1.0,  # put as (x + 1)/2
+    )  # fmt: skip
+    p = state_probability_fraction(
+        arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=replica.places
+    )
+    ttft, tpot = mean_latencies_s(
+        probability_fraction=p, running=replica.running, prefill_s=replica.prefill_s, tpot_s=replica.tpot_s,
+        wait_s=queue.wait_s,
+    )  # fmt: skip
+    return MixedState(probability_fraction=p, departures_per_s=rates, queue=queue, ttft_s=ttft, tpot_s=tpot)
+
+
+def first_tokens_in_time_fraction(
+    *, replica: MixedReplica, state: MixedState, arrivals_per_s: Column, ttft_target_s: Column
+) -> Floats:
+    """Share of accepted requests of the whole mix whose first token comes in time.
+
+    P = sum_{k<B} p[k] F(k+1) + p[B] sum_j w_j G(x_j),  F(k) = sum_j w_j 1(prefill_j(k) <= T)
+
+    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x) = (1 - r^n)/(1-r) - (e^{-x(1-r)} Q(n, r x) - r^n Q(n, x))/(1-r)
+
+    x_j = mu(B) (T - prefill_j(B))/f, r = lambda/mu(B), n places to wait, Q the upper incomplete gamma
+    function. Who finds the replica full waits for departures at rate mu(B), so that the states beyond B fall
+    by r each and the sum of `ttft_met_fraction` over them is closed.
+
+    Source: as `ttft_met_fraction`; sum over i exchanged with that of the Poisson terms.
+    """
+    states = replica.class_prefill_s.shape[-1]
+    target = np.asarray(ttft_target_s)[..., None]
+    seen = state.probability_fraction[..., :-1]
+    accepted = np.sum(np.where(np.arange(seen.shape[-1]) < replica.places[..., None], seen, 0.0), axis=-1)
+    share = replica.share_fraction
+    in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
+    free = np.arange(states) < replica.batch_limit[..., None]
+    at_once = np.sum(np.where(free, seen[..., :states] * in_time, 0.0), axis=-1)
+
+    full_rate = state.departures_per_s[..., -1]
+    ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
+    ratio = np.where(np.abs(1.0 - ratio) < _NEAR_ONE, 1.0 - _NEAR_ONE, ratio)
+    spare_s = target - replica.class_prefill_s[..., -1]
+    reach = np.minimum(np.maximum(spare_s, 0.0) * (full_rate / _wait_factor(replica))[..., None], 1e12)
+    places = (replica.places - replica.batch_limit)[..., None]
+    order = np.maximum(places, 1.0)
+    late = np.exp(-reach * (1.0 - ratio)) * gammaincc(order, ratio * reach)
+    late = late - ratio**order * gammaincc(order, reach)
+    queued = np.where((spare_s >= 0) & (places > 0), 1.0 - ratio**order - late, 0.0) / (1.0 - ratio)
+    full = np.take_along_axis(
+        state.probability_fraction, replica.batch_limit[..., None].astype(np.intp), axis=-1
+    )[..., 0]
+    result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
+    return result
+
+
+def largest_mix_rate_per_s(
+    *, replica: MixedReplica, ttft_target_s: Column, tpot_target_s: Column, quantile_fraction: Column
+) -> Floats:
+    """Largest request rate at which one replica meets both latency targets over the mix; 0 where none does.
+
+    lambda* = max {lambda <= mu(B) : TTFT <= target and TPOT <= target}
+
+    `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count as late) get
+    their first token in time and that 99 % of running time is spent in states whose token time is within
+    target. Found by halving a bracket for all candidates at once.
+
+    Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles over a mix.
+    """
+    require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
+    require_share(quantile_fraction=quantile_fraction)
+    swift = replica.tpot_s <= np.asarray(tpot_target_s)[..., None]
+    quantile = np.asarray(quantile_fraction)
+    if np.any(quantile >= 1):
+        raise ValueError(f"quantile_fraction must stay below 1 (no load is certain), got {quantile_fraction}")
+
+    def meets(arrivals_per_s: Floats) -> NDArray[np.bool_]:
+        """Whether this load keeps both targets, by mean or by quantile."""
+        state = mixed_state(replica=replica, arrivals_per_s=arrivals_per_s)
+        by_mean = (state.ttft_s <= ttft_target_s) & (state.tpot_s <= tpot_target_s)
+        in_time = first_tokens_in_time_fraction(
+            replica=replica, state=state, arrivals_per_s=arrivals_per_s, ttft_target_s=ttft_target_s
+        ) * (1.0 - state.queue.refused_fraction)
+        busy = state.probability_fraction[..., 1:] * replica.running
+        swift_fraction = np.sum(busy * swift, axis=-1) / np.sum(busy, axis=-1)
+        by_quantile = (in_time >= quantile) & (swift_fraction >= quantile)
+        good: NDArray[np.bool_] = np.where(quantile > 0, by_quantile, by_mean)
+        return good
+
+    shape = np.broadcast_shapes(
+        *map(np.shape, (replica.batch_limit, ttft_target_s, tpot_target_s, quantile)),
+        replica.departures_per_s.shape[:-1],
+    )
+    high = np.broadcast_to(replica.departures_per_s.max(axis=-1), shape).copy()
+    low = np.zeros(shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        good = meets(middle)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low
+
+
+def _wait_factor(replica: MixedReplica) -> Column:
+    return wait_factor(
+        arrival_scv_ratio=replica.arrival_scv_ratio, service_scv_ratio=replica.service_scv_ratio
+    )

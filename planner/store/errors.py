@@ -1,0 +1,55 @@
+"""What can go wrong between us and a database, in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from planner.errors import InputError
+
+# What a driver says -> what it means and what would do.
+_REASONS = {
+    "database is locked": "another program is writing to it and did not finish in time: try again",
+    "readonly database": "it may not be written: ask for the right to write to the file and its folder, "
+    "or name another store",
+    "unable to open": "it is gone, or may not be opened: put it back, or name another store",
+    "no such table": "its tables are gone: put back the file that was there, or name another store",
+    "not a database": "it is not a SQLite database: name another file",
+    "malformed": "the file is damaged: put back a copy of it",
+    "is full": "the disk is full: make room, and try again",
+    "disk i/o error": "the disk failed, or the file was taken away: put it back, and try again",
+    "can't create a connection": "no server answers there: see that it runs, at this host and port",
+    "network error": "the connection to the server broke: try again",
+    "terminating connection": "the connection to the server broke: try again",
+}
+
+
+class StoreError(InputError):
+    """The store cannot be used as asked; the message names it and says what would do."""
+
+
+@contextmanager
+def in_words(address: str, outcome: str) -> Iterator[None]:
+    """Turn what a driver raises into one line that ends with what became of the work."""
+    try:
+        yield
+    except (SQLAlchemyError, OSError) as error:
+        raise StoreError(f"{address}: {_reason(error)}. {outcome}") from error
+
+
+def _reason(error: Exception) -> str:
+    said = _said(error)
+    for words, reason in _REASONS.items():
+        if words in said.lower():
+            return reason
+    return said.rstrip(".")
+
+
+def _said(error: Exception) -> str:
+    """What the database itself says: PostgreSQL's driver hands over a table of fields, M the message."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    first = cause.args[0] if cause.args else cause
+    said = str(first.get("M", first) if isinstance(first, dict) else first if cause is not error else error)
+    return " ".join(said.split()) or type(cause).__name__

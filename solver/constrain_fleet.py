@@ -1,0 +1,238 @@
+"""Constraints of the fleet: what stands and serves, what holds it, its hours, its spares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pulp
+
+from solver import bounds
+from solver.program import Program
+from solver.rows import NO_PART, Part, array, cells, each, grouped, indicators, linear, name, summed, terms
+
+
+def count_nodes_in_service(program: Program) -> None:
+    """n[p,t] = n[p,t-1] + unit[p] * order[p,t-lead[p]] - sum_h retire[h,t] + moved, n[p,-1] = sum_h nodes[h]
+
+    moved = sum_m move[m,t-lead[m]] to p - sum_m move[m,t] from p
+    """
+    problem, pools, cohorts = program.problem, program.problem.pools, program.problem.cohorts
+    shape, moves = program.in_service.shape, problem.moves
+    count, ones = np.arange(len(pools)), np.ones(shape)
+    standing = np.zeros(shape)
+    np.add.at(standing[:, 0], cohorts.pool, cohorts.nodes)
+    order = -pools.order_unit_nodes[:, None] * ones
+    moved = np.ones(program.move.shape)
+    program.add_rows(
+        "in_service",
+        cells(*shape),
+        pulp.LpConstraintEQ,
+        standing.ravel(),
+        each(program.in_service),
+        grouped(count, program.in_service, -ones, later=1),
+        grouped(count, program.order, order, later=pools.lead_periods),
+        grouped(cohorts.pool, program.retire, np.ones(program.retire.shape)),
+        grouped(cohorts.pool[moves.from_cohort], program.move, moved),
+        grouped(cohorts.pool[moves.to_cohort], program.move, -moved, later=moves.lead_periods),
+    )
+
+
+def count_standing_nodes(program: Program) -> None:
+    """x[h,t] = x[h,t-1] - retire[h,t] - sum_m move[m,t] + sum_m move[m,t-lead[m]], x[h,-1] = nodes[h]
+
+    Only for cohorts that move or are not always available; of the others, `retire_once` says enough.
+    """
+    cohorts, moves = program.problem.cohorts, program.problem.moves
+    shape = program.standing.shape
+    standing = np.zeros(shape)
+    standing[:, 0] = cohorts.nodes
+    count, ones, moved = np.arange(len(cohorts)), np.ones(shape), np.ones(program.move.shape)
+    program.add_rows(
+        "standing",
+        cells(*shape),
+        pulp.LpConstraintEQ,
+        np.where(program.tracked[:, None], standing, np.inf).ravel(),
+        each(program.standing),
+        grouped(count, program.standing, -ones, later=1),
+        each(program.retire),
+        grouped(moves.from_cohort, program.move, moved),
+        grouped(moves.to_cohort, program.move, -moved, later=moves.lead_periods),
+    )
+
+
+def retire_once(program: Program) -> None:
+    """sum_t retire[h,t] <= nodes[h]"""
+    cohorts = program.problem.cohorts
+    program.add_rows(
+        "retire_once",
+        cells(len(cohorts)),
+        pulp.LpConstraintLE,
+        np.where(program.tracked, np.inf, cohorts.nodes),
+        summed(np.arange(len(cohorts)), program.retire),
+    )
+
+
+def retire_at_end_of_life(program: Program) -> None:
+    """sum_(t <= end[h]) retire[h,t] >= nodes[h] * (1 - give); of tracked cohorts x[h,end] <= give
+
+    What would arrive later by a move is barred by its bound.
+    """
+    problem, cohorts, tracked = program.problem, program.problem.cohorts, program.tracked
+    most = bounds.most_retired(problem)[:, 0]
+    for cohort in np.flatnonzero((cohorts.must_retire_by < problem.periods) & (most > 0)):
+        nodes, last = float(cohorts.nodes[cohort]), int(cohorts.must_retire_by[cohort])
+        row = name("end_of_life", (cohort,))
+        if tracked[cohort]:
+            give = program.slack("end of life", (int(cohort),), float(most[cohort]), most=1.0)
+            stays = linear(
+                [(program.standing[cohort, last], 1.0)], [(variable, -size) for variable, size in give]
+            )
+            program.add(row, stays, pulp.LpConstraintLE, 0.0)
+        elif nodes:
+            give = program.slack("end of life", (int(cohort),), nodes, most=1.0)
+            gone = linear([(leaving, 1.0) for leaving in program.retire[cohort, : last + 1]], give)
+            program.add(row, gone, pulp.LpConstraintGE, nodes)
+
+
+def count_nodes_in_use(program: Program) -> None:
+    """u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t]"""
+    problem, shape = program.problem, program.in_use.shape
+    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
+    program.add_rows(
+        "in_use",
+        cells(*shape),
+        pulp.LpConstraintEQ,
+        np.zeros(program.in_use.size),
+        each(program.in_use),
+        grouped(runs.pool, program.run, -runs.nodes),
+        grouped(serves.pool, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
+        grouped(elastic.pool, program.done, -np.ones(program.done.shape)),
+    )
+
+
+def use_what_is_in_service(program: Program) -> None:
+    """u[p,t] + spares[p,t] + parked[p,t] <= n[p,t] + rented[p,t] - d[p,t]
+
+    d[p,t] = sum_h (1 - available[h,t]) * x[h,t], nodes that are down beyond what spares cover.
+    """
+    program.add_rows(
+        "nodes",
+        cells(*program.in_use.shape),
+        pulp.LpConstraintLE,
+        np.zeros(program.in_use.size),
+        each(program.in_use),
+        *_less_than_usable(program),
+    )
+
+
+def work_on_enough_nodes(program: Program) -> None:
+    """done[e,t] <= most[e,t] * works[e,t];  nodes_least[e] * works[e,t] <= free[p,t]
+
+    free[p,t] = n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t] - those of runs and replicas.
+    Elastic jobs may take turns on them.
+    """
+    problem, options = program.problem, program.problem.elastic_options
+    most = bounds.most_done(problem)
+    option, period = np.nonzero((options.nodes_least[:, None] > 0) & (most > 0))
+    if not option.size:
+        return
+    shape = program.in_use.shape
+    asked = np.full(shape, np.inf)
+    asked[options.pool[option], period] = 0.0
+    free = array(program.prefix + "free", shape, None, False)
+    works = indicators(program.prefix + "works", option, period)
+    program.add_rows(
+        "free",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        asked.ravel(),
+        each(free),
+        each(program.in_use),
+        grouped(options.pool, program.done, -np.ones(program.done.shape)),
+        *_less_than_usable(program),
+    )
+    row, index, zeros = np.arange(option.size), np.stack([option, period], axis=1), np.zeros(option.size)
+    done, room = program.done[option, period], free[options.pool[option], period]
+    program.add_rows(
+        "works", index, pulp.LpConstraintLE, zeros,
+        (row, done, np.ones(option.size)), (row, works, -most[option, period]),
+    )  # fmt: skip
+    program.add_rows(
+        "nodes_least", index, pulp.LpConstraintLE, zeros,
+        (row, works, options.nodes_least[option].astype(float)), (row, room, -np.ones(option.size)),
+    )  # fmt: skip
+
+
+def fit_into_the_hours(program: Program) -> None:
+    """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t]) * hours[t]
+
+    x is every run, replica, mean node of work and of elastic jobs. Each row is divided by the hours of its
+    period, so that it counts nodes.
+    """
+    problem, hours = program.problem, program.problem.pools.hours
+    runs, serves = problem.run_options, problem.serve_options
+    works, elastic = problem.work_options, problem.elastic_options
+    program.add_rows(
+        "hours",
+        cells(*program.in_use.shape),
+        pulp.LpConstraintLE,
+        np.zeros(program.in_use.size),
+        grouped(runs.pool, program.run, runs.node_hours / hours),
+        grouped(serves.pool, program.replicas, serves.node_hours / hours),
+        grouped(works.pool, program.work, np.ones(program.work.shape)),
+        grouped(elastic.pool, program.done, np.ones(program.done.shape)),
+        *_less_than_usable(program),
+    )
+
+
+def park_what_is_in_service(program: Program) -> None:
+    """parked[p,t] <= n[p,t]
+
+    Only where nodes may be rented as well, which are given back instead.
+    """
+    pools, shape = program.problem.pools, program.parked.shape
+    both = pools.may_park[:, None] & (pools.rental_limit_nodes > 0)
+    program.add_rows(
+        "parked",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        np.where(both, 0.0, np.inf).ravel(),
+        each(program.parked),
+        each(program.in_service, -1.0),
+    )
+
+
+def cover_with_spares(program: Program) -> None:
+    """spares[p,t] >= sum_g spares[g] * z[g], where z[g] chooses a step that reaches:
+
+    u[p,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
+    """
+    steps = program.problem.spare_steps
+    enough = bounds.fewest_spares(program.problem, program.most_in_use)
+    for pool in np.unique(steps.pool).tolist():
+        own = steps.of_pool(pool)
+        for period in np.flatnonzero(program.most_in_use[pool] > 0).tolist():
+            index, most = (pool, period), float(program.most_in_use[pool, period])
+            rows = own[steps.spares[own] <= enough[index]]
+            if rows.size == 0:
+                continue
+            step = array(program.prefix + name("step", index), (rows.size,), np.ones(rows.size))
+            reached = linear(
+                [(program.in_use[index], 1.0)], terms(step, -np.minimum(steps.reach[rows], most))
+            )
+            program.add(name("reach", index), reached, pulp.LpConstraintLE, 0.0)
+            program.add(name("one_step", index), linear([(z, 1.0) for z in step]), pulp.LpConstraintLE, 1.0)
+            asked = linear([(program.spares[index], 1.0)], terms(step, -steps.spares[rows]))
+            program.add(name("spares", index), asked, pulp.LpConstraintGE, 0.0)
+
+
+def _less_than_usable(program: Program) -> tuple[Part, ...]:
+    """+ spares + parked + d - n - rented"""
+    pools, cohorts = program.problem.pools, program.problem.cohorts
+    down = 1 - cohorts.available_fraction
+    return (
+        each(program.spares),
+        each(program.parked, pools.may_park[:, None]),
+        grouped(cohorts.pool, program.standing, down) if len(cohorts) else NO_PART,
+        each(program.in_service, -1.0),
+        each(program.rented, -1.0 * (pools.rental_limit_nodes > 0)),
+    )

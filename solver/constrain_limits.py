@@ -1,0 +1,248 @@
+"""Constraints of what may not be exceeded: power, space, the market, contracts, money, carbon."""
+
+from __future__ import annotations
+
+import numpy as np
+import pulp
+
+from solver.program import Program
+from solver.rows import Index, cells, each, grouped, linear, name, summed
+from solver.tables import Floats, Whole
+from solver.totals import THOUSAND, weighted_total
+
+
+def stay_within_power(program: Program) -> None:
+    """sum_p idle[p] * n[p,t] + (off[p] - idle[p]) * parked[p,t] + sum_x kw[x] * x[t] <= power_kw[s,t] + give
+
+    Over the pools at s that are not off-site. x is every run, replica and mean node of work and of elastic
+    jobs, and kw[x] what it draws above idle.
+    """
+    problem, pools, limit = program.problem, program.problem.pools, program.problem.limits.power_kw
+    runs, serves = problem.run_options, problem.serve_options
+    works, elastic = problem.work_options, problem.elastic_options
+    flat, here = np.ones(problem.periods), (~pools.off_site).astype(float)
+    parked = (pools.off_kw - pools.idle_kw) * pools.may_park * here
+    program.add_rows(
+        "power",
+        cells(*limit.shape),
+        pulp.LpConstraintLE,
+        limit.ravel(),
+        grouped(pools.site, program.in_service, np.outer(pools.idle_kw * here, flat)),
+        grouped(pools.site, program.parked, np.outer(parked, flat)),
+        grouped(pools.site[runs.pool], program.run, runs.active_kw * here[runs.pool][:, None]),
+        grouped(
+            pools.site[serves.pool], program.replicas, np.outer(serves.active_kw * here[serves.pool], flat)
+        ),
+        grouped(pools.site[works.pool], program.work, np.outer(works.active_kw * here[works.pool], flat)),
+        grouped(
+            pools.site[elastic.pool], program.done, np.outer(elastic.active_kw * here[elastic.pool], flat)
+        ),
+        program.gives("power", limit),
+    )
+
+
+def stay_within_space(program: Program) -> None:
+    """sum_p racks[p] * n[p,t] <= racks[s] + give, over the pools at s that are not off-site"""
+    problem, pools, limit = program.problem, program.problem.pools, program.problem.limits.racks
+    site, variables, sizes = program.gives("space", limit)
+    periods = problem.periods
+    every = np.repeat(site, periods) * periods + np.tile(np.arange(periods), len(site))
+    racks = np.outer(pools.racks_per_node * ~pools.off_site, np.ones(periods))
+    program.add_rows(
+        "space",
+        cells(len(limit), periods),
+        pulp.LpConstraintLE,
+        np.repeat(limit, periods),
+        grouped(pools.site, program.in_service, racks),
+        (every, np.repeat(variables, periods), np.repeat(sizes, periods)),
+    )
+
+
+def stay_within_supply(program: Program) -> None:
+    """sum_p unit[p] * order[p,t] <= supply[k,t] + give, over the pools of k"""
+    pools, limit = program.problem.pools, program.problem.limits.supply_nodes
+    program.add_rows(
+        "supply",
+        cells(*limit.shape),
+        pulp.LpConstraintLE,
+        limit.ravel(),
+        grouped(pools.sku, program.order, np.repeat(pools.order_unit_nodes[:, None], limit.shape[1], axis=1)),
+        program.gives("supply", limit),
+    )
+
+
+def order_enough_or_nothing(program: Program) -> None:
+    """minimum[p] * some[p] - give <= sum_t unit[p] * order[p,t];  order[p,t] <= most[p,t] * some[p]"""
+    problem = program.problem
+    for pool in np.flatnonzero(problem.limits.minimum_nodes > 0):
+        minimum, unit = float(problem.limits.minimum_nodes[pool]), float(problem.pools.order_unit_nodes[pool])
+        some = pulp.LpVariable(program.prefix + name("some", (pool,)), 0, 1, pulp.LpInteger)
+        row = linear(
+            [(order, unit) for order in program.order[pool]],
+            [(some, -minimum)],
+            program.slack("minimum order", (int(pool),), minimum),
+        )
+        program.add(name("minimum", (pool,)), row, pulp.LpConstraintGE, 0.0)
+        for period, order in enumerate(program.order[pool]):
+            if order.upBound:
+                least = linear([(order, 1.0), (some, -order.upBound)])
+                program.add(name("ordered", (pool, period)), least, pulp.LpConstraintLE, 0.0)
+
+
+def reach_tiers(program: Program) -> None:
+    """sum_p,t rebated[g,p,t] >= from[g] * tier[g];  sum_g tier[g] <= 1 per SKU
+
+    sum_g rebated[g,p,t] <= unit[p] * order[p,t];  rebated[g,p,t] <= most[p,t] * tier[g]
+
+    All nodes of a SKU are cheaper by the rebate of the one tier that is reached; without a tier, none is.
+    """
+    problem, tiers, pools = program.problem, program.problem.tiers, program.problem.pools
+    if len(tiers) == 0:
+        return
+    most = np.array([variable.upBound for variable in program.rebated.ravel()]).reshape(program.rebated.shape)
+    if "supply" not in program.elastic:
+        most = np.minimum(most, problem.limits.supply_nodes[pools.sku])
+    shape, count = program.rebated.shape, np.arange(len(tiers))
+    taken = (most > 0).astype(float)
+    program.add_rows(
+        "tier",
+        cells(len(tiers)),
+        pulp.LpConstraintGE,
+        np.zeros(len(tiers)),
+        summed(count, program.rebated, taken),
+        each(program.tier, -tiers.from_nodes),
+    )
+    program.add_rows(
+        "one_tier",
+        cells(len(problem.sku_names)),
+        pulp.LpConstraintLE,
+        np.ones(len(problem.sku_names)),
+        summed(tiers.sku, program.tier),
+    )
+    place = np.tile(np.arange(shape[1] * shape[2]), shape[0])
+    program.add_rows(
+        "rebated",
+        cells(*shape[1:]),
+        pulp.LpConstraintLE,
+        np.where(taken.any(axis=0), 0.0, np.inf).ravel(),
+        summed(place, program.rebated.ravel(), taken.ravel()),
+        each(program.order, -pools.order_unit_nodes[:, None]),
+    )
+    program.add_rows(
+        "rebate",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        np.where(taken > 0, 0.0, np.inf).ravel(),
+        each(program.rebated, taken),
+        grouped(count, program.tier, -most.reshape(len(tiers), -1)),
+    )
+
+
+def stay_within_budget(program: Program) -> None:
+    """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) <= budget[t] + give
+
+    In thousands.
+    """
+    problem, pools, tiers = program.problem, program.problem.pools, program.problem.tiers
+    budget, capex = problem.limits.budget_usd, pools.capex_usd_per_node / THOUSAND
+    same = tiers.sku[:, None] == pools.sku
+    rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)[:, :, None] * capex
+    one = np.zeros(len(pools), dtype=np.int64)
+    row, variables, sizes = program.gives("budget", budget)
+    program.add_rows(
+        "budget",
+        cells(len(budget)),
+        pulp.LpConstraintLE,
+        budget / THOUSAND,
+        grouped(one, program.order, capex * pools.order_unit_nodes[:, None]),
+        grouped(
+            np.zeros(rebate.shape[0] * len(pools), dtype=np.int64),
+            program.rebated.reshape(-1, problem.periods),
+            -rebate.reshape(-1, problem.periods),
+        ),
+        (row, variables, sizes / THOUSAND),
+    )
+
+
+def match_clean_energy(program: Program) -> None:
+    """sum_c matched[c,t] <= energy drawn at s in t, both as mean kW
+
+    drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t]
+    """
+    problem, pools, contracts = program.problem, program.problem.pools, program.problem.contracts
+    if len(contracts) == 0:
+        return
+    runs, serves = problem.run_options, problem.serve_options
+    works, elastic, hours = problem.work_options, problem.elastic_options, problem.pools.hours
+    work_kwh, elastic_kwh = works.kwh_per_node_h * hours, elastic.kwh_per_node_h * hours
+    here = (~pools.off_site).astype(float)[:, None]
+    idle, off = here * pools.idle_kwh_per_node / hours, here * pools.off_kwh_per_node / hours
+
+    def above_idle(pool: Whole, kwh: Floats, node_hours: Floats) -> Floats:
+        return here[pool] * kwh / hours - idle[pool] * node_hours / hours
+
+    serve_kw = above_idle(serves.pool, serves.kwh, serves.node_hours)
+    shape = (len(problem.site_names), problem.periods)
+    bought = np.isin(np.arange(shape[0]), contracts.site)
+    program.add_rows(
+        "clean",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        np.where(np.repeat(bought, problem.periods), 0.0, np.inf),
+        grouped(contracts.site, program.matched, np.ones(program.matched.shape)),
+        grouped(pools.site, program.in_service, -idle),
+        grouped(pools.site, program.rented, -idle * (pools.rental_limit_nodes > 0)),
+        grouped(pools.site, program.parked, (idle - off) * pools.may_park[:, None]),
+        grouped(pools.site[runs.pool], program.run, -above_idle(runs.pool, runs.kwh, runs.node_hours)),
+        grouped(pools.site[serves.pool], program.replicas, -serve_kw),
+        grouped(pools.site[works.pool], program.work, -above_idle(works.pool, work_kwh, hours)),
+        grouped(pools.site[elastic.pool], program.done, -above_idle(elastic.pool, elastic_kwh, hours)),
+    )
+
+
+def keep_contracts_level(program: Program) -> None:
+    """matched[c,t] = matched[c,t-1], in mean kW, for contracts of a fixed share"""
+    fixed = program.problem.contracts.fixed_share
+    shape = program.matched.shape
+    level = np.zeros(shape)
+    level[:, 0] = np.inf
+    level[~fixed] = np.inf
+    program.add_rows(
+        "level",
+        cells(*shape),
+        pulp.LpConstraintEQ,
+        level.ravel(),
+        each(program.matched),
+        grouped(np.arange(shape[0]), program.matched, -np.ones(shape), later=1),
+    )
+
+
+def stay_below_carbon_cap(program: Program) -> None:
+    """(all terms of carbon) / 1000 <= (cap + give) / 1000"""
+    cap = program.problem.limits.carbon_cap_kgco2e
+    _stay_below(program, "carbon cap", (), cap, money=0.0, carbon=1.0)
+
+
+def stay_below_carbon_cap_by_period(program: Program) -> None:
+    """(all terms of carbon in t) / 1000 <= (cap[t] + give) / 1000; jobs left out belong to no period"""
+    for period, cap in enumerate(program.problem.limits.carbon_cap_by_period_kgco2e.tolist()):
+        _stay_below(program, "carbon cap by period", (period,), cap, money=0.0, carbon=1.0)
+
+
+def stay_below_money_cap(program: Program) -> None:
+    """(all terms of money) / 1000 <= (cap + give) / 1000"""
+    cap = program.problem.limits.money_cap_usd
+    _stay_below(program, "money cap", (), cap, money=1.0, carbon=0.0)
+
+
+def _stay_below(
+    program: Program, family: str, index: Index, cap: float, *, money: float, carbon: float
+) -> None:
+    """(money * USD + carbon * kgCO2e) / 1000 <= (cap + give) / 1000"""
+    if not np.isfinite(cap):
+        return
+    period = index[0] if index else None
+    total = weighted_total(program, money / THOUSAND, carbon / THOUSAND, period)
+    for variable, size in program.slack(family, index, abs(cap) or 1.0):
+        total[variable] = -size / THOUSAND
+    program.add(name(family.replace(" ", "_"), index), total, pulp.LpConstraintLE, cap / THOUSAND)

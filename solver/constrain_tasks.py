@@ -1,0 +1,165 @@
+"""Constraints of what the fleet is for: jobs, elastic jobs, services, work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pulp
+
+from solver import bounds
+from solver.program import Program, Slack
+from solver.rows import NO_PART, Part, cells, each, grouped, indicators, linear, name, summed, terms
+from solver.tables import Floats
+
+
+def run_every_job_once(program: Program) -> None:
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]"""
+    problem, jobs = program.problem, program.problem.jobs
+    program.add_rows(
+        "job",
+        cells(len(jobs)),
+        pulp.LpConstraintEQ,
+        jobs.count.astype(float),
+        summed(problem.run_options.job, program.run),
+        summed(problem.elastic_options.job, program.completed),
+        each(program.left_out),
+    )
+    if "jobs" in program.elastic:
+        for job in np.flatnonzero(~jobs.optional).tolist():
+            program.slacks["jobs", (job,)] = Slack(program.left_out[job], 1.0)
+
+
+def keep_deadlines(program: Program) -> None:
+    """sum_r late[r] * run[r] <= allowed[j] + give
+
+    Where deadlines are firm, later runs have the upper bound 0 and no row is needed.
+    """
+    if "deadlines" not in program.elastic:
+        return
+    problem = program.problem
+    runs, period_h = problem.run_options, float(problem.pools.hours.mean())
+    for job, allowed in enumerate(problem.jobs.allowed_late_h):
+        late = np.where((runs.job == job) & (runs.late_h > allowed), runs.late_h - allowed, 0.0)
+        if late.any():
+            give = [(variable, -size) for variable, size in program.slack("deadlines", (job,), period_h)]
+            row = linear(terms(program.run, late), give)
+            program.add(name("deadline", (job,)), row, pulp.LpConstraintLE, 0.0)
+
+
+def do_elastic_jobs(program: Program) -> None:
+    """sum_t done[e,t] = node_hours[e] * completed[e];  done[e,t] <= limit[e,t] * choose[e], in node-hours
+
+    The first is divided by the node-hours. The second is left out where the first says as much, and for a
+    single job: not chosen it does nothing, and chosen its upper bound is the limit. The relaxation is hardly
+    weaker without these rows, and plans are found sooner.
+    """
+    problem, options = program.problem, program.problem.elastic_options
+    hours, rows = problem.pools.hours, len(options)
+    program.add_rows(
+        "elastic",
+        cells(rows),
+        pulp.LpConstraintEQ,
+        np.zeros(rows),
+        summed(np.arange(rows), program.done, hours / options.node_hours[:, None]),
+        each(program.completed, -1.0),
+    )
+    limit = np.minimum(options.node_hours_limit, options.node_hours[:, None])
+    single = problem.jobs.count[options.job] == 1
+    said = (options.node_hours_limit >= options.node_hours[:, None]) | (limit == 0) | single[:, None]
+    index = cells(rows, problem.periods)
+    program.add_rows(
+        "pace",
+        index,
+        pulp.LpConstraintLE,
+        np.where(said, np.inf, 0.0).ravel(),
+        each(program.done),
+        grouped(np.arange(rows), program.choose, -limit / hours),
+    )
+
+
+def choose_before_doing_a_part(program: Program) -> None:
+    """completed[e] <= choose[e];  sum_r run[r] + sum_e choose[e] <= count[j], for jobs done in part"""
+    problem, options = program.problem, program.problem.elastic_options
+    partial = problem.jobs.partial[options.job]
+    program.add_rows(
+        "part",
+        cells(len(options)),
+        pulp.LpConstraintLE,
+        np.where(partial, 0.0, np.inf),
+        each(program.completed),
+        each(program.choose, -1.0),
+    )
+    some = np.isin(np.arange(len(problem.jobs)), options.job[partial])
+    program.add_rows(
+        "chosen",
+        cells(len(problem.jobs)),
+        pulp.LpConstraintLE,
+        np.where(some, problem.jobs.count, np.inf),
+        summed(problem.run_options.job, program.run),
+        summed(options.job, program.choose),
+    )
+
+
+def meet_demand(program: Program) -> None:
+    """sum_v c[v] * (replicas[v,t] - standby[v,t] * serves[v,t]) >= demand[i,t] * (1 - shed[i,t] - give)
+
+    c[v] = capacity[v] / (1 + standby share[v]). Each row is divided by its largest c, so that it counts
+    replicas. An option that serves keeps its standby: replicas[v,t] <= most[v,t] * serves[v,t].
+    """
+    problem, serves, demand = program.problem, program.problem.serve_options, program.problem.services.demand
+    carried = serves.capacity / (1 + serves.standby_fraction)
+    scale = np.zeros(len(demand))
+    np.maximum.at(scale, serves.service, carried)
+    scale[scale == 0] = 1.0
+    share = np.broadcast_to((carried / scale[serves.service])[:, None], program.replicas.shape)
+    sheds = np.isfinite(problem.services.unmet_usd)
+    wanted = np.where(demand > 0, demand, -np.inf)
+    row, variables, sizes = program.gives("demand", wanted)
+    for variable in variables:
+        variable.upBound = 1.0
+    program.add_rows(
+        "demand",
+        cells(*demand.shape),
+        pulp.LpConstraintGE,
+        (wanted / scale[:, None]).ravel(),
+        grouped(serves.service, program.replicas, share),
+        _standby(program, share),
+        each(program.shed, np.where(sheds, demand / scale[:, None], 0.0)),
+        (row, variables, -sizes / scale[row // problem.periods]),
+    )
+
+
+def _standby(program: Program, share: Floats) -> Part:
+    """What the demand rows lose to standby; its variables are made, and tied to the replicas, here."""
+    serves, periods = program.problem.serve_options, program.problem.periods
+    option, period = np.nonzero(serves.standby)
+    if not option.size:
+        return NO_PART
+    used = indicators(program.prefix + "serves", option, period)
+    row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
+    program.add_rows(
+        "serves",
+        np.stack([option, period], axis=1),
+        pulp.LpConstraintLE,
+        np.zeros(option.size),
+        (row, program.replicas[option, period], np.ones(option.size)),
+        (row, used, -most.astype(float)),
+    )
+    return serves.service[option] * periods + period, used, -(share * serves.standby)[option, period]
+
+
+def do_the_work(program: Program) -> None:
+    """sum_o speed[o] * work[o,t] >= demand_h[w,t] / hours[t] * (1 - give)"""
+    problem, options = program.problem, program.problem.work_options
+    hours, demand_h = problem.pools.hours, problem.work.demand_h
+    wanted = np.where(demand_h > 0, demand_h, -np.inf)
+    row, variables, sizes = program.gives("work", wanted)
+    for variable in variables:
+        variable.upBound = 1.0
+    program.add_rows(
+        "work",
+        cells(*demand_h.shape),
+        pulp.LpConstraintGE,
+        (wanted / hours).ravel(),
+        grouped(options.work, program.work, np.broadcast_to(options.speed[:, None], program.work.shape)),
+        (row, variables, -sizes / hours[row % problem.periods]),
+    )

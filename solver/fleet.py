@@ -1,0 +1,181 @@
+"""What a fleet is made of: pools of nodes, standing cohorts, their moves, rebates, spares, clean energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_flags, no_numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pools(Table):
+    """Nodes of one SKU at one site. What is charged per node is charged for nodes bought by this plan.
+
+    Idling is charged by the share of the period that a node in service (bought, standing, rented) is not
+    used: `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
+    A rented node serves one period, needs no racks, and its idling draws no power of the site. Parked nodes
+    are charged and draw `off` in place of idle.
+    """
+
+    sku: Whole  # [P] index into Problem.sku_names
+    site: Whole  # [P] index into Problem.site_names
+    order_unit_nodes: Whole  # [P] nodes that one order brings
+    lead_periods: Whole  # [P] periods from order to service
+    purchase_allowed: Flags  # [P, T] may be ordered in t
+    capex_usd_per_node: Floats  # [P, T] cash when ordered in t; only the budget reads it
+    holding_usd_per_node: Floats  # [P, T] capital, maintenance and space of a bought node in service in t
+    holding_kgco2e_per_node: Floats  # [P, T] embodied share of a bought node in service in t
+    idle_kw: Floats  # [P] facility power of a node that idles
+    idle_usd_per_node: Floats  # [P, T] energy of idling through t
+    idle_kgco2e_per_node: Floats  # [P, T]
+    racks_per_node: Floats  # [P]
+    hours: Floats  # [T] length of each period
+    order_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] money counted when ordered in t
+    capital_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] part of holding a rebate lowers
+    rental_limit_nodes: Floats = field(default_factory=no_numbers)  # [P, T] nodes that may be rented in t
+    rental_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a rented node through t
+    rental_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    off_site: Flags = field(default_factory=no_flags)  # [P] neither its power nor its racks are the site's
+    may_park: Flags = field(default_factory=no_flags)  # [P]
+    off_kw: Floats = field(default_factory=no_numbers)  # [P] facility power of a parked node
+    off_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] energy of a node parked through t
+    off_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    idle_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T] only contracts read energy
+    off_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "sku": ROW,
+        "site": ROW,
+        "order_unit_nodes": Shape("*", int, 1),
+        "lead_periods": ROW,
+        "purchase_allowed": Shape("*T", bool),
+        "capex_usd_per_node": Shape("*T", low=0),
+        "holding_usd_per_node": Shape("*T", low=0),
+        "holding_kgco2e_per_node": Shape("*T", low=0),
+        "idle_kw": Shape("*", low=0),
+        "idle_usd_per_node": Shape("*T"),  # electricity may be paid for taking
+        "idle_kgco2e_per_node": Shape("*T"),
+        "racks_per_node": Shape("*", low=0),
+        "hours": Shape("T", low=1e-9),
+        "order_usd_per_node": Shape("*T", low=0, default=0.0),
+        "capital_usd_per_node": Shape("*T", low=0, default=0.0),
+        "rental_limit_nodes": Shape("*T", low=0, infinite=True, default=0.0),
+        "rental_usd_per_node": Shape("*T", low=0, default=0.0),
+        "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
+        "off_site": Shape("*", bool, default=0.0),
+        "may_park": Shape("*", bool, default=0.0),
+        "off_kw": Shape("*", low=0, default=0.0),
+        "off_usd_per_node": Shape("*T", default=0.0),
+        "off_kgco2e_per_node": Shape("*T", default=0.0),
+        "idle_kwh_per_node": Shape("*T", low=0, default=0.0),
+        "off_kwh_per_node": Shape("*T", low=0, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cohorts(Table):
+    """Nodes that stand already. Money sunk in them is not counted; keeping, idling and using them is.
+
+    Where older nodes fail more than the spares of their pool are made for, `available_fraction` is below 1.
+    """
+
+    pool: Whole  # [H]
+    nodes: Whole  # [H]
+    keep_usd_per_node: Floats  # [H, T] maintenance and space while kept
+    keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
+    retire_usd_per_node: Floats  # [H, T] when retired at the start of t; negative is resale
+    must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
+    available_fraction: Floats = field(default_factory=no_numbers)  # [H, T] share not down beyond spares
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "pool": ROW,
+        "nodes": ROW,
+        "keep_usd_per_node": Shape("*T"),
+        "keep_kgco2e_per_node": Shape("*T"),
+        "retire_usd_per_node": Shape("*T"),
+        "must_retire_by": ROW,
+        "available_fraction": Shape("*T", low=0, high=1, default=1.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves(Table):
+    """Ways to carry standing nodes to another site.
+
+    They leave at the start of a period and stand in neither cohort until they arrive, within the horizon and
+    before the end of life there. The cohort that they join may have no nodes of its own.
+    """
+
+    from_cohort: Whole  # [M]
+    to_cohort: Whole  # [M] of the same SKU at another site
+    lead_periods: Whole  # [M] periods from leaving to service
+    usd_per_node: Floats  # [M, T] when leaving at the start of t
+    kgco2e_per_node: Floats  # [M, T]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "from_cohort": ROW,
+        "to_cohort": ROW,
+        "lead_periods": ROW,
+        "usd_per_node": Shape("*T", low=0),
+        "kgco2e_per_node": Shape("*T", low=0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tiers(Table):
+    """Rebates of a framework contract: from so many nodes of a SKU over the horizon, every one is cheaper.
+
+    The rebate is that of the best tier reached, on `order_usd_per_node`, `capital_usd_per_node` and, for the
+    budget, `capex_usd_per_node`.
+    """
+
+    sku: Whole  # [G]
+    from_nodes: Floats  # [G] ordered over the horizon at all sites together
+    rebate_fraction: Floats  # [G]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "sku": ROW,
+        "from_nodes": Shape("*", low=0),
+        "rebate_fraction": Shape("*", low=0, high=1),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpareSteps(Table):
+    """How many nodes in use each number of spares is enough for, pool by pool.
+
+    Use beyond the furthest reach of a pool is not allowed. A pool without steps needs no spares, and neither
+    does a pool of which nothing is in use.
+    """
+
+    pool: Whole  # [G]
+    spares: Whole  # [G]
+    reach: Floats  # [G] nodes in use
+
+    SHAPES: ClassVar[dict[str, Shape]] = {"pool": ROW, "spares": ROW, "reach": Shape("*", low=0)}
+
+    def of_pool(self, pool: int) -> Whole:
+        """The rows of one pool."""
+        return np.flatnonzero(self.pool == pool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contracts(Table):
+    """Clean energy that may be bought to match what a site draws, counted by the market-based method."""
+
+    site: Whole  # [C]
+    usd_per_kwh: Floats  # [C, T] premium over the electricity that the options are charged
+    kgco2e_per_kwh: Floats  # [C, T] avoided
+    limit_kwh: Floats  # [C, T]
+    fixed_share: Flags = field(default_factory=no_flags)  # [C] the same mean power in every period
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "site": ROW,
+        "usd_per_kwh": Shape("*T"),
+        "kgco2e_per_kwh": Shape("*T"),
+        "limit_kwh": Shape("*T", low=0, infinite=True),
+        "fixed_share": Shape("*", bool, default=0.0),
+    }

@@ -1,0 +1,300 @@
+"""What limits a plan, and what each limit is worth: how much of it is used, and its price by three routes.
+
+The shadow price of a plan of whole numbers is local: with the numbers held, only divisible work can follow a
+limit, and most prices are 0. So three figures stand side by side: the price with the whole numbers held, the
+one when all counts may be fractions, and, on request, what a step of one order either way really changes, by
+solving the program again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+
+from solver import account, backend
+from solver.answer import Answer, answer
+from solver.bounds import from_arrival
+from solver.build import THOUSAND, build
+from solver.decisions import fix, minimise_objective
+from solver.infeasible import UNITS, label, moved
+from solver.problem import Problem, Solution
+from solver.program import FAMILIES, Index, Program
+from solver.tables import Floats
+
+WHOLE = ("deadlines", "jobs", "end of life")  # kept or not kept: no price per unit
+AT_LEAST = ("minimum order", "demand", "work")  # limits from below: they are eased by asking for less
+SIGNED = ("carbon cap", "carbon cap by period", "money cap")  # may be below 0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """How much of one limit a plan uses, in the unit of its family."""
+
+    family: str
+    index: Index
+    label: str
+    unit: str
+    used: float
+    limit: float
+    binding: bool
+
+    @property
+    def left(self) -> float:
+        """Room up to the limit; for a limit from below, what is above it."""
+        return self.used - self.limit if self.family in AT_LEAST else self.limit - self.used
+
+    @property
+    def left_fraction(self) -> float:
+        """The room as a share of the limit; NaN for a limit of 0."""
+        return self.left / abs(self.limit) if self.limit else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The best plan with one limit moved: by how much the objective changes, and what is proven of that.
+
+    Both plans are the best within a gap, so that the true change lies from `least` to `most`. All three are
+    infinite where no plan keeps the moved limit, and NaN where time ran out before one was found.
+    """
+
+    amount: float  # in the unit of the limit; positive gives way
+    status: backend.Status
+    change: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What easing one limit saves, in units of the objective per unit of the limit; at least 0."""
+
+    family: str
+    index: Index
+    label: str
+    unit: str
+    saving_per_unit: float  # the whole numbers of the plan held
+    relaxed_saving_per_unit: float  # all counts may be fractions
+    eased: Move | None = None
+    tightened: Move | None = None
+
+
+def limit_uses(problem: Problem, plan: Solution, *, tolerance: float) -> tuple[LimitUse, ...]:
+    """The use of every finite limit that has room, by plain sums of the plan.
+
+    Deadlines, ends of life and jobs that have to run are kept or not, and left out. A minimum order is a
+    limit only where something is ordered. A limit binds where its room is within `tolerance`, which is a
+    share of limits above 1.
+    """
+    found = []
+    for family, index, used, limit in _uses(problem, plan):
+        room = used - limit if family in AT_LEAST else limit - used
+        binding = room <= tolerance * max(1.0, abs(limit))
+        name = label(problem, family, index)
+        found.append(LimitUse(family, index, name, UNITS[family], used, limit, binding))
+    return tuple(found)
+
+
+def prices(
+    problem: Problem,
+    plan: Answer,
+    *,
+    gap_fraction: float,
+    time_limit_s: float,
+    tolerance: float = 1e-6,
+    confirm: bool = False,
+    confirmed: Collection[str] = FAMILIES,
+    should_stop: backend.Stop | None = None,
+) -> tuple[Price, ...]:
+    """The price of every limit, from the duals of two linear programs.
+
+        saving[l] = - d z / d b[l] at give[l] = 0
+
+    z is the objective, b[l] the limit. With `confirm`, each limit of the `confirmed` families that binds or
+    has a price is moved by one step either way and the program solved again: what one order unit takes of it,
+    of the pool that takes most; one replica, or one node of work. The time limit is that of each solve. Empty
+    without a plan, and NaN for a price whose linear program found no end in time.
+    """
+    if plan.solution is None:
+        return ()
+    program = build(problem, [family for family in FAMILIES if family not in WHOLE])
+    minimise_objective(program)
+    for slack in program.slacks.values():
+        fix(slack.variable, 0.0)
+    relaxed = _savings(program, time_limit_s, should_stop)
+    held = _held_savings(program, plan.solution, gap_fraction, time_limit_s, should_stop)
+    uses = limit_uses(problem, plan.solution, tolerance=tolerance)
+    binding = {(use.family, use.index) for use in uses if use.binding}
+
+    def solve_again(family: str, index: Index, amount: float) -> Move:
+        again = answer(
+            moved(problem, family, index, amount),
+            gap_fraction=gap_fraction,
+            time_limit_s=time_limit_s,
+            should_stop=should_stop,
+            start=plan.solution,
+            tolerance=tolerance,
+        )
+        return _move(plan, again, amount)
+
+    found = []
+    for family, index in program.slacks:
+        key = (family, index)
+        eased = tightened = None
+        worth = held.get(key, math.nan), relaxed.get(key, math.nan)
+        asked = confirm and family in confirmed
+        if asked and (key in binding or any(each > tolerance for each in worth)):
+            ease, tighten = _steps(problem, family, index)
+            eased = solve_again(family, index, ease) if ease > 0 else None
+            tightened = solve_again(family, index, -tighten) if tighten > 0 else None
+        name = label(problem, family, index)
+        found.append(Price(family, index, name, UNITS[family], *worth, eased, tightened))
+    return tuple(found)
+
+
+def _savings(
+    program: Program, time_limit_s: float, should_stop: backend.Stop | None
+) -> dict[tuple[str, Index], float]:
+    """What the linear program saves per unit that each limit gives way, by the reduced cost of its slack."""
+    relaxed = backend.relax(program.model, time_limit_s=time_limit_s, should_stop=should_stop)
+    if relaxed.status is not backend.Status.OPTIMAL:
+        return {}
+    return {
+        key: max(0.0, -relaxed.reduced_costs[slack.variable.name] * THOUSAND / slack.size)
+        for key, slack in program.slacks.items()
+    }
+
+
+def _held_savings(
+    program: Program,
+    plan: Solution,
+    gap_fraction: float,
+    time_limit_s: float,
+    should_stop: backend.Stop | None,
+) -> dict[tuple[str, Index], float]:
+    """The same with every whole number at the plan's; switches that no plan names are found first."""
+    whole = [each for each in program.model.variables() if each.cat == pulp.LpInteger]
+    values = program.start(plan)
+    for variable in whole:
+        if variable.name in values:
+            fix(variable, values[variable.name])
+    outcome = backend.solve(
+        program.model, gap_fraction=gap_fraction, time_limit_s=time_limit_s, should_stop=should_stop
+    )
+    if not outcome.status.has_plan:
+        return {}
+    for variable in whole:
+        fix(variable, round(outcome.values[variable.name]))
+    return _savings(program, time_limit_s, should_stop)
+
+
+def _move(before: Answer, after: Answer, amount: float) -> Move:
+    """The change of the objective, and the range that the bounds of both searches leave."""
+    if after.status is backend.Status.INFEASIBLE:
+        return Move(amount, after.status, math.inf, math.inf, math.inf)
+    if not after.status.has_plan:
+        return Move(amount, after.status, math.nan, math.nan, math.nan)
+    return Move(
+        amount,
+        after.status,
+        after.objective - before.objective,
+        after.bound - before.objective,
+        after.objective - before.bound,
+    )
+
+
+def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float, float]]:
+    """Family, index, what is used and the limit, wherever there is a limit."""
+    pools, limits, sites = problem.pools, problem.limits, len(problem.site_names)
+    ordered = plan.orders * pools.order_unit_nodes[:, None]
+    per_node = (pools.racks_per_node * ~pools.off_site)[:, None]
+    racks = account.totals_by(pools.site, sites, per_node * plan.in_service)
+    works = problem.work_options
+    done = works.speed[:, None] * plan.work_node_h
+    demand, demand_h = problem.services.demand, problem.work.demand_h
+    bought = ordered.sum(axis=1)
+    asked = np.where(bought > 0, limits.minimum_nodes, 0.0)
+    yield from _each("power", account.peak_kw(problem, plan, plan.in_service), limits.power_kw)
+    yield from _each("space", racks.max(axis=1, initial=0.0), limits.racks)
+    supplied = account.totals_by(pools.sku, len(problem.sku_names), ordered)
+    yield from _each("supply", supplied, limits.supply_nodes)
+    yield from _each("minimum order", np.where(asked > 0, bought, np.nan), asked)
+    yield from _each("budget", account.capex_usd(problem, plan.orders), limits.budget_usd)
+    yield from _each("carbon cap", np.array(plan.kgco2e), np.array(limits.carbon_cap_kgco2e))
+    emitted = plan.kgco2e_terms.by_period()
+    yield from _each("carbon cap by period", emitted, limits.carbon_cap_by_period_kgco2e)
+    yield from _each("money cap", np.array(plan.usd), np.array(limits.money_cap_usd))
+    served = account.carried(problem, plan.replicas)
+    yield from _each("demand", np.where(demand > 0, served, np.nan), demand)
+    worked = account.totals_by(works.work, len(problem.work), done)
+    yield from _each("work", np.where(demand_h > 0, worked, np.nan), demand_h)
+
+
+def _each(family: str, used: Floats, limit: Floats) -> Iterator[tuple[str, Index, float, float]]:
+    for index in np.ndindex(limit.shape):
+        if np.isfinite(limit[index]) and not np.isnan(used[index]):
+            yield family, index, float(used[index]), float(limit[index])
+
+
+def _steps(problem: Problem, family: str, index: Index) -> tuple[float, float]:
+    """One step, and what of it the limit can be eased and tightened by without falling below 0."""
+    step, size = _step(problem, family, index), _size(problem, family, index)
+    if family in SIGNED:
+        return step, step
+    return (min(step, size), step) if family in AT_LEAST else (step, min(step, size))
+
+
+def _size(problem: Problem, family: str, index: Index) -> float:
+    limits = problem.limits
+    columns = {
+        "power": limits.power_kw,
+        "space": limits.racks,
+        "supply": limits.supply_nodes,
+        "budget": limits.budget_usd,
+        "minimum order": limits.minimum_nodes,
+        "demand": problem.services.demand,
+        "work": problem.work.demand_h,
+    }
+    return float(columns[family][index]) if family in columns else math.inf
+
+
+def _step(problem: Problem, family: str, index: Index) -> float:
+    """What one order unit takes of a limit, by the pool that takes most; one replica, or one node of work."""
+    pools, units = problem.pools, problem.pools.order_unit_nodes
+    if family == "demand":
+        serves = problem.serve_options
+        each = serves.capacity / (1 + serves.standby_fraction)
+        return float(each[serves.service == index[0]].max(initial=0.0))
+    if family == "work":
+        return float(pools.hours[index[1]])
+    if family == "minimum order":
+        return float(units[index[0]])
+    if family in SIGNED:
+        charged = pools.holding_kgco2e_per_node + pools.idle_kgco2e_per_node
+        if family == "money cap":
+            charged = pools.holding_usd_per_node + pools.idle_usd_per_node
+        per_node = charged[:, index[0]] if index else from_arrival(problem, charged).max(axis=1)
+        return float((per_node * units).max(initial=0.0))
+    per_node, mine = {
+        "power": (_busy_kw(problem), pools.site == index[0]),
+        "space": (pools.racks_per_node, pools.site == index[0]),
+        "supply": (np.ones(len(pools)), pools.sku == index[0]),
+        "budget": (pools.capex_usd_per_node[:, index[-1]], np.full(len(pools), True)),
+    }[family]
+    return float((per_node * units)[mine].max(initial=0.0))
+
+
+def _busy_kw(problem: Problem) -> Floats:
+    """Power of a node of each pool with the most that an option draws on one."""
+    runs, serves, works = problem.run_options, problem.serve_options, problem.work_options
+    above = np.zeros(len(problem.pools))
+    per_run = np.divide(runs.active_kw, runs.nodes, out=np.zeros(runs.nodes.shape), where=runs.nodes > 0)
+    np.maximum.at(above, runs.pool, per_run.max(axis=1, initial=0.0))
+    per_replica = np.divide(serves.active_kw, serves.nodes, out=np.zeros(len(serves)), where=serves.nodes > 0)
+    np.maximum.at(above, serves.pool, per_replica)
+    np.maximum.at(above, works.pool, works.active_kw)
+    busy: Floats = problem.pools.idle_kw + above
+    return busy

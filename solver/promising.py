@@ -1,0 +1,123 @@
+"""Which options could pay: each is priced by the relaxation, and those far from the best are barred.
+
+The price of an option is what the relaxation would lose by taking it: its reduced cost, or for an elastic
+option that of doing all its work in the periods where it is cheapest. Large fleets have few options near the
+best, and a search among these alone is short. What is barred is out of this search only, so that no bound
+comes from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from solver import account, bounds
+from solver.backend import Relaxation
+from solver.problem import Problem
+from solver.program import Program, Variables
+from solver.tables import Flags, Floats, Whole
+
+BEST_OF_EACH = 3  # options that every job, and every service in each period, keeps in any case
+MOST_OF_EACH = 12  # options that it keeps where they are close
+CLOSE = 0.02  # how far from the best an option may be, in shares of what jobs and services cost on average
+SOME = 1e-6  # less than this of a variable is none
+
+
+def bar_the_rest(program: Program, relaxed: Relaxation) -> None:
+    """Leave orders to pools in use, and to each job and service what was used there or is close to it."""
+    problem = program.problem
+    read = _reader(relaxed.values)
+    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
+    tasks = max(len(problem.jobs) + len(problem.services), 1)
+    close = CLOSE * abs(relaxed.objective) / tasks
+    pools = np.any(read(program.in_service) + read(program.rented) > SOME, axis=1)
+    run_price, elastic_price, serve_price = _prices(program, relaxed)
+    chosen = _near(elastic.job, pools[elastic.pool], elastic_price, close) | (read(program.choose) > SOME)
+    run = _near(runs.job, pools[runs.pool], run_price, close) | (read(program.run) > SOME)
+    served = read(program.replicas) > SOME
+    for period in range(problem.periods):
+        price = serve_price[:, period]
+        served[:, period] |= _near(serves.service, pools[serves.pool], price, close / problem.periods)
+    kept_of = (
+        (program.order, pools),
+        (program.run, run),
+        (program.choose, chosen),
+        (program.done, chosen),
+        (program.replicas, served),
+    )
+    for variables, kept in kept_of:
+        for variable in variables[~kept].ravel():
+            variable.upBound = 0
+
+
+def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
+    """For each job, once or as often as there are of it: the option that the relaxation uses most.
+
+    Of equal ones the cheapest. Of each SKU the rebate that its orders in the relaxation reach.
+    """
+    problem, read = program.problem, _reader(relaxed.values)
+    run_price, elastic_price, _ = _prices(program, relaxed)
+    options = np.concatenate([program.run, program.choose])
+    job = np.concatenate([problem.run_options.job, problem.elastic_options.job])
+    order = np.lexsort((np.concatenate([run_price, elastic_price]), -np.round(read(options), 3), job))
+    first = order[np.unique(job[order], return_index=True)[1]]
+    start = {variable.name: 0.0 for part in (options, program.tier) for variable in part}
+    start |= {options[row].name: float(problem.jobs.count[job[row]]) for row in first}
+    return start | {program.tier[row].name: 1.0 for row in _reached(problem, read(program.order))}
+
+
+def _reached(problem: Problem, orders: Floats) -> list[int]:
+    """The last tier of each SKU that these orders reach, if any."""
+    pools, tiers = problem.pools, problem.tiers
+    nodes = account.totals_by(pools.sku, len(problem.sku_names), orders * pools.order_unit_nodes[:, None])
+    rows = np.flatnonzero(nodes.sum(axis=1)[tiers.sku] >= tiers.from_nodes)
+    last = {int(tiers.sku[row]): int(row) for row in rows[np.argsort(tiers.from_nodes[rows], kind="stable")]}
+    return list(last.values())
+
+
+def _prices(program: Program, relaxed: Relaxation) -> tuple[Floats, Floats, Floats]:
+    """Of runs [R], of elastic options [E], and of carrying a service alone [V, T]."""
+    problem, cost = program.problem, _reader(relaxed.reduced_costs)
+    options = problem.elastic_options
+    work = cheapest(options.node_hours, options.node_hours_limit, cost(program.done) / problem.pools.hours)
+    return cost(program.run), work + cost(program.choose), cost(program.replicas) * _alone(problem)
+
+
+def cheapest(amount: Floats, most: Floats, price: Floats) -> Floats:
+    """What it costs to take an amount from some columns, the cheapest first.
+
+    c[x] = min sum_t price[x,t] * y[x,t], where sum_t y[x,t] = amount[x] and 0 <= y[x,t] <= most[x,t]
+    """
+    order = np.argsort(price, axis=1, kind="stable")
+    most, price = (np.take_along_axis(column, order, axis=1) for column in (most, price))
+    before = np.cumsum(most, axis=1) - most
+    taken = np.clip(amount[:, None] - before, 0.0, most)
+    cost: Floats = (taken * price).sum(axis=1)
+    return cost
+
+
+def _alone(problem: Problem) -> Floats:
+    return bounds.most_replicas(problem).astype(float)
+
+
+def _near(group: Whole, eligible: Flags, price: Floats, close: float) -> Flags:
+    """The best rows of each group among the eligible ones, and some more if close to the best."""
+    rows = np.flatnonzero(eligible)
+    rows = rows[np.lexsort((price[rows], group[rows]))]
+    _, first, member = np.unique(group[rows], return_index=True, return_inverse=True)
+    rank = np.arange(rows.size) - first[member]
+    above = price[rows] - price[rows[first]][member]
+    kept = np.zeros(group.shape, dtype=bool)
+    kept[rows[(rank < BEST_OF_EACH) | ((rank < MOST_OF_EACH) & (above <= close))]] = True
+    return kept
+
+
+def _reader(told: Mapping[str, float]) -> Callable[[Variables], Floats]:
+    """Columns of what is told of each variable; 0 where nothing is."""
+
+    def read(variables: Variables) -> Floats:
+        flat = [told.get(variable.name, 0.0) for variable in variables.ravel()]
+        return np.array(flat, dtype=float).reshape(variables.shape)
+
+    return read

@@ -1,0 +1,92 @@
+"""The decisions of a plan and what they add up to, as columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from solver.tables import Floats, Whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """One total taken apart; the parts add up to it. Money and carbon have the same parts."""
+
+    purchase: Floats  # [P, T] bought nodes in service in t, rebates taken off
+    order: Floats  # [P, T] counted when ordered, rebates taken off
+    rental: Floats  # [P, T]
+    keep: Floats  # [H, T]
+    retire: Floats  # [H, T]
+    move: Floats  # [M, T]
+    run: Floats  # [R, T]
+    elastic: Floats  # [E, T]
+    serve: Floats  # [V, T]
+    work: Floats  # [O, T]
+    idle: Floats  # [P, T] nodes in service or rented, for the hours in which nothing uses them
+    parked: Floats  # [P, T]
+    contract: Floats  # [C, T] premium; carbon avoided is negative
+    unmet: Floats  # [I, T]
+    left_out: Floats  # [J]
+
+    def by_part(self) -> dict[str, float]:
+        """The sum of each part."""
+        return {part.name: float(getattr(self, part.name).sum()) for part in fields(self)}
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return math.fsum(self.by_part().values())
+
+    def by_period(self) -> Floats:
+        """What falls into each period; jobs left out fall into none.
+
+        f[t] = sum over all parts but left_out
+        """
+        timed = [getattr(self, part.name).sum(axis=0) for part in fields(self) if part.name != "left_out"]
+        total: Floats = np.sum(timed, axis=0)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What is chosen; all else follows from it."""
+
+    orders: Whole  # [P, T] order units placed at the start of t
+    rented: Whole  # [P, T] nodes
+    retired: Whole  # [H, T] nodes retired at the start of t
+    moved: Whole  # [M, T] nodes that leave at the start of t
+    run: Whole  # [R] jobs that run so
+    chosen: Whole  # [E] jobs that run so
+    completed: Floats  # [E] of those, how many in whole: below `chosen` where a job is done in part
+    done_node_h: Floats  # [E, T]
+    left_out: Floats  # [J] whole unless the job may be done in part
+    replicas: Whole  # [V, T]
+    shed_fraction: Floats  # [I, T] of the demand
+    work_node_h: Floats  # [O, T]
+    spares: Whole  # [P, T]
+    parked: Floats  # [P, T] mean nodes
+    matched_kwh: Floats  # [C, T]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution(Decisions):
+    """The decisions of a plan, and what follows from them."""
+
+    bought_in_service: Whole  # [P, T] nodes
+    kept: Whole  # [H, T] standing nodes
+    in_service: Whole  # [P, T] nodes, bought and standing
+    in_use: Floats  # [P, T] nodes that runs, replicas and elastic jobs hold
+    usd_terms: Terms
+    kgco2e_terms: Terms
+
+    @property
+    def usd(self) -> float:
+        """Money of the whole plan."""
+        return self.usd_terms.total
+
+    @property
+    def kgco2e(self) -> float:
+        """Carbon of the whole plan."""
+        return self.kgco2e_terms.total

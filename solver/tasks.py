@@ -1,0 +1,182 @@
+"""What a fleet is for: jobs, services and divisible work, and the options that carry them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_counts, no_flags, no_numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jobs(Table):
+    """Work that runs once, by one of its options; optional jobs may be left out at a price.
+
+    A row may stand for several identical jobs. A job that may be done in part has to be optional, and the
+    share that is not done by an elastic option is left out.
+    """
+
+    name: tuple[str, ...]  # [J]
+    optional: Flags  # [J]
+    left_out_usd: Floats  # [J] charged when an optional job does not run
+    left_out_kgco2e: Floats  # [J]
+    allowed_late_h: Floats = field(default_factory=no_numbers)  # [J] later runs are barred
+    count: Whole = field(default_factory=no_counts)  # [J] identical jobs in this row
+    partial: Flags = field(default_factory=no_flags)  # [J] an elastic option may do a part
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "optional": Shape("*", bool),
+        "left_out_usd": Shape("*", low=0),
+        "left_out_kgco2e": Shape("*", low=0),
+        "allowed_late_h": Shape("*", low=0, default=0.0),
+        "count": Shape("*", int, 0, default=1.0),
+        "partial": Shape("*", bool, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOptions(Table):
+    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included."""
+
+    job: Whole  # [R]
+    pool: Whole  # [R]
+    start: Whole  # [R] first period, for the reader
+    late_h: Floats  # [R] hours past the deadline; 0 is on time
+    nodes: Whole  # [R, T] nodes held in t
+    node_hours: Floats  # [R, T] node-hours active in t
+    active_kw: Floats  # [R, T] facility power above idle while active in t
+    usd: Floats  # [R, T]
+    kgco2e: Floats  # [R, T]
+    kwh: Floats = field(default_factory=no_numbers)  # [R, T] at the facility's meter, only contracts read it
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "job": ROW,
+        "pool": ROW,
+        "start": ROW,
+        "late_h": Shape("*", low=0),
+        "nodes": Shape("*T", int, 0),
+        "node_hours": Shape("*T", low=0),
+        "active_kw": Shape("*T", low=0),
+        "usd": Shape("*T"),
+        "kgco2e": Shape("*T"),
+        "kwh": Shape("*T", low=0, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElasticOptions(Table):
+    """Ways to run a job that may pause, and shrink while fewer nodes are free.
+
+    Only the node-hours of each period are decided; in use are the mean nodes of the period. What the window,
+    the deadline and the number of nodes allow in a period is its limit. With `nodes_least`, it works in no
+    period in which runs and replicas leave fewer nodes.
+    """
+
+    job: Whole  # [E]
+    pool: Whole  # [E]
+    nodes: Whole  # [E] the most that one job holds at once
+    node_hours: Floats  # [E] total of one job
+    node_hours_limit: Floats  # [E, T] the most of one job in t
+    active_kw: Floats  # [E] facility power above idle per working node
+    usd_per_node_h: Floats  # [E, T] of active hours in full, idle power included
+    kgco2e_per_node_h: Floats  # [E, T]
+    kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] only contracts read it
+    nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "job": ROW,
+        "pool": ROW,
+        "nodes": ROW,
+        "node_hours": Shape("*", low=1e-9),
+        "node_hours_limit": Shape("*T", low=0),
+        "active_kw": Shape("*", low=0),
+        "usd_per_node_h": Shape("*T"),
+        "kgco2e_per_node_h": Shape("*T"),
+        "kwh_per_node_h": Shape("*T", low=0, default=0.0),
+        "nodes_least": Shape("*", int, 0, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Services(Table):
+    """Demand that has to be carried in every period, at its peak hour, or paid for."""
+
+    name: tuple[str, ...]  # [I]
+    demand: Floats  # [I, T] requests/s
+    unmet_usd: Floats = field(default_factory=no_numbers)  # [I, T] per request/s not carried; inf: carry all
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "demand": Shape("*T", low=0),
+        "unmet_usd": Shape("*T", low=0, infinite=True, default=math.inf),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServeOptions(Table):
+    """Ways to serve. Money and carbon are those of one replica through t: its active hours in full.
+
+    Where replicas number in tens, `whole` may be false: the program takes fractions, the plan rounds them up.
+    What stands by is a share of what carries, or a count wherever the option serves at all, or both.
+    """
+
+    service: Whole  # [V]
+    pool: Whole  # [V]
+    capacity: Floats  # [V] requests/s that one replica carries inside its latency targets
+    nodes: Floats  # [V] nodes per replica; half a node is 0.5
+    standby_fraction: Floats  # [V] replicas kept beyond demand, as a share
+    node_hours: Floats  # [V, T] active node-hours per replica
+    active_kw: Floats  # [V] facility power above idle per replica at the peak hour
+    usd: Floats  # [V, T]
+    kgco2e: Floats  # [V, T]
+    kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the facility's meter, only contracts read it
+    whole: Flags = field(default_factory=no_flags)  # [V] replicas are counted in the program
+    standby: Whole = field(default_factory=no_counts)  # [V, T] replicas kept beyond demand where any serve
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "service": ROW,
+        "pool": ROW,
+        "capacity": Shape("*", low=0),
+        "nodes": Shape("*", low=0),
+        "standby_fraction": Shape("*", low=0),
+        "node_hours": Shape("*T", low=0),
+        "active_kw": Shape("*", low=0),
+        "usd": Shape("*T"),
+        "kgco2e": Shape("*T"),
+        "kwh": Shape("*T", low=0, default=0.0),
+        "whole": Shape("*", bool, default=1.0),
+        "standby": Shape("*T", int, 0, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work(Table):
+    """Divisible work that may be preempted at any time: it lives on hours that nothing else uses."""
+
+    name: tuple[str, ...]  # [W]
+    demand_h: Floats  # [W, T] reference node-hours
+
+    SHAPES: ClassVar[dict[str, Shape]] = {"demand_h": Shape("*T", low=0)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkOptions(Table):
+    """Pools on which a kind of work may be done, and how fast."""
+
+    work: Whole  # [O]
+    pool: Whole  # [O]
+    speed: Floats  # [O] reference node-hours done per node-hour
+    active_kw: Floats  # [O] facility power above idle per working node
+    usd_per_node_h: Floats  # [O, T]
+    kgco2e_per_node_h: Floats  # [O, T]
+    kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "work": ROW,
+        "pool": ROW,
+        "speed": Shape("*", low=0),
+        "active_kw": Shape("*", low=0),
+        "usd_per_node_h": Shape("*T"),
+        "kgco2e_per_node_h": Shape("*T"),
+        "kwh_per_node_h": Shape("*T", low=0, default=0.0),
+    }

@@ -1,0 +1,104 @@
+"""Money and carbon as expressions of the variables: the objective, and what caps are put on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+from solver import bounds
+from solver.program import Program
+from solver.rows import Variables, terms
+from solver.tables import Floats
+
+THOUSAND = 1000.0
+
+
+def objective(program: Program) -> Any:
+    """(money weight * USD + carbon weight * kgCO2e) / 1000"""
+    aim = program.problem.objective
+    return weighted_total(program, aim.money_weight / THOUSAND, aim.carbon_weight / THOUSAND)
+
+
+def weighted_total(
+    program: Program, money_weight: float, carbon_weight: float, period: int | None = None
+) -> Any:
+    """A sum of money and of carbon, each by its weight, over the horizon or within one period.
+
+    Idling is charged on nodes in service and rented, and taken back for the hours in which something runs.
+    Jobs left out belong to no period. What a decision is charged later is added up at the decision.
+    """
+    total = pulp.LpAffineExpression()
+    weights = _Weights(program, money_weight, carbon_weight, period)
+    for variables, coefficients in (*_of_fleet(program, weights), *_of_tasks(program, weights)):
+        total.update(terms(variables, coefficients))
+    total.constant = float((weights.keep * program.problem.cohorts.nodes[:, None]).sum())
+    return total
+
+
+class _Weights:
+    """Money and carbon of a column as one number, zero outside the period asked for."""
+
+    def __init__(self, program: Program, money: float, carbon: float, period: int | None) -> None:
+        problem = program.problem
+        self.money, self.carbon = money, carbon
+        self.at = np.ones(problem.periods) if period is None else np.eye(problem.periods)[period]
+        self.untimed = 1.0 if period is None else 0.0
+        pools, cohorts = problem.pools, problem.cohorts
+        self.idle = self(pools.idle_usd_per_node, pools.idle_kgco2e_per_node)
+        self.keep = self(cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
+
+    def __call__(self, usd: Floats, kgco2e: Floats | float = 0.0) -> Floats:
+        return (self.money * usd + self.carbon * kgco2e) * self.at
+
+
+def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
+    """Coefficients of what is bought, rented, kept, moved, idle and parked."""
+    problem = program.problem
+    pools, cohorts, moves, tiers = problem.pools, problem.cohorts, problem.moves, problem.tiers
+    holding = weigh(pools.holding_usd_per_node, pools.holding_kgco2e_per_node)
+    order_usd = weigh(pools.order_usd_per_node)
+    cheaper = bounds.from_arrival(problem, weigh(pools.capital_usd_per_node)) + order_usd
+    ordered = (bounds.from_arrival(problem, holding) + order_usd) * pools.order_unit_nodes[:, None]
+    same = tiers.sku[:, None] == pools.sku
+    rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)
+    left, joined = moves.from_cohort, moves.to_cohort
+    moved = weigh(moves.usd_per_node, moves.kgco2e_per_node) - bounds.from_now_on(weigh.keep)[left]
+    rents = pools.rental_limit_nodes > 0
+    rented = weigh(pools.rental_usd_per_node, pools.rental_kgco2e_per_node) + weigh.idle
+    off = weigh(pools.off_usd_per_node, pools.off_kgco2e_per_node)
+    return [
+        (program.order, ordered),
+        (program.rebated, -rebate[:, :, None] * cheaper),
+        (program.retire, weigh(cohorts.retire_usd_per_node) - bounds.from_now_on(weigh.keep)),
+        (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
+        (program.rented, rented * rents),
+        (program.in_service, weigh.idle),
+        (program.parked, (off - weigh.idle) * pools.may_park[:, None]),
+    ]
+
+
+def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
+    """Coefficients of jobs, services, work and clean energy, less the idling that they end."""
+    problem = program.problem
+    pools, jobs, services = problem.pools, problem.jobs, problem.services
+    runs, serves, works = problem.run_options, problem.serve_options, problem.work_options
+    elastic, contracts = problem.elastic_options, problem.contracts
+    idle_per_h = weigh.idle / pools.hours
+    run = weigh(runs.usd, runs.kgco2e) - idle_per_h[runs.pool] * runs.node_hours
+    serve = weigh(serves.usd, serves.kgco2e) - idle_per_h[serves.pool] * serves.node_hours
+    work = weigh(works.usd_per_node_h, works.kgco2e_per_node_h) - idle_per_h[works.pool]
+    done = weigh(elastic.usd_per_node_h, elastic.kgco2e_per_node_h) - idle_per_h[elastic.pool]
+    unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
+    left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
+    return [
+        (program.run, run.sum(axis=1)),
+        (program.left_out, weigh.untimed * left_out),
+        (program.replicas, serve),
+        (program.shed, weigh(unmet * services.demand)),
+        (program.work, work * pools.hours),
+        (program.done, done * pools.hours),
+        (program.matched, weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * pools.hours),
+    ]

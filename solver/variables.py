@@ -1,0 +1,129 @@
+"""The variables of a program within their bounds; those of the fleet may be lent by another program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+from solver import bounds
+from solver.problem import Problem
+from solver.program import Program
+from solver.rows import Variables, array
+from solver.tables import Flags, Whole
+
+LENT = ("order", "retire", "move")
+
+
+def empty(
+    problem: Problem,
+    elastic: frozenset[str] = frozenset(),
+    *,
+    prefix: str = "",
+    first_stage: Program | None = None,
+    siblings: Iterable[Problem] = (),
+    shared_periods: int | None = None,
+) -> Program:
+    """All variables, and no row yet.
+
+    `first_stage` lends its model and what it orders, retires and moves before `shared_periods`; `siblings`
+    are problems that share these decisions, so that orders are bounded by what is of use to any of them.
+    """
+    most = bounds.sizes(problem, any_lateness="deadlines" in elastic)
+    orders = np.max(
+        [most.orders, *(bounds.sizes(other, any_lateness=False).orders for other in siblings)], axis=0
+    )
+    parts: dict[str, Any] = _use_of_pools(problem, most, prefix)
+    parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in elastic)
+    parts |= _fleet(problem, orders, prefix)
+    if first_stage is not None:
+        shared = slice(0, problem.periods if shared_periods is None else shared_periods)
+        _check_lent(first_stage, problem, orders, shared)
+        for stem in LENT:
+            parts[stem][:, shared] = getattr(first_stage, stem)[:, shared]
+    return Program(
+        problem=problem,
+        model=first_stage.model if first_stage else pulp.LpProblem("everfleet", pulp.LpMinimize),
+        elastic=elastic,
+        prefix=prefix,
+        first_stage=first_stage,
+        most_in_use=most.in_use,
+        **parts,
+    )
+
+
+def _whole(stem: str, most: NDArray[Any], counted: Flags | bool = True) -> Variables:
+    return array(stem, most.shape, most, counted)
+
+
+def _amount(stem: str, most: NDArray[Any]) -> Variables:
+    return array(stem, most.shape, most, False)
+
+
+def _fleet(problem: Problem, orders: Whole, prefix: str) -> dict[str, Variables]:
+    """Decisions on the fleet, of which futures of a two-stage model share some."""
+    cohorts, tiers, shape = len(problem.cohorts), len(problem.tiers), (len(problem.pools), problem.periods)
+    same = problem.tiers.sku[:, None] == problem.pools.sku
+    ordered = problem.pools.order_unit_nodes[:, None] * orders
+    return {
+        "order": _whole(prefix + "order", orders),
+        "retire": _whole(prefix + "retire", bounds.most_retired(problem)),
+        "move": _whole(prefix + "move", bounds.most_moved(problem)),
+        "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
+        "tier": _whole(prefix + "tier", np.ones(tiers)),
+        "rebated": _amount(prefix + "rebated", np.broadcast_to(ordered, (tiers, *shape)) * same[:, :, None]),
+    }
+
+
+def _use_of_pools(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
+    """What happens to the nodes of a pool: rented, spare, parked, in use."""
+    shape = (len(problem.pools), problem.periods)
+    return {
+        "rented": _whole(prefix + "rented", np.minimum(problem.pools.rental_limit_nodes, most.useful)),
+        "spares": _amount(prefix + "spares", most.spares),
+        "parked": array(prefix + "parked", shape, None, False),
+        "in_service": array(prefix + "in_service", shape, None, False),
+        "in_use": _amount(prefix + "in_use", most.in_use),
+    }
+
+
+def _tasks(
+    problem: Problem, most: bounds.Sizes, prefix: str, *, anything_left_out: bool
+) -> dict[str, Variables]:
+    """How jobs, services and work are carried, and what is not."""
+    jobs, options, contracts = problem.jobs, problem.elastic_options, problem.contracts
+    count, partial = jobs.count[options.job], jobs.partial[options.job]
+    choose = _whole(prefix + "choose", count)
+    return {
+        "run": _whole(prefix + "run", most.runs * jobs.count[problem.run_options.job]),
+        "choose": choose,
+        "completed": np.where(partial, _amount(prefix + "completed", count), choose),
+        "done": _amount(prefix + "done", bounds.most_done(problem)),
+        "left_out": _whole(
+            prefix + "left_out", (jobs.optional | anything_left_out) * jobs.count, ~jobs.partial
+        ),
+        "replicas": _whole(prefix + "replicas", most.replicas, problem.serve_options.whole[:, None]),
+        "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
+        "work": _amount(prefix + "work", most.work),
+        "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.pools.hours),
+    }
+
+
+def _check_lent(first_stage: Program, problem: Problem, orders: Whole, shared: slice) -> None:
+    """The fleet of both programs is the same, and lent orders are bounded widely enough."""
+    lender = first_stage.problem
+    for table in ("pools", "cohorts", "moves", "tiers"):
+        ours, theirs = len(getattr(problem, table)), len(getattr(lender, table))
+        if ours != theirs:
+            raise ValueError(f"first_stage has {theirs} rows of {table}, the problem has {ours}")
+    if problem.periods != lender.periods:
+        raise ValueError(f"first_stage has {lender.periods} periods, the problem has {problem.periods}")
+    lent = np.array([variable.upBound for variable in first_stage.order.ravel()]).reshape(orders.shape)
+    for pool, period in np.argwhere((orders > lent)[:, shared])[:1]:
+        raise ValueError(
+            f"first_stage bounds order[{pool}, {period}] at {lent[pool, period]:g} units, but "
+            f"{orders[pool, period]} could be of use; name this problem among its siblings"
+        )

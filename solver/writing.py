@@ -1,0 +1,148 @@
+"""The program as a file that other engines and people read: LP or MPS, with names in place of numbers.
+
+Inside, variables and rows are named by index, because labels that people write may clash. In the file a row
+such as `power_1_0` is `power_oregon_2027_Q1`; a name that two would share carries its indices as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pulp
+
+from solver.build import build
+from solver.problem import Problem
+
+FORMATS = (".lp", ".mps")
+LONGEST = 100  # letters in a name that every reader of these formats takes
+
+# What the indices of a variable and of a row point to, by the letters of `solver.problem`.
+_VARIABLES = {
+    "order": "PT", "retire": "HT", "move": "MT", "standing": "HT", "tier": "G", "rebated": "GPT",
+    "rented": "PT", "spares": "PT", "parked": "PT", "in_service": "PT", "in_use": "PT", "step": "PT",
+    "run": "R", "choose": "E", "completed": "E", "done": "ET", "left_out": "J", "replicas": "VT",
+    "shed": "IT", "work": "OT", "matched": "CT", "some": "P",
+    "works": "ET", "free": "PT", "serves": "VT",
+}  # fmt: skip
+_ROWS = {
+    "job": "J", "elastic": "E", "pace": "ET", "part": "E", "chosen": "J", "demand": "IT", "work": "WT",
+    "in_service": "PT", "standing": "HT", "retire_once": "H", "end_of_life": "H", "in_use": "PT",
+    "nodes": "PT", "hours": "PT", "parked": "PT", "reach": "PT", "one_step": "PT", "spares": "PT",
+    "power": "ST", "space": "ST", "supply": "KT", "minimum": "P", "ordered": "PT", "tier": "G",
+    "one_tier": "K", "rebated": "PT", "rebate": "GPT", "budget": "T", "clean": "ST", "level": "CT",
+    "carbon_cap_by_period": "T", "works": "ET", "nodes_least": "ET", "free": "PT", "serves": "VT",
+}  # fmt: skip
+
+
+def write_program(problem: Problem, path: Path, *, period_names: Sequence[str]) -> None:
+    """Write the program of a problem as LP or MPS, by the suffix of the file.
+
+    Its objective is in thousands (kUSD, tCO2e), as in `solver.build`. What no decision changes, such as the
+    upkeep of standing nodes, stands in it as the cost of the variable `constant`, which is fixed at 1: some
+    readers drop a bare constant.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"path ends in {' or '.join(FORMATS)}, got {path.name!r}")
+    if len(period_names) != problem.periods:
+        raise ValueError(f"period_names has a name for each of {problem.periods} periods, got {period_names}")
+    model = _renamed(build(problem).model, _labels(problem, period_names))
+    if path.suffix.lower() == ".lp":
+        model.writeLP(str(path), max_length=LONGEST)
+    else:
+        model.writeMPS(str(path))
+
+
+def _renamed(model: Any, labels: Mapping[str, Sequence[str]]) -> Any:
+    """The same program under readable names; the given one is used up."""
+    variables = model.variables()
+    names = _readable([each.name for each in variables], _VARIABLES, labels)
+    for variable in variables:
+        variable.name = names[variable.name]
+    fresh = pulp.LpProblem(model.name, model.sense)
+    constant = pulp.LpVariable("constant", 1, 1)
+    fresh.setObjective(model.objective + model.objective.constant * (constant - 1))
+    rows = _readable(list(model.constraints), _ROWS, labels)
+    for row, constraint in model.constraints.items():
+        fresh.addConstraint(constraint, rows[row])
+    return fresh
+
+
+def _readable(
+    names: Iterable[str], axes: Mapping[str, str], labels: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """A name for each, in which indices are labels as far as it is known what they point to."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        stem, numbers = _parts(name)
+        letters = axes.get(stem, "")
+        said = [labels[letter][number] for letter, number in zip(letters, numbers, strict=False)]
+        rest = [str(number) for number in numbers[len(letters) :]]
+        readable = "_".join([stem, *said, *rest])
+        if readable in taken or len(readable) > LONGEST:
+            suffix = "_".join(["", *map(str, numbers)])
+            readable = readable[: LONGEST - len(suffix)] + suffix
+        if readable in taken:  # a label may look like indices
+            readable = name
+        found[name] = readable
+        taken.add(readable)
+    return found
+
+
+def _parts(name: str) -> tuple[str, list[int]]:
+    """The stem of a name and its indices."""
+    stem = re.sub(r"(_\d+)+$", "", name)
+    return stem, [int(number) for number in name[len(stem) :].split("_")[1:]]
+
+
+def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str]]:
+    """What to call each member of each set, in letters, digits and underlines."""
+    pools = [problem.pool_name(pool) for pool in range(len(problem.pools))]
+    cohorts = [f"{pools[pool]} cohort {cohort}" for cohort, pool in enumerate(problem.cohorts.pool)]
+    tiers, moves, contracts = problem.tiers, problem.moves, problem.contracts
+    sites = problem.site_names
+    named = {
+        "T": period_names, "P": pools, "H": cohorts, "J": problem.jobs.name, "I": problem.services.name,
+        "W": problem.work.name, "S": sites, "K": problem.sku_names,
+        "M": [
+            f"{cohorts[start]} to {cohorts[end]}"
+            for start, end in zip(moves.from_cohort, moves.to_cohort, strict=True)
+        ],
+        "G": [
+            f"{problem.sku_names[sku]} from {nodes:g}"
+            for sku, nodes in zip(tiers.sku, tiers.from_nodes, strict=True)
+        ],
+        "C": [f"contract {contract} at {sites[site]}" for contract, site in enumerate(contracts.site)],
+    }  # fmt: skip
+    named |= _option_labels(problem, pools, period_names)
+    return {letter: [_plain(label) for label in labels] for letter, labels in named.items()}
+
+
+def _option_labels(
+    problem: Problem, pools: Sequence[str], period_names: Sequence[str]
+) -> dict[str, list[str]]:
+    """What to call each way to do something: what is done, and on which pool."""
+    runs, elastic = problem.run_options, problem.elastic_options
+
+    def on_pools(names: Sequence[str], what: Iterable[int], pool: Iterable[int]) -> list[str]:
+        return [f"{names[number]} on {pools[place]}" for number, place in zip(what, pool, strict=True)]
+
+    return {
+        "R": [
+            f"{problem.jobs.name[job]} on {nodes.max()} {pools[pool]} from {period_names[start]}"
+            for job, nodes, pool, start in zip(runs.job, runs.nodes, runs.pool, runs.start, strict=True)
+        ],
+        "E": [
+            f"{problem.jobs.name[job]} on up to {nodes} {pools[pool]}"
+            for job, nodes, pool in zip(elastic.job, elastic.nodes, elastic.pool, strict=True)
+        ],
+        "V": on_pools(problem.services.name, problem.serve_options.service, problem.serve_options.pool),
+        "O": on_pools(problem.work.name, problem.work_options.work, problem.work_options.pool),
+    }
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"\W+", "_", label, flags=re.ASCII).strip("_")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import Engine, create_engine, event, inspect
 
 from planner.catalogue import data_folder, load_catalogue
 from planner.document import plan_document
@@ -169,6 +169,22 @@ def test_a_digest_may_be_shortened(store: Store, scenario: Scenario, document: d
         store.plan(whole[:4] + other)
     with pytest.raises(StoreError, match="'%' names no plan: write 4 or more"):
         store.document("%")
+
+
+def test_what_was_asked_is_compared_in_units_that_people_write(
+    file: Path, scenario: Scenario, document: dict[str, Any]
+) -> None:
+    """0.2 USD/kgCO2e is 200 USD/t, and 35,300 kgCO2e are 35.3 t; the data keep the units of the program."""
+    plans = []
+    store = open_store(str(file))
+    for price, cap in (("200 USD/t", "35.3 t"), ("0.25 USD/kg", "36000 kg")):
+        asked = with_changes(scenario, {"policy.carbon_price": price, "policy.carbon_cap": cap})
+        plans.append(store.save_plan(asked, document | {"title": price}))
+    found, text = commands.compare_saved(str(file), *plans)
+
+    assert "policy.carbon_price: 200 USD/t -> 250 USD/t" in text
+    assert "policy.carbon_cap: [35.3 t" in text or "policy.carbon_cap: 35.3 t -> 36 t" in text
+    assert {row["before"] for row in found["inputs"]} >= {"0.2 USD/kgCO2e"}
 
 
 def test_fits_are_kept(store: Store) -> None:
@@ -335,17 +351,17 @@ def test_commands_say_in_words_what_they_hold_as_data(
     file: Path, scenario: Scenario, document: dict[str, Any], tmp_path: Path
 ) -> None:
     address = str(file)
-    assert commands.list_plans(address) == ([], "no plans are saved")
+    assert commands.list_saved(address) == ([], "nothing is saved")
     said = commands.save_plan(address, scenario, document, baselines=False)
     changed = with_changes(scenario, {"training.train-8b.nodes": [8]})
     commands.save_plan(address, changed, planned(changed), baselines=False)
-    listed, lines = commands.list_plans(address)
+    listed, lines = commands.list_saved(address)
     newest, oldest = (row["digest"] for row in listed)
 
     assert said == f"saved as {oldest[:10]} in {file}"
     assert [line[:10] for line in lines.splitlines()] == [newest[:10], oldest[:10]]
     assert json.loads(json.dumps(listed)) == listed
-    assert document["headline"][0] in commands.show_plan(address, oldest)[1]
+    assert document["headline"][0] in commands.show_saved(address, oldest)[1]
     assert (
         "training.train-8b.nodes: [2, 4, 8, 16] -> [8]" in commands.compare_saved(address, oldest, newest)[1]
     )
@@ -515,6 +531,28 @@ def test_a_locked_store_says_so_and_loses_nothing(
     assert patient.save_plan(scenario, document) == store.plans()[0].digest
 
 
+def test_a_full_disk_is_named_and_loses_nothing(
+    file: Path, store: Store, scenario: Scenario, document: dict[str, Any]
+) -> None:
+    """A database that may grow no further answers as a full disk does; what it held before stays."""
+    kept = store.save_scenario(scenario)
+
+    def no_room(connection: sqlite3.Connection, _: Any) -> None:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    event.listen(Engine, "connect", no_room)
+    try:
+        with pytest.raises(StoreError, match="the disk is full: make room, and try again"):
+            open_store(str(file)).save_plan(scenario, document)
+    finally:
+        event.remove(Engine, "connect", no_room)
+
+    assert [digest for digest, *_ in store.scenarios()] == [kept]
+    assert store.plans() == []
+    assert store.save_plan(scenario, document) == store.plans()[0].digest
+
+
 def test_a_store_that_is_gone_is_missed(file: Path, store: Store, scenario: Scenario) -> None:
     """It is not made anew behind the user's back; nor is a stranger's file filled."""
     file.unlink()
@@ -541,6 +579,12 @@ def test_a_folder_that_may_not_be_written_is_named(file: Path, store: Store) -> 
         from planner.store import StoreError, open_store
         from planner.scenario import load_scenario
         scenario = load_scenario({str(SHIPPED)!r})
+        # What is imported late is imported now: nobody may be unable to read where Python lives.
+        open_store({str(file)!r}).save_scenario(scenario)
+        try:
+            open_store({str(file.parent)!r}).plans()
+        except StoreError as error:
+            str(error)
         os.chmod({str(file.parent)!r}, 0o555)
         os.chmod({str(file)!r}, 0o444)
         if os.getuid() == 0:
@@ -555,9 +599,9 @@ def test_a_folder_that_may_not_be_written_is_named(file: Path, store: Store) -> 
         [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     file.parent.chmod(0o755)
+    assert done.returncode == 0, done.stderr
     old, new = done.stdout.splitlines()
 
-    assert done.returncode == 0, done.stderr
     assert old.startswith(f"{file}: it ")
     assert "name another store" in old
     assert new.startswith(f"{file.parent / 'new.sqlite'}: cannot be made: unable to open database file")

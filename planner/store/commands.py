@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from planner.explain import format_value
+from planner.report import findings
 from planner.report.texts import to_terminal
 from planner.scenario import Scenario
 from planner.store.comparing import compare_plans
 from planner.store.exporting import export_plan
 from planner.store.packing import Record
-from planner.store.plans import SavedPlan, open_store
+from planner.store.plans import Fit, SavedPlan, open_store
 from planner.store.repeating import recompute
+from planner.units import everyday
 from planner.wording import mass, money
 
 Said = tuple[Any, str]
@@ -31,16 +33,29 @@ def save_plan(
     return f"saved as {digest[:SHORT]} in {store.address}"
 
 
-def list_plans(address: str | None, *, title: str = "") -> Said:
-    """Saved plans, the newest first."""
-    plans = open_store(address).plans(title=title)
-    lines = [_line(plan) for plan in plans]
-    return [_record(plan) for plan in plans], "\n".join(lines) or "no plans are saved"
+def save_fit(address: str | None, document: Mapping[str, Any]) -> str:
+    """Save the fit of a log; gives the line that says so."""
+    store = open_store(address)
+    return f"saved as {store.save_fit(document)[:SHORT]} in {store.address}"
 
 
-def show_plan(address: str | None, digest: str) -> Said:
-    """A saved plan as `plan` printed it."""
-    document = open_store(address).document(digest)
+def list_saved(address: str | None, *, title: str = "") -> Said:
+    """Saved plans and fits whose title or name holds a text, the newest first."""
+    store = open_store(address)
+    fits = [fit for fit in store.fits() if title.casefold() in fit.name.casefold()]
+    every: list[SavedPlan | Fit] = [*store.plans(title=title), *fits]
+    held = sorted(every, key=lambda one: one.saved, reverse=True)
+    return [_record(one) for one in held], "\n".join(map(_line, held)) or "nothing is saved"
+
+
+def show_saved(address: str | None, digest: str) -> Said:
+    """A saved plan as `plan` printed it, or a fit as `fit` did."""
+    store = open_store(address)
+    plan, fit = (any(one.digest.startswith(digest) for one in held) for held in (store.plans(), store.fits()))
+    if fit and not plan:
+        found = store.fit(digest)
+        return found, findings.to_terminal(found)
+    document = store.document(digest)
     return document, to_terminal(document)
 
 
@@ -85,16 +100,20 @@ def recompute_saved(address: str | None, digest: str) -> tuple[Record, str]:
     return record, "\n".join(filter(None, parts))
 
 
-def _record(plan: SavedPlan) -> Record:
-    return asdict(plan) | {"versions": dict(plan.versions)}
+def _record(one: SavedPlan | Fit) -> Record:
+    if isinstance(one, Fit):
+        return {"kind": "fit"} | asdict(one)
+    return {"kind": "plan"} | asdict(one) | {"versions": dict(one.versions)}
 
 
-def _line(plan: SavedPlan) -> str:
+def _line(one: SavedPlan | Fit) -> str:
+    head = f"{one.digest[:SHORT]}  {one.saved[:16].replace('T', ' ')}"
+    if isinstance(one, Fit):
+        return f"{head}  {'fit':<12}  {'':<26}  {one.name}"
     totals = "no plan"
-    if plan.cost_usd is not None and plan.carbon_kgco2e is not None:
-        totals = f"{money(plan.cost_usd)}, {mass(plan.carbon_kgco2e)}"
-    when = plan.saved[:16].replace("T", " ")
-    return f"{plan.digest[:SHORT]}  {when}  {plan.status:<12}  {totals:<26}  {plan.title}"
+    if one.cost_usd is not None and one.carbon_kgco2e is not None:
+        totals = f"{money(one.cost_usd)}, {mass(one.carbon_kgco2e)}"
+    return f"{head}  {one.status:<12}  {totals:<26}  {one.title}"
 
 
 def _part(title: str, lines: Sequence[str]) -> str:
@@ -116,5 +135,12 @@ def _total_line(row: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = "none" if value is None else str(value)
+    text = "none" if value is None else _written(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _written(value: Any) -> str:
+    """A value as a person would write it into a scenario."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return everyday(value) if isinstance(value, str) else str(value)

@@ -39,15 +39,22 @@ def in_words(address: str, outcome: str) -> Iterator[None]:
         raise StoreError(f"{address}: {_reason(error)}. {outcome}") from error
 
 
-def _reason(error: Exception) -> str:
-    said = _said(error)
-    for words, reason in _REASONS.items():
-        if words in said.lower():
-            return reason
-    return said.rstrip(".")
+def _reason(error: BaseException) -> str:
+    """The first reason that is known, of the error or of what it came from.
+
+    A full disk ends the whole transaction, so what is heard last is that a savepoint is gone.
+    """
+    heard: BaseException | None = error
+    while heard is not None:
+        said = _said(heard).lower()
+        for words, reason in _REASONS.items():
+            if words in said:
+                return reason
+        heard = heard.__context__
+    return _said(error).rstrip(".")
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     """What the database itself says: PostgreSQL's driver hands over a table of fields, M the message."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     first = cause.args[0] if cause.args else cause

@@ -17,8 +17,8 @@ LIBRARIES = ("everfleet", "highspy", "pulp", "numpy", "scipy")
 
 
 def packed(document: Mapping[str, Any]) -> bytes:
-    """A document in few bytes; the same document always gives the same."""
-    return zlib.compress(to_json(dict(document)).encode())
+    """A document in few bytes, sections and columns in their order; the same always gives the same."""
+    return zlib.compress(to_json(dict(document), sort_keys=False).encode())
 
 
 def unpacked(content: bytes) -> Record:

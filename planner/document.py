@@ -10,6 +10,7 @@ from typing import Any
 from planner.bending import paused_explanations
 from planner.comparison import why_this_plan
 from planner.defence.clashing import conflict_records, conflict_text
+from planner.defence.naming import labels_of, limit_place
 from planner.explain import explain
 from planner.ordering import first_tolerance
 from planner.owning import cost_label
@@ -213,14 +214,12 @@ def _because(plan: Plan, reason: str) -> str:
 
 
 def _give(plan: Plan, give: Give) -> Record:
-    """One limit that gives way. Limits by period carry the period as the last number of their index."""
-    labels = plan.inputs.scenario.horizon.period_labels
-    what = give.label.removeprefix(f"{give.family}, ")
-    name, _, period = what.rpartition(", period ") if ", period " in what else (what, "", "")
+    """One limit that gives way, named as in the conflict."""
+    where, period = limit_place(plan.problem, labels_of(plan), give.family, give.index)
     return {
         "limit": give.family,
-        "where": name,
-        "period": labels[int(period)] if period else "",
+        "where": where,
+        "period": "" if period == "horizon" else period,
         "by": give.amount,
         "unit": UNITS[give.family],
         "share_fraction": give.share if math.isfinite(give.share) else None,

@@ -134,9 +134,6 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", bent)
     drawn = parts("kwh") | used_terms("kwh", inputs, assembled, paused, solution)
     kwh = _terms(weighted_total_kwh, "kwh", drawn)
-    contracted = contract_terms(assembled.contracted, solution)
-    usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
-    kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
         "training": problem.run_options.pool[solution.run > 0],
@@ -146,6 +143,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "elastic": problem.elastic_options.pool[np.zeros(0, np.intp) if paused is None else paused.options],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
     }
+    contracted = contract_terms(assembled.contracted, problem, solution, drawn, places)
+    usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
+    kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 
     def kgco2e_at_location() -> dict[str, Traced]:
         electric = _terms(weighted_total_kgco2e, "kgco2e", at_location(inputs, drawn, places))

@@ -85,7 +85,7 @@ def plan_kwh(
     *, training_kwh: Column, serving_kwh: Column, pools_kwh: Column, idle_kwh: Column,
     elastic_kwh: Column = 0.0, parked_kwh: Column = 0.0,
 ) -> Column:  # fmt: skip
-    """Energy at the meters of all sites, rented nodes included.
+    """Energy at the meters of all sites, rented nodes included; by site and period where its terms are.
 
     E = training + serving + pools + idle (+ pausable jobs + parked)
 

@@ -145,6 +145,9 @@ _DEFINITIONS = """
     percent = 0.01
 """
 
+# What people write where the unit inside is unhandy.
+EVERYDAY_UNITS = {"kgCO2e": "t", "USD/kgCO2e": "USD/t", "kgCO2e/kWh": "g/kWh", "USD/kWh": "USD/MWh"}
+
 _NUMBER = re.compile(
     r"\s*([+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*((?:[A-Za-zµ%/](?!.*\*\*).*?)?)\s*\Z",
     re.ASCII,
@@ -224,6 +227,19 @@ def parse_quantity(text: str, unit: str) -> float:
         return number * convert_factor(read, unit)
     except UnitError as error:
         raise UnitError(f"'{text}': {error}; write for example '{example}'") from None
+
+
+def everyday(text: str) -> str:
+    """A quantity as people write it: '0.2 USD/kgCO2e' is '200 USD/t'; any other text as it is."""
+    number, _, unit = text.partition(" ")
+    try:
+        if unit not in CANONICAL_UNITS:
+            return text
+        wanted = EVERYDAY_UNITS.get(unit, unit)
+        one = 1.0 if wanted == unit else parse_quantity(f"1 {wanted}", unit)
+        return f"{float(number) / one:.12g} {wanted}"
+    except ValueError:  # a title may end in what looks like a unit
+        return text
 
 
 @cache

@@ -613,6 +613,29 @@ def test_fit_prints_and_writes_what_it_printed(run: Run, tmp_path: Path) -> None
     assert "Garwood" in out
 
 
+def test_a_fit_is_saved_listed_and_shown(run: Run, tmp_path: Path) -> None:
+    """What `show` prints of it is what `fit` printed; saved twice it is one row."""
+    store = ("--store", str(tmp_path / "mine.sqlite"))
+    for _ in range(2):
+        code, fitted, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--name", "mine", "--save", *store)
+    ((fit,), (_, listed, _)) = json.loads(run("list", "--json", *store)[1]), run("list", "MINE", *store)
+
+    assert code == ANSWER
+    assert (fit["kind"], fit["name"]) == ("fit", "mine")
+    assert f"saved as {fit['digest'][:10]} in {tmp_path / 'mine.sqlite'}" in err
+    assert listed.startswith(fit["digest"][:10])
+    assert run("list", "theirs", *store)[1] == "nothing is saved\n"
+    assert run("show", fit["digest"][:6], *store)[1] == fitted
+
+
+def test_a_folder_is_no_log(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for options in ((), ("--show-mapping",), OUTAGES_MAPPING):
+        code, out, err = run("fit", ".", *options)
+        assert (code, out) == (WRONG_INPUT, "")
+        assert err.splitlines()[-1] == ".: is a folder: name a log file in it"
+
+
 def test_fit_as_json_is_the_file(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("fit", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--json", "--out", str(tmp_path / "mine"))
 

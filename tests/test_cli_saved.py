@@ -120,7 +120,7 @@ def test_a_saved_plan_is_listed_shown_and_exported(run: Run, made: Path, tmp_pat
     assert json.loads(shown[1])["totals"] == saved["totals"]
     assert run("show", digest[:8], *store)[1].startswith(saved["title"])
     assert digest[:8] in run("list", *store)[1]
-    assert run("list", "no such title", *store)[:2] == (ANSWER, "no plans are saved\n")
+    assert run("list", "no such title", *store)[:2] == (ANSWER, "nothing is saved\n")
     assert code == ANSWER
     assert {path.name for path in (tmp_path / "quarter" / "plan").iterdir()} >= {"plan.xlsx", "plan.html"}
     assert str(tmp_path / "quarter" / "scenario") in out

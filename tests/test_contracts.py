@@ -8,6 +8,8 @@ from test_defence import TEXT, WIDE, planned, scenario
 from planner.document import plan_document
 from planner.plan import Plan, plan_fleet
 from planner.scenario import ScenarioError, parse_scenario, with_changes
+from planner.trace import Derived, Traced, recompute
+from planner.uncertainty import ranged_facts, spread
 
 CONTRACTS = """
 [[contracts]]
@@ -97,6 +99,49 @@ def test_a_contract_too_dear_for_what_it_avoids_is_left() -> None:
         plan = with_contracts(roomy | {"contracts.wind.price_premium": premium})
         assert plan.answer.solution is not None
         assert bool(plan.answer.solution.matched_kwh[0].sum() > 1) is bought
+
+
+ALL_CLEAN = {
+    "contracts.wind.volume": None, "contracts.sun.power": None, "contracts.sun.level": None,
+    "contracts.sun.intensity": None, "contracts.wind.price_premium": "1 USD/MWh",
+    "contracts.sun.price_premium": "1 USD/MWh", "policy.park_idle": True,
+}  # fmt: skip
+
+
+def electric(plan: Plan) -> list[Traced]:
+    """The terms of carbon that energy has, the contracts' last."""
+    drawn = [name.removesuffix("kwh") for name in plan.ledger.kwh_terms]
+    return [plan.ledger.kgco2e_terms[f"{name}kgco2e"] for name in (*drawn, "contract_")]
+
+
+def test_contracts_of_all_energy_leave_none_of_its_carbon_whatever_is_drawn() -> None:
+    """By definition: all of the energy at 0 g/kWh is nothing, with each fact at either end of its range."""
+    plan = with_contracts(ALL_CLEAN)
+    terms = electric(plan)
+    facts = ranged_facts(*terms)
+    held = plan.ledger.energy.value
+
+    assert sum(float(term.value) for term in terms) == pytest.approx(0, abs=1e-6 * -terms[-1].value)
+    assert any(recompute([plan.ledger.energy], {f.key: f.high or 0.0})[0] != held for f in facts)
+    for fact in facts:
+        for end in (fact.low, fact.high):
+            again = recompute(terms, {fact.key: end or 0.0})
+            assert sum(again) == pytest.approx(0, abs=1e-6 * -again[-1])
+    assert spread([plan.ledger.carbon], draws=40)[0].p5 >= 0
+
+
+def test_a_contract_covers_its_share_up_to_its_limit() -> None:
+    """By hand: 30 MWh of wind are all that it holds; a site that draws half as much takes half of them."""
+    contract = with_contracts().ledger.kgco2e_terms["contract_kgco2e"]
+    assert isinstance(contract, Derived)
+    matched = contract.call.inputs["matched_kwh"]
+    assert isinstance(matched, Derived)
+    given = {name: one.value for name, one in matched.call.inputs.items()}
+
+    again = {ratio: matched.call.function(**given | {"drawn_kwh": ratio * given["drawn_kwh"]})
+             for ratio in (0.5, 1.0, 2.0)}  # fmt: skip
+    assert again[0.5] == pytest.approx(0.5 * again[1.0])
+    assert again[2.0][0] == pytest.approx([30_000, 30_000])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from planner import cli
 from planner.catalogue import load_catalogue
 from planner.defence.flips import sensitivity_document
-from planner.defence.fronts import front_document
+from planner.defence.fronts import front_document, merged
 from planner.defence.levers import LeverError, levers
 from planner.defence.others import with_alternatives
 from planner.defence.pricing import with_prices
@@ -26,6 +26,8 @@ from planner.plan import Plan, plan_fleet
 from planner.report import to_html, to_markdown
 from planner.report.defence import save_findings
 from planner.scenario import Scenario, ScenarioError, parse_scenario, with_changes
+from solver.backend import Status
+from solver.frontier import Front, Point
 
 TEXT = """
 title = "Two sites"
@@ -194,6 +196,21 @@ def test_what_a_tonne_costs_is_the_slope_to_the_next_plan() -> None:
         assert clean["usd_per_tonne_saved"] == pytest.approx(1000 * slope)
 
 
+def test_a_plan_found_twice_is_one_point() -> None:
+    """By construction: of three points the last two are one plan; the knee stays the point that it was."""
+    ends = [planned(WIDE | {"policy.objective": kind}).answer for kind in ("carbon", "money")]
+    points = tuple(
+        Point(cap, answer, answer.solution)
+        for cap, answer in zip((1.0, 2.0, 3.0), (*ends, ends[1]), strict=True)
+        if answer.solution is not None
+    )
+    front = Front(points, (False, False, True), 1, True, Status.OPTIMAL)
+    once = merged(front)
+
+    assert (once.points, once.dominated, once.knee) == (points[:2], (False, False), 1)
+    assert merged(once) == once
+
+
 def test_a_front_is_saved_whole(tmp_path: Path) -> None:
     paths = save_findings(front(), tmp_path / "front")
 
@@ -271,6 +288,15 @@ def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
     )
     for site in ("virginia", "oregon"):
         assert planned(TOO_LITTLE | {f"sites.{site}.power_cap": "60 kW"}).answer.solution is not None
+
+
+def test_a_limit_on_everything_is_said_to_hold_at_all_sites() -> None:
+    """The repairs name places as the conflict does: a cap on carbon holds at all sites, in no one period."""
+    clash = plan_document(planned(WIDE | {"policy.carbon_cap": "1 kg"}))["clash"]
+    (give,) = (row for family in clash["families"] for row in family["rows"] if row["limit"] == "carbon cap")
+
+    assert (give["where"], give["period"]) == ("all sites", "")
+    assert ("carbon cap", "all sites") in [(row["limit"], row["where"]) for row in clash["conflict"]]
 
 
 @pytest.mark.parametrize("first", ["carbon", "money"])

@@ -419,12 +419,14 @@ def test_what_came_is_read_from_a_file(tmp_path: Path) -> None:
         ("demand = -1", "came.toml: demand: -1 is out of range"),
         ("demnd = 1", "came.toml: demnd: is not known here; did you mean 'demand'?"),
         ("name = 'x'", "came.toml: name: has no place here"),
-        ("demand = ", "cannot be read as TOML"),
+        ("demand = ", "came.toml: end of document: this is not TOML: "),
     ):
         file.write_text(wrong)
         with pytest.raises(ScenarioError) as error:
             read_realised(stated, file)
         assert said in str(error.value)
+    with pytest.raises(ScenarioError, match=r"nope\.toml: no such file"):
+        read_realised(stated, tmp_path / "nope.toml")
     with pytest.raises(InputError, match="--realised FILE, or --draw SEED"):
         replay_scenario(stated, realised=None, draw=None, persist=False)
 

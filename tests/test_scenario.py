@@ -605,6 +605,43 @@ def test_a_wrong_change_is_refused_like_a_file(whole: Scenario, path: str, value
     assert f"scenario: {said}" in str(error.value).splitlines()
 
 
+def test_a_file_is_checked_as_it_is_changed(tmp_path: Path) -> None:
+    """What a change puts right is no problem; what is left is told with the paths of the file."""
+    file = tmp_path / "s.toml"
+    file.write_text(WHOLE.replace('accounting = "market"', ""), encoding="utf-8")
+    with pytest.raises(ScenarioError, match="market-based"):
+        load_scenario(file)
+    market = {"policy.accounting": "market"}
+    name = parse_scenario(WHOLE).contracts[0].name
+
+    assert load_scenario(file, market) == parse_scenario(WHOLE)
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(file, market | {f"contracts.{name}.site": "texas"})
+    assert [problem.path for problem in error.value.problems] == [f"contracts.{name}.site"]
+    with pytest.raises(ScenarioError, match=r"s\.toml: polcy\.budget: leads nowhere"):
+        load_scenario(file, market | {"polcy.budget": "1 USD"})
+
+
+def test_changes_to_a_file_are_changes_to_its_scenario(tmp_path: Path) -> None:
+    """Agreement: a right file may be changed before or after it is read, its defaults, too."""
+    changes = {"sites.south.pue": "1.4", "policy.budget": "8 MUSD", "solve.gap": "2 %", "facts.a": "1 kW"}
+    without_solve = WHOLE.partition("[solve]")[0] + "[[futures]]" + WHOLE.partition("[[futures]]")[2]
+    file = tmp_path / "s.toml"
+    for text in (WHOLE, without_solve):
+        file.write_text(text, encoding="utf-8")
+        assert load_scenario(file, changes) == with_changes(load_scenario(file), changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [("policy = 3", "policy.budget"), ("sites = [3]", "sites[0].pue"), ("facts = 3", "facts.a")],
+)
+def test_a_change_of_what_is_no_table_is_refused(tmp_path: Path, text: str, path: str) -> None:
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match="leads nowhere"):
+        load_scenario(tmp_path / "s.toml", {path: "1"})
+
+
 # Schema
 
 

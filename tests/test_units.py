@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.units import CANONICAL_UNITS, UnitError, canonical, convert_factor, parse_quantity, unit_of
+from planner.units import (
+    CANONICAL_UNITS,
+    EVERYDAY_UNITS,
+    UnitError,
+    canonical,
+    convert_factor,
+    everyday,
+    parse_quantity,
+    unit_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +117,17 @@ def test_factors_of_confusable_units(a, b, factor):
 def test_there_and_back_changes_nothing(value, unit):
     inside = parse_quantity(f"{value!r} {unit}", "kW")
     assert math.isclose(inside * convert_factor("kW", unit), value, rel_tol=1e-12)
+
+
+@given(st.floats(1e-3, 1e9), st.sampled_from([*EVERYDAY_UNITS, "kW", "USD", "h", "GB/s", "L/kWh"]))
+def test_what_people_write_says_the_same(value, unit):
+    """Read back, an everyday quantity is the one that it was made from, to twelve digits."""
+    said = everyday(f"{value!r} {unit}")
+
+    assert said.partition(" ")[2] == EVERYDAY_UNITS.get(unit, unit)
+    assert parse_quantity(said, unit) == pytest.approx(value, rel=1e-11)
+
+
+@pytest.mark.parametrize("text", ["Two sites", "meta-rsc-1", "one h", "2", ""])
+def test_other_text_is_left_as_it_is(text):
+    assert everyday(text) == text

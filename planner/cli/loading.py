@@ -21,13 +21,11 @@ def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
     from planner.catalogue import data_folder, load_catalogue
     from planner.inputs import check_scenario
-    from planner.scenario import load_scenario, with_changes
+    from planner.scenario import load_scenario
 
     path = Path(name)
     shipped = data_folder() / "scenarios" / f"{name}.toml"
-    scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path)
-    if changes:
-        scenario = with_changes(scenario, changes)
+    scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path, changes)
     check_scenario(scenario, load_catalogue())
     return scenario
 
@@ -51,6 +49,13 @@ def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
     if not quiet:
         progress("")
     return plan
+
+
+def see_store(address: str | None) -> None:
+    """See that a store can be opened: what cannot be saved is better known before the work."""
+    from planner.store import open_store
+
+    open_store(address).close()
 
 
 def opened(options: argparse.Namespace) -> dict[str, Any]:

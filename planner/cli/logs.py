@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli import arguments
+from planner.cli.loading import see_store
 from planner.cli.talking import ANSWER, clear, progress, say, show, watcher
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def run_fit(options: argparse.Namespace) -> int:
     from planner.failures import fit_document
     from planner.report import findings, to_json
 
+    if options.save:
+        see_store(options.store)
     log, asked = _failure_log(options), _asked_of_log(options)
     document = fit_document(log, asked, watch=watcher(options))
     clear(options)
@@ -46,6 +49,10 @@ def run_fit(options: argparse.Namespace) -> int:
     if options.out is not None:
         paths = findings.save_fit(document, Path(options.out))
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")
+    if options.save:
+        from planner.store.commands import save_fit
+
+        say(save_fit(options.store, document))
     return ANSWER
 
 
@@ -69,7 +76,7 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
 
     path = Path(options.log)
     if not options.quiet:
-        progress(f"reading {path.name}")
+        progress(f"reading {path.name or path}")
     return read_failures(
         path,
         mapping_for(path, None if options.mapping is None else Path(options.mapping)),
@@ -149,3 +156,5 @@ def _fit_options(parser: argparse.ArgumentParser) -> None:
         "--restart-min", type=float, metavar="MIN", help="restart after a failure, for ETTR by size"
     )
     parser.add_argument("--out", metavar="FOLDER", help="write fit.json, fit.html, fit.md and csv/ there")
+    parser.add_argument("--save", action="store_true", help="save the fit")
+    arguments.store_option(parser)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
-from planner.cli.loading import asked_scenario, load, opened, solve
+from planner.cli.loading import asked_scenario, load, opened, see_store, solve
 from planner.cli.talking import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, watcher, wrong
 from planner.errors import InputError
 
@@ -60,7 +60,7 @@ def run_plan(options: argparse.Namespace) -> int:
 
     scenario = asked_scenario(options)
     if options.save:
-        _open_store(options.store)  # what cannot be saved is better known before the work
+        see_store(options.store)
     plan = solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
     plan = _defended(plan, options)
     document = plan_document(plan)
@@ -98,13 +98,6 @@ def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
         say("stopped; the plan is there, what was still being looked for is left out")
     clear(options)
     return plan
-
-
-def _open_store(address: str | None) -> None:
-    """See that a store can be opened."""
-    from planner.store import open_store
-
-    open_store(address).close()
 
 
 def _write_program(plan: Plan, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs import Inputs
-from planner.trace import Traced, chosen, derive, pick
-from solver.problem import Contracts, Solution
+from planner.totals import plan_kwh
+from planner.trace import Chosen, Traced, chosen, derive, pick
+from solver.problem import Contracts, Problem, Solution
 
 Column = float | NDArray[Any]
+Part = tuple[Traced, Chosen]
+
+
+def drawn_there_kwh(*, each_kwh: Column, counts: Column, there_ratio: Column) -> NDArray[np.float64]:
+    """Energy that one kind of decision draws at the site of each contract, by period.
+
+    E[c,t] = sum_i d[c,i] n[i,t] e[i,t]
+
+    d is 1 where i draws at the meter of the contract's site, else 0: nodes rented elsewhere do not.
+
+    Source: plain sum over the plan's decisions.
+    """
+    drawn: NDArray[np.float64] = np.asarray(there_ratio) @ (np.asarray(each_kwh) * counts)
+    return drawn
+
+
+def contracted_kwh(*, covered_fraction: Column, drawn_kwh: Column, limit_kwh: Column) -> NDArray[Any]:
+    """Energy under contract: a share of what its site draws, up to what the contract holds.
+
+    E_c[t] = min(a[c,t] E[s(c),t], L[c,t])
+
+    Where a site draws more or less than planned, its contracts cover the same share, never more than all.
+
+    Source: definition; GHG Protocol, "Scope 2 Guidance", 2015, counts no more than what is consumed.
+    """
+    covered: NDArray[Any] = np.minimum(np.asarray(covered_fraction) * drawn_kwh, limit_kwh)
+    return covered
 
 
 def contracted_usd(*, premium_usd_per_kwh: Column, matched_kwh: Column) -> float:
@@ -93,11 +122,29 @@ def contract_table(inputs: Inputs, contracted: Contracted | None) -> Contracts:
     )
 
 
-def contract_terms(contracted: Contracted | None, solution: Solution) -> dict[str, Traced]:
-    """Premium and carbon of the energy that the plan matches; nothing where there are no contracts."""
+def contract_terms(
+    contracted: Contracted | None,
+    problem: Problem,
+    solution: Solution,
+    kwh: Mapping[str, Part | None],
+    pools: Mapping[str, NDArray[np.intp]],
+) -> dict[str, Traced]:
+    """Premium and carbon of the energy that the plan matches; nothing where there are no contracts.
+
+    `kwh` are the parts of the plan's energy, `pools` where each of their rows runs.
+    """
     if contracted is None or not solution.matched_kwh.any():
         return {}
-    matched = chosen("matched_kwh", solution.matched_kwh, "decided by the program")
+    drawn = derive(plan_kwh, **_drawn_there(contracted, problem, kwh, pools))
+    share = np.divide(
+        solution.matched_kwh, drawn.value, out=np.zeros_like(solution.matched_kwh), where=drawn.value > 0
+    )
+    matched = derive(
+        contracted_kwh,
+        covered_fraction=chosen("covered_fraction", share, "decided by the program"),
+        drawn_kwh=drawn,
+        limit_kwh=chosen("limit_kwh", problem.contracts.limit_kwh, "what it holds; ? or inf: no limit"),
+    )
     return {
         "contract_usd": derive(
             contracted_usd, premium_usd_per_kwh=contracted.premium_usd_per_kwh, matched_kwh=matched
@@ -109,3 +156,26 @@ def contract_terms(contracted: Contracted | None, solution: Solution) -> dict[st
             matched_kwh=matched,
         ),
     }
+
+
+def _drawn_there(
+    contracted: Contracted,
+    problem: Problem,
+    kwh: Mapping[str, Part | None],
+    pools: Mapping[str, NDArray[np.intp]],
+) -> dict[str, Traced]:
+    """Parts of the energy at the site of each contract, by period: the terms of `plan_kwh`."""
+    meter = np.where(problem.pools.off_site, -1, problem.pools.site)
+    found: dict[str, Traced] = {}
+    for name, part in kwh.items():
+        if part is None or not np.any(part[1].value):
+            found[f"{name}_kwh"] = chosen(name, 0.0, "nothing of this kind in the plan", "kWh")
+            continue
+        there = (contracted.site[:, None] == meter[pools[name]]).astype(float)
+        found[f"{name}_kwh"] = derive(
+            drawn_there_kwh,
+            each_kwh=part[0],
+            counts=part[1],
+            there_ratio=chosen("there_ratio", there, "where it runs"),
+        )
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ Record = dict[str, Any]
 
 EDITION = 1
 MOST_POOLS = 3  # of a fleet that is named in a row
+ALIKE = 1e-6  # of money and carbon, by which two answers for one plan may differ
 
 
 def front_document(
@@ -58,8 +60,33 @@ def front_document(
     return _document(scenario, problem, front)
 
 
-def _document(scenario: Scenario, problem: Problem, front: Front) -> Document:
+def merged(front: Front) -> Front:
+    """The front with each plan once: a point that repeats one which is kept is left out."""
+    kept = [point for point, needless in zip(front.points, front.dominated, strict=True) if not needless]
+    stays = [
+        number
+        for number, point in enumerate(front.points)
+        if not front.dominated[number] or not any(_alike(point, other) for other in kept)
+    ]
+    return replace(
+        front,
+        points=tuple(front.points[number] for number in stays),
+        dominated=tuple(front.dominated[number] for number in stays),
+        knee=None if front.knee is None else stays.index(front.knee),
+    )
+
+
+def _alike(one: Point, other: Point) -> bool:
+    return bool(np.allclose((one.usd, one.kgco2e), (other.usd, other.kgco2e), rtol=ALIKE, atol=0))
+
+
+def _document(scenario: Scenario, problem: Problem, every: Front) -> Document:
+    front = merged(every)
     rows = _rows(problem, front)
+    said = _sentences(front, rows)
+    if again := len(every.points) - len(front.points):
+        levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
+        said.append(f"{levels} to a plan that is there already.")
     return {
         "everfleet_pareto": EDITION,
         "title": f"Money against carbon: {scenario.title}",
@@ -69,7 +96,7 @@ def _document(scenario: Scenario, problem: Problem, front: Front) -> Document:
         "sections": {
             "front": {
                 "title": "The front",
-                "said": _sentences(front, rows),
+                "said": said,
                 "tables": {"points": rows} if rows else {},
             }
         },
@@ -129,7 +156,8 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
         return ["Stopped before a plan was found: allow more time (solve.time_limit)."]
     said = []
     if not front.complete:
-        said.append(f"Stopped early: {len(rows)} points are there, the rest is not known.")
+        there = "1 point is" if len(rows) == 1 else f"{len(rows)} points are"
+        said.append(f"Stopped early: {there} there, the rest is not known.")
     kept = [point for point, needless in zip(front.points, front.dominated, strict=True) if not needless]
     if len(kept) == 1:
         return [*said, "One plan is both the cheapest and the cleanest: there is nothing to trade."]
@@ -145,7 +173,8 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
             f"and {cleaner:.1%} cleaner{paid}."
         )
     if beaten := sum(front.dominated):
-        said.append(f"{beaten} of the points are beaten by another within the gap of the search.")
+        points = "1 of the points is" if beaten == 1 else f"{beaten} of the points are"
+        said.append(f"{points} beaten by another within the gap of the search.")
     return said
 
 

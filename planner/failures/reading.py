@@ -26,6 +26,7 @@ def proposed_mapping_text(path: Path) -> str:
     Raises:
         InputError: the file cannot be read, or its shape is not known.
     """
+    _refuse_folder(path)
     try:
         return mapping_text(propose_mapping(path))
     except LogError as error:
@@ -38,6 +39,7 @@ def mapping_for(path: Path, mapping: Path | None) -> Mapping:
     Raises:
         InputError: every problem of the mapping or the log.
     """
+    _refuse_folder(path)
     try:
         return propose_mapping(path) if mapping is None else read_mapping(mapping)
     except LogError as error:
@@ -69,6 +71,11 @@ def read_failures(
         return read_log(path, chosen, fleet_size=fleet_size, keep_bad_rows=KEPT_BAD_ROWS)
     except LogError as error:
         raise InputError(str(error)) from None
+
+
+def _refuse_folder(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder: name a log file in it")
 
 
 def _counting_only(mapping: Mapping, log: FailureLog, severities: Collection[str]) -> Mapping:

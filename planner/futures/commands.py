@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from planner.futures.planning import plan_futures
 from planner.futures.replay import Replay, replay
 from planner.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.scenario.ahead import Future
+from planner.scenario.files import read_text, read_toml
 from planner.sweeps.grids import drawn
 from solver.answer import Answer
 
@@ -56,11 +56,7 @@ def read_realised(scenario: Scenario, path: Path) -> Future:
     Raises:
         ScenarioError: the file cannot be read, or says something that cannot be.
     """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise ScenarioError(str(path), [Problem("", f"cannot be read as TOML: {said}")]) from None
+    table = read_toml(read_text(path), path.name)
     named = [key for key in ("name", "probability") if key in table]
     if named:
         found = [Problem(key, "has no place here: this is what came") for key in named]

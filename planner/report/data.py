@@ -15,9 +15,10 @@ from planner.report.tables import COLUMNS, TITLES, column_unit
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def to_json(document: Document) -> str:
-    """The document itself: keys sorted, the same text each time, null for NaN and infinity."""
-    return json.dumps(_plain(document), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+def to_json(document: Document, *, sort_keys: bool = True) -> str:
+    """The document itself: keys sorted unless their order says something, null for NaN and infinity."""
+    plain = _plain(document)
+    return json.dumps(plain, indent=1, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_csv_files(document: Document) -> dict[str, str]:

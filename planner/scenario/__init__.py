@@ -37,14 +37,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-def load_scenario(path: str | Path) -> Scenario:
-    """Scenario in a TOML file.
+def load_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """Scenario in a TOML file, with other values where `changes` has them, as in `with_changes`.
+
+    The file is checked as changed: what a change puts right is no problem.
 
     Raises:
-        ScenarioError: the file cannot be read or is wrong; the error holds every problem.
+        ScenarioError: the file cannot be read, a path of a change leads nowhere, or what results is wrong;
+            the error holds every problem.
     """
     path = Path(path)
-    scenario = checked(read_toml(read_text(path), path.name), path.name, path.parent)
+    document = read_toml(read_text(path), path.name)
+    _change(document, changes or {}, path.name)
+    scenario = checked(document, path.name, path.parent)
     scenario._path = path
     return scenario
 
@@ -69,12 +74,17 @@ def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """
     name = scenario.path.name if scenario.path else "scenario"
     document = tables(scenario)
-    problems = [problem for path, value in changes.items() if (problem := change(document, path, value))]
-    if problems:
-        raise ScenarioError(name, problems)
+    _change(document, changes, name)
     changed = checked(document, name, scenario.path.parent if scenario.path else None)
     changed._path = scenario.path
     return changed
+
+
+def _change(document: dict[str, Any], changes: Mapping[str, Any], name: str) -> None:
+    """Put values into the tables of a file; a ScenarioError tells every path that leads nowhere."""
+    problems = [problem for path, value in changes.items() if (problem := change(document, path, value))]
+    if problems:
+        raise ScenarioError(name, problems)
 
 
 def value_at(scenario: Scenario, path: str) -> Any:

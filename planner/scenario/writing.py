@@ -12,6 +12,12 @@ from planner.scenario.models import Scenario, part_in, rule_of
 from planner.scenario.part import is_list
 from planner.scenario.problems import Problem, label, near
 
+# Sections that are one table, which a file may leave out where all in it has a default.
+_TABLES = {
+    key for key, field in Scenario.model_fields.items()
+    if key == "facts" or not (is_list(field) or rule_of(Scenario, key))
+}  # fmt: skip
+
 
 def tables(scenario: Scenario) -> dict[str, Any]:
     """Tables of a file that says the same, each value in its canonical unit."""
@@ -57,19 +63,19 @@ def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] |
     section, _, rest = path.partition(".")
     numbered = re.fullmatch(r"(\w+)\[(\d+)\]", section)
     section, number = (numbered[1], int(numbered[2])) if numbered else (section, None)
-    if section == "facts":
-        return document.setdefault("facts", {}), rest
     if not rest:
         return document, section
-    held = document.get(section)
+    held = document.setdefault(section, {}) if section in _TABLES else document.get(section)
     if isinstance(held, dict):
         return held, rest
     if not isinstance(held, list):
-        return Problem(path, f"leads nowhere: there is no {section}; {near(section, document)}")
+        return Problem(path, f"leads nowhere: there is no {section}; {near(section, document)}"
+                       if held is None else f"leads nowhere: {section} is no table")  # fmt: skip
     if number is not None:
         if number >= len(held):
             return Problem(path, f"leads nowhere: {section} has {len(held)} entries, counted from 0")
-        return held[number], rest
+        entry = held[number]
+        return (entry, rest) if isinstance(entry, dict) else Problem(path, "leads nowhere: it is in no table")
     names = [label(entry, section, held) for entry in held]
     # Names may hold dots: the longest that fits is meant.
     fits = [i for i, name in enumerate(names) if name and rest.startswith(f"{name}.")]

@@ -81,6 +81,8 @@ WATCH_EVERY_S = 0.1  # how often a watcher is called, and a stop is looked for
 # How far a count may be from whole: the engine's 1e-6 would let a large count slip through a switch, and
 # at 1e-9 HiGHS 1.15 was seen to call a plan optimal that was 0.4 % above the best.
 EXACT = 1e-7
+# HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
+GRACE_S = 10.0
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
 
 
@@ -157,6 +159,13 @@ class _Observer:
     @property
     def elapsed_s(self) -> float:
         return time.monotonic() - self.began
+
+    def leave(self) -> bool:
+        """Let the engine end at its next look, unheard; was it asked to stop before?"""
+        stopped = self.asked.is_set()
+        self.watch = self.should_stop = None
+        self.asked.set()
+        return stopped
 
     def __call__(self, event: Any) -> None:
         """Called from inside the engine, where an exception would be lost: keep it, and stop."""
@@ -261,14 +270,19 @@ def _arrays(model: Any, columns: list[Any], whole: bool) -> Any:
 
 
 def _run(solver: _Highs, model: Any, observer: _Observer) -> Outcome:
-    _in_background(lambda: solver.actualSolve(model), observer)
+    if not _in_background(lambda: solver.actualSolve(model), observer, solver.timeLimit + GRACE_S):
+        stopped = observer.leave()
+        return Outcome(Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped)
     if observer.failure is not None:
         raise observer.failure
     return _read(model, observer, solver)
 
 
-def _in_background(run: Callable[[], Any], observer: _Observer) -> None:
-    """Run the engine in a thread of its own: the waiting one stays free to hear Ctrl-C."""
+def _in_background(run: Callable[[], Any], observer: _Observer, most_s: float) -> bool:
+    """Run the engine in a thread of its own: the waiting one stays free to hear Ctrl-C.
+
+    False where it did not end in time; it is then left behind, on its own copy of the model.
+    """
     done = threading.Event()
 
     def guarded() -> None:
@@ -281,12 +295,15 @@ def _in_background(run: Callable[[], Any], observer: _Observer) -> None:
 
     threading.Thread(target=guarded, daemon=True).start()
     while not done.is_set():  # an interrupted `join` would take the thread for finished
+        if observer.elapsed_s > most_s:
+            return False
         try:
             done.wait(WATCH_EVERY_S)
         except KeyboardInterrupt:
             if observer.asked.is_set():
                 raise
             observer.asked.set()
+    return True
 
 
 def gap(objective: float, bound: float) -> float:

@@ -113,6 +113,23 @@ def most_orders(problem: Problem, useful: Whole) -> Whole:
     return whole_above(wanted / pools.order_unit_nodes[:, None]) * pools.purchase_allowed
 
 
+def most_rebated(problem: Problem, orders: Whole, any_supply: bool) -> Floats:
+    """Nodes that could be ordered at the rebate of a tier.
+
+    most[g,p,t] = min(unit[p] * orders[p,t], supply[k,t]) of the pools of its SKU k; 0 where all that could be
+    ordered of k does not reach the tier
+    """
+    pools, tiers = problem.pools, problem.tiers
+    supply = np.full_like(problem.limits.supply_nodes, np.inf) if any_supply else problem.limits.supply_nodes
+    ordered = np.minimum(pools.order_unit_nodes[:, None] * orders, supply[pools.sku])
+    of_sku = account.totals_by(pools.sku, len(problem.sku_names), ordered)
+    most = np.minimum(of_sku, supply).sum(axis=1)
+    reached = most[tiers.sku] >= tiers.from_nodes
+    same = tiers.sku[:, None] == pools.sku
+    found: Floats = ordered * (same & reached[:, None])[:, :, None]
+    return found
+
+
 def most_retired(problem: Problem) -> Whole:
     """Nodes that could be retired of a cohort: its own, and where others may join it, all of its SKU."""
     most = problem.cohorts.nodes.copy()

@@ -99,10 +99,8 @@ def reach_tiers(program: Program) -> None:
     problem, tiers, pools = program.problem, program.problem.tiers, program.problem.pools
     if len(tiers) == 0:
         return
-    most = np.array([variable.upBound for variable in program.rebated.ravel()]).reshape(program.rebated.shape)
-    if "supply" not in program.elastic:
-        most = np.minimum(most, problem.limits.supply_nodes[pools.sku])
-    shape, count = program.rebated.shape, np.arange(len(tiers))
+    most = program.most_rebated
+    shape, count = most.shape, np.arange(len(tiers))
     taken = (most > 0).astype(float)
     program.add_rows(
         "tier",
@@ -145,8 +143,7 @@ def stay_within_budget(program: Program) -> None:
     """
     problem, pools, tiers = program.problem, program.problem.pools, program.problem.tiers
     budget, capex = problem.limits.budget_usd, pools.capex_usd_per_node / THOUSAND
-    same = tiers.sku[:, None] == pools.sku
-    rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)[:, :, None] * capex
+    rebate = tiers.rebate_fraction[:, None, None] * capex * (program.most_rebated > 0)
     one = np.zeros(len(pools), dtype=np.int64)
     row, variables, sizes = program.gives("budget", budget)
     program.add_rows(

@@ -58,7 +58,7 @@ class Program:
     move: Variables  # [M, T]
     standing: Variables  # [H, T] of the cohorts that are tracked
     tier: Variables  # [G]
-    rebated: Variables  # [G, P, T] nodes ordered at the rebate of a tier
+    rebated: Variables  # [G, P, T] nodes ordered at the rebate of a tier, where there may be any
     run: Variables  # [R]
     choose: Variables  # [E]
     completed: Variables  # [E] those of `choose` where the job is done whole
@@ -73,6 +73,7 @@ class Program:
     in_service: Variables  # [P, T]
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]
+    most_rebated: Floats  # [G, P, T]
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
     objective: Any = None  # pulp.LpAffineExpression
 

@@ -1,8 +1,8 @@
 """A first plan for large programs: solve with fractions, then search only among what could pay.
 
 The search goes by steps. What is chosen once and shapes all else (runs, elastic options, rebates) is made
-whole first. It is held, and replicas are nearby up, while nodes are made whole: that is soon done, and a
-plan. From there replicas and nodes are searched together. The README has what this is worth.
+whole first. It is held while replicas and nodes are made whole, which is a plan; where none is found, choices
+are let go again. From that plan replicas and nodes are searched on. The README has what this is worth.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from solver import backend
 from solver.build import THOUSAND
 from solver.problem import Problem, Solution
 from solver.program import Program, Variables
-from solver.promising import SOME, bar_the_rest, likeliest
+from solver.promising import bar_the_rest, likeliest
 from solver.verify import objective_value
 
-NEARBY = 2  # how far from its fraction a count of replicas or of orders is looked for at first
 STEP = 0.5  # share of the time left that each step may take
 SOON_S = 1e-3  # what is left of a time limit that is used up
 
@@ -92,21 +91,35 @@ def _among_the_promising(program: Program, relaxed: backend.Relaxation, search: 
     _count(_nodes(program), pulp.LpContinuous)
     _count([program.replicas], pulp.LpContinuous)
     chosen = search(program, start)
-    if chosen.stopped or not chosen.status.has_plan:
+    if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
         return FirstPlan(None, chosen.stopped, relaxed.objective)
-    _hold([program.run, program.choose, program.tier], chosen.values)
     _count(_nodes(program), pulp.LpInteger)
     program.count_replicas()
     promising = _ranges(program)
-    _keep_nearby(program, chosen.values)
-    nearby = search(program, None)
-    found, stopped = nearby, nearby.stopped
-    if not stopped:
+    found = _made_whole(program, chosen.values or start, search)
+    stopped = found.stopped
+    if found.status.has_plan and not stopped:
         _restore(program, promising)
-        better = search(program, nearby.values)
-        found, stopped = better if better.status.has_plan else nearby, better.stopped
+        _hold_choices(program, found.values)
+        better = search(program, found.values)
+        found, stopped = min(found, better, key=_cost), better.stopped
     plan = program.solution(found.values) if found.status.has_plan else None
     return FirstPlan(plan, stopped, relaxed.objective)
+
+
+def _made_whole(program: Program, values: Mapping[str, float], search: _Search) -> backend.Outcome:
+    """A plan with these choices, or where none is found, with any of the promising."""
+    promising = _ranges(program)
+    _hold_choices(program, values)
+    found = search(program, None)
+    if found.stopped or found.status.has_plan:
+        return found
+    _restore(program, promising)
+    return search(program, None)
+
+
+def _cost(outcome: backend.Outcome) -> float:
+    return outcome.objective if outcome.status.has_plan else math.inf
 
 
 def _is_near(problem: Problem, plan: Solution | None, bound: float, gap_fraction: float) -> bool:
@@ -134,13 +147,8 @@ def _hold(columns: Iterable[Variables], values: Mapping[str, float]) -> None:
             variable.lowBound = variable.upBound = round(values.get(variable.name, 0.0))
 
 
-def _keep_nearby(program: Program, values: Mapping[str, float]) -> None:
-    """Leave replicas and orders close to their fractions."""
-    for variables in (program.replicas, program.order):
-        for variable in variables.ravel():
-            value = values.get(variable.name, 0.0)
-            variable.lowBound = max(0, math.floor(value + SOME) - NEARBY)
-            variable.upBound = min(math.ceil(value - SOME) + NEARBY, variable.upBound)
+def _hold_choices(program: Program, values: Mapping[str, float]) -> None:
+    _hold([program.run, program.choose, program.tier], values)
 
 
 def _count(columns: Iterable[Variables], kind: str) -> None:

@@ -71,7 +71,7 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     off = weigh(pools.off_usd_per_node, pools.off_kgco2e_per_node)
     return [
         (program.order, ordered),
-        (program.rebated, -rebate[:, :, None] * cheaper),
+        (program.rebated, -rebate[:, :, None] * cheaper * (program.most_rebated > 0)),
         (program.retire, weigh(cohorts.retire_usd_per_node) - bounds.from_now_on(weigh.keep)),
         (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
         (program.rented, rented * rents),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from solver import bounds
 from solver.problem import Problem
 from solver.program import Program
-from solver.rows import Variables, array
-from solver.tables import Flags, Whole
+from solver.rows import Variables, array, name
+from solver.tables import Flags, Floats, Whole
 
 LENT = ("order", "retire", "move")
 
@@ -38,7 +38,8 @@ def empty(
     )
     parts: dict[str, Any] = _use_of_pools(problem, most, prefix)
     parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in elastic)
-    parts |= _fleet(problem, orders, prefix)
+    rebated = bounds.most_rebated(problem, orders, any_supply="supply" in elastic)
+    parts |= _fleet(problem, orders, rebated, prefix)
     if first_stage is not None:
         shared = slice(0, problem.periods if shared_periods is None else shared_periods)
         _check_lent(first_stage, problem, orders, shared)
@@ -51,6 +52,7 @@ def empty(
         prefix=prefix,
         first_stage=first_stage,
         most_in_use=most.in_use,
+        most_rebated=rebated,
         **parts,
     )
 
@@ -63,18 +65,25 @@ def _amount(stem: str, most: NDArray[Any]) -> Variables:
     return array(stem, most.shape, most, False)
 
 
-def _fleet(problem: Problem, orders: Whole, prefix: str) -> dict[str, Variables]:
+def _some(stem: str, most: NDArray[Any]) -> Variables:
+    """Amounts where there may be any; nothing is made elsewhere, which is nearly everywhere."""
+    made = np.full(most.shape, None, dtype=object)
+    for index in np.argwhere(most > 0).tolist():
+        place = tuple(index)
+        made[place] = pulp.LpVariable(name(stem, place), 0, float(most[place]))
+    return made
+
+
+def _fleet(problem: Problem, orders: Whole, rebated: Floats, prefix: str) -> dict[str, Variables]:
     """Decisions on the fleet, of which futures of a two-stage model share some."""
-    cohorts, tiers, shape = len(problem.cohorts), len(problem.tiers), (len(problem.pools), problem.periods)
-    same = problem.tiers.sku[:, None] == problem.pools.sku
-    ordered = problem.pools.order_unit_nodes[:, None] * orders
+    cohorts, tiers = len(problem.cohorts), len(problem.tiers)
     return {
         "order": _whole(prefix + "order", orders),
         "retire": _whole(prefix + "retire", bounds.most_retired(problem)),
         "move": _whole(prefix + "move", bounds.most_moved(problem)),
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
-        "rebated": _amount(prefix + "rebated", np.broadcast_to(ordered, (tiers, *shape)) * same[:, :, None]),
+        "rebated": _some(prefix + "rebated", rebated),
     }
 
 

@@ -113,6 +113,17 @@ def test_no_time_no_plan() -> None:
     assert outcome.values == {}
 
 
+def test_an_engine_that_forgets_its_limit_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would go on until the caller has its answer: only one that does not wait for it ever gets one."""
+    answered = threading.Event()
+    monkeypatch.setattr(backend, "GRACE_S", 0.0)
+    monkeypatch.setattr(backend._Highs, "callSolver", lambda *_: answered.wait())
+    outcome = solve(small(), gap_fraction=0.0, time_limit_s=0.1)
+    answered.set()
+
+    assert (outcome.status, outcome.values, outcome.stopped) == (Status.NO_INCUMBENT, {}, False)
+
+
 def test_a_wide_gap_is_not_called_optimal() -> None:
     """A gap of 100 000 % is reached by the first plan."""
     outcome = solve(knapsack(), gap_fraction=1000.0, time_limit_s=20)

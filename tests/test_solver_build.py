@@ -395,6 +395,21 @@ def test_orders_are_bounded_by_what_could_be_of_use() -> None:
     assert [order.upBound for order in empty(everything(), frozenset()).order[0]] == [12, 12]
 
 
+@pytest.mark.parametrize(("supply", "rebates"), [(9.0, 0), (10.0, 2)])
+def test_rebates_are_made_where_their_tier_can_be_reached(supply: float, rebates: int) -> None:
+    """From 20 nodes on, of 9 or 10 on sale in each of two periods; a third period orders in vain."""
+    case = problem(
+        periods=3,
+        pools=pools(periods=3, lead_periods=[1]),
+        limits=limits(periods=3, supply_nodes=[[supply] * 3]),
+        tiers=Tiers(sku=[0], from_nodes=[20], rebate_fraction=[0.1]),  # type: ignore[arg-type]
+        **service([25.0] * 3),
+    )
+    made = [each.name for each in build.build(case).model.variables() if each.name.startswith("rebated")]
+
+    assert made == [f"rebated_0_0_{period}" for period in range(rebates)]
+
+
 def test_labels_that_clash_do_not_meet_in_the_program() -> None:
     """The LP format renames 'H100-SXM' and 'H100_SXM' alike; variables are named by index instead."""
     case = problem(count=2, sku_names=("H100-SXM", "H100_SXM"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import one_job, problem, run_option, service
+from solver_cases import cohort, limits, one_job, pools, problem, run_option, service
 from test_solver_optimum import best, draw
 
 from solver import answer as answers
@@ -17,6 +17,7 @@ from solver import backend
 from solver.answer import answer
 from solver.backend import Status
 from solver.build import build
+from solver.problem import ServeOptions
 from solver.promising import bar_the_rest, cheapest, likeliest
 from solver.start import FirstPlan, first_plan
 from solver.verify import objective_value, verify
@@ -37,6 +38,52 @@ def test_a_first_plan_is_a_plan(seed: int) -> None:
         assert verify(case, plan, 1e-6) == []
         assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
         assert 1000 * bound <= optimum.objective + 1e-6 * abs(optimum.objective) + 1e-6
+
+
+def test_replicas_that_cannot_be_rounded_up_are_let_go() -> None:
+    """With fractions 1.5 of 2 replicas fit the cheap pool, supply 1.5: rounded up they do not, 1 and 1 do."""
+    either = ServeOptions(
+        service=[0, 0],  # type: ignore[arg-type]
+        pool=[0, 1],  # type: ignore[arg-type]
+        capacity=np.full(2, 10.0),
+        nodes=np.ones(2),
+        standby_fraction=np.zeros(2),
+        node_hours=np.full((2, 1), 100.0),
+        active_kw=np.ones(2),
+        usd=np.full((2, 1), 15.0),
+        kgco2e=np.full((2, 1), 6.0),
+    )
+    case = problem(
+        count=2,
+        pools=pools(count=2, holding_usd_per_node=[[100.0], [300.0]]),
+        limits=limits(skus=2, supply_nodes=[[1.5], [np.inf]]),
+        **service([20.0]) | {"serve_options": either},
+    )
+    plan, _, _ = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
+
+    assert plan is not None
+    assert verify(case, plan, 1e-6) == []
+    assert plan.replicas.ravel().tolist() == [1, 1]
+    assert objective_value(case, plan) == pytest.approx(best(case).objective)
+
+
+def test_choices_that_leave_no_plan_are_let_go() -> None:
+    """The cheap run and half a replica share the 1.5 nodes on sale; a whole one needs the run elsewhere."""
+    case = problem(
+        count=2,
+        pools=pools(count=2),
+        cohorts=cohort(nodes=2, pool=[1], retire_usd_per_node=[[1000.0]]),
+        limits=limits(skus=2, supply_nodes=[[1.5], [0.0]]),
+        jobs=one_job(),
+        run_options=run_option([[1], [1]], job=[0, 0], pool=[0, 1], usd=[[20.0], [500.0]]),
+        **service([5.0]),
+    )
+    plan, _, _ = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
+
+    assert plan is not None
+    assert verify(case, plan, 1e-6) == []
+    assert plan.run.tolist() == [0, 1]
+    assert objective_value(case, plan) == pytest.approx(best(case).objective)
 
 
 def test_the_head_start_does_not_change_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:

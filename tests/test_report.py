@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import charts, report
+from planner.charts import drawing, plans
 from planner.report import saving
 from planner.report.tables import range_text, table_of, tables, why_text
 
@@ -183,7 +184,7 @@ def test_a_waterfall_ends_at_the_total(document: dict[str, Any], name: str, key:
 
 def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
     """No bar is told by its colour alone: its name stands in it, or at the end of its row."""
-    picture = charts.mix(document)
+    picture = plans.mix(document)
     bars, ends = spec_rows(picture, "sku"), spec_rows(picture, "nodes", without="sku")
     named = ", ".join(row["label"] for row in [*bars, *ends]).split(", ")
 
@@ -198,7 +199,7 @@ def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
 def test_the_fullest_period_of_each_limit_is_drawn(document: dict[str, Any]) -> None:
     row = document["tables"]["limits"][0]
     document["tables"]["limits"] += [row | {"period": "2027 Q1", "share_fraction": 0.2, "binding": False}]
-    drawn = spec_rows(charts.limits(document), "share")
+    drawn = spec_rows(plans.limits(document), "share")
 
     assert [bar["label"] for bar in drawn if "oregon" in bar["limit"] and "power" in bar["limit"]] == [
         "100 %, binding"
@@ -214,7 +215,7 @@ def test_charts_stay_small_on_long_horizons(document: dict[str, Any]) -> None:
         row | {"period": period, "site": f"site {i}", "sku": f"sku {k}"}
         for period in periods for i in range(20) for k in range(6)
     ]  # fmt: skip
-    picture = charts.mix(document)
+    picture = plans.mix(document)
 
     assert picture is not None
     assert len(spec_rows(picture, "sku")) <= 666, (
@@ -229,7 +230,7 @@ def test_arrivals_after_the_horizon_are_not_drawn(document: dict[str, Any]) -> N
         for arrives in ("2027 Q3", "after the horizon")
     ]
 
-    assert [row["day"] for row in spec_rows(charts.timeline(document), "day")] == ["2027-07-01"]
+    assert [row["day"] for row in spec_rows(plans.timeline(document), "day")] == ["2027-07-01"]
 
 
 def test_every_chart_says_in_words_what_it_shows(document: dict[str, Any]) -> None:
@@ -261,13 +262,13 @@ def contrast(one: str, other: str) -> float:
 def test_colours_can_be_told_apart_from_letters_and_from_paper() -> None:
     """WCAG 2.2: 4.5:1 for letters on a bar (1.4.3), 3:1 for the edge of a bar on light and dark (1.4.11)."""
     assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-    assert min(contrast(colour, charts.LETTERS) for colour in charts.PALETTE) >= 4.5
+    assert min(contrast(colour, drawing.LETTERS) for colour in charts.PALETTE) >= 4.5
     assert min(contrast(charts.OUTLINE, paper) for paper in ("#FFFFFF", "#0E1117", "#121615")) >= 3
 
 
 def test_drawings_follow_the_text_around_them(document: dict[str, Any]) -> None:
     """The letters take the page's colour, so one drawing serves light and dark."""
-    svg = charts.to_svg(charts.mix(document))  # type: ignore[arg-type]
+    svg = charts.to_svg(plans.mix(document))  # type: ignore[arg-type]
 
     assert svg.startswith("<svg")
     assert 'fill="currentColor"' in svg

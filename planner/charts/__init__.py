@@ -1,0 +1,30 @@
+"""Charts of documents, and how their numbers are written: nothing is computed here but what is shown.
+
+Each chart function takes a document and returns a `Picture`, or None where there is nothing to draw. No
+chart tells anything by colour alone: bars carry their number or name, marks differ in shape, and the text
+of a picture says in words what it shows. `to_svg` draws a picture without a browser or a network.
+"""
+
+from planner.charts.checkpoints import MEASURES, checkpoint_curve
+from planner.charts.drawing import (
+    INK,
+    OUTLINE,
+    PALETTE,
+    Document,
+    Picture,
+    Record,
+    every,
+    number_text,
+    quantity_text,
+    shown_scale,
+    to_svg,
+)  # fmt: skip
+from planner.charts.failures import FIT_PICTURES, SURVIVAL_KEY
+from planner.charts.jobs import JOB_PICTURES
+from planner.charts.plans import PLAN_PICTURES, TIMELINE_KEY
+
+__all__ = [
+    "FIT_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE", "PLAN_PICTURES", "SURVIVAL_KEY",
+    "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve", "every", "number_text",
+    "quantity_text", "shown_scale", "to_svg",
+]  # fmt: skip

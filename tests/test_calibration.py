@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -28,6 +28,8 @@ from planner.calibration import (
     to_text,
 )
 from planner.calibration.probe import Load, Plan
+from planner.calibration.reading import read_measurements
+from planner.calibration.steps import step_of
 from planner.candidates import training_candidates
 from planner.catalogue import COLUMNS, data_folder, load_catalogue, make_fact
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
@@ -149,14 +151,19 @@ def test_the_error_is_that_of_each_point_from_the_others(write):
 
 
 def test_one_size_takes_its_error_from_published_series(write):
-    """A size measured twice says nothing about other sizes: the catalogue's error stands."""
+    """A size measured twice says nothing about other sizes: the catalogue's error stands.
+
+    It ends where nine in ten published pairs do, and the text does not call that the worst.
+    """
     fact = load_catalogue().fact("performance.training.calibrated_error")
     rate = ours(write)
 
-    error = only(write(*[f"{ONE},tokens_rate,{rate!r},/s,me"] * 2))["speed"]["expected_error"]
+    document = calibration_document(write(*[f"{ONE},tokens_rate,{rate!r},/s,me"] * 2))
+    error = document["hardware"][0]["speed"]["expected_error"]
 
     assert (error["median"], error["worst"]) == (fact.value, fact.high)
     assert error["errors"] == []
+    assert f"{fact.value:.1%}, nine in ten within {fact.high:.1%}: published series" in to_text(document)
 
 
 def test_a_size_at_which_nothing_fits_says_why(write):
@@ -166,44 +173,26 @@ def test_a_size_at_which_nothing_fits_says_why(write):
     assert size["reason"].startswith("no layout divides 7 accelerators")
 
 
-SKUS = {"H100-80GB-SXM": "h100-8", "GB200-NVL72": "gb200-nvl72"}
-MODELS = {"GPT-3 175B": "gpt3-175b", "Llama 3.1 405B": "llama-3.1-405b"}
+SCALING = data_folder() / "fit" / "scaling.csv"
+LEAST = 0.01  # efficiency below which no published step is
+
+Points = list[tuple[float, Callable[[float], float]]]  # a step's measured seconds; those at an efficiency
 
 
-def mlperf_series(shared: Path) -> dict[tuple[str, str, str], list[tuple[str, int, float]]]:
-    """MLPerf series by version, model and accelerator: workload, accelerators, tokens a second."""
-    series: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
-    with (shared / "validation" / "performance.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            said = json.loads(row["inputs"])
-            if said["kind"] != "train_system" or said["gpu"] not in SKUS:
-                continue
-            rate = float(row["expected"]) * (said["seq"] if row["unit"].startswith("sequences") else 1)
-            place = (row["source"].split(",")[0], said["model"], SKUS[said["gpu"]])
-            workload = (
-                f"{place[2]},{MODELS[said['model']]},{said['dtype']},{said['gpus']},"
-                f"{said['global_batch']},{said['seq']}"
-            )
-            series.setdefault(place, []).append((workload, said["gpus"], rate))
-    return {place: points for place, points in series.items() if len(points) > 1}
+def logged_series() -> dict[str, Points]:
+    """MLPerf series of one submitter and round, on the layouts of their configurations."""
+    series: dict[str, Points] = {}
+    measured, _, problems = read_measurements(SCALING, load_catalogue())
+    assert not problems
+    for one in measured:
+        step = step_of(load_catalogue(), one.workload)
+        series.setdefault(one.source, []).append((one.step_s, step.seconds))
+    return series
 
 
-def benchmark_errors(shared: Path, write) -> list[float]:
-    """Error of each size of an MLPerf series from each other one, on the planner's layouts.
-
-    The rows count whole systems from the throughput keys of result logs; MLCommons did not verify them.
-    """
-    errors = []
-    for points in mlperf_series(shared).values():
-        for a, b in itertools.permutations(points, 2):
-            both = write(f"{a[0]},tokens_rate,{a[2]!r},/s,log", f"{b[0]},tokens_rate,{b[2]!r},/s,log")
-            errors.append(only(both)["speed"]["expected_error"]["errors"][1])
-    return errors
-
-
-def paper_errors(shared: Path) -> list[float]:
-    """The same on the stated layouts of one model: SC'21 table 2, and both systems of MegaScale."""
-    series: dict[tuple[str, int], list[tuple[float, Callable[[float], float]]]] = {}
+def paper_series(shared: Path) -> Iterable[Points]:
+    """The stated layouts of one model: SC'21 table 2, and both systems of MegaScale."""
+    series: dict[tuple[str, int], Points] = {}
     with (shared / "validation" / "performance.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             said = json.loads(row["inputs"])
@@ -220,29 +209,66 @@ def paper_errors(shared: Path) -> list[float]:
 
             measured_s = said["global_batch"] * said["seq"] / said["gpus"] / float(row["expected"])
             series.setdefault((row["source"], said["layers"]), []).append((measured_s, step_s))
+    return series.values()
+
+
+def pair_errors(points: Points) -> np.ndarray:
+    """How far off each size of a series is, predicted from each other one."""
     errors = []
-    for points in series.values():
-        for (measured_s, step_s), (other_s, other) in itertools.permutations(points, 2):
-            found = calibrated_efficiency_fraction(
-                step_s=step_s, measured_step_s=measured_s, least_fraction=0.01
-            )
-            errors.append(other_s / other(found) - 1)
-    return errors
+    for (measured_s, step_s), (other_s, other) in itertools.permutations(points, 2):
+        found = calibrated_efficiency_fraction(
+            step_s=step_s, measured_step_s=measured_s, least_fraction=LEAST
+        )
+        errors.append(abs(other_s / other(found) - 1))
+    return np.array(errors)
 
 
-def test_one_point_predicts_the_other_sizes_of_published_series(shared, write):
-    """The catalogue's error is what published series show, any size from any other, 17 % at most."""
-    benchmark, papers = np.abs(benchmark_errors(shared, write)), np.abs(paper_errors(shared))
-    every = np.concatenate([benchmark, papers])
+def test_the_shape_of_scaling_is_that_of_logged_steps():
+    """Steps of a second and more, on their own layouts: any size of NVIDIA's and IBM's from any other.
+
+    MLCommons did not verify these steps. Below a second the host decides, and a factor on matrices alone
+    is far off; the steps of the submission left out vary among themselves by 6 %.
+    """
+    series = {
+        source: [(s, step_s) for s, step_s in points if s >= 1.0]
+        for source, points in logged_series().items()
+        if "Oracle" not in source
+    }
+
+    each = {source.partition(":")[0]: pair_errors(points) for source, points in series.items()}
+
+    assert {source: errors.size for source, errors in each.items()} == {
+        "MLPerf Training v3.1, GPT-3, NVIDIA": 12, "MLPerf Training v4.1, GPT-3, NVIDIA": 2,
+        "MLPerf Training v5.0, Llama 3.1 405B, NVIDIA": 20,
+        "MLPerf Training v5.0, Llama 3.1 405B, IBM and CoreWeave and NVIDIA": 20,
+    }  # fmt: skip
+    assert [np.median(errors) for errors in each.values()] == pytest.approx(
+        [0.012, 0.011, 0.005, 0.003], abs=0.001
+    )
+    assert max(errors.max() for errors in each.values()) == pytest.approx(0.026, abs=0.001)
+
+
+def test_one_point_predicts_the_other_sizes_of_published_series(shared):
+    """The catalogue's error is what every pair shows: the median, and what one and nine of ten keep.
+
+    No point of the file is left out: a step below a second is the worst one to predict others from. Long
+    series have most pairs, so that the middle series is further off than the middle pair.
+    """
+    series = [pair_errors(points) for points in (*logged_series().values(), *paper_series(shared))]
+    logged, papers, every = (np.concatenate(part) for part in (series[:5], series[5:], series))
     fact = load_catalogue().fact("performance.training.calibrated_error")
 
-    assert (benchmark.size, papers.size) == (26, 28)
-    assert (np.median(benchmark), benchmark.max()) == pytest.approx((0.029, 0.077), abs=0.001)
-    assert (np.median(papers), papers.max()) == pytest.approx((0.038, 0.110), abs=0.001)
-    assert (np.median(every), every.min(), every.max()) == pytest.approx(
-        (fact.value, fact.low, fact.high), abs=0.001
+    medians = [np.median(errors) for errors in series]
+    assert medians == pytest.approx(
+        [0.068, 0.011, 0.193, 0.005, 0.003, 0.038, 0.035, 0.037, 0.052], abs=0.001
     )
-    assert every.max() < 0.17
+    assert np.median(medians) == pytest.approx(0.037, abs=0.001)
+    assert (logged.size, papers.size) == (74, 28)
+    assert (np.median(logged), logged.max()) == pytest.approx((0.007, 0.219), abs=0.001)
+    assert (np.median(papers), papers.max()) == pytest.approx((0.038, 0.110), abs=0.001)
+    assert (np.median(every), *np.quantile(every, [0.1, 0.9])) == pytest.approx(
+        (fact.value, fact.low, fact.high), abs=0.0015
+    )
 
 
 # ---- the file

@@ -30,9 +30,11 @@ ESTIMATE_ROWS = (10_000, 100_000, 1_000_000)
 JOB_LOG_ROWS = 4_000_000
 CARBON_JOBS = 1_000_000
 STEP_ROWS = 100_000
+SWEEP_POINTS = 64
 PARTS = (
     "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
     "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep", "program",
+    "sweeps",
 )  # fmt: skip
 # How near the plain way's answer ours must be; a count off by one row is further away than the second.
 ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
@@ -72,6 +74,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "rates": _child("rates", quick),
         "sizes": [_child("size", quick, "--size", size) for size in sizes],
         "program": _program(quick),
+        "sweeps": _child("sweeps", quick),
         "estimates": _estimates(quick),
         "played": _child("played", quick),
         "job_log": _job_log(quick),
@@ -174,6 +177,10 @@ def _part(asked: argparse.Namespace) -> Any:
         return plan_once(asked.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[asked.size])
     if part == "program":
         return planned(asked.fleet, asked.way, 2.0 if quick else PROGRAM_LIMITS_S[asked.fleet])
+    if part == "sweeps":
+        from benchmarks.sweeps import overheads
+
+        return overheads(SWEEP_POINTS // 16 if quick else SWEEP_POINTS)
     if part in ("carbon-jobs", "carbon-calls", "shifting"):
         return _carbon_part(asked, repeats=1 if quick else 5)
     if part in ("step-times", "step-calls", "layout-sweep"):

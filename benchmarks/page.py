@@ -32,6 +32,11 @@ is a program of its own: what is compared is how near each gets to its own bound
 timed apart; ours builds once more within the time to solve. CBC states no bound before it is done, and gets
 no first plan.
 """
+SWEEP = """The shipped `one-training-job` with {points} values of its PUE, planned into a store of SQLite.
+What a point costs besides its plan is the time of the sweep less that of the bare plans, shared evenly among
+the workers: starting them, handing tasks over, taking plans back and saving them. A bare plan takes {bare_ms}
+ms here. An empty task does nothing; Dask's cluster ran before.
+"""
 PHASES = (
     "import",
     "read",
@@ -79,6 +84,7 @@ def page(measured: Record) -> str:
         *_ratios(measured),
         *_sizes(measured["sizes"]),
         *_program(measured["program"]),
+        *_sweep(measured["sweeps"]),
         *_seconds(measured),
         *_lives(measured["estimates"]),
         *_played(measured["played"]),
@@ -207,6 +213,21 @@ def _program(runs: Sequence[Record]) -> list[str]:
     ]  # fmt: skip
     goal = f"Solved to {100 * runs[0]['asked_gap_fraction']:g} % or until time was up."
     return ["## The program on made-up fleets\n", PROGRAM.rstrip() + f"\n{goal}\n", _table(head, lines)]
+
+
+def _sweep(sweep: Record) -> list[str]:
+    """What each executor costs besides the plans; a negative overhead is noise."""
+    head = ("executor", "first answer, s", "empty task, ms", f"sweep of {sweep['points']}, s",
+            "besides its plan, ms a point")  # fmt: skip
+    lines = [
+        (
+            name, _short(one["first_answer_s"]), _short(1000 * one["empty_s_per_task"]),
+            _short(one["sweep_s"]), _short(1000 * one["overhead_s_per_point"]),
+        )
+        for name, one in sweep["executors"].items()
+    ]  # fmt: skip
+    told = SWEEP.format(points=sweep["points"], bare_ms=_short(1000 * sweep["bare_s_per_point"]))
+    return ["## Sweeps\n", told, _table(head, lines)]
 
 
 def _ended(one: Record) -> str:

@@ -1,13 +1,8 @@
-"""What a sweep costs besides its plans: starting workers, handing tasks over, saving results.
-
-`python -m benchmarks.sweeps [POINTS]` prints it as JSON.
-"""
+"""What a sweep costs besides its plans: starting workers, handing tasks over, saving results."""
 
 from __future__ import annotations
 
-import json
 import operator
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.clock import Record, seconds
 from planner.catalogue import data_folder
-from planner.scenario import load_scenario
+from planner.scenario import Scenario, load_scenario
 from planner.store import keep, open_store
 from planner.sweeps import DaskCluster, Executor, Grid, InProcess, LocalProcesses, run_sweep, varied
 from planner.sweeps.running import Task, plan_point
@@ -29,26 +24,36 @@ def overheads(points: int) -> Record:
 
     A sweep's overhead is its time less that of the bare plans, shared evenly among the workers.
     """
-    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    grid = varied([f"sites.stockholm.pue={','.join(str(1.0 + step / 1000) for step in range(points))}"])
+    scenario, grid = asked(points)
     tasks = [Task(keep(scenario), changes) for changes in grid.points]
     plan_point(tasks[0])  # what is loaded once is no cost of a point
     bare_s = seconds(lambda: [plan_point(task) for task in tasks])
     with _cluster() as cluster:
-        executors = {"this process": (InProcess(), 1), "2 processes": (LocalProcesses(WORKERS), WORKERS)}
-        executors["Dask, 2 workers"] = (cluster, WORKERS)
+        executors: dict[str, tuple[Executor, int]] = {
+            "this process": (InProcess(), 1),
+            f"{WORKERS} processes": (LocalProcesses(WORKERS), WORKERS),
+            f"Dask, {WORKERS} workers": (cluster, WORKERS),
+        }
         found = {
-            name: _timed(executor, workers, grid, bare_s) for name, (executor, workers) in executors.items()
+            name: timed(scenario, grid, executor, workers, bare_s)
+            for name, (executor, workers) in executors.items()
         }
     return {"points": points, "bare_s_per_point": bare_s / points, "executors": found}
 
 
-def _timed(executor: Executor, workers: int, grid: Grid, bare_s: float) -> Record:
+def asked(points: int) -> tuple[Scenario, Grid]:
+    """A shipped scenario, and so many values of its PUE."""
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    values = ",".join(str(1.0 + step / 1000) for step in range(points))
+    return scenario, varied([f"sites.stockholm.pue={values}"])
+
+
+def timed(scenario: Scenario, grid: Grid, executor: Executor, workers: int, bare_s: float) -> Record:
+    """One executor: its first answer, an empty task, and a sweep beside `bare_s` of bare plans."""
     points = len(grid.points)
     marks = [time.perf_counter()]
     for _ in executor.run(operator.neg, range(points), lambda: False):
         marks.append(time.perf_counter())
-    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
         store = open_store(str(Path(folder) / "plans.sqlite"))
         sweep_s = seconds(lambda: run_sweep(scenario, grid, store, executor))
@@ -69,7 +74,3 @@ def _cluster() -> Iterator[DaskCluster]:
         n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1"
     ) as cluster:
         yield DaskCluster(cluster.scheduler_address)
-
-
-if __name__ == "__main__":
-    print(json.dumps(overheads(int(sys.argv[1]) if len(sys.argv) > 1 else 64), indent=2))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from planner.bending import bending_placements, bending_sentences
 from planner.candidates import UNCAPPED
 from planner.contracted import contract_sentences, stand_in_sentences
+from planner.defence.fullness import full_sentences
 from planner.defence.others import alternative_sentences
 from planner.defence.pricing import price_sentences
 from planner.owning import counted, owning_sentences, retired_for
@@ -236,11 +237,18 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _limits(plan: Plan) -> list[str]:
-    tight = [row for row in plan_tables(plan)["limits"] if row["binding"]]
+    """The limits that bind, then those that nothing more fits into."""
+    rows = plan_tables(plan)["limits"]
+    full = full_sentences(plan, rows)
+    tight = [row for row in rows if row["binding"]]
     if not tight:
-        return ["No limit on power, space, supply, budget or carbon binds."]
+        free = "No limit on power, space, supply, budget or carbon"
+        return [f"{free} is used up, but not every one has room.", *full] if full else [f"{free} binds."]
     return [
-        f"The {row['limit']} limit of {row['where']} binds in {row['period']}: "
-        f"{row['used']:,.0f} of {row['allowed']:,.0f} {row['unit']}."
-        for row in tight
+        *(
+            f"The {row['limit']} limit of {row['where']} binds in {row['period']}: "
+            f"{row['used']:,.0f} of {row['allowed']:,.0f} {row['unit']}."
+            for row in tight
+        ),
+        *full,
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,15 +61,13 @@ class Explanation:
         step = self.steps[number]
         indent = "  " * level
         name = f"{parameter} = {step.name}" if parameter and parameter != step.name else step.name
-        head = (
-            f"{indent}{name}{step.place} = {format_value(step.value)} {step.unit if step.unit != '1' else ''}"
-        )
+        head = f"{indent}{name}{step.place} = {_value_text(step)}"
         if number in shown and step.inputs:
-            lines.append(f"{head.rstrip()}  (opened above)")
+            lines.append(f"{head}  (opened above)")
             return
         shown.add(number)
         spread = f" [{format_value(step.low)} .. {format_value(step.high)}]" if step.low is not None else ""
-        lines.append(f"{head.rstrip()}{spread}" + (f"  ({step.kind})" if step.kind != "derived" else ""))
+        lines.append(f"{head}{spread}" + (f"  ({step.kind})" if step.kind != "derived" else ""))
         lines.extend(f"{indent}    {text}" for text in (step.equation, step.about, step.source) if text)
         if depth is None or level < depth:
             for below, child in step.inputs.items():
@@ -100,6 +99,13 @@ def format_value(value: float | None) -> str:
         text = f"{value:,.{min(digits, 9)}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.6g}"
+
+
+def _value_text(step: Step) -> str:
+    """A value with its unit; a limit without an end, which a file writes as null, is no limit."""
+    if step.name.startswith("limit") and (step.value is None or math.isinf(step.value)):
+        return "no limit"
+    return f"{format_value(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
 
 
 def _visit(

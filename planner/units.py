@@ -221,12 +221,22 @@ def parse_quantity(text: str, unit: str) -> float:
         if unit == DIMENSIONLESS:
             return number
         raise UnitError(f"'{text}' has no unit: write one, for example '{example}'")
-    # A mass in a carbon price or intensity is a mass of CO2e: nobody writes 'gCO2e/kWh' by hand.
-    read = re.sub(r"(?<![A-Za-z])(kg|g|t|lb)(?![A-Za-z0-9])", r"\1CO2e", given) if "CO2e" in unit else given
     try:
-        return number * convert_factor(read, unit)
+        return number * convert_factor(_of_co2e(given, unit), unit)
     except UnitError as error:
         raise UnitError(f"'{text}': {error}; write for example '{example}'") from None
+
+
+def _of_co2e(given: str, unit: str) -> str:
+    """A unit in which each mass that stands where CO2e is wanted is one of CO2e.
+
+    Nobody writes 'gCO2e/kWh' by hand; but in 'kgCO2e/kg' only the mass before the stroke is one of CO2e.
+    """
+    parts, wanted = given.split("/"), unit.split("/")
+    for place, what in enumerate(wanted[: len(parts)]):
+        if "CO2e" in what:
+            parts[place] = re.sub(r"(?<![A-Za-z])(kg|g|t|lb)(?![A-Za-z0-9])", r"\1CO2e", parts[place])
+    return "/".join(parts)
 
 
 def everyday(text: str) -> str:

@@ -22,6 +22,7 @@ from planner.performance.calibrate_serving import calibrated_step_s, serving_fac
 from planner.question import SERVICE, inputs_of
 from planner.scenario import ScenarioError, digest, load_scenario, parse_scenario
 from planner.serving_candidates import serving_candidates
+from planner.store import keep, restored
 from planner.throughput import Question, throughput_document
 from planner.trace import chosen
 
@@ -391,3 +392,15 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
     room_gb = 0.9 * 80.0 - 70.554e9 / 2 / 1e9
     # Answers that are spread like exponential ones are met with 1,000 + 2 * 200 tokens at their end.
     assert held == min(256, int(room_gb / (163_840 * value_bytes / 2 / 1e9 * 1400)))
+
+
+def test_a_saved_scenario_takes_its_measurements_along(calibration, tmp_path):
+    """Planned from a store, without the folder: the same scenario by its digest, with what was measured."""
+    path = calibration(0.8)
+    scenario = scenario_beside(tmp_path, '[performance]\ncalibration = "mine.json"')
+    kept = keep(scenario)
+    path.unlink()
+
+    with restored(kept) as again:
+        assert again == scenario
+        assert digest(again) == digest(scenario)

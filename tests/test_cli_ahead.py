@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from planner.catalogue import data_folder
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
+from planner.cli.stopping import stoppable
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = "one-training-job"
@@ -64,6 +66,38 @@ def test_futures_prints_and_writes_one_answer(
 
     assert main(["explain", str(file), "expected", "--json"]) == ANSWER
     assert json.loads(capsys.readouterr().out)[0]["value"] == pytest.approx(mean)
+
+
+def test_futures_write_a_report_and_are_saved(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder holds the page beside the answer, `explain` opens it, and `show` prints what was printed."""
+    folder, store = tmp_path / "futures", ("--store", str(tmp_path / "plans.sqlite"))
+    code = main(["futures", scenario, "--out", str(folder), "--save", *store])
+    said = capsys.readouterr()
+    digest = said.err.partition("saved as ")[2].split()[0]
+
+    assert code == ANSWER
+    assert {path.name for path in folder.iterdir()} == {
+        "futures.json", "futures.html", "futures.md", "csv"
+    }  # fmt: skip
+    assert f"report: {folder / 'futures.html'}" in said.err
+    assert main(["explain", str(folder)]) == ANSWER
+    assert "future.more to learn.cost" in capsys.readouterr().out.splitlines()
+    assert main(["show", digest, *store]) == ANSWER
+    assert capsys.readouterr().out == said.out
+
+
+def test_futures_see_the_store_before_the_work(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be saved is told before minutes of search, and nothing is planned."""
+    (tmp_path / "notes.txt").write_text("no database", encoding="utf-8")
+
+    assert main(["futures", scenario, "--save", "--store", str(tmp_path / "notes.txt")]) == WRONG_INPUT
+    said = capsys.readouterr()
+    assert "it is not a SQLite database" in said.err
+    assert (said.out, "working out" in said.err) == ("", False)
 
 
 def test_futures_in_words(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,8 +162,10 @@ def test_replay_hands_on_every_option(
     monkeypatch.setattr("planner.futures.commands.replay_scenario", replayed)
 
     assert main(["replay", scenario, "--draw", "7", "--persist", "--quiet"]) == NO_PLAN
+    assert asked.pop("should_stop")() is False
     assert asked == {"realised": None, "draw": 7, "persist": True, "watch": None}
     assert main(["replay", scenario, "--realised", "came.toml", "--quiet"]) == NO_PLAN
+    assert asked.pop("should_stop")() is False
     assert asked == {"realised": Path("came.toml"), "draw": None, "persist": False, "watch": None}
     assert capsys.readouterr().out == "ended early\nended early\n"
 
@@ -184,11 +220,56 @@ def test_ctrl_c_keeps_the_points_of_a_front() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_keeps_what_was_looked_at() -> None:
-    """Stopped in the second of five levers: what the first would change is told, nothing of the others."""
+    """Stopped in the second of five levers: what the first would change is told, no third one is begun."""
     code, found = interrupted("sensitivity", JOB, after="2 of 5")
     flips = found["sections"]["flips"]
 
     assert code == ANSWER
     assert found["complete"] is False
-    assert {row["what"] for row in flips["tables"]["flips"]} == {"price of electricity at stockholm"}
-    assert flips["said"][-1] == "Stopped early: only 1 were looked at."
+    looked_at = list(dict.fromkeys(row["what"] for row in flips["tables"]["flips"]))
+    assert looked_at[0] == "price of electricity at stockholm"
+    assert len(looked_at) <= 2, "of the second, what was being solved may have come to its end"
+    assert flips["said"][-1] == f"Stopped early: only {len(looked_at)} were looked at."
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
+def test_one_ctrl_c_ends_the_search_for_a_plan_of_all_futures(scenario: str) -> None:
+    """Pressed in the first of many solves: none of the later ones is waited for, and the answer says so."""
+    code, found = interrupted("futures", scenario, after="future as stated")
+
+    assert code == NO_PLAN
+    assert found["status"]["text"].startswith("Stopped on request before there was one plan for all futures;")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
+def test_one_ctrl_c_ends_a_replay(scenario: str) -> None:
+    """Pressed before the first period is planned: no other period is, and that is said."""
+    code, found = interrupted("replay", scenario, "--draw", "1", after="had all been known")
+
+    assert code == NO_PLAN
+    assert found["stopped"] is True
+    assert found["status"]["text"].startswith("Stopped on request: ")
+
+
+def test_a_second_ctrl_c_interrupts_at_once() -> None:
+    """The first is only noted, for the search to ask; afterwards Ctrl-C means what it meant before."""
+    before = signal.getsignal(signal.SIGINT)
+    with stoppable() as asked:
+        assert asked() is False
+        signal.raise_signal(signal.SIGINT)
+        assert asked() is True
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_hear_no_signals() -> None:
+    """A search that runs beside the main thread cannot listen, and need not fail for it."""
+    with ThreadPoolExecutor(max_workers=1) as side:
+        assert side.submit(_asked_in_a_thread).result() is False
+
+
+def _asked_in_a_thread() -> bool:
+    with stoppable() as asked:
+        return asked()

@@ -335,6 +335,16 @@ def test_drawn_futures_stand_for_all_draws() -> None:
     assert planned_for.worth["knowing"].value >= -1e-6 * hedged(planned_for)
 
 
+def test_draws_that_are_alike_are_one_future() -> None:
+    """Without a plan no draw moves anything: one of them stands for all, none is left with a share of 0."""
+    nothing = {"sites.virginia.power_cap": "1 kW", "uncertainty": {"draws": 6, "reduce_to": 3}}
+    scenario = small(MUST | nothing)
+    assert scenario.uncertainty is not None
+
+    (one,) = drawn_futures(scenario, scenario.uncertainty, load_catalogue())
+    assert one.probability_fraction == pytest.approx(1.0)
+
+
 # Replays
 
 

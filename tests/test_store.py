@@ -30,6 +30,7 @@ from planner.catalogue import data_folder, load_catalogue
 from planner.document import plan_document
 from planner.plan import plan_fleet
 from planner.report import ReportError, to_json
+from planner.report.futures import futures_text
 from planner.scenario import Scenario, canonical_text, digest, load_scenario, parse_scenario, with_changes
 from planner.store import (
     KeptScenario,
@@ -193,6 +194,51 @@ def test_fits_are_kept(store: Store) -> None:
 
     assert [(row.digest, row.name) for row in store.fits()] == [(digests.pop(), "rack")]
     assert store.fit(store.fits()[0].digest) == fit
+
+
+FUTURES: dict[str, Any] = {
+    "everfleet_futures": 1, "title": "one training job", "measure": "money", "first_stage": [], "worth": [],
+    "status": {"name": "optimal", "text": "the best", "seconds": 1.5, "verified": True},
+    "headline": ["Order, retire and move nothing now."], "explanations": {},
+    "futures": [
+        {"future": "as stated", "probability_fraction": 1.0, "objective_usd": 2000.0, "cost_usd": 2000.0,
+         "carbon_kgco2e": 50.0, "known_usd": 2000.0, "regret_fraction": 0.0, "mean_plan_usd": None,
+         "nodes_ordered": 0},
+    ],
+}  # fmt: skip
+
+
+def test_plans_for_several_futures_are_kept(store: Store, scenario: Scenario) -> None:
+    """One row however long each run took, its document whole, and the scenario that it was made from."""
+    slower = {**FUTURES, "status": {**FUTURES["status"], "seconds": 99.0}}
+    digests = {store.futures.save(scenario, document) for document in (FUTURES, slower)}
+    (listed,) = store.futures.all()
+
+    assert {listed.digest} == digests
+    assert (listed.status, listed.futures) == ("optimal", 1)
+    assert store.futures.document(listed.digest[:6]) == FUTURES
+    assert store.futures.plan(listed.digest[:6]) == listed
+    with restored(store.scenario(listed.scenario)) as again:
+        assert again == scenario
+    with pytest.raises(StoreError, match="no plan for several futures begins with 0000"):
+        store.futures.document("0000")
+
+
+def test_commands_know_plans_for_several_futures(file: Path, scenario: Scenario, tmp_path: Path) -> None:
+    """Listed and shown beside the others, and exported with their own report."""
+    said = commands.save_futures(str(file), scenario, FUTURES)
+    (row,), line = commands.list_saved(str(file), title="TRAINING")
+    paths, _ = commands.export_saved(str(file), row["digest"], str(tmp_path / "out"))
+
+    assert said == f"saved as {row['digest'][:10]} in {file}"
+    assert row["kind"] == "futures"
+    assert " optimal       for 1 futures " in line
+    assert commands.show_saved(str(file), row["digest"]) == (FUTURES, futures_text(FUTURES))
+    assert commands.list_saved(str(file), title="no such title") == ([], "nothing is saved")
+    assert {str(Path(path).relative_to(tmp_path / "out")) for path in paths} == {
+        "scenario/one-training-job.toml", "futures/futures.json", "futures/futures.html",
+        "futures/futures.md", "futures/csv/futures.csv",
+    }  # fmt: skip
 
 
 # Files that a scenario names
@@ -475,16 +521,38 @@ def test_an_older_store_is_brought_up_to_date(
     assert tables_of(old) == tables_of(file)
     assert upgraded.document("bbbb") == plain(document)
     assert upgraded.sweeps.all() == []
+    assert upgraded.futures.all() == []
     with closing(sqlite3.connect(old)) as raw:
-        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(2,)]
+        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(3,)]
+
+
+def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) -> None:
+    """A store of edition 2 has sweeps and no futures: it gets what a new one has, and keeps its sweeps."""
+    new = tables_of(file)
+    with closing(sqlite3.connect(file)) as raw, raw:
+        raw.execute("DROP TABLE everfleet_futures")
+        raw.execute("UPDATE everfleet_schema SET version = 2")
+        raw.execute("INSERT INTO everfleet_scenarios VALUES (?, 't', '', 'text', '2026')", ["a" * 64])
+        grid = '{"kind": "varied", "points": []}'
+        raw.execute(
+            "INSERT INTO everfleet_sweeps VALUES (?, ?, 't', '2026', ?, 'done')", ["c" * 64, "a" * 64, grid]
+        )
+    held = sqlite3.connect(file)
+    before = held.execute("SELECT * FROM everfleet_sweeps").fetchall()
+    upgraded = open_store(str(file))
+
+    assert tables_of(file) == new
+    assert upgraded.futures.all() == []
+    assert held.execute("SELECT * FROM everfleet_sweeps").fetchall() == before
+    held.close()
 
 
 def test_a_newer_store_is_refused(file: Path, store: Store) -> None:
     """And left as it is."""
     with closing(sqlite3.connect(file)) as raw, raw:
-        raw.execute("UPDATE everfleet_schema SET version = 3")
+        raw.execute("UPDATE everfleet_schema SET version = 4")
 
-    with pytest.raises(StoreError, match="is a store of edition 3, and this everfleet knows 2: use a newer"):
+    with pytest.raises(StoreError, match="is a store of edition 4, and this everfleet knows 3: use a newer"):
         open_store(str(file))
 
 

@@ -59,6 +59,12 @@ def test_a_denominator_that_is_no_unit_is_refused():
         ("8 %", "1", 0.08),
         ("5.5 d", "h", 132),
         ("1 GiB", "GB", 1.073741824),
+        ("2 kgCO2e/kg", "kgCO2e/kg", 2),
+        ("2000 g/kg", "kgCO2e/kg", 2),  # grams of CO2e for a kilogram of something
+        ("3 tCO2e/t", "kgCO2e/kg", 3),
+        ("50 g/t/km", "kgCO2e/kg/km", 50e-6),
+        ("0.5 kg/USD", "kgCO2e/USD", 0.5),
+        ("0.15 USD/kgCO2e", "USD/kgCO2e", 0.15),
     ],
 )
 def test_quantities_are_converted_at_the_edge(text, unit, value):

@@ -5,7 +5,13 @@ chart tells anything by colour alone: bars carry their number or name, marks dif
 of a picture says in words what it shows. `to_svg` draws a picture without a browser or a network.
 """
 
-from planner.charts.checkpoints import MEASURES, checkpoint_curve
+from planner.charts.checkpoints import (
+    MEASURES,
+    checkpoint_curve,
+    interval_map,
+    policy_curves,
+    size_curves,
+)
 from planner.charts.drawing import (
     INK,
     OUTLINE,
@@ -20,11 +26,13 @@ from planner.charts.drawing import (
     to_svg,
 )  # fmt: skip
 from planner.charts.failures import FIT_PICTURES, SURVIVAL_KEY
+from planner.charts.futures import FUTURES_PICTURES
 from planner.charts.jobs import JOB_PICTURES
 from planner.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 
 __all__ = [
-    "FIT_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE", "PLAN_PICTURES", "SURVIVAL_KEY",
-    "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve", "every", "number_text",
-    "quantity_text", "shown_scale", "to_svg",
+    "FIT_PICTURES", "FUTURES_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE",
+    "PLAN_PICTURES", "SURVIVAL_KEY", "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve",
+    "every", "interval_map", "number_text", "policy_curves", "quantity_text", "shown_scale", "size_curves",
+    "to_svg",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from planner.charts.drawing import (
     with_room,
 )
 
+MOST_CAUSES = 12
 SURVIVAL_KEY = "Steps: the log, with its band. Dashed: the fitted lifetime."
 
 
@@ -93,6 +94,32 @@ def failures_by_period(document: Document) -> Picture | None:
             f"{number_text(ahead['high'])} (diamond with its interval)"
         )
     return Picture("Failures by period", f"{words}.", tall(*layers))
+
+
+def failure_counts(document: Document) -> Picture | None:
+    """Failures by cause, the most frequent first."""
+    rows = [
+        {
+            "cause": broken(row["cause"]),
+            "failures": row["failures"],
+            "label": f"{row['failures']:,} ({100 * row['of_all_fraction']:.0f} %)",
+        }
+        for row in _fit_rows(document, "rate", "causes")[:MOST_CAUSES]
+    ]
+    if not rows:
+        return None
+    x = alt.X("failures:Q", title="failures", scale=with_room(row["failures"] for row in rows))
+    base = chart_of(rows).encode(y=row_axis("cause"), tooltip=["cause:N", "label:N"])
+    words = "; ".join(f"{row['cause']} {row['label']}" for row in rows)
+    return Picture(
+        "Failures by cause",
+        f"Bars. {words}.".replace("\n", " "),
+        layered(
+            22,
+            base.mark_bar(color=PALETTE[0], stroke=OUTLINE).encode(x=x),
+            base.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(x=x, text="label:N"),
+        ),
+    )
 
 
 def mttf_by_size(document: Document) -> Picture | None:
@@ -208,6 +235,7 @@ def nodes_down(document: Document) -> Picture | None:
 
 
 FIT_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
+    "rate": failure_counts,
     "sizes": mttf_by_size,
     "lives": survival,
     "lemons": weak_nodes,

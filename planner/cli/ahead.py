@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from planner.cli import arguments
-from planner.cli.loading import asked_scenario
-from planner.cli.talking import ANSWER, NO_PLAN, clear, told, watcher, write_file
+from planner.cli.loading import asked_scenario, see_store
+from planner.cli.stopping import stoppable
+from planner.cli.talking import ANSWER, NO_PLAN, clear, say, told, watcher, write_file
 
 
 def add_commands(command: arguments.AddCommand) -> None:
     """One plan for all futures, and a plan that is made anew each period."""
     futures = command("futures", run_futures, "one plan for several futures, and what hedging is worth")
     arguments.scenario_options(futures)
-    futures.add_argument("--out", metavar="FILE", help="write the answer there as JSON, for `explain`")
+    futures.add_argument(
+        "--out", metavar="PLACE",
+        help="write the page, Markdown, JSON and csv/ into this folder; FILE.json: the JSON alone",
+    )  # fmt: skip
+    futures.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
+    arguments.store_option(futures)
     arguments.quiet_option(futures)
 
     played = command("replay", run_replay, "a plan made anew each period in what came, and its regret")
@@ -29,27 +36,48 @@ def add_commands(command: arguments.AddCommand) -> None:
 def run_futures(options: argparse.Namespace) -> int:
     """Plan one scenario for all of its futures: what to order now, whatever comes."""
     from planner.futures.commands import plan_for_futures
-    from planner.report import to_json
 
-    document, text = plan_for_futures(asked_scenario(options), watch=watcher(options))
+    scenario = asked_scenario(options)
+    if options.save:
+        see_store(options.store)
+    with stoppable() as should_stop:
+        document, text = plan_for_futures(scenario, watch=watcher(options), should_stop=should_stop)
     clear(options)
     told(options, (document, text))
     if options.out is not None:
-        write_file(Path(options.out), to_json(document))
+        _write_futures(document, Path(options.out))
+    if options.save:
+        from planner.store.commands import save_futures
+
+        say(save_futures(options.store, scenario, document))
     return ANSWER if document["status"]["verified"] else NO_PLAN
+
+
+def _write_futures(document: dict[str, Any], place: Path) -> None:
+    """Write the report into a folder, or the document alone into a file, and say so."""
+    from planner.report import to_json
+    from planner.report.futures import save_futures
+
+    if place.suffix == ".json":
+        write_file(place, to_json(document))
+    else:
+        paths = save_futures(document, place)
+        say(f"report: {next(path for path in paths if path.suffix == '.html')}")
 
 
 def run_replay(options: argparse.Namespace) -> int:
     """Play a scenario through: planned again each period with what is known then."""
     from planner.futures.commands import replay_scenario
 
-    document, text = replay_scenario(
-        asked_scenario(options),
-        realised=None if options.realised is None else Path(options.realised),
-        draw=options.draw,
-        persist=options.persist,
-        watch=watcher(options),
-    )
+    with stoppable() as should_stop:
+        document, text = replay_scenario(
+            asked_scenario(options),
+            realised=None if options.realised is None else Path(options.realised),
+            draw=options.draw,
+            persist=options.persist,
+            watch=watcher(options),
+            should_stop=should_stop,
+        )
     clear(options)
     told(options, (document, text))
     return ANSWER if document["status"]["verified"] else NO_PLAN

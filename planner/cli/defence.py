@@ -8,6 +8,7 @@ from typing import Any
 
 from planner.cli import arguments
 from planner.cli.loading import asked_scenario
+from planner.cli.stopping import stoppable
 from planner.cli.talking import ANSWER, NO_PLAN, clear, say, show, watcher
 
 
@@ -41,7 +42,11 @@ def run_sensitivity(options: argparse.Namespace) -> int:
     from planner.defence.flips import sensitivity_document
 
     scenario = asked_scenario(options)
-    return _found(options, sensitivity_document(scenario, vary=options.vary, watch=watcher(options)))
+    with stoppable() as should_stop:
+        document = sensitivity_document(
+            scenario, vary=options.vary, watch=watcher(options), should_stop=should_stop
+        )
+    return _found(options, document)
 
 
 def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:

@@ -61,7 +61,7 @@ def see_store(address: str | None) -> None:
 def opened(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a folder or a file, or of a scenario that is solved for it."""
     path = Path(options.plan)
-    held = (path / name for name in ("plan.json", "fit.json", "job.json"))
+    held = (path / name for name in ("plan.json", "fit.json", "job.json", "futures.json"))
     file = next((file for file in held if file.is_file()), path / "plan.json") if path.is_dir() else path
     if file.suffix == ".json" and file.is_file():
         return _saved(file)

@@ -12,9 +12,9 @@ from planner.cli.talking import ANSWER, INTERRUPTED, NO_PLAN, clear, say, told, 
 
 def add_commands(command: arguments.AddCommand) -> None:
     """Commands about saved plans, and sweeps, which save theirs."""
-    listed = command("list", run_list, "saved plans and fits, the newest first")
+    listed = command("list", run_list, "saved plans, fits and plans for futures, the newest first")
     listed.add_argument("words", nargs="*", help="words that the title or name must hold")
-    show = command("show", run_show, "a saved plan or fit as it was printed")
+    show = command("show", run_show, "what was saved, as it was printed")
     compare = command("compare", run_compare, "two saved plans: what was asked and what came out differently")
     compare.add_argument("before", metavar="BEFORE", help="first characters of a plan's digest")
     compare.add_argument("after", metavar="AFTER", help="and of another's")
@@ -42,14 +42,14 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """List saved plans and fits, the newest first."""
+    """List saved plans, fits and plans for several futures, the newest first."""
     from planner.store.commands import list_saved
 
     return told(options, list_saved(options.store, title=" ".join(options.words)))
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Print a saved plan as `plan` did, or a saved fit as `fit` did."""
+    """Print what was saved as the command that made it did: `plan`, `fit` or `futures`."""
     from planner.store.commands import show_saved
 
     return told(options, show_saved(options.store, options.digest))

@@ -143,7 +143,7 @@ def contract_terms(
         contracted_kwh,
         covered_fraction=chosen("covered_fraction", share, "decided by the program"),
         drawn_kwh=drawn,
-        limit_kwh=chosen("limit_kwh", problem.contracts.limit_kwh, "what it holds; ? or inf: no limit"),
+        limit_kwh=chosen("limit_kwh", problem.contracts.limit_kwh, "what the contract holds"),
     )
     return {
         "contract_usd": derive(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -14,11 +16,13 @@ from planner.defence.naming import changes_text
 from planner.inputs import Inputs, with_cards
 from planner.plan import Plan, plan_fleet
 from planner.scenario import Scenario, digest
+from solver.backend import Status
 from solver.problem import Problem
 from solver.sensitivity import Flip, Sensitivity, find_flips
 
 Document = dict[str, Any]
 Record = dict[str, Any]
+Watch = Callable[[str], None]
 
 EDITION = 1
 STEPS = 48  # a flip is found to this part of its range
@@ -29,41 +33,66 @@ def sensitivity_document(
     scenario: Scenario,
     *,
     vary: Sequence[str] = (),
-    watch: Callable[[str], None] | None = None,
+    watch: Watch | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Document:
     """Where each lever makes another fleet better, and what keeping this one costs then.
 
-    A fleet counts as good as the best while it costs no more than twice the gap of the search. The first
-    Ctrl-C ends the search and keeps what was found.
+    A fleet counts as good as the best while it costs no more than twice the gap of the search. `watch` is
+    told what is looked at and about how long the rest takes; one yes of `should_stop`, or Ctrl-C, ends the
+    search and keeps what was found.
     """
     tell = watch or (lambda _: None)
     catalogue = load_catalogue()
     wanted = levers(scenario, catalogue, vary)
     plan = plan_fleet(scenario, catalogue=catalogue, baselines=False, watch=watch, should_stop=should_stop)
     found: list[tuple[Lever, Sensitivity]] = []
-    complete = True
     if plan.answer.solution is not None:
-        try:
-            for number, lever in enumerate(wanted):
-                tell(f"{number + 1} of {len(wanted)}: {lever.name}")
-                flips = _flips(plan, catalogue, lever, should_stop)
-                if flips.stopped:
-                    complete = False
-                    break
-                found.append((lever, flips))
-        except KeyboardInterrupt:
-            complete = False
-    return _document(plan, found, complete=complete)
+        with suppress(KeyboardInterrupt):
+            for each in _in_turn(plan, catalogue, wanted, tell, should_stop or (lambda: False)):
+                found.append(each)
+    known = len(found) == len(wanted) or plan.answer.status is Status.INFEASIBLE
+    return _document(plan, found, complete=known)
+
+
+def _in_turn(
+    plan: Plan, catalogue: Catalogue, wanted: Sequence[Lever], tell: Watch, stop: Callable[[], bool]
+) -> Iterator[tuple[Lever, Sensitivity]]:
+    """Each lever with its flips as soon as they are known, until somebody stops the search."""
+    began = time.monotonic()
+    for number, lever in enumerate(wanted):
+        if stop():
+            return
+        left = time_left_text(time.monotonic() - began, done=number, of=len(wanted))
+        head = f"{number + 1} of {len(wanted)}: {lever.name}"
+        tell(f"{head}{left}")
+        flips = _flips(plan, catalogue, lever, _saying(tell, head, left), stop)
+        if flips.stopped:
+            return
+        yield lever, flips
+
+
+def _saying(tell: Watch, head: str, tail: str) -> Watch:
+    """Tells a text between what is looked at and how long the rest takes."""
+    return lambda text: tell(f"{head}{text}{tail}")
+
+
+def time_left_text(spent_s: float, *, done: int, of: int) -> str:
+    """How long the rest takes if each lever takes as long as those before; nothing before the first."""
+    if done == 0:
+        return ""
+    left_s = spent_s / done * (of - done)
+    return f"; about {left_s / 60:.0f} min left" if left_s >= 90 else f"; about {left_s:.0f} s left"
 
 
 def _flips(
-    plan: Plan, catalogue: Catalogue, lever: Lever, should_stop: Callable[[], bool] | None
+    plan: Plan, catalogue: Catalogue, lever: Lever, say: Watch, should_stop: Callable[[], bool]
 ) -> Sensitivity:
     @cache
     def problem_of(value: float) -> Problem:
         if value == lever.today:
             return plan.problem
+        say(f", at {_value(lever, value)}")
         changed = lever.changed(value)
         return assemble(Inputs(changed, with_cards(changed, catalogue))).problem
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from planner.assembly import assemble
+from planner.assembly import Assembled, assemble
 from planner.catalogue import load_catalogue
 from planner.inputs import Inputs, with_cards
 from planner.scenario import Scenario, digest
 from planner.wording import mass, money
 from solver.backend import Status
 from solver.frontier import Front, Point, gathered, pareto_front
-from solver.problem import Problem
+from solver.problem import Problem, Solution
 
 Document = dict[str, Any]
 Record = dict[str, Any]
@@ -24,6 +24,16 @@ Record = dict[str, Any]
 EDITION = 1
 MOST_POOLS = 3  # of a fleet that is named in a row
 ALIKE = 1e-6  # of money and carbon, by which two answers for one plan may differ
+
+
+@dataclass(frozen=True)
+class Found:
+    """A front with what it was searched in; each plan stands in it once."""
+
+    inputs: Inputs
+    assembled: Assembled
+    front: Front
+    levels: int  # of carbon that led to a plan
 
 
 def front_document(
@@ -38,26 +48,41 @@ def front_document(
     The scenario's own objective is not looked at, its limits are. The first Ctrl-C ends the search and keeps
     the points that are there.
     """
+    return document_of(find_front(scenario, points=points, watch=watch, should_stop=should_stop))
+
+
+def find_front(
+    scenario: Scenario,
+    *,
+    points: int,
+    watch: Callable[[str], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    met: Callable[[Inputs, Assembled, Point], None] | None = None,
+) -> Found:
+    """The front of a scenario with its plans; `met` is handed each plan as it is found."""
     tell = watch or (lambda _: None)
     tell("working out what each option takes")
-    problem = assemble(Inputs(scenario, with_cards(scenario, load_catalogue()))).problem
+    inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))
+    assembled = assemble(inputs)
     found: list[Point] = []
 
     def keep(point: Point, to_come: int) -> None:
         found.append(point)
         tell(f"point {len(found)}: {money(point.usd)}, {mass(point.kgco2e)}; {to_come} to come")
+        if met is not None:
+            met(inputs, assembled, point)
 
     gap = scenario.solve.gap_fraction
     try:
         front = pareto_front(
-            problem, points=points, tolerance_fraction=gap, gap_fraction=gap,
+            assembled.problem, points=points, tolerance_fraction=gap, gap_fraction=gap,
             time_limit_s=scenario.solve.time_limit_s, tell=keep, should_stop=should_stop,
         )  # fmt: skip
     except KeyboardInterrupt:
         if not found:
             raise
         front = gathered(found, Status.INTERRUPTED, gap, complete=False)
-    return _document(scenario, problem, front)
+    return Found(inputs, assembled, merged(front), len(front.points))
 
 
 def merged(front: Front) -> Front:
@@ -80,11 +105,12 @@ def _alike(one: Point, other: Point) -> bool:
     return bool(np.allclose((one.usd, one.kgco2e), (other.usd, other.kgco2e), rtol=ALIKE, atol=0))
 
 
-def _document(scenario: Scenario, problem: Problem, every: Front) -> Document:
-    front = merged(every)
-    rows = _rows(problem, front)
+def document_of(found: Found) -> Document:
+    """The front as plain data."""
+    scenario, front = found.inputs.scenario, found.front
+    rows = _rows(found.assembled.problem, front)
     said = _sentences(front, rows)
-    if again := len(every.points) - len(front.points):
+    if again := found.levels - len(front.points):
         levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
         said.append(f"{levels} to a plan that is there already.")
     return {
@@ -119,7 +145,7 @@ def _rows(problem: Problem, front: Front) -> list[Record]:
                 "usd_per_tonne_saved": None if other is None else _slope(point, front.points[other]),
                 "mark": _mark(front, number, kept),
                 "nodes_bought": float((point.solution.orders * units).sum()),
-                "fleet_at_the_end": _fleet(problem, point),
+                "fleet_at_the_end": fleet_text(problem, point.solution),
                 "gap_fraction": point.answer.gap_fraction if np.isfinite(point.answer.gap_fraction) else None,
             }
         )
@@ -141,8 +167,9 @@ def _mark(front: Front, number: int, kept: Sequence[int]) -> str:
     return ends.get(number, "") if front.complete else ""
 
 
-def _fleet(problem: Problem, point: Point) -> str:
-    nodes = (point.solution.in_service + point.solution.rented)[:, -1]
+def fleet_text(problem: Problem, plan: Solution) -> str:
+    """The largest pools of the last period in words."""
+    nodes = (plan.in_service + plan.rented)[:, -1]
     order = [int(pool) for pool in np.argsort(-nodes, kind="stable") if nodes[pool] > 0]
     said = [f"{nodes[pool]:g} {problem.pool_name(pool)}" for pool in order[:MOST_POOLS]]
     return ", ".join(said) + (f" and {nodes[order[MOST_POOLS:]].sum():g} more" if order[MOST_POOLS:] else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
 from planner.explain import explain
 from planner.futures.changes import without_futures
-from planner.futures.document import aligned, amount, futures_document, futures_text
-from planner.futures.planning import plan_futures
+from planner.futures.document import futures_document
+from planner.futures.drawing import Stop
+from planner.futures.planning import Watch, plan_futures
 from planner.futures.replay import Replay, replay
+from planner.report.futures import aligned, amount, futures_text
 from planner.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.scenario.ahead import Future
 from planner.scenario.files import read_text, read_toml
@@ -22,18 +23,20 @@ from planner.sweeps.grids import drawn
 from solver.answer import Answer
 
 Record = dict[str, Any]
-Watch = Callable[[str], None]
 
 
-def plan_for_futures(scenario: Scenario, *, watch: Watch | None = None) -> tuple[Record, str]:
+def plan_for_futures(
+    scenario: Scenario, *, watch: Watch | None = None, should_stop: Stop | None = None
+) -> tuple[Record, str]:
     """A plan for all futures of a scenario."""
-    document = futures_document(plan_futures(scenario, watch=watch))
+    document = futures_document(plan_futures(scenario, watch=watch, should_stop=should_stop))
     return document, futures_text(document)
 
 
 def replay_scenario(
-    scenario: Scenario, *, realised: Path | None, draw: int | None, persist: bool, watch: Watch | None = None
-) -> tuple[Record, str]:
+    scenario: Scenario, *, realised: Path | None, draw: int | None, persist: bool,
+    watch: Watch | None = None, should_stop: Stop | None = None,
+) -> tuple[Record, str]:  # fmt: skip
     """A scenario played through in what a file says came, or in one of its futures by chance.
 
     Raises:
@@ -46,7 +49,10 @@ def replay_scenario(
         came = read_realised(scenario, realised)
     else:
         came = draw_realised(scenario, int(draw or 0), catalogue)
-    document = replay_document(replay(scenario, came, catalogue=catalogue, persist=persist, watch=watch))
+    played = replay(
+        scenario, came, catalogue=catalogue, persist=persist, watch=watch, should_stop=should_stop
+    )
+    document = replay_document(played)
     return document, replay_text(document)
 
 
@@ -112,6 +118,7 @@ def replay_document(played: Replay) -> Record:
         "title": played.scenario.title,
         "realised": played.realised.name,
         "status": {"verified": plan is not None, "text": _ended(played)},
+        "stopped": played.stopped,
         "measure": "carbon" if played.scenario.policy.objective == "carbon" else "money",
         "steps": steps,
         "ways": [_way(played, name, found) for name, found in ways.items()],
@@ -126,8 +133,9 @@ def replay_text(document: Record) -> str:
          str(step["nodes_retired"])]
         for step in document["steps"] if step["planned"]
     ]  # fmt: skip
+    none = "not known" if document["stopped"] else "no plan"
     ways = [
-        [way["way"], "no plan" if way["objective"] is None else amount(way["objective"], document["measure"]),
+        [way["way"], none if way["objective"] is None else amount(way["objective"], document["measure"]),
          "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}"]
         for way in document["ways"]
     ]  # fmt: skip
@@ -155,6 +163,8 @@ def _way(played: Replay, name: str, found: Answer | None) -> Record:
 
 def _ended(played: Replay) -> str:
     labels = played.scenario.horizon.period_labels
+    if played.stopped:
+        return f"Stopped on request: {len(played.made)} of {len(labels)} periods were planned."
     if len(played.made) < len(labels):
         return (
             f"From {labels[len(played.made)]} on there is no plan any more with what was decided before: "

@@ -1,4 +1,4 @@
-"""A plan for several futures as plain data, and the same in words."""
+"""A plan for several futures as plain data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from planner.document import STATUS_NAMES
 from planner.explain import explain
 from planner.futures.planning import FuturesPlan
+from planner.report.futures import amount
 from planner.scenario import digest
-from planner.wording import mass, money
 from solver.backend import Status
 from solver.stochastic import FirstStage
 
@@ -103,37 +103,6 @@ def future_records(found: FuturesPlan) -> list[Record]:
     return rows
 
 
-def futures_text(document: Mapping[str, Any]) -> str:
-    """The document in words: what is decided now, then a table of the futures."""
-    lines = list(document["headline"])
-    if not document["futures"]:
-        return "\n".join(lines)
-    told = partial(amount, measure=document["measure"])
-    header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
-    rows = [
-        [
-            row["future"], f"{row['probability_fraction']:.1%}", told(row["objective_usd"]),
-            told(row["known_usd"]), f"{max(row['regret_fraction'], 0.0):.1%}",
-            "no plan" if row["mean_plan_usd"] is None else told(row["mean_plan_usd"]),
-            money(row["cost_usd"]), mass(row["carbon_kgco2e"]),
-        ]
-        for row in document["futures"]
-    ]  # fmt: skip
-    return "\n".join([*lines, "", *aligned([header, *rows])])
-
-
-def amount(value: float, measure: str) -> str:
-    """An objective in words; where carbon is made least, a dollar in it weighs a hundredth of a gram."""
-    return mass(value) if measure == "carbon" else money(value)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines, in columns."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [line.rstrip() for line in lines]
-
-
 def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is decided now, a sentence each."""
     said = []
@@ -166,11 +135,12 @@ def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
 
 def _status(found: FuturesPlan) -> Record:
     if found.hedge is None:
-        stopped = [one.status for one in found.known if one.solution is None]
-        status = Status.INFEASIBLE if Status.INFEASIBLE in stopped else Status.NO_INCUMBENT
+        infeasible = any(one.status is Status.INFEASIBLE for one in found.known)
+        status = Status.INFEASIBLE if infeasible and not found.stopped else Status.NO_INCUMBENT
         return {"name": STATUS_NAMES[status], "text": _why_not(found), "verified": False}
     hedge = found.hedge
-    text = f"Of all first stages the one with {AIMS[found.aim]}"
+    found_so_far = "Stopped on request: of the first stages found" * (hedge.status is Status.INTERRUPTED)
+    text = f"{found_so_far or 'Of all first stages'} the one with {AIMS[found.aim]}"
     apart = hedge.value - hedge.bound
     if hedge.plans and hedge.status is Status.OPTIMAL:
         text += "; no better one exists for these futures."
@@ -181,6 +151,11 @@ def _status(found: FuturesPlan) -> Record:
 
 
 def _why_not(found: FuturesPlan) -> str:
+    if found.stopped:
+        return (
+            f"Stopped on request before there was one plan for all futures; {len(found.known)} of "
+            f"{len(found.futures)} were looked at alone."
+        )
     if found.impossible:
         names = ", ".join(found.impossible)
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,12 @@ from planner.units import parse_quantity
 from solver.reduction import representatives
 
 Floats = NDArray[np.float64]
+Stop = Callable[[], bool]
 
 
-def drawn_futures(scenario: Scenario, asked: Uncertainty, catalogue: Catalogue) -> tuple[Future, ...]:
+def drawn_futures(
+    scenario: Scenario, asked: Uncertainty, catalogue: Catalogue, should_stop: Stop | None = None
+) -> tuple[Future, ...]:
     """Futures of a scenario that says `[uncertainty]`.
 
     Draws lie near each other where they move the objective of the plan as stated alike: each cause counts by
@@ -32,7 +35,8 @@ def drawn_futures(scenario: Scenario, asked: Uncertainty, catalogue: Catalogue) 
     points = drawn(stated, catalogue, draws=asked.draws, seed=asked.seed).points
     facts = {path.removeprefix("facts."): path for path in points[0]}
     demand = _demand_ratios(asked)
-    chosen, share = representatives(_moved_usd(stated, catalogue, points, facts, demand), asked.reduce_to)
+    moved_usd = _moved_usd(stated, catalogue, points, facts, demand, should_stop)
+    chosen, share = representatives(moved_usd, asked.reduce_to)
     return tuple(
         Future.model_construct(
             name=f"draw {number + 1}",
@@ -41,6 +45,7 @@ def drawn_futures(scenario: Scenario, asked: Uncertainty, catalogue: Catalogue) 
             values=dict(points[number]),
         )
         for number, part in zip(chosen.tolist(), share.tolist(), strict=True)
+        if part > 0  # where draws are alike, fewer stand for all
     )
 
 
@@ -62,9 +67,10 @@ def _moved_usd(
     points: Sequence[Mapping[str, Any]],
     facts: Mapping[str, str],
     demand: Floats | None,
+    should_stop: Stop | None,
 ) -> Floats:
     """How far each draw moves the objective, one column for each cause; the last one is demand."""
-    plan = plan_fleet(stated, catalogue=catalogue, baselines=False)
+    plan = plan_fleet(stated, catalogue=catalogue, baselines=False, should_stop=should_stop)
     if plan.answer.solution is None:
         return np.zeros((len(points), 1))
     target = plan.ledger.objective
@@ -78,16 +84,18 @@ def _moved_usd(
         moved = (values - fact.value) / (high - low) * (swing.at_high - swing.at_low)
         columns[cause_of(fact)] = columns.get(cause_of(fact), np.zeros(len(points))) + moved
     if demand is not None:
-        ends = (1.0, float(demand.min()), float(demand.max()))
-        at = [_objective_at(stated, catalogue, ratio) for ratio in ends]
-        known = np.array([pair for pair in sorted(zip(ends, at, strict=True)) if np.isfinite(pair[1])])
+        ends = (float(demand.min()), float(demand.max()))
+        at = [(ratio, _objective_at(stated, catalogue, ratio, should_stop)) for ratio in ends]
+        at.append((1.0, plan.answer.objective))
+        known = np.array([pair for pair in sorted(at) if np.isfinite(pair[1])])
         columns["demand"] = np.interp(demand, known[:, 0], known[:, 1])
     return np.stack(list(columns.values()) or [np.zeros(len(points))], axis=1)
 
 
-def _objective_at(stated: Scenario, catalogue: Catalogue, ratio: float) -> float:
+def _objective_at(stated: Scenario, catalogue: Catalogue, ratio: float, should_stop: Stop | None) -> float:
     """The objective of the best plan at a multiple of demand; not a number where there is none."""
     every = (ratio,) * stated.horizon.periods
     other = Future.model_construct(name="other", probability_fraction=1.0, demand_ratio=every)
-    plan = plan_fleet(in_future(stated, other, catalogue), catalogue=catalogue, baselines=False)
+    changed = in_future(stated, other, catalogue)
+    plan = plan_fleet(changed, catalogue=catalogue, baselines=False, should_stop=should_stop)
     return plan.answer.objective

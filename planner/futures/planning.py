@@ -13,7 +13,7 @@ from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
 from planner.futures.changes import in_future, mean_future, require_one_objective
-from planner.futures.drawing import drawn_futures
+from planner.futures.drawing import Stop, drawn_futures
 from planner.futures.equations import expected_usd, hedging_value_usd, knowing_value_usd
 from planner.inputs import Inputs, with_cards
 from planner.plan import Plan
@@ -26,7 +26,6 @@ from solver.stochastic import Aim, FirstStage, Futures, Hedge, hedge, in_each_fu
 from solver.tables import ProblemError
 
 Watch = Callable[[str], None]
-Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class FuturesPlan:
     """One first stage for all futures: what follows it in each, and what would have been done otherwise.
 
     `known` are the best plans had each future been known, `mean` the plan of the mean future with its orders
-    held in each; there is no hedge where one of the futures has no plan at all.
+    held in each; there is no hedge where one of the futures has no plan at all, or where the search was
+    `stopped` before it, perhaps before every future was known.
     """
 
     scenario: Scenario
@@ -45,6 +45,7 @@ class FuturesPlan:
     known: tuple[Answer, ...]
     mean: tuple[Answer, ...]
     hedge: Hedge | None
+    stopped: bool = False
 
     @property
     def aim(self) -> Aim:
@@ -113,7 +114,7 @@ def plan_futures(
     watch: Watch | None = None,
     should_stop: Stop | None = None,
 ) -> FuturesPlan:
-    """Plan a scenario for all of its futures.
+    """Plan a scenario for all of its futures; one yes of `should_stop` ends every solve, the best is kept.
 
     Raises:
         InputError: it names none, or one of them changes what the first stage is about.
@@ -121,21 +122,27 @@ def plan_futures(
     """
     require_one_objective(scenario)
     tell, known_facts = watch or (lambda _: None), catalogue or load_catalogue()
-    futures = futures_of(scenario, known_facts, tell)
+    futures = futures_of(scenario, known_facts, tell, should_stop)
     tell(f"working out {len(futures)} futures")
     inputs = [_inputs(scenario, future, known_facts) for future in futures]
     assembled = [assemble(one) for one in inputs]
     together = _together(scenario, futures, [one.problem for one in assembled])
     settings = scenario.solve
+    stop = should_stop or (lambda: False)
     known = []
     for future, problem in zip(futures, together.problems, strict=True):
-        tell(f"future {future.name}: the best plan if it were known")
-        known.append(_solve(problem, settings, should_stop))
+        if not stop():
+            tell(f"future {future.name}: the best plan if it were known")
+            known.append(_solve(problem, settings, should_stop))
     found = FuturesPlan(scenario, futures, tuple(inputs), tuple(assembled), together, tuple(known), (), None)
+    if stop():
+        return replace(found, stopped=True)
     if found.impossible:
         return found
     tell("the plan for the mean future, held in each")
     mean = _mean_plan(scenario, found, known_facts, should_stop)
+    if stop():
+        return replace(found, stopped=True)
     tell("one plan for all futures")
     starts = _starts(mean) or _starts(_dearest_held(found, should_stop))
     made = hedge(
@@ -150,14 +157,16 @@ def plan_futures(
     return replace(found, mean=mean, hedge=made)
 
 
-def futures_of(scenario: Scenario, catalogue: Catalogue, tell: Watch) -> tuple[Future, ...]:
+def futures_of(
+    scenario: Scenario, catalogue: Catalogue, tell: Watch, should_stop: Stop | None = None
+) -> tuple[Future, ...]:
     """The futures that a scenario names, or those drawn for it."""
     if scenario.futures:
         return scenario.futures
     if scenario.uncertainty is None:
         raise InputError("the scenario names no future: add [[futures]], or [uncertainty] to draw some")
     tell(f"drawing {scenario.uncertainty.draws} futures")
-    return drawn_futures(scenario, scenario.uncertainty, catalogue)
+    return drawn_futures(scenario, scenario.uncertainty, catalogue, should_stop)
 
 
 def shared_periods(scenario: Scenario) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Replay:
     """How a scenario fared in what came: planned again each period, once for all, and with all known before.
 
     `made` are the plans of each period; the last answers hold their decisions in what came. Where a period
-    had no plan any more, `made` ends before it and there is no `again`.
+    had no plan any more, or the search was `stopped`, `made` ends before it and there is no `again`.
     """
 
     scenario: Scenario
@@ -47,6 +48,7 @@ class Replay:
     again: Answer | None
     once: Answer | None
     known: Answer
+    stopped: bool = False
 
     @property
     def plan(self) -> Plan | None:
@@ -79,39 +81,53 @@ def replay(
         catalogue: facts; the shipped ones if none are given.
         persist: whether later periods are expected as the last one was, and not as stated.
         watch: told in words how far the work is.
-        should_stop: asked while solving.
+        should_stop: asked while solving; one yes ends the whole replay, what was planned before is kept.
 
     Raises:
         ScenarioError: what is realised is no scenario.
     """
     require_one_objective(scenario)
     tell, facts = watch or (lambda _: None), catalogue or load_catalogue()
-    stated, labels = without_futures(scenario), scenario.horizon.period_labels
+    stop = should_stop or (lambda: False)
+    stated = without_futures(scenario)
     effort: dict[str, Any] = {
         "gap_fraction": scenario.solve.gap_fraction,
         "time_limit_s": scenario.solve.time_limit_s,
-        "should_stop": should_stop,
+        "should_stop": stop,
     }
     inputs, assembled = _seen(stated, realised, facts)
     truth = assembled.problem
     tell("the best plan had all been known")
     known = answer(truth, **effort)
-    decided, begun, made = _nothing(truth), Begun(), list[Solution]()
-    for period, label in enumerate(labels):
-        tell(f"planning in {label}")
-        view = known_in(realised, period, len(labels), persist)
-        problem = _seen(stated, view, facts)[1].problem
-        found = _again(problem, truth, decided, begun, made, period, effort)
-        if found.solution is None:
-            return Replay(scenario, realised, inputs, assembled, tuple(made), decided, None, None, known)
-        made.append(found.solution)
-        _keep(decided, begun, problem, found.solution, period)
+    made, decided, begun = _planned(stated, realised, facts, truth, persist, tell, effort)
+    played = partial(Replay, scenario, realised, inputs, assembled, tuple(made), decided)
+    if len(made) < truth.periods or stop():
+        return played(None, None, known, stop())
     tell("what that came to")
     everything = {**effort, "shared_periods": truth.periods, "siblings": [truth]}
     runs = _held_runs(truth, begun, truth.periods)
     again = answer_held(truth, decided, also=runs, **everything)
     once = answer_held(truth, FirstStage.of(made[0]), **everything)
-    return Replay(scenario, realised, inputs, assembled, tuple(made), decided, again, once, known)
+    return played(again, once, known, stop())
+
+
+def _planned(
+    stated: Scenario, realised: Future, facts: Catalogue, truth: Problem, persist: bool,
+    tell: Callable[[str], None], effort: dict[str, Any],
+) -> tuple[list[Solution], FirstStage, Begun]:  # fmt: skip
+    """The plan of each period and what they decide, up to the first period that has none."""
+    decided, begun, made = _nothing(truth), Begun(), list[Solution]()
+    labels, stop = stated.horizon.period_labels, effort["should_stop"]
+    for period, label in enumerate(labels):
+        tell(f"planning in {label}")
+        view = known_in(realised, period, len(labels), persist)
+        problem = _seen(stated, view, facts)[1].problem
+        found = _again(problem, truth, decided, begun, made, period, effort)
+        if found.solution is None or stop():
+            break
+        made.append(found.solution)
+        _keep(decided, begun, problem, found.solution, period)
+    return made, decided, begun
 
 
 def known_in(realised: Future, period: int, periods: int, persist: bool) -> Future:

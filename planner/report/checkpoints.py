@@ -11,7 +11,8 @@ from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
 
 _TABLES = {"rows": "checkpoints", "marks": "marks", "policies": "policies", "best": "best",
-           "finish": "finish", "simulation": "simulation"}  # fmt: skip
+           "finish": "finish", "simulation": "simulation", "sizes": "by_nodes", "map": "map",
+           "curves": "curves"}  # fmt: skip
 _HTML = "checkpoints.html"
 CHECKPOINTS = FolderKind(
     "a folder of checkpoints", "checkpoints.json", "everfleet_checkpoints",
@@ -29,6 +30,12 @@ def save_checkpoints(document: Document, text: str, folder: Path) -> list[Path]:
     return write_folder(_contents(document, text), folder, CHECKPOINTS)
 
 
+def csv_files(document: Document) -> dict[str, str]:
+    """One CSV for each table of a document of one job of one size."""
+    held = {name: document[key] for key, name in _TABLES.items() if document.get(key)}
+    return {f"{name}.csv": csv_text(name, rows) for name, rows in held.items()}
+
+
 def _contents(document: Document, text: str) -> dict[str, str]:
     jobs = document.get("jobs", [])
     whole = [job["document"] for job in jobs if "document" in job]
@@ -38,9 +45,7 @@ def _contents(document: Document, text: str) -> dict[str, str]:
     if picture is not None:
         contents["checkpoints.svg"] = to_svg(picture)
     contents[_HTML] = _page(one, text)
-    for key, name in _TABLES.items():
-        if one.get(key):
-            contents[f"csv/{name}.csv"] = csv_text(name, one[key])
+    contents |= {f"csv/{name}": text for name, text in csv_files(one).items()}
     if sizes := [{"job": job["name"], **size} for job in jobs for size in job["sizes"]]:
         contents["csv/sizes.csv"] = csv_text("sizes", sizes)
     return contents

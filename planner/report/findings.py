@@ -41,6 +41,13 @@ _NARROW = {
     "fits": ("lifetime", "parameters", "aic", "median_d"),
 }
 TERMINAL_ROWS, TERMINAL_BAD_ROWS = 10, 20
+# Key of a kind of document -> section -> its chart.
+_PICTURES = {
+    "everfleet_pareto": pictures.PICTURES,
+    "everfleet_job": charts.JOB_PICTURES,
+    "everfleet_fit": charts.FIT_PICTURES,
+    "everfleet_futures": charts.FUTURES_PICTURES,
+}
 
 
 def to_terminal(document: Document) -> str:
@@ -114,8 +121,6 @@ def _tables(section: Record) -> list[tuple[str, Table]]:
 
 
 def _picture(document: Document, section: str) -> Picture | None:
-    if "everfleet_pareto" in document:
-        return pictures.PICTURES[section](document) if section in pictures.PICTURES else None
-    drawings = charts.JOB_PICTURES if "everfleet_job" in document else charts.FIT_PICTURES
-    draw = drawings.get(section) if {"everfleet_job", "everfleet_fit"} & document.keys() else None
+    drawings = next((drawn for key, drawn in _PICTURES.items() if key in document), {})
+    draw = drawings.get(section)
     return None if draw is None else draw(document)

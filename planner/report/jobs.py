@@ -17,14 +17,27 @@ JOB = FolderKind("a folder of a job", "job.json", "everfleet_job", ("job.json", 
 
 def save_job(document: Document, folder: Path) -> list[Path]:
     """Write job.json, job.html, job.md (the model card) and csv/ into `folder`, all of them or nothing."""
-    sheets = {**document, "sections": dict(_sections(document))}
     contents = {
         "job.json": to_json(document),
-        "job.html": findings.to_html(sheets),
+        "job.html": to_html(document),
         "job.md": to_card(document) + "\n",
     }
-    contents |= {f"csv/{name}": text for name, text in findings.to_csv_files(sheets).items()}
+    contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
     return write_folder(contents, folder, JOB)
+
+
+def to_html(document: Document) -> str:
+    """The job as one page that fetches nothing."""
+    return findings.to_html(_sectioned(document))
+
+
+def to_csv_files(document: Document) -> dict[str, str]:
+    """One CSV for each table of the job."""
+    return findings.to_csv_files(_sectioned(document))
+
+
+def _sectioned(document: Document) -> Document:
+    return {**document, "sections": dict(_sections(document))}
 
 
 def _sections(document: Document) -> Iterator[tuple[str, Record]]:
@@ -49,8 +62,20 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
         changes=document["changes"],
     )  # fmt: skip
     told = "Carbon with each fact at its low and at its high end."
-    yield "uncertainty", _section("What is least certain", [told], tornado=document["tornado"])
+    yield "uncertainty", _section("What is least certain", [told], tornado=tornado_rows(document))
     yield "facts", _section("Facts and their sources", [], facts=document["facts"])
+
+
+def tornado_rows(document: Document) -> list[Record]:
+    """Facts at their ends, and the carbon of the job at each."""
+    return [
+        {
+            **{key: row[key] for key in ("fact", "unit", "low", "high")},
+            "at_low_kgco2e": row["at_low"],
+            "at_high_kgco2e": row["at_high"],
+        }
+        for row in document["tornado"]
+    ]
 
 
 def _section(title: str, said: list[str], **tables: list[Record]) -> Record:

@@ -44,6 +44,7 @@ _SHEETS = {
     "pools": ("Pools", "pool period site sku node_h reference_h"),
     "cost": ("Cost", "label usd"),
     "carbon": ("Carbon", "label kgco2e"),
+    "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
     "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),
     "limits": ("Limits", "limit where period used allowed left unit share_fraction binding"),
     "contracts": ("Clean energy", "contract site period matched_kwh premium_usd avoided_kgco2e"),
@@ -73,6 +74,15 @@ COLUMNS["checkpoints"] = (
     "usd_per_useful_h", "kgco2e_per_useful_h",
 )  # fmt: skip
 COLUMNS["marks"] = ("name", "interval_min", "ettr_fraction", "usd_per_useful_h", "kgco2e_per_useful_h")
+COLUMNS["policies"] = (
+    "objective", "policy", "interval_min", "local_saves", "flat_low_min", "flat_high_min", "ettr_fraction",
+    "usd_per_useful_h", "kgco2e_per_useful_h",
+)  # fmt: skip
+COLUMNS["by_nodes"] = (
+    "nodes", "mttf_h", "interval_min", "flat_low_min", "flat_high_min", "money_interval_min",
+    "carbon_interval_min", "ettr_fraction", "ettr_low_fraction", "ettr_high_fraction", "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)  # fmt: skip
 
 # Key -> heading and unit, where the key alone does not say it well.
 _HEADINGS = {
@@ -86,6 +96,8 @@ _HEADINGS = {
     "at_low": ("objective at low", "USD"),
     "at_high": ("objective at high", "USD"),
     "capex_usd": ("purchases", "USD"),
+    "it_kwh": ("computers", "kWh"),
+    "overhead_kwh": ("cooling and power supply", "kWh"),
     "price_usd_per_node": ("price of a node", "USD"),
     "move_usd": ("cost", "USD"),
     "move_kgco2e": ("carbon", "kgCO2e"),
@@ -125,6 +137,12 @@ _HEADINGS = {
     "high_mttf_h": ("MTTF high", "h"),
     "low_ettr_fraction": ("ETTR low", "%"),
     "high_ettr_fraction": ("ETTR high", "%"),
+    "ettr_low_fraction": ("ETTR low", "%"),
+    "ettr_high_fraction": ("ETTR high", "%"),
+    "money_interval_min": ("best for money", "min"),
+    "carbon_interval_min": ("best for carbon", "min"),
+    "flat_low_min": ("as good from", "min"),
+    "flat_high_min": ("as good to", "min"),
     "measured_mttf_h": ("MTTF here", "h"),
     "measured_low_h": ("low", "h"),
     "measured_high_h": ("high", "h"),
@@ -134,6 +152,7 @@ _HEADINGS = {
     "mape_fraction": ("MAPE", "%"),
     "median_ape_fraction": ("median APE", "%"),
     "aic": ("AIC", ""),
+    "fit_p": ("p of the fit", ""),
 }
 _SUFFIXES = {
     "kgco2e": "kgCO2e",

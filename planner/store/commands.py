@@ -9,17 +9,20 @@ from typing import Any
 
 from planner.explain import format_value
 from planner.report import findings
+from planner.report.futures import futures_text
 from planner.report.texts import to_terminal
 from planner.scenario import Scenario
 from planner.store.comparing import compare_plans
-from planner.store.exporting import export_plan
+from planner.store.exporting import export_futures, export_plan
+from planner.store.futures import SavedFuturesPlan
 from planner.store.packing import Record
-from planner.store.plans import Fit, SavedPlan, open_store
+from planner.store.plans import Fit, SavedPlan, Store, open_store
 from planner.store.repeating import recompute
 from planner.units import everyday
 from planner.wording import mass, money
 
 Said = tuple[Any, str]
+Saved = SavedPlan | Fit | SavedFuturesPlan
 SHORT = 10  # characters of a digest that a list shows
 MOST_LINES = 20
 
@@ -39,22 +42,32 @@ def save_fit(address: str | None, document: Mapping[str, Any]) -> str:
     return f"saved as {store.save_fit(document)[:SHORT]} in {store.address}"
 
 
-def list_saved(address: str | None, *, title: str = "") -> Said:
-    """Saved plans and fits whose title or name holds a text, the newest first."""
+def save_futures(address: str | None, scenario: Scenario, document: Mapping[str, Any]) -> str:
+    """Save a plan for several futures; gives the line that says so."""
     store = open_store(address)
-    fits = [fit for fit in store.fits() if title.casefold() in fit.name.casefold()]
-    every: list[SavedPlan | Fit] = [*store.plans(title=title), *fits]
+    return f"saved as {store.futures.save(scenario, document)[:SHORT]} in {store.address}"
+
+
+def list_saved(address: str | None, *, title: str = "") -> Said:
+    """Saved plans, fits and plans for several futures whose title or name holds a text, the newest first."""
+    store, text = open_store(address), title.casefold()
+    fits = [fit for fit in store.fits() if text in fit.name.casefold()]
+    futures = [plan for plan in store.futures.all() if text in plan.title.casefold()]
+    every: list[Saved] = [*store.plans(title=title), *fits, *futures]
     held = sorted(every, key=lambda one: one.saved, reverse=True)
     return [_record(one) for one in held], "\n".join(map(_line, held)) or "nothing is saved"
 
 
 def show_saved(address: str | None, digest: str) -> Said:
-    """A saved plan as `plan` printed it, or a fit as `fit` did."""
+    """A saved plan, fit or plan for several futures as the command that made it printed it."""
     store = open_store(address)
-    plan, fit = (any(one.digest.startswith(digest) for one in held) for held in (store.plans(), store.fits()))
-    if fit and not plan:
+    kind = _kind_of(store, digest)
+    if kind == "fit":
         found = store.fit(digest)
         return found, findings.to_terminal(found)
+    if kind == "futures":
+        found = store.futures.document(digest)
+        return found, futures_text(found)
     document = store.document(digest)
     return document, to_terminal(document)
 
@@ -78,8 +91,10 @@ def compare_saved(address: str | None, before: str, after: str) -> Said:
 
 
 def export_saved(address: str | None, digest: str, folder: str) -> Said:
-    """A saved plan as files: scenario, plan.json and the report."""
-    paths = export_plan(open_store(address), digest, Path(folder))
+    """A saved plan, or one for several futures, as files: its scenario, its document and the report."""
+    store = open_store(address)
+    export = export_futures if _kind_of(store, digest) == "futures" else export_plan
+    paths = export(store, digest, Path(folder))
     return [str(path) for path in paths], "\n".join(str(path) for path in paths)
 
 
@@ -100,18 +115,30 @@ def recompute_saved(address: str | None, digest: str) -> tuple[Record, str]:
     return record, "\n".join(filter(None, parts))
 
 
-def _record(one: SavedPlan | Fit) -> Record:
+def _kind_of(store: Store, digest: str) -> str:
+    """What begins so, plans first; a plan where nothing does."""
+    held: dict[str, Sequence[Saved]] = {
+        "plan": store.plans(), "fit": store.fits(), "futures": store.futures.all()
+    }  # fmt: skip
+    kinds = (kind for kind, rows in held.items() if any(row.digest.startswith(digest) for row in rows))
+    return next(kinds, "plan")
+
+
+def _record(one: Saved) -> Record:
     if isinstance(one, Fit):
         return {"kind": "fit"} | asdict(one)
-    return {"kind": "plan"} | asdict(one) | {"versions": dict(one.versions)}
+    kind = "plan" if isinstance(one, SavedPlan) else "futures"
+    return {"kind": kind} | asdict(one) | {"versions": dict(one.versions)}
 
 
-def _line(one: SavedPlan | Fit) -> str:
+def _line(one: Saved) -> str:
     head = f"{one.digest[:SHORT]}  {one.saved[:16].replace('T', ' ')}"
     if isinstance(one, Fit):
         return f"{head}  {'fit':<12}  {'':<26}  {one.name}"
     totals = "no plan"
-    if one.cost_usd is not None and one.carbon_kgco2e is not None:
+    if isinstance(one, SavedFuturesPlan):
+        totals = f"for {one.futures} futures" if one.futures else totals
+    elif one.cost_usd is not None and one.carbon_kgco2e is not None:
         totals = f"{money(one.cost_usd)}, {mass(one.carbon_kgco2e)}"
     return f"{head}  {one.status:<12}  {totals:<26}  {one.title}"
 

@@ -28,10 +28,10 @@ def compare_plans(store: Store, before: str, after: str) -> Record:
     inputs: list[Record] = []
     for one in kept:
         with restored(one) as scenario:
-            inputs.append(dict(_flat(scenario)))
+            inputs.append(flat_inputs(scenario))
     only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
     return {
-        "plans": [_head(plan) for plan in saved],
+        "plans": [head_of(plan) for plan in saved],
         "inputs": _changed(*inputs),
         "files": [row["path"] for row in _changed(*(one.files for one in kept))],
         "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
@@ -46,8 +46,14 @@ def compare_plans(store: Store, before: str, after: str) -> Record:
     }  # fmt: skip
 
 
-def _head(plan: SavedPlan) -> Record:
+def head_of(plan: SavedPlan) -> Record:
+    """What names a plan in a comparison."""
     return {"digest": plan.digest, "title": plan.title, "saved": plan.saved, "status": plan.status}
+
+
+def flat_inputs(scenario: Scenario) -> Record:
+    """Every value of a scenario by its path, paths as `--set` takes them."""
+    return dict(_flat(scenario))
 
 
 def _flat(scenario: Scenario) -> Iterator[tuple[str, Any]]:

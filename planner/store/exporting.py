@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from planner.report import ReportError, save
-from planner.store.kept import write_kept
+from planner.report.futures import save_futures
+from planner.store.kept import KeptScenario, write_kept
 from planner.store.plans import Store
 
-SCENARIO, PLAN = "scenario", "plan"
+SCENARIO, PLAN, FUTURES = "scenario", "plan", "futures"
 
 
 def export_plan(store: Store, digest: str, folder: Path) -> list[Path]:
@@ -26,10 +28,28 @@ def export_plan(store: Store, digest: str, folder: Path) -> list[Path]:
     document = store.document(saved.digest)
     kept = store.scenario(saved.scenario)
     kept = replace(kept, name=document["scenario"] or kept.name)
+    return _export(kept, folder, PLAN, lambda place: save(document, place))
+
+
+def export_futures(store: Store, digest: str, folder: Path) -> list[Path]:
+    """Write `scenario/`, and `futures/` with futures.json and the report of a plan for several futures.
+
+    Raises:
+        ReportError: the folder cannot be written, or holds what is none of ours.
+        StoreError: there is no such plan.
+    """
+    saved = store.futures.plan(digest)
+    document = store.futures.document(saved.digest)
+    kept = store.scenario(saved.scenario)
+    return _export(kept, folder, FUTURES, lambda place: save_futures(document, place))
+
+
+def _export(kept: KeptScenario, folder: Path, report: str, write: Callable[[Path], list[Path]]) -> list[Path]:
+    """A scenario and its report side by side; a folder with anything else in it is not touched."""
     folder = folder.absolute()
-    if folder.is_dir() and (foreign := {path.name for path in folder.iterdir()} - {SCENARIO, PLAN}):
+    if folder.is_dir() and (foreign := {path.name for path in folder.iterdir()} - {SCENARIO, report}):
         raise ReportError(f"{folder}: holds '{min(foreign)}': name a new or an empty folder")
-    reports = save(document, folder / PLAN)
+    reports = write(folder / report)
     try:
         fresh = Path(tempfile.mkdtemp(prefix=f".{SCENARIO}-", dir=folder))
         path = write_kept(kept, fresh).relative_to(fresh.resolve())

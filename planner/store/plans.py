@@ -14,6 +14,7 @@ from planner.scenario import Scenario
 from planner.store import schema
 from planner.store.addresses import WRITES, default_address, engine_for, parsed
 from planner.store.errors import in_words
+from planner.store.futures import SavedFuturesPlans
 from planner.store.kept import KeptScenario, keep
 from planner.store.packing import Record, content_digest, packed, unpacked
 from planner.store.rows import add_once, add_scenario, now, plan_row, whole_digest
@@ -75,7 +76,7 @@ def open_store(address: str | None = None, *, busy_s: float = 10.0) -> Store:
 
 
 class Store:
-    """Scenarios, plans, fits and sweeps in a database. Each method is one transaction.
+    """Scenarios, plans, fits, sweeps and plans for futures in a database. Each method is one transaction.
 
     A digest may be shortened to its first characters, as long as one thing alone begins so.
     """
@@ -83,6 +84,7 @@ class Store:
     def __init__(self, engine: Engine, address: str) -> None:
         self.address = address
         self.sweeps = SavedSweeps(self)
+        self.futures = SavedFuturesPlans(self)
         self._engine = engine
         self._writer = engine.execution_options(**{WRITES: True})
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from planner.store.errors import StoreError
 
-VERSION = 2
+VERSION = 3
 _DIGEST = String(64)
 _LOCK = 0x65766572  # "ever": what PostgreSQL calls our turn at the tables
 
@@ -85,6 +85,19 @@ fits = Table(
     Column("document", LargeBinary, nullable=False),
 )
 
+futures = Table(
+    "everfleet_futures",
+    metadata,
+    Column("digest", _DIGEST, primary_key=True),
+    Column("scenario", _DIGEST, ForeignKey(scenarios.c.digest), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("saved", String(32), nullable=False),
+    Column("versions", Text, nullable=False),
+    Column("status", String(32), nullable=False),
+    Column("futures", Integer, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+)
+
 sweeps = Table(
     "everfleet_sweeps",
     metadata,
@@ -114,8 +127,13 @@ def _sweeps_begin(connection: Connection) -> None:
         table.create(connection)
 
 
+def _futures_begin(connection: Connection) -> None:
+    """From 2 to 3: plans for several futures."""
+    futures.create(connection)
+
+
 # Step i leads from edition i + 1 to the next.
-STEPS: tuple[Callable[[Connection], None], ...] = (_sweeps_begin,)
+STEPS: tuple[Callable[[Connection], None], ...] = (_sweeps_begin, _futures_begin)
 
 
 def bring_up_to_date(connection: Connection, address: str) -> None:

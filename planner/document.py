@@ -12,6 +12,7 @@ from planner.comparison import why_this_plan
 from planner.defence.clashing import conflict_records, conflict_text
 from planner.defence.naming import labels_of, limit_place
 from planner.explain import explain
+from planner.flows import energy_records
 from planner.ordering import first_tolerance
 from planner.owning import cost_label
 from planner.plan import Plan
@@ -44,7 +45,7 @@ def plan_document(plan: Plan) -> Record:
     scenario, horizon = plan.inputs.scenario, plan.inputs.scenario.horizon
     solved = plan.answer.solution is not None
     document: Record = {
-        "everfleet": _version(),
+        "everfleet": version_here(),
         "schema": SCHEMA,
         "title": scenario.title,
         "scenario": scenario.path.name if scenario.path else "",
@@ -68,6 +69,7 @@ def plan_document(plan: Plan) -> Record:
     if solved:
         document |= _accounts(plan)
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
+        document["tables"]["energy"] = energy_records(plan)
         document["objective"]["value_usd"] = plan.ledger.objective.value
         document["headline"], document["why"] = why_this_plan(plan)
     elif plan.clash is not None:
@@ -226,7 +228,8 @@ def _give(plan: Plan, give: Give) -> Record:
     }
 
 
-def _version() -> str:
+def version_here() -> str:
+    """The version of everfleet that makes documents here."""
     try:
         return version("everfleet")
     except PackageNotFoundError:

@@ -43,15 +43,24 @@ def read_fit(path: Path) -> FittedFleet:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read as a fit: {why}") from None
-    if not isinstance(found, dict) or "everfleet_fit" not in found:
-        raise InputError(f"{path}: is not a fit: name a fit.json that `everfleet fit` wrote")
+    return fit_of(found, str(path))
+
+
+def fit_of(found: Any, name: str) -> FittedFleet:
+    """The fleet of what a fit.json holds; `name` begins each message.
+
+    Raises:
+        InputError: it is none of ours, or holds a number that cannot be.
+    """
+    if not isinstance(found, Mapping) or "everfleet_fit" not in found:
+        raise InputError(f"{name}: is not a fit: name a fit.json that `everfleet fit` wrote")
     if found["everfleet_fit"] != 1:
-        raise InputError(f"{path}: is a fit of edition {found['everfleet_fit']}; only 1 is known here")
+        raise InputError(f"{name}: is a fit of edition {found['everfleet_fit']}; only 1 is known here")
     try:
         return _fleet(found)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         what = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path}: is not a whole fit: {what}") from None
+        raise InputError(f"{name}: is not a whole fit: {what}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ def plan_fleet(
     catalogue: Catalogue | None = None,
     baselines: bool = True,
     watch: Watch | None = None,
+    progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Plan:
     """Plan a scenario.
@@ -80,6 +81,7 @@ def plan_fleet(
         catalogue: facts; the shipped ones if none are given.
         baselines: whether to solve the cost-only plan and today's fleet beside it.
         watch: told in words how far the work is.
+        progress: told in numbers how far the search for the plan is, which the words then leave out.
         should_stop: asked while solving; the best plan found so far is kept.
     """
     tell = watch or (lambda _: None)
@@ -88,7 +90,7 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    search = _Search(problem, scenario.solve, watch, should_stop)
+    search = _Search(problem, scenario.solve, watch, progress, should_stop)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, beside = search.run(baselines)
@@ -111,9 +113,14 @@ class _Search:
     """The plan and what stands beside it, solved side by side."""
 
     def __init__(
-        self, problem: Problem, settings: Solve, watch: Watch | None, should_stop: Callable[[], bool] | None
+        self,
+        problem: Problem,
+        settings: Solve,
+        watch: Watch | None,
+        progress: Callable[[Progress], None] | None,
+        should_stop: Callable[[], bool] | None,
     ) -> None:
-        self.problem, self.settings, self.watch = problem, settings, watch
+        self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
         self.base, self.should_stop = problem, should_stop
         self.first: Answer | None = None  # the plan that is best in what comes first
         self.stopped = threading.Event()
@@ -167,7 +174,7 @@ class _Search:
             problem,
             gap_fraction=self.settings.gap_fraction,
             time_limit_s=self.settings.time_limit_s,
-            watch=self._progress if told and self.watch else None,
+            watch=self._progress if told and (self.watch or self.progress) else None,
             should_stop=self._should_stop,
             start=start,
             engine=self.settings.engine,
@@ -181,6 +188,9 @@ class _Search:
             self.watch(text)
 
     def _progress(self, seen: Progress) -> None:
+        if self.progress is not None:
+            self.progress(seen)
+            return
         found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
         within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
         self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")

@@ -1,5 +1,6 @@
 """Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
 
+from planner.checkpoints.across import sizes_around
 from planner.checkpoints.document import checkpoint_document
 from planner.checkpoints.rows import FLAT
 from planner.checkpoints.scenarios import scenario_document
@@ -13,5 +14,6 @@ __all__ = [
     "parse_restart_parts",
     "scenario_document",
     "scenario_text",
+    "sizes_around",
     "to_text",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from planner.catalogue import Catalogue, load_catalogue
+from planner.checkpoints.across import across_rows
 from planner.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
 from planner.checkpoints.rows import FLAT, best_policies, columns, optimum_rows, row
 from planner.checkpoints.runs import finish_rows, simulation_rows
@@ -17,7 +18,7 @@ from planner.checkpoints.setting import Setting, setting_of
 from planner.checkpoints.terms import Asked, Terms, fleets, is_fit, states, terms_of_flags
 from planner.errors import InputError
 from planner.explain import explain
-from planner.fitted import read_fit
+from planner.fitted import fit_of, read_fit
 from planner.models import with_model_cards
 from planner.trace import Traced, chosen, derive
 from reliability.checkpoint import daly_interval_h, young_interval_h
@@ -33,7 +34,7 @@ KINDS = {
 
 
 def checkpoint_document(
-    failures: str = "meta-llama-3-405b",
+    failures: str | Mapping[str, Any] = "meta-llama-3-405b",
     sku: str = "h100-8",
     nodes: int = 64,
     storage: str = "parallel-fs",
@@ -51,11 +52,12 @@ def checkpoint_document(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    across: Sequence[int] = (),
 ) -> Record:
     """Intervals from far too short to far too long, with the best for time, money and carbon.
 
     Args:
-        failures: a fleet of the catalogue, or the path of a fit.json.
+        failures: a fleet of the catalogue, the path of a fit.json, or what one holds.
         sku: what the nodes are.
         nodes: nodes of the job.
         storage: class of storage that checkpoints go to.
@@ -73,23 +75,30 @@ def checkpoint_document(
         replicas: how often to play a run at each recommended interval; 0 for never.
         seed: of the play.
         linear: whether to set the published straight line beside the exact form.
+        across: numbers of nodes to set beside each other; asks for them and for every policy's curve, too.
 
     Raises:
         InputError: a name is unknown or a number is out of range.
     """
     catalogue = with_model_cards(load_catalogue(), [model], Path())
     choices = _choices(catalogue)
-    names = {"failures": failures, "skus": sku, "storages": storage, "models": model, "grids": grid}
+    fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
+    names = {"skus": sku, "storages": storage, "models": model, "grids": grid}
+    names |= {"failures": fleet} if isinstance(fleet, str) else {}
     _refuse([
         *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
-        *_out_of_range(nodes, restart_min, queue_min, storage_others_fraction, spare_confidence_fraction),
+        *_out_of_range(
+            min((nodes, *across)), restart_min, queue_min, storage_others_fraction, spare_confidence_fraction
+        ),
     ])  # fmt: skip
     asked = Asked(queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts)
-    terms = terms_of_flags(catalogue, failures, storage, restart_min, model, asynchronous, grid, asked)
-    named = {"failures": failures, "grid": grid}
-    return document_of(
+    terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, asked)
+    named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
+    document = document_of(
         terms, sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
-    ) | {"choices": choices}
+    )
+    beside = across_rows(terms, sku, nodes, across) if across else {}
+    return document | beside | {"choices": choices}
 
 
 def document_of(

@@ -41,11 +41,7 @@ def columns(policy: Policy, pattern: Pattern, linear: bool = False) -> dict[str,
         "usd_per_useful_h": np.asarray(usd_per_useful_h(policy, pattern).value),
         "kgco2e_per_useful_h": np.asarray(kgco2e_per_useful_h(policy, pattern).value),
     }
-    rate = policy.setting.terms.failure_rate
-    if isinstance(rate, Fact) and rate.low is not None and rate.high is not None:
-        for end, value in (("low", rate.high), ("high", rate.low)):
-            ettr_then = recompute([policy.hours(pattern.kept()).ettr], {rate.key: value})[0]
-            found[f"ettr_{end}_fraction"] = np.asarray(ettr_then)
+    found |= _band(policy, pattern.kept())
     if policy.setting.queue_h.value:
         found["ettr_with_queue_fraction"] = np.asarray(policy.hours(pattern, absent(policy)).ettr.value)
     if linear and isinstance(policy, OneLevel) and policy.name == "blocking":
@@ -95,6 +91,26 @@ def best_policies(optima: list[Record]) -> list[Record]:
         behind = {f"{other}_more_fraction": cost[other] / cost[name] - 1.0 for other in NAMES}
         winners.append({"objective": objective, "policy": name, **behind})
     return winners
+
+
+def _band(policy: Policy, pattern: Pattern) -> dict[str, NDArray[np.float64]]:
+    """ETTR, money and carbon at both ends of the range of the failure rate, where it has one.
+
+    Failures are dear: the rate's high end is the low one of ETTR, and the high one of money and carbon.
+    """
+    rate = policy.setting.terms.failure_rate
+    if not isinstance(rate, Fact) or rate.low is None or rate.high is None:
+        return {}
+    held = [
+        policy.hours(pattern).ettr, usd_per_useful_h(policy, pattern), kgco2e_per_useful_h(policy, pattern)
+    ]  # fmt: skip
+    seldom, often = (recompute(held, {rate.key: value}) for value in (rate.low, rate.high))
+    ends = {
+        "ettr_low_fraction": often[0], "ettr_high_fraction": seldom[0],
+        "usd_low_per_useful_h": seldom[1], "usd_high_per_useful_h": often[1],
+        "kgco2e_low_per_useful_h": seldom[2], "kgco2e_high_per_useful_h": often[2],
+    }  # fmt: skip
+    return {name: np.asarray(value) for name, value in ends.items()}
 
 
 def _line(policy: OneLevel, pattern: Pattern) -> dict[str, NDArray[np.float64]]:

@@ -62,8 +62,8 @@ class Terms:
 
 
 def terms_of_flags(
-    catalogue: Catalogue, failures: str, storage: str, restart_min: float, model: str, asynchronous: bool,
-    grid: str, asked: Asked,
+    catalogue: Catalogue, failures: str | FittedFleet, storage: str, restart_min: float, model: str,
+    asynchronous: bool, grid: str, asked: Asked,
 ) -> Terms:  # fmt: skip
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
     fact = catalogue.fact
@@ -114,8 +114,10 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: Asked) -> T
     )  # fmt: skip
 
 
-def with_failures(terms: Terms, failures: str) -> Terms:
-    """The same question with the failures of a published fleet, or of a fit.json."""
+def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:
+    """The same question with the failures of a published fleet, or of a fit, read or in a fit.json."""
+    if isinstance(failures, FittedFleet):
+        return _with_fit(terms, failures)
     if is_fit(failures):
         return _with_fit(terms, read_fit(Path(failures)))
     own = f"reliability.{failures}.accelerators_per_node"

@@ -2,14 +2,19 @@
 
 from planner.failures.asked import FitAsked
 from planner.failures.backtest import backtest_document
-from planner.failures.document import fit_document
+from planner.failures.document import as_failures, fit_document, read_document
 from planner.failures.reading import mapping_for, proposed_mapping_text, read_failures
+from planner.failures.shipped import SAMPLES, fit_of_sample
 
 __all__ = [
+    "SAMPLES",
     "FitAsked",
+    "as_failures",
     "backtest_document",
     "fit_document",
+    "fit_of_sample",
     "mapping_for",
     "proposed_mapping_text",
+    "read_document",
     "read_failures",
 ]

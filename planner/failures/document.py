@@ -10,17 +10,21 @@ from planner.explain import explain
 from planner.failures.ahead import ahead_section
 from planner.failures.asked import DAY_H, FitAsked, Record, Section
 from planner.failures.beside import beside_section
-from planner.failures.counts import exposure_h
+from planner.failures.counts import exposure_h, failure_count
 from planner.failures.downtime import contract_of, downtime_section, outages_of
 from planner.failures.lives import lives_section
 from planner.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.failures.repeats import lemons_section, repeats_section
 from planner.failures.sizes import sizes_section
 from planner.trace import Traced
-from reliability.logs import FailureLog
+from reliability.logs import FailureLog, Mapping, mapping_text
 from reliability.outages import down_statistics
 
 EDITION = 1
+READ_BY_OTHERS = (
+    "everfleet_fit", "name", "rate", "nodes", "accelerators_per_node", "definition", "source", "rate_shape",
+    "outage", "variance_to_mean",
+)  # fmt: skip
 
 
 def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] | None = None) -> Record:
@@ -32,7 +36,7 @@ def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] 
     catalogue, say = load_catalogue(), watch or (lambda text: None)
     rate, outages = rate_of(log, asked, catalogue), outages_of(log)
     explained: dict[str, Traced] = {"rate": rate.value}
-    sections: dict[str, Section] = {"read": read_section(log, rate)}
+    sections: dict[str, Section] = {"read": read_section(log)}
     say("rates")
     sections["rate"] = rate_section(log, asked, rate, catalogue)
     sections["sizes"], more = sizes_section(log, asked, rate, catalogue)
@@ -59,19 +63,48 @@ def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] 
         else max(1.0, down_statistics(outages.history).variance_to_mean_ratio),
         "title": f"Failures in {log.name}",
         "sections": {name: section.to_dict() for name, section in sections.items()},
-        "bad_rows": [{"file": row.file, "line": row.line, "reason": row.reason} for row in log.bad_rows],
-        "bad_row_count": log.bad_row_count,
+        **_left_out(log),
         "explanations": {name: explain(value).to_dict() for name, value in explained.items()},
     }
 
 
-def read_section(log: FailureLog, rate: Rate) -> Section:
+def as_failures(document: Record) -> Record:
+    """What other questions read of the document of a fit: a few numbers, without what they were made from."""
+    return {name: document[name] for name in READ_BY_OTHERS}
+
+
+def read_document(log: FailureLog, mapping: Mapping) -> Record:
+    """What a log holds before anything is fitted to it, the mapping that says so, and the rows left out."""
+    section = read_section(log)
+    section.tables["read"].append({"read": "times are taken", "value": _clock(mapping)})
+    return {
+        "title": f"What {log.name} holds",
+        "mapping": mapping_text(mapping),
+        "failures": failure_count(log),
+        "sections": {"read": section.to_dict()},
+        **_left_out(log),
+    }
+
+
+def read_section(log: FailureLog) -> Section:
     """What was read, and everything the reader had to say."""
-    rows = [{"read": what, "value": value} for what, value in _facts_of(log, rate)]
+    rows = [{"read": what, "value": value} for what, value in _facts_of(log)]
     return Section("What was read", log.notes, {"read": rows})
 
 
-def _facts_of(log: FailureLog, rate: Rate) -> Iterator[tuple[str, str]]:
+def _clock(mapping: Mapping) -> str:
+    if mapping.timezone:
+        return f"as {mapping.timezone}"
+    since = any(form.startswith("since_start") for form in mapping.time_format)
+    return "from the start of the log" if since else "by the zone that they carry"
+
+
+def _left_out(log: FailureLog) -> Record:
+    rows = [{"file": row.file, "line": row.line, "reason": row.reason} for row in log.bad_rows]
+    return {"bad_rows": rows, "bad_row_count": log.bad_row_count}
+
+
+def _facts_of(log: FailureLog) -> Iterator[tuple[str, str]]:
     yield "kind", log.kind
     start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
     yield "watched", f"{log.window_h / DAY_H:,.1f} d from {start}"
@@ -80,7 +113,7 @@ def _facts_of(log: FailureLog, rate: Rate) -> Iterator[tuple[str, str]]:
     if not log.jobs.empty:
         yield "runs of jobs", f"{int(log.jobs['jobs'].sum()):,}"
     yield "node-days", f"{exposure_h(log) / DAY_H:,.0f}"
-    yield "failures", f"{rate.failures:,}"
+    yield "failures", f"{failure_count(log):,}"
     if planned := int(log.events["planned"].sum()):
         yield "planned stops, not counted", f"{planned:,}"
     for severity, count in log.failures["severity"].value_counts().items():
@@ -94,6 +127,7 @@ def _contract(log: FailureLog, asked: FitAsked, rate: Rate) -> Record:
         "everfleet_fit": EDITION,
         "name": asked.name or Path(log.name).name.partition(".")[0],
         "rate": rate.contract,
+        "failures": rate.failures,
         "nodes": None if log.units.empty else int(log.units["unit"].nunique()),
         "accelerators_per_node": asked.accelerators_per_node,
         "definition": definition_of(log, asked),

@@ -16,6 +16,7 @@ from reliability.competing import cumulative_incidence
 from reliability.cox import fit_cox, proportional_hazards_test
 from reliability.fitting import Fit, RankedFits, fit_best, survival_band
 from reliability.fleet import rate_interval
+from reliability.goodness import fit_test
 from reliability.lifetimes import Lifetime, mean_h, quantile_h
 from reliability.logs import FailureLog
 from reliability.survival import goodness_of_fit, risk_table
@@ -23,6 +24,7 @@ from reliability.survival import goodness_of_fit, risk_table
 TITLE = "How long a unit lasts"
 POINTS, AGES = 60, 7
 FEWEST_DEATHS, MOST_CAUSES = 3, 9
+REFUSED_BELOW = 0.01
 
 
 def lives_section(log: FailureLog, asked: FitAsked) -> tuple[Section, Fit[Lifetime] | None]:
@@ -43,8 +45,10 @@ def lives_section(log: FailureLog, asked: FitAsked) -> tuple[Section, Fit[Lifeti
         _choice(ranked),
     ]
     said += [f"No {name} lifetime fits: {why}." for name, why in ranked.failed.items()]
+    fits = [_fit_row(fit, rows, asked) for fit in ranked.fits]
+    said += _doubt(fits[0])
     tables = {
-        "fits": [_fit_row(fit, rows, asked) for fit in ranked.fits],
+        "fits": fits,
         "survival": _curve(ranked.best, rows, asked),
         "risk": _risk(rows),
         "hazard": _hazard(rows, asked),
@@ -102,8 +106,19 @@ def _choice(ranked: RankedFits) -> str:
     return f"Lowest AIC: {best}; {_name(second.model)} is {ranked.aic_difference:.1f} above it{near}."
 
 
+def _doubt(best: Record) -> list[str]:
+    """That the log refuses even the best lifetime, if it does."""
+    if best["fit_p"] is None or best["fit_p"] >= REFUSED_BELOW:
+        return []
+    return [
+        f"The log refuses even the {best['lifetime']} (p = {best['fit_p']:.1g}): units fail in bursts, or "
+        "are of several kinds. Read the steps of the curve rather than its line."
+    ]
+
+
 def _fit_row(fit: Fit[Lifetime], rows: dict[str, Any], asked: FitAsked) -> Record:
     checked = goodness_of_fit(fit.model, **rows, points=POINTS)
+    tested = fit_test(fit, **rows)
     mean = mean_h(fit.model)
     return {
         "lifetime": _name(fit.model),
@@ -111,6 +126,7 @@ def _fit_row(fit: Fit[Lifetime], rows: dict[str, Any], asked: FitAsked) -> Recor
         "aic": fit.aic,
         "log_likelihood": fit.log_likelihood,
         "largest_gap_fraction": checked.distance_fraction,
+        "fit_p": None if tested is None else tested.p_value,
         "median_d": float(quantile_h(fit.model, dead_fraction=0.5)) / DAY_H,
         "mean_d": mean / DAY_H if np.isfinite(mean) else None,
     }

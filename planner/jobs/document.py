@@ -18,7 +18,7 @@ from planner.jobs.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.jobs.parts import PHASES, Job
 from planner.jobs.published import published_rows
 from planner.jobs.reading import with_cards
-from planner.jobs.scores import failures_of, market_based, phase_kgco2e, scores_of
+from planner.jobs.scores import failures_of, market_based, scores_of, whole_kgco2e
 from planner.jobs.setting import setting_of
 from planner.jobs.sums import both_l
 from planner.records import fact_record, swing_records, total_records
@@ -49,7 +49,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     parts = failures_of(footprint)
     records = total_records(named | scores, DRAWS)
     traced = {name: node for name, (_, node) in (named | scores).items()}
-    traced |= {f"phase.{phase.name}": phase_kgco2e(phase) for phase in footprint.phases if phase.done}
+    traced |= {f"phase.{phase.name}": whole_kgco2e(phase) for phase in footprint.phases}
     traced |= {f"training.{name.removesuffix('_kgco2e')}": node for name, node in (parts or {}).items()}
     document: Record = {
         "everfleet_job": FORMAT,
@@ -74,6 +74,17 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     }
     document["model_card"] = card_of(document)
     return document
+
+
+def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:
+    """The totals and scores of a job as traced numbers, without what is said of them.
+
+    Raises:
+        InputError: as `job_document`.
+    """
+    footprint = footprint_of(setting_of(job, with_cards(asdict(job), job.folder, catalogue)))
+    named = _totals(footprint, market_based(footprint)) | scores_of(footprint)
+    return [node for _, node in named.values()]
 
 
 def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named:

@@ -80,8 +80,21 @@ def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
         notes += (f"{filled_hours} missing hours of {series.zone} filled by '{site.fill}'",)
     if series.made == "synthetic":
         notes += (f"{site.hourly} is a synthetic profile around the zone's yearly mean: nobody measured it",)
+    return _as_fact(series, values, site.hourly, notes)
+
+
+def series_hours(series: HourlyIntensity, name: str) -> Hours:
+    """The hours of a series, gaps filled by a line between the hours beside them, and how many those are."""
+    done = filled(series=series, rule="line", longest_gap_hours=series.hours)
+    said = f"{name}: {done.filled_hours} missing hours are filled by a line between those beside them"
+    return _as_fact(series, done.series.complete(), name, (said,) if done.filled_hours else ())
+
+
+def _as_fact(
+    series: HourlyIntensity, values: NDArray[np.float64], name: str, notes: tuple[str, ...]
+) -> Hours:
     first = date.fromisoformat(str(series.first_hour.astype("datetime64[D]")))
-    source = Source("series", f"hourly series '{site.hourly}' of {first.year}, {series.made}")
+    source = Source("series", f"hourly series '{name}' of {first.year}, {series.made}")
     fact = Fact(
         values, "kgCO2e/kWh", key=f"series.{series.zone}", source=source,
         boundary={"grid": str(series.signal)},

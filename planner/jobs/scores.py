@@ -90,6 +90,15 @@ def phase_kgco2e(phase: Phase) -> Traced:
     return derive(footprint_kgco2e, operational_kgco2e=phase.operational, embodied_kgco2e=phase.embodied)
 
 
+def whole_kgco2e(phase: Phase) -> Traced:
+    """What a phase emits: its electricity, its hardware, or both."""
+    if phase.operational is not None and phase.embodied is not None:
+        return phase_kgco2e(phase)
+    only = phase.operational or phase.embodied
+    assert only is not None, "a phase draws power or rests on hardware"
+    return only
+
+
 def _of_training(footprint: Footprint, training: Phase) -> Named:
     setting, work = footprint.setting, footprint.setting.job.training
     assert training.done is not None, "training has nodes"

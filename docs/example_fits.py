@@ -1,0 +1,27 @@
+"""Make data/solved/fit-*.json, the fits of the shipped logs that the app opens with.
+
+    python docs/example_fits.py
+
+To be run when the fits change; a test says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.failures import SAMPLES, fit_of_sample
+from planner.report import to_json
+
+SOLVED = Path(__file__).resolve().parents[1] / "data" / "solved"
+
+
+def write_fits() -> None:
+    """Write each of them."""
+    SOLVED.mkdir(exist_ok=True)
+    for name in SAMPLES:
+        text = to_json(fit_of_sample(name), sort_keys=False)
+        (SOLVED / f"fit-{name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_fits()

@@ -1,0 +1,78 @@
+"""Make data/solved/next-quarter-*.json.gz: the fronts and the comparison that the app opens with.
+
+    python docs/examples_front.py [front] [front_of_time] [compared]
+
+Takes some ten minutes; what is shipped is used as long as scenario, facts and version are the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from planner.catalogue import data_folder, load_catalogue
+from planner.document import plan_document
+from planner.plan import plan_fleet
+from planner.scenario import Scenario, canonical_text, load_scenario, with_changes
+from planner.store.comparing import flat_inputs
+from planner.store.side_by_side import Compared, side_by_side
+from planner.workers import Step
+from planner.workers.messages import Record
+from planner.workers.shipped import NAMES, SCENARIO, write_shipped
+from planner.workers.tradeoffs import POINTS, front, front_of_time
+
+PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
+WIDEST_GAP = 0.006  # that of the front of time is half a per cent
+VARIANTS = {
+    "As today": {"market": None},
+    "As it stands": {},
+    "Cost only": {"policy.objective": "money", "policy.carbon_price": None},
+}
+
+
+def tell(text: str = "", *, step: Step | None = None, part: Record | None = None) -> None:
+    """Say how far it is."""
+    if text:
+        print(text, file=sys.stderr)
+
+
+def compared(scenario: Scenario) -> Record:
+    """The quarter beside its baselines, each a scenario of its own."""
+    plans, scenarios = [], []
+    for title, changes in VARIANTS.items():
+        tell(f"planning: {title}")
+        changed = with_changes(scenario, changes)
+        document = plan_document(plan_fleet(changed, catalogue=load_catalogue(), baselines=False))
+        head = {"digest": "", "title": title, "saved": "", "status": document["status"]["name"]}
+        plans.append(Compared(head, flat_inputs(changed), document))
+        scenarios.append({"name": PATH.name, "text": canonical_text(changed), "files": {}})
+    return side_by_side(plans) | {"scenarios": scenarios}
+
+
+def write_all(names: Sequence[str]) -> None:
+    """Make those that are named."""
+    text = PATH.read_text(encoding="utf-8")
+    asked = {"name": PATH.name, "text": text, "files": {}, "points": POINTS}
+    made = {
+        "compared": lambda: compared(load_scenario(PATH)),
+        "front_of_time": lambda: front_of_time(asked, tell, lambda: False),
+        "front": lambda: front(asked, tell, lambda: False),
+    }
+    for name in names:
+        answer = made[name]()
+        check_proven(name, answer)
+        write_shipped(name, text, answer)
+
+
+def check_proven(name: str, answer: Record) -> None:
+    """Refuse plans that time cut short: a busy machine must not decide what is shown."""
+    rows = [row for section in answer.get("sections", {}).values() for row in section["tables"].values()]
+    found = [*answer.get("beside", []), *(row for table in rows for row in table)]
+    gaps = [row["gap_fraction"] for row in found]
+    states = {plan["status"] for plan in answer.get("plans", []) if "status" in plan}
+    if any(gap is None or gap > WIDEST_GAP for gap in gaps) or states - {"optimal", "within gap"}:
+        raise RuntimeError(f"{name}: not every plan was proven in its time; make it on a quieter machine")
+
+
+if __name__ == "__main__":
+    write_all(sys.argv[1:] or NAMES)

@@ -1,0 +1,22 @@
+"""Fits of the shipped logs: made beforehand, so that a first look at a log costs nothing."""
+
+from __future__ import annotations
+
+from planner.catalogue import data_folder
+from planner.failures.asked import FitAsked, Record
+from planner.failures.document import fit_document
+from planner.failures.reading import mapping_for, read_failures
+
+# Name -> file under `data/samples`, and the mapping beside it where its header does not say enough.
+SAMPLES = {
+    "infinitehbd": ("infinitehbd-outages.csv", "infinitehbd-outages.toml"),
+    "slurm": ("slurm-simulated.txt", ""),
+}
+
+
+def fit_of_sample(name: str) -> Record:
+    """The fit of a shipped log, made anew; both clusters have nodes of eight accelerators."""
+    folder = data_folder() / "samples"
+    log, mapping = SAMPLES[name]
+    read = read_failures(folder / log, mapping_for(folder / log, folder / mapping if mapping else None))
+    return fit_document(read, FitAsked(name=name, accelerators_per_node=8))

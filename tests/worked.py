@@ -1,0 +1,37 @@
+"""Tasks for the tests of the workers: quick, and each with one way to end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from planner.errors import InputError
+from planner.workers import Step, Tell
+
+Record = dict[str, Any]
+
+
+def count(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
+    """Count to `to`; each number is a better incumbent, the best of which is kept at a stop."""
+    best = 0
+    for number in range(1, arguments["to"] + 1):
+        if should_stop():
+            break
+        best = number
+        tell(f"at {number}", step=Step(0.1 * number, float(-number), float(-arguments["to"]), None))
+        tell(part={"number": number})
+        time.sleep(arguments.get("pause_s", 0.0))
+    print("what a library prints stays out of the answer")
+    return {"best": best, "process": os.getpid(), "content": len(arguments.get("content", b""))}
+
+
+def refuse(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
+    """Find the input wrong."""
+    raise InputError("mine.toml: horizon: missing")
+
+
+def fail(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
+    """Have a fault."""
+    raise RuntimeError("a wire is loose")

@@ -5,14 +5,24 @@ from pathlib import Path
 import streamlit as st
 
 import planner.ui
+from planner.ui.resting import let_modules_rest
 
 PAGES = Path(planner.ui.__file__).parent
+# A file draws a page and is its address. One list: Streamlit writes sections so that screen readers lose them.
+TITLES = {
+    "start": "Start",
+    "scenario": "Scenario",
+    "plan": "Plan",
+    "tradeoffs": "Trade-offs",
+    "compare": "Compare",
+    "job": "Job carbon",
+    "checkpoints": "Checkpoints",
+    "failures": "Failures",
+    "sources": "Sources",
+}
 
 st.set_page_config(page_title="everfleet", layout="wide")  # page icons would be fetched from outside
 st.navigation(
-    [
-        st.Page(PAGES / "start.py", title="Start", default=True),
-        st.Page(PAGES / "plan.py", title="Plan"),
-        st.Page(PAGES / "checkpoints.py", title="Checkpoints"),
-    ]
+    [st.Page(PAGES / f"{name}.py", title=title, default=name == "start") for name, title in TITLES.items()]
 ).run()
+let_modules_rest()

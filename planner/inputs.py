@@ -430,8 +430,7 @@ def _unpriced_rental(scenario: Scenario, catalogue: Catalogue) -> Iterator[Probl
         if one.price_usd_per_h is None and not catalogue.has(key):
             yield Problem(
                 f"rental.{one.name}.price",
-                f"is missing, and the catalogue has none for {one.sku}: "
-                'write for example price = "4 USD/h"',
+                f'is missing, and the catalogue has none for {one.sku}: write for example price = "4 USD/h"',
             )
 
 

@@ -93,12 +93,12 @@ def test_from_start_to_the_source_of_the_cost(page: Page, app_url: str) -> None:
         assert page.get_by_text("C = sum of terms").is_visible()
 
 
-def test_the_door_to_one_job_names_its_scenario(page: Page, app_url: str) -> None:
+def test_the_door_to_one_job_opens_its_page(page: Page, app_url: str) -> None:
     page.goto(app_url)
     page.get_by_role("link", name="Carbon of one training job").click()
-    wait_for_charts(page, 7)
+    page.get_by_role("heading", name="Carbon of a job").wait_for()
 
-    assert page.url.endswith("/plan?scenario=one-training-job")
+    assert page.url.endswith("/job")
 
 
 def test_the_report_is_carried_away(page: Page, app_url: str) -> None:

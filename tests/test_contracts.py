@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from test_defence import TEXT, WIDE, planned, scenario
 
 from planner.document import plan_document
+from planner.explain import explain, explanation_from
 from planner.plan import Plan, plan_fleet
+from planner.report import to_json
 from planner.scenario import ScenarioError, parse_scenario, with_changes
 from planner.trace import Derived, Traced, recompute
 from planner.uncertainty import ranged_facts, spread
@@ -142,6 +146,19 @@ def test_a_contract_covers_its_share_up_to_its_limit() -> None:
              for ratio in (0.5, 1.0, 2.0)}  # fmt: skip
     assert again[0.5] == pytest.approx(0.5 * again[1.0])
     assert again[2.0][0] == pytest.approx([30_000, 30_000])
+
+
+def test_a_contract_without_a_limit_says_so() -> None:
+    """Here and read back from a file, which writes null for what has no end; one with a limit names it."""
+    asked: list[dict[str, object]] = [{"contracts.wind.volume": None}, {}]
+    open_ended, limited = (
+        explain(with_contracts(changes).ledger.kgco2e_terms["contract_kgco2e"]) for changes in asked
+    )
+    read_back = explanation_from(json.loads(to_json({"steps": open_ended.to_dict()}))["steps"])
+
+    for told in (open_ended, read_back):
+        assert "limit_kwh = no limit  (chosen)" in told.to_text()
+    assert "limit_kwh = 30,000 kWh  (chosen)" in limited.to_text()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ The scenario is small enough to be planned to the last cent: fine-tuning on two 
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from planner import cli
 from planner.catalogue import load_catalogue
-from planner.defence.flips import sensitivity_document
+from planner.defence.flips import sensitivity_document, time_left_text
 from planner.defence.fronts import front_document, merged
 from planner.defence.levers import LeverError, levers
 from planner.defence.others import with_alternatives
@@ -238,6 +239,51 @@ def test_a_flip_is_where_the_plan_made_anew_is_another() -> None:
     assert nodes(oregon["changes_at"]) != nodes(1.0)
     assert oregon["regret_at_the_end_fraction"] > 0
     assert "order" in oregon["then"]
+
+
+def test_a_sensitivity_says_how_far_it_is() -> None:
+    """Each lever by number, each value that it is tried at, and from the second on how long it may take."""
+    heard: list[str] = []
+    found = sensitivity_document(scenario(WIDE), vary=["electricity=0.9..1.1"], watch=heard.append)
+
+    assert found["complete"] is True
+    levers_told = [text for text in heard if " of 2: " in text]
+    assert levers_told[0] == "1 of 2: price of electricity at virginia"
+    assert levers_told[1] == "1 of 2: price of electricity at virginia, at 0.9 times today's"
+    second = [text for text in levers_told if text.startswith("2 of 2: ")]
+    assert second
+    assert all(re.search(r"; about \d+ s left$", text) for text in second)
+
+
+def test_a_sensitivity_that_is_stopped_keeps_what_is_known() -> None:
+    """Stopped when the second lever is begun: the first is told, and that there are more is said."""
+    heard: list[str] = []
+    found = sensitivity_document(
+        scenario(WIDE),
+        vary=["electricity=0.9..1.1", "failures=0.9..1.1"],
+        watch=heard.append,
+        should_stop=lambda: any(text.startswith("2 of 3: ") for text in heard),
+    )
+    flips = found["sections"]["flips"]
+
+    assert found["complete"] is False
+    assert not any(text.startswith("3 of 3") for text in heard)
+    assert flips["tables"]["flips"][0]["what"] == "price of electricity at virginia"
+    assert flips["said"][-1].startswith("Stopped early: only ")
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "done", "said"),
+    [
+        (5.0, 0, ""),
+        (10.0, 1, "; about 40 s left"),
+        (120.0, 2, "; about 3 min left"),
+        (9.0, 5, "; about 0 s left"),
+    ],
+)
+def test_the_rest_takes_as_long_each_as_what_is_done(spent_s: float, done: int, said: str) -> None:
+    """By hand, of five: four more at 10 s each, three more at 60 s each, none."""
+    assert time_left_text(spent_s, done=done, of=5) == said
 
 
 @pytest.mark.parametrize("path", ["electricity", "grid", "failures", "prices", "carbon_price"])

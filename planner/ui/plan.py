@@ -1,119 +1,90 @@
-"""Plan: a scenario solved, and every number of it opened."""
+"""Plan: a scenario solved while the reader looks on, and every number of the plan opened."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
-from planner.charts import TIMELINE_KEY, Document
-from planner.report import to_csv_files, to_html, to_json
-from planner.report.tables import TITLES, provenance, table_of
-from planner.ui import shared
+from planner.ui import plan_parts, planned, saved, session, shared
+from planner.ui.planned import Planned
 
+PAGES = Path(__file__).parent
 LARGEST_SCENARIO_MB = 1
 
 
 def render() -> None:
     """Draw the page."""
     st.title("Plan")
-    text, name = chosen_scenario()
-    document = shared.solved(text, name)
-    if document is None:
-        return
-    st.subheader(shared.plain(document["title"]))
-    shared.status_line(document)
-    if document["clash"] is not None:
-        shared.clash(document)
+    held, asked = session.draft(), saved.asked_digest()
+    if asked is not None and not planned.belongs_to(asked, held):
+        made = elsewhere(asked)
     else:
-        results(document)
-    details(document)
-    downloads(document)
-    st.caption(" · ".join(shared.plain(line) for line in provenance(document)))
+        chosen_scenario(held)
+        made = planned.plan_of(session.draft(), named=True)
+    if made is not None:
+        plan_parts.plan(made)
+    saved.listed()
 
 
-def chosen_scenario() -> tuple[str, str]:
-    """A shipped scenario, named in the address, or a file of the user's own."""
-    names = shared.scenario_names()
-    shipped, own = st.columns(2)
-    with shipped:
-        name = st.selectbox("Scenario", names, key="scenario", bind="query-params")
-    with own:
-        file = st.file_uploader(
-            "or a TOML file of your own", type="toml", key="own", max_upload_size=LARGEST_SCENARIO_MB
-        )
-    if file is None:
-        return shared.scenario_text(name), f"{name}.toml"
-    return file.getvalue().decode("utf-8", errors="replace"), file.name
-
-
-def results(document: Document) -> None:
-    """The plan from the answer down to its terms."""
-    held = document["tables"]
-    shared.story(document)
-    shared.totals(document, "plan")
-    st.subheader("Why this plan")
-    shared.lines(document["why"])
-    st.subheader(TITLES["summary"])
-    shared.picture("baselines", document)
-    shared.data("summary", held["summary"])
-    st.subheader("Jobs and arrivals")
-    shared.picture("timeline", document)
-    st.caption(TIMELINE_KEY)
-    shared.data("purchases", held["purchases"], "Show what is bought")
-    st.subheader(TITLES["cost"])
-    shared.terms("cost", "usd", "USD", document)
-    shared.data("cost", held["cost"])
-    st.subheader(TITLES["carbon"])
-    shared.terms("carbon", "kgco2e", "kgCO2e", document)
-    shared.data("carbon", held["carbon"])
-
-
-def details(document: Document) -> None:
-    """Tables of what runs where, how full the limits are, and what the result hangs on."""
-    held = document["tables"]
-    for name in ("moves", "rental", "jobs", "pausable", "services", "pools", "by_period"):
-        if held.get(name):
-            st.subheader(TITLES[name])
-            shared.sheet(table_of(name, held[name]), TITLES[name])
-    for title, name, rows in (
-        (TITLES["limits"], "limits", held["limits"]),
-        ("What the result hangs on", "tornado", document["tornado"]),
-    ):
-        if rows:
-            st.subheader(title)
-            shared.picture(name, document)
-            shared.data(name, rows)
-    for name in ("alternatives_dropped", "facts", "facts_weighed"):
-        shared.data(name, held[name], TITLES[name])
-
-
-def downloads(document: Document) -> None:
-    """The report in every format, made when it is asked for."""
-    st.subheader("Take it along")
+def elsewhere(digest: str) -> Planned | None:
+    """The plan that the address names, which is not that of the scenario being worked on."""
+    if planned.is_work(digest):
+        made = planned.plan_at_work(digest)
+    else:
+        found = saved.opened(digest)
+        made = None if found is None else planned.plan_opened(found)
     with st.container(horizontal=True):
-        st.download_button(
-            "Report (HTML)",
-            lambda: to_html(document),
-            "plan.html",
-            "text/html",
-            key="html",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Data (JSON)",
-            lambda: to_json(document),
-            "plan.json",
-            "application/json",
-            key="json",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Tables (CSV)",
-            lambda: shared.zipped(to_csv_files(document)),
-            "plan-csv.zip",
-            "application/zip",
-            key="csv",
-            on_click="ignore",
-        )
+        st.button(
+            "Back to my scenario", key="back", icon=":material/undo:",
+            on_click=planned.back_to_mine,
+        )  # fmt: skip
+        if made is not None:
+            st.button(
+                "Work on this scenario", key="adopt", icon=":material/edit:",
+                on_click=planned.begin_with, args=(made.text, made.name, made.files),
+            )  # fmt: skip
+    return made
+
+
+def chosen_scenario(held: session.Draft) -> None:
+    """Which scenario is planned: the one being worked on, a shipped one, or a file of the user's own."""
+    asked_by_name()
+    names = shared.scenario_names()
+    held = session.draft()
+    own = held.name.removesuffix(".toml")
+    is_shipped = own in names and held.text == shared.scenario_text(own)
+    label = own if is_shipped else f"{own} (yours)"
+    st.session_state["scenario"] = label  # what stands in the session is what is chosen here
+    shipped, file = st.columns(2)
+    with shipped:
+        options = names if is_shipped else [label, *names]
+        st.selectbox("Scenario", options, key="scenario", on_change=_begin_with_shipped)
+        st.page_link(PAGES / "scenario.py", label="Change it", icon=":material/tune:")
+    with file:
+        st.file_uploader(
+            "or a TOML file of your own", type="toml", key="own", max_upload_size=LARGEST_SCENARIO_MB,
+            on_change=_begin_with_own,
+        )  # fmt: skip
+
+
+def asked_by_name() -> None:
+    """An address may name a shipped scenario, once; anything else is passed over."""
+    name = st.query_params.pop("scenario", None)
+    if name in shared.scenario_names():
+        planned.begin_with(shared.scenario_text(str(name)), f"{name}.toml")
+
+
+def _begin_with_shipped() -> None:
+    name = st.session_state["scenario"]
+    if name in shared.scenario_names():
+        planned.begin_with(shared.scenario_text(name), f"{name}.toml")
+
+
+def _begin_with_own() -> None:
+    file = st.session_state["own"]
+    if file is not None:
+        planned.begin_with(file.getvalue().decode("utf-8", errors="replace"), file.name)
 
 
 render()

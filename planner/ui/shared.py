@@ -16,11 +16,13 @@ from typing import Any
 import streamlit as st
 
 from planner.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
-from planner.errors import InputError
+from planner.charts.flows import Flow
+from planner.charts.risk import RISK_PICTURES
 from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
 
 FIRST = "next-quarter"
 LONG_TREE = 20  # lines
+SHORT_TREE = 40  # steps; with all its lines a longer one would weigh more than the page
 
 
 # Documents
@@ -43,8 +45,8 @@ def scenario_text(name: str) -> str:
     return (data_folder() / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def load_plan(text: str, name: str) -> Document:
-    """The solved document of a scenario; solved once for each content."""
+def load_plan(text: str, name: str) -> Document | None:
+    """The document of a scenario that was solved before it was shipped; None where it has to be planned."""
     return _solved(hashlib.sha256(f"{name}\0{text}".encode()).hexdigest(), text, name)
 
 
@@ -56,17 +58,10 @@ def load_checkpoints(**inputs: Any) -> Document:
 # Arguments with a leading underscore are not part of the key: it is the digest alone, a string, because
 # large frames can collide there.
 @st.cache_data(show_spinner=False, max_entries=16)
-def _solved(digest: str, _text: str, _name: str) -> Document:
-    from planner.catalogue import load_catalogue
-    from planner.document import plan_document
-    from planner.inputs import check_scenario
-    from planner.plan import plan_fleet
-    from planner.scenario import parse_scenario
+def _solved(digest: str, _text: str, _name: str) -> Document | None:
+    from planner.solved import solved_plan
 
-    scenario = parse_scenario(_text, _name)
-    check_scenario(scenario, load_catalogue())
-    document: Document = plan_document(plan_fleet(scenario))
-    return document
+    return solved_plan(_text, _name)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
@@ -75,17 +70,6 @@ def _checkpoints(inputs: str) -> Document:
 
     document: Document = checkpoint_document(**json.loads(inputs))
     return document
-
-
-def solved(text: str, name: str) -> Document | None:
-    """The document, with a sign of life while it is made; None where the scenario is wrong, and says why."""
-    try:
-        with st.spinner(f"Planning {plain(name)}: a minute at most", show_time=True):
-            return load_plan(text, name)
-    except InputError as error:
-        st.error("The scenario cannot be planned as it stands.")
-        st.code(str(error), language=None, wrap_lines=True)
-        return None
 
 
 # Parts of a page
@@ -113,13 +97,13 @@ def lines(texts: Sequence[str]) -> None:
     st.markdown("\n".join(f"- {plain(text)}" for text in texts))
 
 
-def story(document: Document) -> None:
+def story(document: Document, identity: str = "") -> None:
     """What a manager reads first, beside the fleet."""
     headline, chart = st.columns([2, 3])
     with headline:
         lines(document["headline"])
     with chart:
-        picture("mix", document)
+        picture("mix", document, identity)
         data("fleet", document["tables"]["fleet"])
 
 
@@ -137,10 +121,18 @@ def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
 
 
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
-    """A number opened down to its sources."""
-    if (text := why_text(document, name)) is not None:
+    """A number opened down to its sources; a long explanation is sent when it is asked for."""
+    steps = document["explanations"].get(name)
+    if not steps:
+        return
+    if len(steps) <= SHORT_TREE:
         with st.popover(label, key=f"why-{place}-{name}"):
-            tree(text)
+            tree(why_text(document, name) or "")
+        return
+    opened = st.popover(label, key=f"why-{place}-{name}", on_change="rerun")
+    if opened.open:
+        with opened:
+            tree(why_text(document, name) or "")
 
 
 def tree(text: str) -> None:
@@ -148,15 +140,39 @@ def tree(text: str) -> None:
     st.code(text, language=None, height="content" if text.count("\n") < LONG_TREE else 420)
 
 
-def picture(name: str, document: Document) -> None:
-    """A chart of the plan with its words for those who do not see it, where there is something to show."""
-    if (drawn := PLAN_PICTURES[name](document)) is not None:
-        draw(drawn)
+def picture(name: str, document: Document, identity: str = "") -> None:
+    """A chart of the plan with its words for those who do not see it, where there is something to show.
+
+    Args:
+        name: of the chart.
+        document: of the plan.
+        identity: what tells the document from all others, to draw its charts once only.
+    """
+    drawn = _drawn(name, identity, document) if identity else _specified(name, document)
+    if drawn is not None:
+        specification, words = drawn
+        st.vega_lite_chart(spec=specification, width="stretch", alt=words)
+
+
+@st.cache_data(show_spinner=False, max_entries=256)
+def _drawn(name: str, identity: str, _document: Document) -> tuple[Record, str] | None:
+    return _specified(name, _document)
+
+
+def _specified(name: str, document: Document) -> tuple[Record, str] | None:
+    """A chart as Vega-Lite, and its words."""
+    found = (PLAN_PICTURES | RISK_PICTURES)[name](document)
+    return None if found is None else (found.chart.to_dict(), found.alt)
 
 
 def draw(drawn: Picture) -> None:
     """A chart as wide as its place."""
     st.altair_chart(drawn.chart, width="stretch", alt=drawn.alt)
+
+
+def flow(drawn: Flow) -> None:
+    """A Sankey diagram as wide as its place."""
+    st.echarts_chart(drawn.spec, height=drawn.height, renderer="svg", alt=drawn.alt)
 
 
 def data(name: str, rows: Sequence[Record], label: str = "Show data") -> None:
@@ -177,18 +193,21 @@ def sheet(table: Table, label: str) -> None:
     st.dataframe(rounded, hide_index=True, column_config=settings, placeholder="–", alt=label)
 
 
-def terms(name: str, key: str, unit: str, document: Document) -> None:
+def terms(name: str, key: str, unit: str, document: Document, identity: str = "") -> None:
     """A waterfall with each of its terms beside it, to be opened."""
     rows = document["tables"][name]
     if not rows:
         return
     chart, beside = st.columns([3, 2])
     with chart:
-        picture(name, document)
+        picture(name, document, identity)
     with beside:
         for term in rows:
-            with st.expander(f"{plain(term['label'])}: **{plain(quantity_text(term[key], unit))}**"):
-                tree(why_text(document, term["explain"]) or "no explanation was kept")
+            label = f"{plain(term['label'])}: **{plain(quantity_text(term[key], unit))}**"
+            opened = st.expander(label, key=f"term-{term['explain']}", on_change="rerun")
+            if opened.open:
+                with opened:
+                    tree(why_text(document, term["explain"]) or "no explanation was kept")
 
 
 def clash(document: Document) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import shared
+from planner.ui import planned, shared
+from planner.ui.session import Draft
 
 PAGES = Path(__file__).parent
 
@@ -16,16 +17,18 @@ def render() -> None:
     st.title("everfleet")
     st.markdown("Plan AI fleets so that they finish their work, on time, at the least carbon and money.")
     doors()
-    document = shared.solved(shared.scenario_text(shared.FIRST), f"{shared.FIRST}.toml")
-    if document is None:
+    text = shared.scenario_text(shared.FIRST)
+    made = planned.plan_of(Draft(text, f"{shared.FIRST}.toml", text))
+    if made is None:
         return
+    document = made.document
     st.subheader(shared.plain(document["title"]))
     shared.status_line(document)
     if document["clash"] is not None:
         shared.clash(document)
         return
     shared.totals(document, "start", ("cost", "carbon", "energy"))
-    shared.story(document)
+    shared.story(document, made.identity)
 
 
 def doors() -> None:
@@ -35,13 +38,8 @@ def doors() -> None:
         st.page_link(PAGES / "plan.py", label="Plan the next quarter", icon=":material/calendar_month:")
         st.caption("What to buy, keep, retire and place; or bring a scenario of your own.")
     with job.container(border=True):
-        st.page_link(
-            PAGES / "plan.py",
-            label="Carbon of one training job",
-            icon=":material/eco:",
-            query_params={"scenario": "one-training-job"},
-        )
-        st.caption("One run on new nodes: money, energy and carbon, term by term.")
+        st.page_link(PAGES / "job.py", label="Carbon of one training job", icon=":material/eco:")
+        st.caption("Its range, its split, and where and when it would emit less.")
     with checkpoints.container(border=True):
         st.page_link(PAGES / "checkpoints.py", label="Compare checkpoint intervals", icon=":material/save:")
         st.caption("Which interval loses the least time, money and carbon.")

@@ -1,0 +1,229 @@
+"""Compare: plans side by side, and what changed the answer between two of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from planner import workers
+from planner.charts import Document, Record
+from planner.charts.compared import UNITS, changed_waterfall, terms_side_by_side
+from planner.errors import InputError
+from planner.report.compared import inputs_rows, signed_text, term_steps, terms_rows, totals_rows
+from planner.report.tables import table_of
+from planner.ui import asked, saved, shared
+from planner.ui.drawn import draw_kept
+from planner.ui.waiting import work_shown
+from planner.workers.messages import work_key
+
+if TYPE_CHECKING:
+    from planner.store import SavedPlan, Store
+
+PAGES = Path(__file__).parent
+MOST_PLANS, MOST_LISTED = 6, 24
+LONGEST = 40  # characters of a title beside others
+LETTERS = "ABCDEF"
+MEASURES = {"cost": "Cost", "carbon": "Carbon"}
+
+
+def render() -> None:
+    """Draw the page."""
+    st.title("Compare")
+    store = saved.store()
+    digests = _chosen(store)
+    if store is not None and len(digests) >= 2:
+        try:
+            record = _compared(tuple(digests), store.address, store)
+        except InputError as error:
+            asked.refused("These plans cannot be compared.", error)
+            return
+        identity, scenarios = ",".join(digests), None
+    else:
+        record = _shipped()
+        identity, scenarios = "shipped", record["scenarios"]
+        st.markdown("A shipped quarter beside its baselines. Choose two saved plans to compare your own.")
+    names = [letter for letter, _ in zip(LETTERS, record["plans"], strict=False)]
+    _heads(record, names)
+    _totals(record, names)
+    _inputs(record, names)
+    _terms(record, names, identity)
+    _changed(record, names, identity, store, scenarios)
+
+
+def _chosen(store: Store | None) -> list[str]:
+    """Digests of the plans that are compared: at first the newest two, the newer held against the older."""
+    listed = _listed(store)
+    if len(listed) < 2:
+        return []
+    # No multiselect: white letters on the colour of its choices are not readable in the dark theme.
+    chosen: list[str] = st.pills(
+        f"Saved plans, {MOST_PLANS} at most",
+        list(listed),
+        default=list(listed)[1::-1],
+        format_func=lambda digest: _listed_text(listed, digest),
+        selection_mode="multi",
+        key="compared-plans",
+    )
+    if len(chosen) > MOST_PLANS:
+        st.warning(f"{MOST_PLANS} plans are compared at most: the first {MOST_PLANS} are.")
+    return chosen[:MOST_PLANS]
+
+
+def _listed(store: Store | None) -> dict[str, SavedPlan]:
+    if store is None:
+        return {}
+    try:
+        return {plan.digest: plan for plan in store.plans(most=MOST_LISTED)}
+    except InputError as error:
+        asked.refused("The saved plans cannot be read.", error)
+        return {}
+
+
+def _listed_text(listed: Mapping[str, SavedPlan], digest: str) -> str:
+    plan = listed.get(digest)
+    if plan is None:  # deleted since it was chosen
+        return digest[:8]
+    return shared.plain(f"{textwrap.shorten(plan.title, LONGEST, placeholder=' …')} ({digest[:8]})")
+
+
+def _heads(record: Record, names: Sequence[str]) -> None:
+    """Which letter is which plan, with a way to it and its numbers opened."""
+    for number, (name, plan) in enumerate(zip(names, record["plans"], strict=True)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{name}**: {shared.plain(plan['title'])}, {shared.plain(plan['status'])}")
+            if plan["digest"]:
+                st.page_link(PAGES / "plan.py", label=f"Open {name}", query_params={"plan": plan["digest"]})
+            explained = {"explanations": record["explanations"][number]}
+            for total in MEASURES:
+                shared.why(explained, total, f"compare-{name}", f"why {total} of {name}?")
+
+
+def _totals(record: Record, names: Sequence[str]) -> None:
+    st.subheader("Totals")
+    shared.sheet(table_of("", totals_rows(record, names)), "Totals")
+
+
+def _inputs(record: Record, names: Sequence[str]) -> None:
+    st.subheader("Inputs that differ")
+    if rows := inputs_rows(record, names):
+        shared.sheet(table_of("", rows), "Inputs that differ")
+    else:
+        st.markdown("None: the scenarios say the same.")
+
+
+def _terms(record: Record, names: Sequence[str], identity: str) -> None:
+    """Cost and carbon by term, on one axis each."""
+    for name, label in MEASURES.items():
+        st.subheader(f"{label}, term by term")
+        draw_kept(f"{identity}-{name}", partial(terms_side_by_side, record, name, names))
+        if rows := terms_rows(record, name, names):
+            with st.expander("Show data"):
+                shared.sheet(table_of("", rows), f"{label}, term by term")
+
+
+def _changed(
+    record: Record,
+    names: Sequence[str],
+    identity: str,
+    store: Store | None,
+    scenarios: Sequence[Record] | None,
+) -> None:
+    """From one plan to another: by term at once, by groups of inputs on request."""
+    st.subheader("What changed the answer")
+    left, middle, right = st.columns(3)
+    before = names.index(left.selectbox("From", names, 0, key="changed-from"))
+    after = names.index(middle.selectbox("To", names, 1, key="changed-to"))
+    name = right.segmented_control(
+        "Of",
+        list(MEASURES),
+        format_func=MEASURES.__getitem__,
+        default="cost",
+        required=True,
+        key="changed-of",
+    )
+    if before == after:
+        st.markdown("Choose two plans that are not the same.")
+        return
+    way = f"from {names[before]} to {names[after]}"
+    st.markdown("By term: what each part of the total adds or takes away.")
+    steps = term_steps(record, name, before, after)
+    _waterfall(steps, name, f"{MEASURES[name]} by term, {way}", identity)
+    st.markdown("By input: every mix of the inputs that differ is planned, a few of them or up to sixteen.")
+    asked_for = _two_scenarios(record, before, after, store, scenarios)
+    if asked_for is not None:
+        _attribution(asked_for, name, way)
+
+
+def _waterfall(steps: Sequence[tuple[str, float]], name: str, title: str, identity: str) -> None:
+    moved = [step for step in steps if step[1]]
+    if not moved:
+        st.markdown("Nothing: the totals are the same.")
+        return
+    st.markdown(shared.plain(title))
+    draw_kept(f"{identity}-{title}", lambda: changed_waterfall(moved, UNITS[name], title))
+    with st.expander("Show data"):
+        rows = [{"step": label, "change": signed_text(value, UNITS[name])} for label, value in moved]
+        shared.sheet(table_of("", rows), title)
+
+
+def _attribution(given: Record, name: str, way: str) -> None:
+    """The difference by input: begun at a click, drawn when it is there."""
+    key = work_key("attribution", given)
+    if workers.seen(key) is None:
+        st.button("Share it out among the inputs", key="begin-attribution", on_click=_begin, args=(given,))
+    elif (found := work_shown(key).result) is not None:
+        _by_input(found, name, way, key)
+
+
+def _by_input(found: Document, name: str, way: str, identity: str) -> None:
+    """The difference, group by group of the inputs, with the plans of every mix."""
+    shared.lines(found["said"])
+    if found["orders"]:
+        measure = f"{name}_{UNITS[name].lower()}"
+        steps = [(row["group"], row[measure]) for row in found["groups"]]
+        _waterfall(steps, name, f"{MEASURES[name]} by input, {way}", identity)
+    with st.expander("Show every mix"):
+        shared.sheet(table_of("", found["mixes"]), "Every mix")
+
+
+def _begin(given: Record) -> None:
+    workers.start("attribution", **given)
+
+
+def _two_scenarios(
+    record: Record, before: int, after: int, store: Store | None, scenarios: Sequence[Record] | None
+) -> dict[str, Any] | None:
+    """Both scenarios with their files, as a worker takes them."""
+    if scenarios is not None:
+        return {"before": scenarios[before], "after": scenarios[after]}
+    assert store is not None, "only saved plans have no scenarios beside them"
+    try:
+        kept = [store.scenario(record["plans"][number]["scenario"]) for number in (before, after)]
+    except InputError as error:
+        asked.refused("The scenarios of these plans cannot be read.", error)
+        return None
+    found = [{"name": one.name, "text": one.text, "files": dict(one.files)} for one in kept]
+    return dict(zip(("before", "after"), found, strict=True))
+
+
+# Saved plans are named by their content, so that their digests are the key.
+@st.cache_data(show_spinner=False, max_entries=16)
+def _compared(digests: tuple[str, ...], address: str, _store: Store) -> Record:
+    from planner.store.side_by_side import compare_several
+
+    return compare_several(_store, digests)
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def _shipped() -> Record:
+    from planner.workers.shipped import shipped_as_it_was
+
+    return shipped_as_it_was("compared")
+
+
+render()

@@ -1,0 +1,52 @@
+"""A plan to take along: the report in every format and its program, made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from planner.report import to_csv_files, to_html, to_json, to_markdown, to_workbook
+from planner.ui import shared
+from planner.ui.planned import Planned
+from planner.ui.waiting import work_shown
+from planner.workers import start
+
+
+def downloads(made: Planned) -> None:
+    """One button for each format, and one for the scenario."""
+    document = made.document
+    files: tuple[tuple[str, str, str, Callable[[], str | bytes]], ...] = (
+        ("Scenario (TOML)", made.name, "application/toml", lambda: made.text),
+        ("Report (HTML)", "plan.html", "text/html", lambda: to_html(document)),
+        ("Report (Markdown)", "plan.md", "text/markdown", lambda: to_markdown(document)),
+        ("Data (JSON)", "plan.json", "application/json", lambda: to_json(document)),
+        (
+            "Workbook (XLSX)", "plan.xlsx",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            lambda: to_workbook(document),
+        ),
+        ("Tables (CSV)", "plan-csv.zip", "application/zip", lambda: shared.zipped(to_csv_files(document))),
+    )  # fmt: skip
+    st.subheader("Take it along")
+    with st.container(horizontal=True):
+        for label, name, kind, content in files:
+            st.download_button(label, content, name, kind, key=f"file-{name}", on_click="ignore")
+    program(made)
+
+
+def program(made: Planned) -> None:
+    """The integer program itself, which takes a moment to write down: on asking only."""
+    asked = f"asked-for-program-{made.identity}"
+    if not st.session_state.get(asked):
+        st.button(
+            "Write the program (LP)", key=f"program-{made.identity}", icon=":material/function:",
+            on_click=st.session_state.__setitem__, args=(asked, True),
+        )  # fmt: skip
+        return
+    found = work_shown(start("program", **made.arguments())).result
+    if found is not None:
+        text = found["lp"]
+        st.download_button(
+            "Program (LP)", text, "program.lp", "text/plain", key="file-program.lp", on_click="ignore"
+        )

@@ -1,0 +1,228 @@
+"""The parts of a plan on its page, from the answer down to its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from planner.charts import TIMELINE_KEY, Document, Record
+from planner.charts.flows import energy_flow
+from planner.charts.risk import MARGIN_KEY, RISK_KEY
+from planner.defence.repairs import repaired_text, repairs
+from planner.errors import InputError
+from planner.report.tables import TITLES, provenance, range_text, table_of
+from planner.store import KeptScenario, restored
+from planner.ui import planned, shared
+from planner.ui.plan_files import downloads
+from planner.ui.planned import Planned
+from planner.ui.saved import PARAMETER, SHORT
+from planner.ui.waiting import work_shown
+from planner.workers import start
+
+JOB_WHYS = {
+    "ettr": "ETTR",
+    "interval": "interval",
+    "duration": "duration",
+    "finish": "finish",
+    "step": "step",
+}
+
+
+def plan(made: Planned) -> None:
+    """Everything about a plan, or about why there is none."""
+    document = made.document
+    st.subheader(shared.plain(document["title"]))
+    shared.status_line(document)
+    kept(made)
+    if document["clash"] is not None:
+        shared.clash(document)
+        ways_out(made)
+    elif document["totals"]:
+        results(made)
+    details(document)
+    downloads(made)
+    st.caption(" · ".join(shared.plain(line) for line in provenance(document)))
+
+
+def kept(made: Planned) -> None:
+    """Where the plan is kept and by which address it comes back; or why not, and a way to try again."""
+    key, asked = f"keep-{made.identity}", f"asked-to-keep-{made.identity}"
+    digest, reason = made.saved, made.unsaved
+    if digest is None and st.session_state.get(asked):
+        work = start(
+            "save", **made.arguments(), document=made.document, attempt=st.session_state[asked]
+        )  # fmt: skip
+        found = work_shown(work).result
+        if found is None:
+            return
+        digest, reason = found["saved"], found["unsaved"]
+    if digest is not None:
+        st.caption(f"Saved. It comes back by this end of the address: ?{PARAMETER}={digest[:SHORT]}")
+        return
+    if reason:
+        st.warning("The plan is here, but it is not saved.", icon=":material/folder_off:")
+        st.code(reason, language=None, wrap_lines=True)
+    label = "Save again" if reason else "Save this plan"
+    st.button(label, key=key, icon=":material/save:", on_click=_ask_once_more, args=(asked,))
+
+
+def _ask_once_more(name: str) -> None:
+    st.session_state[name] = st.session_state.get(name, 0) + 1
+
+
+def rows_of(document: Document, name: str) -> list[Record]:
+    """A table of a plan; an earlier everfleet may have saved the plan without it."""
+    found: list[Record] = document["tables"].get(name) or []
+    return found
+
+
+def results(made: Planned) -> None:
+    """The plan from the answer down to its terms."""
+    document, identity = made.document, made.identity
+    shared.story(document, identity)
+    shared.totals(document, "plan")
+    st.subheader("Why this plan")
+    shared.lines(document["why"])
+    st.subheader(TITLES["summary"])
+    shared.picture("baselines", document, identity)
+    shared.data("summary", rows_of(document, "summary"))
+    when_and_where(made)
+    st.subheader(TITLES["cost"])
+    shared.terms("cost", "usd", "USD", document, identity)
+    shared.data("cost", rows_of(document, "cost"))
+    st.subheader(TITLES["carbon"])
+    shared.terms("carbon", "kgco2e", "kgCO2e", document, identity)
+    shared.data("carbon", rows_of(document, "carbon"))
+    energy(document)
+    risk(made)
+    limits(made)
+
+
+def when_and_where(made: Planned) -> None:
+    """Jobs and arrivals on one line of time, and how each job runs."""
+    document, jobs = made.document, rows_of(made.document, "jobs")
+    st.subheader("Jobs and arrivals")
+    shared.picture("timeline", document, made.identity)
+    st.caption(TIMELINE_KEY)
+    shared.data("purchases", rows_of(document, "purchases"), "Show what is bought")
+    if jobs:
+        st.markdown("Where each job runs, and how often it writes a checkpoint:")
+        shared.sheet(table_of("jobs", jobs), TITLES["jobs"])
+    for job in jobs:
+        with st.container(horizontal=True):
+            st.markdown(shared.plain(job["job"]))
+            for name, label in JOB_WHYS.items():
+                shared.why(document, f"job.{job['job']}.{name}", "plan", f"why this {label}?")
+
+
+def energy(document: Document) -> None:
+    """From the meters to what the energy is used for."""
+    if (drawn := energy_flow(document)) is None:
+        return
+    st.subheader(TITLES["energy"])
+    shared.flow(drawn)
+    rows = rows_of(document, "energy")
+    shared.data("energy", rows)
+    with st.container(horizontal=True):
+        for name in dict.fromkeys(row["explain"] for row in rows):
+            shared.why(document, name, "flow", f"why {name.partition('.')[2]}?")
+
+
+def risk(made: Planned) -> None:
+    """How sure the totals are, and how early the jobs end."""
+    document = made.document
+    ranged = [total for total in document["totals"] if range_text(total)]
+    if not ranged and not rows_of(document, "jobs"):
+        return
+    st.subheader("Risk")
+    totals, jobs = st.columns(2)
+    with totals:
+        shared.picture("ranges", document, made.identity)
+        st.caption(RISK_KEY)
+        shared.data("totals", ranged)
+    with jobs:
+        shared.picture("margins", document, made.identity)
+        if rows_of(document, "jobs"):
+            st.caption(MARGIN_KEY)
+
+
+def limits(made: Planned) -> None:
+    """How full the limits are, what one more of each is worth, and what the result hangs on."""
+    document = made.document
+    if rows_of(document, "limits"):
+        st.subheader(TITLES["limits"])
+        shared.picture("limits", document, made.identity)
+        shared.data("limits", rows_of(document, "limits"))
+    worth(made)
+    if document["tornado"]:
+        st.subheader("What the result hangs on")
+        shared.picture("tornado", document, made.identity)
+        shared.data("tornado", document["tornado"])
+
+
+def worth(made: Planned) -> None:
+    """What one more of each limit is worth: in the plan, or asked for here."""
+    if rows := rows_of(made.document, "prices"):
+        st.subheader(TITLES["prices"])
+        shared.sheet(table_of("prices", rows), TITLES["prices"])
+        return
+    asked = f"asked-for-prices-{made.identity}"
+    if not st.session_state.get(asked):
+        st.button(
+            "What is each limit worth?", key=f"prices-{made.identity}", icon=":material/sell:",
+            on_click=_ask_once_more, args=(asked,),
+        )  # fmt: skip
+        return
+    st.subheader(TITLES["prices"])
+    found = work_shown(start("plan", **made.arguments(), prices=True)).result
+    if found is None:
+        return
+    priced = found["document"]
+    shared.lines([line for line in priced["why"] if line not in made.document["why"]])
+    if rows := rows_of(priced, "prices"):
+        shared.data("prices", rows)
+    else:
+        st.caption("No limit is worth anything here: easing any of them changes nothing.")
+
+
+def ways_out(made: Planned) -> None:
+    """Ways out of a clash, the cheapest first, each a click away from being planned."""
+    ways = repairs(made.document["clash"])
+    if not ways:
+        return
+    st.markdown(
+        "Apply one to a copy of the scenario and plan that. The first is the cheapest, of those that give up "
+        "none of the work where there are any."
+    )
+    with st.container(horizontal=True):
+        for number, way in enumerate(ways):
+            label = shared.plain(f"Let {way['family']} give way")
+            st.button(
+                label, key=f"repair-{number}", type="primary" if number == 0 else "secondary",
+                icon=":material/build:", on_click=_plan_repaired, args=(made, way),
+            )  # fmt: skip
+
+
+def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
+    """Put the repaired copy in the place of the scenario; the page plans it next."""
+    try:
+        with restored(KeptScenario("", "", made.name, made.text, dict(made.files))) as scenario:
+            text = repaired_text(scenario, way)
+    except InputError as error:
+        st.error("The scenario cannot be repaired so.")
+        st.code(str(error), language=None, wrap_lines=True)
+        return
+    name = made.name.removesuffix(".toml").removesuffix("-repaired")
+    planned.begin_with(text, f"{name}-repaired.toml", made.files)
+
+
+def details(document: Document) -> None:
+    """Tables of what is moved, rented and served, and the facts below everything."""
+    for name in ("moves", "rental", "pausable", "services", "pools", "contracts", "by_period"):
+        if rows := rows_of(document, name):
+            st.subheader(TITLES[name])
+            shared.sheet(table_of(name, rows), TITLES[name])
+    for name in ("alternatives_dropped", "facts", "facts_weighed"):
+        shared.data(name, rows_of(document, name), TITLES[name])

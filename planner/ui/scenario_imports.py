@@ -1,0 +1,205 @@
+"""Files of one's own: what was recognised in them and what was left out, before any of it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+import streamlit as st
+
+from planner import workers
+from planner.editing import (
+    SIGNALS,
+    Found,
+    change_rows,
+    check,
+    log_found,
+    scenario_found,
+    series_found,
+    signal_of,
+    traffic_found,
+)
+from planner.errors import InputError
+from planner.scenario import Scenario
+from planner.ui import scenario_edits, session, shared
+
+LARGEST_SCENARIO_MB, LARGEST_SERIES_MB, LARGEST_LOG_MB = 1, 25, 25
+UNITS = ("", "g/kWh", "kg/kWh", "kg/MWh", "lb/MWh")
+TIME_ZONES = ("", "UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles")
+SHIPPED = "A scenario that ships"
+_WORK = "scenario.log"
+
+
+def imports() -> None:
+    """Choose what to bring, see what it is, use it."""
+    kinds: dict[str, Callable[[], None]] = {
+        SHIPPED: shipped, "My scenario": scenario_file, "My failure log": failure_log,
+        "My grid series": grid_series, "My traffic trace": traffic_trace,
+    }  # fmt: skip
+    kind = st.segmented_control(
+        "What to bring", list(kinds), default=SHIPPED, required=True, key="kind", label_visibility="collapsed"
+    )
+    kinds[kind or SHIPPED]()
+
+
+def shipped() -> None:
+    """The scenarios that come with everfleet."""
+    name = st.selectbox("Scenario", shared.scenario_names(), key="shipped")
+    st.markdown("It takes the place of the one that stands here; download that first if it matters.")
+    st.button("Open it", key="open-shipped", on_click=scenario_edits.open_shipped, args=(name,))
+
+
+def scenario_file() -> None:
+    """A TOML file, with the files that it names."""
+    files = st.file_uploader(
+        "A scenario (TOML), and the files that it names (JSON)", type=["toml", "json"], key="file-scenario",
+        accept_multiple_files=True, max_upload_size=LARGEST_SCENARIO_MB,
+    )  # fmt: skip
+    texts = [file for file in files if file.name.endswith(".toml")]
+    if not files:
+        return
+    if len(texts) != 1:
+        st.error(f"One TOML file is wanted, and there are {len(texts)}.")
+        return
+    beside = {file.name: file.getvalue() for file in files if file is not texts[0]}
+    name, content = texts[0].name, texts[0].getvalue()
+    found = _found(lambda: scenario_found(session.file_name(name), content, beside), "This scenario")
+    if found is not None:
+        _shown(found)
+        st.button("Use it", key="use", type="primary", on_click=scenario_edits.open_file,
+                  args=(name, content, found))  # fmt: skip
+
+
+def failure_log() -> None:
+    """A failure or job log, fitted beside the page."""
+    file = st.file_uploader(
+        "A failure or job log: sacct text, a table of events or lives, Xid lines; .gz and .xz too",
+        key="file-log", max_upload_size=LARGEST_LOG_MB,
+    )  # fmt: skip
+    if file is None:
+        return
+    from planner.ui.waiting import work_shown
+
+    suffix = PurePosixPath(file.name).suffix
+    name = session.file_name(file.name, suffix or ".txt")
+    seen = work_shown(_fitting(name, file.file_id, file.getvalue))
+    if seen.result is not None:
+        _offered(log_found(name, seen.result), f"the failure log {name}")
+
+
+def _fitting(name: str, upload: str, content: Callable[[], bytes]) -> str:
+    """The work on an upload; its key is the digest of many megabytes, which no re-run has to make again."""
+    held_upload, key = st.session_state.get(_WORK, ("", ""))
+    if held_upload != upload or workers.seen(key) is None:
+        key = workers.start("fit-log", name=name, content=content(), mapping="", asked={})
+        st.session_state[_WORK] = (upload, key)
+    return str(key)
+
+
+def grid_series() -> None:
+    """An hourly series for the grid of one site."""
+    file = st.file_uploader("An hourly grid series (CSV)", type=["csv", "txt"], key="file-series",
+                            max_upload_size=LARGEST_SERIES_MB)  # fmt: skip
+    scenario = _scenario()
+    sites = [site.name for site in scenario.sites]
+    left, right = st.columns(2)
+    site = left.selectbox("Site", sites, key="series-site", format_func=shared.plain)
+    tags = sorted(SIGNALS, key=lambda tag: tag != signal_of(scenario, site))
+    options: dict[str, Any] = {
+        "signal": right.selectbox("What its values mean", tags, key=f"series-signal-{site}"),
+        "unit": left.selectbox("Unit", UNITS, key="series-unit", format_func=_unit_name),
+        "time_zone": right.selectbox(
+            "Time zone of times without an offset", TIME_ZONES, key="series-time-zone",
+            format_func=lambda zone: zone or "none: every time names its own",
+        ),
+        "zone": left.text_input("Zone, if the file has several", key="series-zone", max_chars=100).strip(),
+    }  # fmt: skip
+    if file is None:
+        return
+    content = file.getvalue()
+    found = _found(lambda: _cached("series", file.name, content, site, **options), "This series")
+    if found is not None:
+        _offered(found, f"the grid series {file.name} at {site}")
+
+
+def traffic_trace() -> None:
+    """A trace of requests for one service."""
+    services = [service.name for service in _scenario().services]
+    if not services:
+        st.info("This scenario has no service that a trace could be the traffic of: add one under Tables.")
+        return
+    file = st.file_uploader("A trace of requests (CSV)", type=["csv", "txt"], key="file-traffic",
+                            max_upload_size=LARGEST_SERIES_MB)  # fmt: skip
+    left, right = st.columns(2)
+    service = left.selectbox("Service", services, key="traffic-service", format_func=shared.plain)
+    with_rates = right.toggle("Take its rates too, not only the tokens", value=True, key="traffic-rates")
+    if file is None:
+        return
+    content = file.getvalue()
+    found = _found(
+        lambda: _cached("traffic", file.name, content, service, with_rates=with_rates), "This trace"
+    )
+    if found is not None:
+        _offered(found, f"the traffic trace {file.name} for {service}")
+
+
+def _unit_name(unit: str) -> str:
+    return unit or "as the header says"
+
+
+def _scenario() -> Scenario:
+    held = session.draft()
+    return check(held.text, held.name, dict(held.files))
+
+
+def _cached(kind: str, name: str, content: bytes, at: str, **options: Any) -> Found:
+    """What a file holds, read once for each content, scenario and choice of options."""
+    said = json.dumps([kind, name, at, options, session.draft().digest], sort_keys=True).encode()
+    digest = hashlib.sha256(said + hashlib.sha256(content).digest()).hexdigest()
+    return _read(digest, kind, name, content, at, options)
+
+
+# The digest alone is the key: arguments with a leading underscore are no part of it.
+@st.cache_data(show_spinner="Reading the file", max_entries=16)
+def _read(digest: str, _kind: str, _name: str, _content: bytes, _at: str, _options: dict[str, Any]) -> Found:
+    readers: dict[str, Callable[..., Found]] = {"series": series_found, "traffic": traffic_found}
+    return readers[_kind](session.file_name(_name, ".csv"), _content, _scenario(), _at, **_options)
+
+
+def _found(read: Callable[[], Found], what: str) -> Found | None:
+    """What was found; where the file is of no use, why."""
+    try:
+        return read()
+    except InputError as error:
+        st.error(f"{what} cannot be used as it stands.")
+        st.code(str(error), language=None, wrap_lines=True)
+        return None
+
+
+def _offered(found: Found, note: str) -> None:
+    _shown(found)
+    held = session.draft()
+    rows = change_rows(held.text, held.name, found.changes)
+    if not rows:
+        st.info("Nothing in it would change the scenario.")
+        return
+    st.markdown("**What it would change**")
+    st.dataframe(rows, hide_index=True, height="content", alt="What using the file would change")
+    st.button("Use it", key="use", type="primary", on_click=scenario_edits.use, args=(found, note))
+
+
+def _shown(found: Found) -> None:
+    """What was recognised, what has to be said of it, and the rows that were left out."""
+    st.subheader(f"Recognised: {found.what}")
+    st.dataframe(found.fact_rows(), hide_index=True, height="content", alt="What was recognised")
+    if found.notes:
+        shared.lines(found.notes)
+    if not found.dropped_count:
+        st.markdown("No row was left out.")
+        return
+    st.warning(f"Rows left out: {found.dropped_count:,}")
+    with st.expander("Rows left out, and why"):
+        st.dataframe(found.dropped_rows(), hide_index=True, alt="Rows left out")

@@ -1,0 +1,238 @@
+"""Sources: every fact of the catalogue, what rests on it, and values of one's own in its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from planner.charts import Record
+from planner.errors import InputError
+from planner.report import csv_text
+from planner.report.tables import table_of
+from planner.sources import (
+    Wanted,
+    choices,
+    fact_row,
+    facts_asked,
+    found_rows,
+    override_of,
+    overrides_in,
+    shipped_dependents,
+    with_override,
+    without_override,
+)
+from planner.ui import session, shared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from planner.catalogue import Catalogue
+
+MOST_TO_OPEN = 500
+FIRST = "accelerator.h100-sxm-80gb.embodied"
+_SHOWN = ("key", "value", "unit", "low", "high", "kind", "source", "year", "locator", "licence", "note")
+
+
+def render() -> None:
+    """Draw the page."""
+    st.title("Sources")
+    st.markdown("Every number that an answer rests on, with its range, its kind and where it comes from.")
+    wanted = looked_for()
+    found = _found(_key(wanted), wanted)
+    st.markdown(f"**{len(found):,}** facts of {len(_catalogue().facts):,}")
+    if found.empty:
+        st.info("No fact holds all of these. Take a word or a choice away.")
+        changed()
+        return
+    settings = {name: st.column_config.NumberColumn(format="plain") for name in ("value", "low", "high")}
+    st.dataframe(
+        found, hide_index=True, column_config=settings, placeholder="–", alt="Facts of the catalogue"
+    )
+    st.download_button(
+        "These facts (CSV)", lambda: csv_text("", found_rows(_catalogue(), wanted)), "facts.csv",
+        "text/csv", key="sources.csv", on_click="ignore",
+    )  # fmt: skip
+    opened(list(found["key"]))
+    changed()
+
+
+# Looking for facts
+
+
+def looked_for() -> Wanted:
+    """Words and choices; each narrows what is shown."""
+    words = st.text_input(
+        "Words in key, note or source", key="sources.words", placeholder="for example: h100 embodied"
+    )
+    offered = choices(_catalogue())
+    places = st.columns(3)
+    chosen = [
+        place.multiselect(label, offered[name], key=f"sources.{name}", placeholder="all")
+        for place, name, label in zip(places, offered, ("Area", "Kind", "Unit"), strict=True)
+    ]
+    return Wanted(words, *map(tuple, chosen))
+
+
+def opened(found: list[str]) -> None:
+    """One fact in full: where it comes from, what rests on it, and a value of one's own for it."""
+    st.subheader("One fact")
+    first = [key for key in (st.query_params.get("fact", ""), FIRST) if key in found]
+    keys = list(dict.fromkeys([*first, *found[:MOST_TO_OPEN]]))
+    row = fact_row(_catalogue().fact(st.selectbox("Fact", keys, key="sources.fact")))
+    if len(found) > MOST_TO_OPEN:
+        st.markdown(f"{MOST_TO_OPEN} of these facts can be opened: look for words to narrow them.")
+    left, right = st.columns(2)
+    with left:
+        fact(row)
+    with right:
+        dependents(row["key"])
+        own_value(row)
+
+
+def fact(row: Record) -> None:
+    """A fact with its range and its source; an address stands as text."""
+    st.metric(shared.plain(row["key"]), f"{_number(row['value'])} {row['unit']}".rstrip())
+    said = {
+        "Range": f"{_number(row['low'])} to {_number(row['high'])} {row['unit']}".rstrip()
+        if row["low"] is not None
+        else "none is given",
+        "As the source states it": row["stated"], "Kind": f"{row['kind']}: {KINDS.get(row['kind'], '')}",
+        "Source": row["source"], "Year": row["year"], "Where in it": row["locator"],
+        "Licence": row["licence"], "Counts": row["boundary"], "Note": row["note"],
+    }  # fmt: skip
+    st.markdown("\n".join(f"- {label}: {shared.plain(str(text))}" for label, text in said.items() if text))
+    if row["link"]:
+        st.code(row["link"], language=None, wrap_lines=True)
+
+
+KINDS = {
+    "measured": "someone metered or counted it",
+    "published": "printed in a paper or a reviewed table",
+    "declared": "its maker says so",
+    "estimated": "derived, rounded or read second-hand",
+    "assumed": "nobody published it; the note says why this value",
+}
+
+
+def dependents(key: str) -> None:
+    """Where the fact is used: the scenario of this session, and the shipped ones where that is asked."""
+    st.markdown("**Where it is used**")
+    held = session.draft()
+    try:
+        used = key in _asked(held.digest, held)
+    except InputError as error:
+        _refused("Your scenario cannot be worked out as it stands.", error)
+    else:
+        said = "rests on it" if used else "does not use it"
+        st.markdown(f"Your scenario, {shared.plain(held.name)}, {said}.")
+    if st.toggle("Look through the shipped scenarios and jobs", key="sources.shipped"):
+        with st.spinner("Working them out, once", show_time=True):
+            names = _shipped().get(key, ())
+        shared.lines(names or ("none of the shipped scenarios and jobs rests on it",))
+
+
+# Values of one's own
+
+
+def own_value(row: Record) -> None:
+    """A value of one's own for a fact, in the scenario of this session."""
+    st.markdown("**A value of your own**")
+    st.markdown("It goes into the facts of your scenario, and explanations name the scenario as its source.")
+    stated = f"{_number(row['value'])} {row['unit']}".strip()
+    typed = st.text_input(
+        "Value with its unit", key=f"sources.own.{row['key']}", placeholder=f"for example {stated}"
+    )
+    if st.button("Use it in my scenario", key="sources.use"):
+        put_in(row["key"], typed)
+
+
+def put_in(key: str, typed: str) -> None:
+    """Checks a value and lets the scenario state it."""
+    held = session.draft()
+    try:
+        own = override_of(key, typed, _catalogue())
+        edited = with_override(held.text, held.name, key, typed, _catalogue())
+    except InputError as error:
+        _refused("This value was not taken.", error)
+        return
+    session.edit(edited.text, f"{key} = {own.text}")
+    said = f"Your scenario now takes {own.text} for {key}."
+    st.success(shared.plain(said))
+    if own.within is False:
+        st.warning("It lies outside the range that the catalogue gives: make sure that it is what you mean.")
+
+
+def changed() -> None:
+    """The values of one's own that the scenario states, each beside the shipped one, to be taken back."""
+    held = session.draft()
+    st.subheader("Your own values")
+    try:
+        own = overrides_in(held.text, held.name, _catalogue())
+    except InputError as error:
+        _refused("Your scenario cannot be read.", error)
+        return
+    if not own:
+        st.markdown(f"{shared.plain(held.name)} takes every fact as it is shipped.")
+        return
+    shared.sheet(table_of("", [one.record() for one in own]), "Facts with a value of your own")
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    key = left.selectbox("Take back", [one.fact.key for one in own], key="sources.back")
+    right.button("Take the shipped value again", key="sources.reset", on_click=_reset, args=(key,))
+
+
+def _reset(key: str) -> None:
+    held = session.draft()
+    session.edit(without_override(held.text, held.name, key).text, f"{key} as shipped")
+
+
+def _refused(said: str, error: InputError) -> None:
+    st.error(said)
+    st.code(str(error), language=None, wrap_lines=True)
+
+
+# What is kept
+
+
+def _catalogue() -> Catalogue:
+    from planner.catalogue import load_catalogue
+
+    return load_catalogue()
+
+
+def _number(value: float | None) -> str:
+    from planner.explain import format_value
+
+    return format_value(value)
+
+
+def _key(wanted: Wanted) -> str:
+    return hashlib.sha256(json.dumps(asdict(wanted), sort_keys=True).encode()).hexdigest()
+
+
+# The digest alone is the key: arguments with a leading underscore are no part of it.
+@st.cache_data(show_spinner=False, max_entries=64)
+def _found(digest: str, _wanted: Wanted) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = found_rows(_catalogue(), _wanted)
+    return pd.DataFrame([{name: row[name] for name in _SHOWN} for row in rows], columns=_SHOWN)
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _asked(digest: str, _draft: session.Draft) -> frozenset[str]:
+    from planner.store import KeptScenario, restored
+
+    with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
+        return facts_asked(scenario)
+
+
+@st.cache_data(show_spinner=False)
+def _shipped() -> dict[str, tuple[str, ...]]:
+    return shipped_dependents()
+
+
+render()

@@ -1,0 +1,10 @@
+"""Long work beside the app: each piece in a process of its own, which can be watched, stopped and killed.
+
+The registry belongs to the process, not to a visitor: who closes the page and opens it again finds the work
+where it was, and two visitors who ask for the same wait for one answer.
+"""
+
+from planner.workers.messages import ENDED, Seen, Step, Tell
+from planner.workers.registry import forget, seen, start, stop
+
+__all__ = ["ENDED", "Seen", "Step", "Tell", "forget", "seen", "start", "stop"]

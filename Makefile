@@ -19,7 +19,7 @@ endif
 INSTALL_SELF = $(INSTALL) --no-deps --no-build-isolation --editable .
 
 .DEFAULT_GOAL := help
-.PHONY: help plan app test check bench fit lock screenshots clean
+.PHONY: help plan app test check bench examples fit lock screenshots clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,11 @@ bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (
 fit: $(VENV)/.run ## fit the constants of training and serving again and cross-validate them; prints only (ARGS=...)
 	$(BIN)/python docs/fit.py $(ARGS)
 	$(BIN)/python docs/fit_serving.py
+
+examples: $(VENV)/.run ## solve again what the app shows at first; needed when facts or shipped scenarios change (ten minutes)
+	$(BIN)/python docs/examples.py
+	$(BIN)/python docs/examples_front.py
+	$(BIN)/python docs/example_fits.py
 
 screenshots: $(VENV)/.test ## draw the pictures of the documentation again
 	$(BIN)/python docs/screenshots.py

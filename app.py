@@ -8,7 +8,7 @@ import planner.ui
 from planner.ui.resting import let_modules_rest
 
 PAGES = Path(planner.ui.__file__).parent
-# A file draws a page and is its address. One list: Streamlit writes sections so that screen readers lose them.
+# A file draws a page and is its address. One list: sections would be lost on screen readers.
 TITLES = {
     "start": "Start",
     "scenario": "Scenario",

@@ -219,7 +219,8 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""
         self.columns = lp.variables()
         lp.solverModel.passModel(_arrays(lp, self.columns, self.mip))
-        if not self.mip and len(self.columns) >= MANY_COLUMNS:
+        open_ones = sum(each.lowBound != each.upBound for each in self.columns)
+        if not self.mip and open_ones >= MANY_COLUMNS:
             lp.solverModel.setOptionValue("solver", "ipm")
             lp.solverModel.setOptionValue("run_crossover", "on" if self._crossover else "off")
 

@@ -8,14 +8,13 @@ comes from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 
 from solver import account, bounds
 from solver.backend import Relaxation
 from solver.problem import Problem
-from solver.program import Program, Variables
+from solver.program import Program
+from solver.steps import reader
 from solver.tables import Flags, Floats, Whole
 
 BEST_OF_EACH = 3  # options that every job, and every service in each period, keeps in any case
@@ -25,9 +24,12 @@ SOME = 1e-6  # less than this of a variable is none
 
 
 def bar_the_rest(program: Program, relaxed: Relaxation) -> None:
-    """Leave orders to pools in use, and to each job and service what was used there or is close to it."""
+    """Leave orders to pools in use, and to each job and service what was used there or is close to it.
+
+    Services keep what is best where nodes may still arrive in time, too: elsewhere no rounding up may fit.
+    """
     problem = program.problem
-    read = _reader(relaxed.values)
+    read = reader(relaxed.values)
     runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
     tasks = max(len(problem.jobs) + len(problem.services), 1)
     close = CLOSE * abs(relaxed.objective) / tasks
@@ -37,8 +39,11 @@ def bar_the_rest(program: Program, relaxed: Relaxation) -> None:
     run = _near(runs.job, pools[runs.pool], run_price, close) | (read(program.run) > SOME)
     served = read(program.replicas) > SOME
     for period in range(problem.periods):
-        price = serve_price[:, period]
-        served[:, period] |= _near(serves.service, pools[serves.pool], price, close / problem.periods)
+        price, share = serve_price[:, period], close / problem.periods
+        served[:, period] |= _near(serves.service, pools[serves.pool], price, share)
+        if (late := problem.pools.lead_periods > period).any():
+            served[:, period] |= _near(serves.service, ~late[serves.pool], price, share)
+    pools[serves.pool[served.any(axis=1)]] = True
     kept_of = (
         (program.order, pools),
         (program.run, run),
@@ -56,7 +61,7 @@ def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
 
     Of equal ones the cheapest. Of each SKU the rebate that its orders in the relaxation reach.
     """
-    problem, read = program.problem, _reader(relaxed.values)
+    problem, read = program.problem, reader(relaxed.values)
     run_price, elastic_price, _ = _prices(program, relaxed)
     options = np.concatenate([program.run, program.choose])
     job = np.concatenate([problem.run_options.job, problem.elastic_options.job])
@@ -64,10 +69,10 @@ def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
     first = order[np.unique(job[order], return_index=True)[1]]
     start = {variable.name: 0.0 for part in (options, program.tier) for variable in part}
     start |= {options[row].name: float(problem.jobs.count[job[row]]) for row in first}
-    return start | {program.tier[row].name: 1.0 for row in _reached(problem, read(program.order))}
+    return start | {program.tier[row].name: 1.0 for row in reached(problem, read(program.order))}
 
 
-def _reached(problem: Problem, orders: Floats) -> list[int]:
+def reached(problem: Problem, orders: Floats) -> list[int]:
     """The last tier of each SKU that these orders reach, if any."""
     pools, tiers = problem.pools, problem.tiers
     nodes = account.totals_by(pools.sku, len(problem.sku_names), orders * pools.order_unit_nodes[:, None])
@@ -78,7 +83,7 @@ def _reached(problem: Problem, orders: Floats) -> list[int]:
 
 def _prices(program: Program, relaxed: Relaxation) -> tuple[Floats, Floats, Floats]:
     """Of runs [R], of elastic options [E], and of carrying a service alone [V, T]."""
-    problem, cost = program.problem, _reader(relaxed.reduced_costs)
+    problem, cost = program.problem, reader(relaxed.reduced_costs)
     options = problem.elastic_options
     work = cheapest(options.node_hours, options.node_hours_limit, cost(program.done) / problem.pools.hours)
     return cost(program.run), work + cost(program.choose), cost(program.replicas) * _alone(problem)
@@ -111,13 +116,3 @@ def _near(group: Whole, eligible: Flags, price: Floats, close: float) -> Flags:
     kept = np.zeros(group.shape, dtype=bool)
     kept[rows[(rank < BEST_OF_EACH) | ((rank < MOST_OF_EACH) & (above <= close))]] = True
     return kept
-
-
-def _reader(told: Mapping[str, float]) -> Callable[[Variables], Floats]:
-    """Columns of what is told of each variable; 0 where nothing is."""
-
-    def read(variables: Variables) -> Floats:
-        flat = [told.get(variable.name, 0.0) for variable in variables.ravel()]
-        return np.array(flat, dtype=float).reshape(variables.shape)
-
-    return read

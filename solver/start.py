@@ -1,31 +1,33 @@
 """A first plan for large programs: solve with fractions, then search only among what could pay.
 
 The search goes by steps. What is chosen once and shapes all else (runs, elastic options, rebates) is made
-whole first. It is held while replicas and nodes are made whole, which is a plan; where none is found, choices
-are let go again. From that plan replicas and nodes are searched on. The README has what this is worth.
+whole first (`choosing`). It is held while replicas and nodes are made whole next to their fractions, and
+better plans are looked for nearby (`whole`). Where none is found, choices are let go again. The README has
+what this is worth.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pulp
 
 from solver import backend
 from solver.build import THOUSAND
+from solver.choosing import choose
 from solver.problem import Problem, Solution
-from solver.program import Program, Variables
+from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
+from solver.steps import Search, choices, count, hold, nodes, ranges, restore
 from solver.verify import objective_value
+from solver.whole import improve, make_whole
 
-STEP = 0.5  # share of the time left that each step may take
-SOON_S = 1e-3  # what is left of a time limit that is used up
-
-Range = tuple[float | None, float | None, str]  # least, most and kind of a variable
+IMPROVING = 0.55  # share of the time left that may go into a better plan, where a better bound is in reach
+REACH = 10  # times the seconds of the relaxation that a better bound takes at least
+REBATES = 0.9  # share of the time left for the bound with whole rebates
 
 
 class FirstPlan(NamedTuple):
@@ -36,29 +38,6 @@ class FirstPlan(NamedTuple):
     bound: float = -math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """What every step is given, and when all of them have to end."""
-
-    gap_fraction: float
-    ends: float
-    should_stop: backend.Stop | None
-
-    @property
-    def left_s(self) -> float:
-        return max(self.ends - time.monotonic(), SOON_S)
-
-    def __call__(self, program: Program, start: Mapping[str, float] | None) -> backend.Outcome:
-        # The steps share the gap.
-        return backend.solve(
-            program.model,
-            gap_fraction=self.gap_fraction / 3,
-            time_limit_s=STEP * self.left_s,
-            should_stop=self.should_stop,
-            start=start,
-        )
-
-
 def first_plan(
     program: Program, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
 ) -> FirstPlan:
@@ -66,60 +45,55 @@ def first_plan(
 
     The program is left as it was.
     """
-    search = _Search(gap_fraction, time.monotonic() + time_limit_s, should_stop)
-    relaxed = backend.relax(
-        program.model, time_limit_s=search.left_s, should_stop=should_stop, crossover=False
-    )
+    began = time.monotonic()
+    search = Search(gap_fraction, began + time_limit_s, should_stop)
+    relaxed = search.relax(program, crossover=False)
     if relaxed.status is not backend.Status.OPTIMAL:
         return FirstPlan(None, relaxed.stopped)
-    as_it_was = _ranges(program)
+    bound_s = REACH * (time.monotonic() - began)
+    as_it_was = ranges(program)
     try:
-        found = _among_the_promising(program, relaxed, search)
-        _restore(program, as_it_was)
+        found = _among_the_promising(program, relaxed, search, bound_s)
+        restore(as_it_was)
         if found.stopped or _is_near(program.problem, found.plan, found.bound, gap_fraction):
+            return found
+        if search.left_s < bound_s:
             return found
         bound, stopped = _with_whole_choices(program, search)
         return FirstPlan(found.plan, stopped, max(found.bound, bound))
     finally:
-        _restore(program, as_it_was)
+        restore(as_it_was)
 
 
-def _among_the_promising(program: Program, relaxed: backend.Relaxation, search: _Search) -> FirstPlan:
-    """What is chosen once, while the rest may be fractions; then nodes; then replicas."""
+def _among_the_promising(
+    program: Program, relaxed: backend.Relaxation, search: Search, bound_s: float
+) -> FirstPlan:
+    """What is chosen once, while the rest may be fractions; then nodes and replicas."""
     start = likeliest(program, relaxed)
     bar_the_rest(program, relaxed)
-    _count(_nodes(program), pulp.LpContinuous)
-    _count([program.replicas], pulp.LpContinuous)
-    chosen = search(program, start)
+    count([*nodes(program), program.replicas], pulp.LpContinuous)
+    chosen = choose(program, search, start)
     if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
         return FirstPlan(None, chosen.stopped, relaxed.objective)
-    _count(_nodes(program), pulp.LpInteger)
+    count(nodes(program), pulp.LpInteger)
     program.count_replicas()
-    promising = _ranges(program)
     found = _made_whole(program, chosen.values or start, search)
-    stopped = found.stopped
-    if found.status.has_plan and not stopped:
-        _restore(program, promising)
-        _hold_choices(program, found.values)
-        better = search(program, found.values)
-        found, stopped = min(found, better, key=_cost), better.stopped
+    near = backend.gap(found.objective, relaxed.objective) <= search.gap_fraction
+    if found.status.has_plan and not found.stopped and not near:
+        hold(choices(program), found.values)
+        share = IMPROVING if (1 - IMPROVING) * search.left_s >= bound_s else 1.0
+        found = improve(program, found, search.within(share))
     plan = program.solution(found.values) if found.status.has_plan else None
-    return FirstPlan(plan, stopped, relaxed.objective)
+    return FirstPlan(plan, found.stopped, relaxed.objective)
 
 
-def _made_whole(program: Program, values: Mapping[str, float], search: _Search) -> backend.Outcome:
+def _made_whole(program: Program, values: Mapping[str, float], search: Search) -> backend.Outcome:
     """A plan with these choices, or where none is found, with any of the promising."""
-    promising = _ranges(program)
-    _hold_choices(program, values)
-    found = search(program, None)
-    if found.stopped or found.status.has_plan:
-        return found
-    _restore(program, promising)
-    return search(program, None)
-
-
-def _cost(outcome: backend.Outcome) -> float:
-    return outcome.objective if outcome.status.has_plan else math.inf
+    promising = ranges(program)
+    hold(choices(program), values)
+    found = make_whole(program, search) or search(program, None)
+    restore(promising)
+    return found if found.stopped or found.status.has_plan else search(program, None)
 
 
 def _is_near(problem: Problem, plan: Solution | None, bound: float, gap_fraction: float) -> bool:
@@ -127,46 +101,20 @@ def _is_near(problem: Problem, plan: Solution | None, bound: float, gap_fraction
     return plan is not None and backend.gap(objective_value(problem, plan), bound * THOUSAND) <= gap_fraction
 
 
-def _with_whole_choices(program: Program, search: _Search) -> tuple[float, bool]:
-    """The bound from all options where only what is chosen once is whole: rebates, or without any the rest.
+def _with_whole_choices(program: Program, search: Search) -> tuple[float, bool]:
+    """The bound from all options where only what is chosen once is whole: rebates, then options as well.
 
     Rebates as fractions cost the bound most, and they are few.
     """
-    _count(_nodes(program), pulp.LpContinuous)
-    _count([program.replicas], pulp.LpContinuous)
+    count([*nodes(program), program.replicas], pulp.LpContinuous)
+    options = (program.run, program.choose)
+    bound, stopped = -math.inf, False
     if program.tier.size:
-        _count([program.run, program.choose], pulp.LpContinuous)
-    outcome = search(program, None)
-    return outcome.bound, outcome.stopped
-
-
-def _hold(columns: Iterable[Variables], values: Mapping[str, float]) -> None:
-    """Leave variables at the whole numbers that their values stand for."""
-    for variables in columns:
-        for variable in variables.ravel():
-            variable.lowBound = variable.upBound = round(values.get(variable.name, 0.0))
-
-
-def _hold_choices(program: Program, values: Mapping[str, float]) -> None:
-    _hold([program.run, program.choose, program.tier], values)
-
-
-def _count(columns: Iterable[Variables], kind: str) -> None:
-    for variables in columns:
-        for variable in variables.ravel():
-            variable.cat = kind
-
-
-def _nodes(program: Program) -> tuple[Variables, ...]:
-    """What counts nodes by the period."""
-    return program.order, program.rented, program.retire, program.move
-
-
-def _ranges(program: Program) -> dict[pulp.LpVariable, Range]:
-    """Least, most and kind of every variable, to go back to."""
-    return {each: (each.lowBound, each.upBound, each.cat) for each in program.model.variables()}
-
-
-def _restore(program: Program, ranges: Mapping[pulp.LpVariable, Range]) -> None:
-    for variable, (least, most, kind) in ranges.items():
-        variable.lowBound, variable.upBound, variable.cat = least, most, kind
+        count(options, pulp.LpContinuous)
+        outcome = search(program, None, REBATES)
+        bound, stopped = outcome.bound, outcome.stopped
+        count(options, pulp.LpInteger)
+    if not stopped:
+        outcome = search(program, None, 1.0)
+        bound, stopped = max(bound, outcome.bound), outcome.stopped
+    return bound, stopped

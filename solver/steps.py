@@ -1,0 +1,117 @@
+"""What the steps towards a first plan share: a clock, and variables that are held and let go again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pulp
+
+from solver import backend
+from solver.program import Program, Variables
+from solver.tables import Floats
+
+STEP = 0.5  # share of the time left that each step may take
+SOON_S = 1e-3  # what is left of a time limit that is used up
+
+Range = tuple[float | None, float | None, str]  # least, most and kind of a variable
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What every step is given, and when all of them have to end."""
+
+    gap_fraction: float
+    ends: float
+    should_stop: backend.Stop | None
+
+    @property
+    def left_s(self) -> float:
+        """What is left for all steps to come."""
+        return max(self.ends - time.monotonic(), SOON_S)
+
+    def within(self, share: float) -> Search:
+        """The same for some of the steps, in a share of the time left."""
+        return replace(self, ends=time.monotonic() + share * self.left_s)
+
+    def __call__(
+        self, program: Program, start: Mapping[str, float] | None, share: float = STEP
+    ) -> backend.Outcome:
+        """Solve as the program stands, in a share of the time left; the steps share the gap."""
+        return backend.solve(
+            program.model,
+            gap_fraction=self.gap_fraction / 3,
+            time_limit_s=max(share * self.left_s, SOON_S),
+            should_stop=self.should_stop,
+            start=start,
+        )
+
+    def relax(self, program: Program, *, crossover: bool = True, share: float = 1.0) -> backend.Relaxation:
+        """The optimum with fractions of everything."""
+        return backend.relax(
+            program.model,
+            time_limit_s=max(share * self.left_s, SOON_S),
+            should_stop=self.should_stop,
+            crossover=crossover,
+        )
+
+
+def cost(outcome: backend.Outcome) -> float:
+    """What the plan of an outcome costs, in thousands; infinite where there is none."""
+    return outcome.objective if outcome.status.has_plan else math.inf
+
+
+def reader(told: Mapping[str, float]) -> Callable[[Variables], Floats]:
+    """Columns of what is told of each variable; 0 where nothing is."""
+
+    def read(variables: Variables) -> Floats:
+        flat = [told.get(variable.name, 0.0) for variable in variables.ravel()]
+        return np.array(flat, dtype=float).reshape(variables.shape)
+
+    return read
+
+
+def nodes(program: Program) -> tuple[Variables, ...]:
+    """What counts nodes by the period."""
+    return program.order, program.rented, program.retire, program.move
+
+
+def choices(program: Program) -> tuple[Variables, ...]:
+    """What is chosen once and shapes all else."""
+    return program.run, program.choose, program.tier
+
+
+def hold(columns: Iterable[Variables], values: Mapping[str, float]) -> None:
+    """Leave variables at the whole numbers that their values stand for."""
+    for variables in columns:
+        for variable in variables.ravel():
+            variable.lowBound = variable.upBound = round(values.get(variable.name, 0.0))
+
+
+def hold_within(variables: Variables, least: Floats, most: Floats) -> None:
+    """Leave variables only these ranges, as far as they are open."""
+    for variable, low, high in zip(variables.ravel(), least.ravel(), most.ravel(), strict=True):
+        top = math.inf if variable.upBound is None else variable.upBound
+        variable.lowBound = min(max(variable.lowBound or 0.0, float(low)), top)
+        variable.upBound = max(min(top, float(high)), variable.lowBound)
+
+
+def count(columns: Iterable[Variables], kind: str) -> None:
+    """From now on variables are of that kind: whole numbers or fractions."""
+    for variables in columns:
+        for variable in variables.ravel():
+            variable.cat = kind
+
+
+def ranges(program: Program) -> dict[pulp.LpVariable, Range]:
+    """Least, most and kind of every variable, to go back to."""
+    return {each: (each.lowBound, each.upBound, each.cat) for each in program.model.variables()}
+
+
+def restore(kept: Mapping[pulp.LpVariable, Range]) -> None:
+    """Go back to what was kept."""
+    for variable, (least, most, kind) in kept.items():
+        variable.lowBound, variable.upBound, variable.cat = least, most, kind

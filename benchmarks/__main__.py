@@ -34,7 +34,7 @@ SWEEP_POINTS = 64
 PARTS = (
     "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
     "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep", "program",
-    "sweeps",
+    "sweeps", "app",
 )  # fmt: skip
 # How near the plain way's answer ours must be; a count off by one row is further away than the second.
 ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
@@ -80,6 +80,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "job_log": _job_log(quick),
         "carbon": _carbon(quick),
         "performance": _performance(quick),
+        "app": _child("app", quick),
     }
     cores, load = os.cpu_count() or 1, os.getloadavg()[1]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
@@ -181,6 +182,10 @@ def _part(asked: argparse.Namespace) -> Any:
         from benchmarks.sweeps import overheads
 
         return overheads(SWEEP_POINTS // 16 if quick else SWEEP_POINTS)
+    if part == "app":
+        from benchmarks.app import app_measured
+
+        return app_measured(quick=quick)
     if part in ("carbon-jobs", "carbon-calls", "shifting"):
         return _carbon_part(asked, repeats=1 if quick else 5)
     if part in ("step-times", "step-calls", "layout-sweep"):

@@ -70,6 +70,16 @@ CARBON = """Made-up jobs, each with its own nodes, hours by state, PUE, grid, ha
 operational carbon, the embodied share and water. The bare loop goes over a list of dicts and checks nothing;
 everfleet checks every input. Memory is the most that a process held which did nothing else, jobs included.
 """
+APP = """The app on a server of its own. A re-run is one of a page's whole script, for a visitor who has
+the page open, with all that it sends; its processor time is that of the server. The answer comes in two
+parts, and TCP may hold the second one back for 40 ms. A first chart is read from the address to the
+chart on screen, in a fresh context and on a server that has run; on a page without a chart, to all of
+the page. A re-run in the browser is read from a click to the end of the run.
+"""
+CROWD = """Visitors side by side, who go from page to page without a pause. Each has a scenario with a
+title of its own, which is looked for in all that the others are sent.
+"""
+AIMS = {"re-run": 0.05, "first chart": 2.5, "re-run in the browser": 0.3}  # s, on two cores of their own
 SHIFTING = """A synthetic year at each site; for each hour of arrival the cleanest start of a run of 12 hours
 that may wait 48. One plain loop keeps running sums of the hours, the other adds them up for every start as
 the definition reads; both do a slice of the arrivals, find the same starts there, and are scaled up by
@@ -90,6 +100,7 @@ def page(measured: Record) -> str:
         *_played(measured["played"]),
         *_job_log(measured["job_log"]),
         *_carbon(measured["carbon"]),
+        *_app(measured["app"]),
         _about(measured["machine"]),
     ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
@@ -363,6 +374,48 @@ def _rates(timed: Sequence[tuple[str, int, Record, str]]) -> list[tuple[str, ...
         (what, f"{count:,}", f"{_rate(count, taken):,.0f}", *_three(taken), held)
         for what, count, taken, held in timed
     ]
+
+
+def _app(app: Record) -> list[str]:
+    """Pages one by one, in a browser where there is one, and many visitors."""
+    browser = app["browser"] or {"first": [], "reruns": []}
+    first = {one["page"]: one for one in browser["first"]}
+    reruns = {one["page"]: one for one in browser["reruns"]}
+    head = ("page", "processor a re-run, ms", "re-run p50, ms", "p95, ms", "first chart in a browser, s",
+            "re-run there p50, ms", "p95, ms")  # fmt: skip
+    lines = [
+        (
+            one["page"], "" if one["cpu_s"] is None else _short(1000 * one["cpu_s"]), *_two(one),
+            _first(first.get(one["page"])), *_two(reruns.get(one["page"])),
+        )
+        for one in app["pages"]
+    ]  # fmt: skip
+    aims = ("aim", _short(1000 * AIMS["re-run"]), "", "", _short(AIMS["first chart"]), "",
+            _short(1000 * AIMS["re-run in the browser"]))  # fmt: skip
+    none = [] if app["browser"] else ["No Chromium is installed: what a browser would show was not read."]
+    return ["## App\n", APP, _table(head, [*lines, aims]), *none, CROWD, _crowd(app["crowd"])]
+
+
+def _two(one: Record | None) -> tuple[str, str]:
+    return ("", "") if one is None else (_short(1000 * one["s"]["p50"]), _short(1000 * one["s"]["p95"]))
+
+
+def _first(one: Record | None) -> str:
+    if one is None:
+        return ""
+    return _short(one["s"]["median"]) + (" (no chart)" if one["shown"] == "page" else "")
+
+
+def _crowd(crowd: Record) -> str:
+    held = [("" if crowd[when] is None else _short(crowd[when])) for when in ("before_mb", "after_mb")]
+    lines = [(
+        str(crowd["visitors"]), str(crowd["runs"]), _short(crowd["runs_per_s"]),
+        *(f"{crowd['s'][name]:.2f}" for name in ("p50", "p95")), *held,
+        str(crowd["leaks"]), str(crowd["failed"]),
+    )]  # fmt: skip
+    head = ("visitors", "runs", "runs a second", "p50, s", "p95, s", "memory before, MB", "after, MB",
+            "leaks", "failed")  # fmt: skip
+    return _table(head, lines)
 
 
 def _about(machine: Record) -> str:

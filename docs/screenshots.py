@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
-PAGES = {"start": ("", 1150), "plan": ("plan", 1500), "checkpoints": ("checkpoints", 1200)}
+CHART = "[data-testid=stVegaLiteChart] svg"
+# Page -> height of the picture, and what is there once the page is drawn.
+PAGES = {
+    "start": (1330, CHART),
+    "scenario": (1300, "[data-testid=stTextInput]"),
+    "plan": (1500, CHART),
+    "tradeoffs": (1000, f"{CHART}, button:has-text('Find the front')"),
+    "compare": (1500, CHART),
+    "job": (1500, CHART),
+    "checkpoints": (1500, CHART),
+    "failures": (1500, CHART),
+    "sources": (1300, "[data-testid=stDataFrame]"),
+}
 
 
 def main() -> int:
@@ -65,11 +77,11 @@ def report_pictures(browser: Browser) -> None:
 
 def app_pictures(browser: Browser) -> None:
     """Each page of the app in light, and the plan on a phone in the dark."""
-    drawn = "[data-testid=stVegaLiteChart] svg"
     with served() as url:
-        for name, (path, height) in PAGES.items():
+        for name, (height, drawn) in PAGES.items():
+            path = "" if name == "start" else name
             shoot(browser, f"{url}/{path}", name, 1280, height, "light", drawn)
-        shoot(browser, f"{url}/plan", "plan-phone-dark", 390, 1400, "dark", drawn)
+        shoot(browser, f"{url}/plan", "plan-phone-dark", 390, 1400, "dark", CHART)
 
 
 def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme: str, drawn: str) -> None:
@@ -79,7 +91,8 @@ def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme
     page.goto(url)
     page.wait_for_selector(drawn, timeout=180_000)
     page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner]')"
+        "() => !document.querySelector('[data-testid=stStatusWidget], [data-testid=stSpinner]')",
+        timeout=180_000,
     )
     page.wait_for_timeout(1500)
     page.screenshot(path=IMAGES / f"{name}.png")
@@ -89,17 +102,19 @@ def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The app on a free port."""
+    """The app on a free port, with a store of its own: no plan of the user's is in a picture."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={url.rpartition(':')[2]}"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as server:
-        try:
-            wait_for(f"{url}/_stcore/health")
-            yield url
-        finally:
-            server.terminate()
+    with tempfile.TemporaryDirectory() as folder:
+        own = os.environ | {"EVERFLEET_STORE": f"{folder}/plans.sqlite"}
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=own) as server:
+            try:
+                wait_for(f"{url}/_stcore/health")
+                yield url
+            finally:
+                server.terminate()
 
 
 def wait_for(url: str, patience_s: float = 60.0) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -64,13 +64,15 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def app_url() -> Iterator[str]:
-    """The app, served on a free port of this machine."""
+def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app with a store of its own, served on a free port of this machine, one for all tests."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = os.environ | {"EVERFLEET_STORE": str(tmp_path_factory.mktemp("store") / "plans.sqlite")}
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait_until_healthy(url, server)
@@ -94,13 +96,17 @@ def _wait_until_healthy(url: str, server: subprocess.Popen[bytes], patience_s: f
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """An installed Chromium; CHROMIUM names another one. None is ever downloaded."""
+    """An installed Chromium; CHROMIUM names another one. None is ever downloaded, and CI has to have one."""
     named = os.environ.get("CHROMIUM")
     found = named or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if found is None:
-        pytest.skip("no Chromium is installed (apt install chromium)")
-    from playwright.sync_api import sync_playwright
+        missing = "no Chromium is installed (apt install chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # ms
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM_ARGUMENTS)
         yield browser
@@ -108,16 +114,39 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(chromium: Browser, app_url: str) -> Iterator[Page]:
-    """A fresh page; its test fails if a script fails in it, or if it asks any other machine for anything."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 1300}, accept_downloads=True)
-    page = context.new_page()
+def new_page(chromium: Browser, app_url: str) -> Iterator[Callable[[], Page]]:
+    """Pages, each of a visitor of its own.
+
+    Their test fails if a script fails in one, if one writes an error to its console, or if one asks any other
+    machine for anything.
+    """
     errors: list[str] = []
     outside: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
     local = (app_url, app_url.replace("http", "ws", 1), "data:", "blob:")
-    page.on("request", lambda request: None if request.url.startswith(local) else outside.append(request.url))
-    yield page
-    context.close()
+
+    def heard(message: ConsoleMessage) -> None:
+        # On the address of a page below the root Streamlit asks there for what lies at the root, then there.
+        if message.type == "error" and "/_stcore/" not in message.location["url"]:
+            errors.append(message.text)
+
+    def opened() -> Page:
+        context = chromium.new_context(viewport={"width": 1280, "height": 1300}, reduced_motion="reduce")
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", heard)
+        page.on("request", lambda asked: None if asked.url.startswith(local) else outside.append(asked.url))
+        return page
+
+    contexts: list[BrowserContext] = []
+    yield opened
+    for context in contexts:
+        context.close()
     assert not errors, errors
     assert not outside, outside
+
+
+@pytest.fixture
+def page(new_page: Callable[[], Page]) -> Page:
+    """A fresh page, watched as all are."""
+    return new_page()

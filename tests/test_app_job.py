@@ -103,6 +103,7 @@ def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     assert tomllib.loads(text)["training"]["nodes"] == 32
     assert tomllib.loads(text)["storage"]["amount"] == "40 TB", "what was not asked for stays"
     assert shared.plain(document["model_card"]) in shown(page)
+    assert "With the inputs above; the title is that of the job file." in [one.value for one in page.caption]
 
 
 def test_another_example_brings_its_own_inputs(page: AppTest) -> None:

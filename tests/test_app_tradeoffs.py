@@ -15,7 +15,12 @@ from planner.ui import session, shared
 from planner.workers import Seen, registry, shipped
 from planner.workers.tradeoffs import POINTS
 
-PAGE = Path(session.__file__).parent / "tradeoffs.py"
+PAGES = Path(session.__file__).parent
+APP = f"""
+import streamlit as st
+others = [st.Page({str(PAGES)!r} + f"/{{name}}.py") for name in ("scenario", "plan", "compare")]
+st.navigation([st.Page({str(PAGES / "tradeoffs.py")!r}, default=True), *others]).run()
+"""
 HOSTILE = "**a** [d](https://example.org) <b>e</b>"
 
 Open = Callable[..., AppTest]
@@ -112,14 +117,16 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.fixture
-def open_page(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Open:
+def open_page(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Opens the page on shipped documents, or on none of them."""
+    app = tmp_path / "app.py"
+    app.write_text(APP, encoding="utf-8")
 
     def opened(known: bool = True, **more: Any) -> AppTest:
         documents = {"front": front(**more), "front_of_time": times()} if known else {}
         st.cache_data.clear()
         monkeypatch.setattr(shipped, "shipped", lambda name, text: documents.get(name))
-        return AppTest.from_file(str(PAGE), default_timeout=60).run()
+        return AppTest.from_file(str(app), default_timeout=60).run()
 
     return opened
 

@@ -19,7 +19,7 @@ from benchmarks.__main__ import apart_fraction, main
 from benchmarks.carbon import SPANS, estimated, estimated_by_loop, job_columns, site_hours
 from benchmarks.clock import in_turns, spread
 from benchmarks.fleets import SIZES, fleet
-from benchmarks.page import page
+from benchmarks.page import _app, page
 from benchmarks.performance import (
     BATCH,
     NODE,
@@ -36,10 +36,12 @@ from benchmarks.rates import derive_overhead, option_rates, step_rates
 from benchmarks.reliability import TRAITS, life_log
 from benchmarks.sizes import plan_once
 from benchmarks.startup import COMMANDS
+from benchmarks.sweeps import asked, timed
 from planner.catalogue import data_folder, load_catalogue
 from planner.inputs import known_names
 from planner.performance.training import training_step_s
 from planner.scenario import Scenario, check_against, parse_scenario, with_changes
+from planner.sweeps import InProcess
 from solver import backend
 from solver.answer import answer
 from solver.problem import ElasticOptions, Jobs, Problem, Tiers
@@ -322,9 +324,11 @@ def test_every_part_reaches_the_page(
         },
         "sizes": [size],
         "program": [planned("S", way, time_limit_s=20.0) for way in WAYS],
+        "sweeps": {"points": 2, "bare_s_per_point": 0.1, "executors": {"this process": swept()}},
         **reliability,
         "carbon": carbon,
         "performance": performance,
+        "app": APP,
         "machine": {"cores": 2, "load": 0.5, "busy": False, "versions": "Python 3"},
     }  # fmt: skip
     lines = page(json.loads(json.dumps(measured))).splitlines()
@@ -340,6 +344,51 @@ def test_every_part_reaches_the_page(
     assert all(a == b for a, b in pairwise(cells) if a and b)
     assert f"| columns | {size['columns']:,} |" in lines
     assert [line for line in lines if line.startswith("#")] == headings()
+
+
+READ = {"p50": 0.1, "p95": 0.2, "count": 3}
+APP = {
+    "pages": [
+        {"page": "start", "first_s": 2.0, "cpu_s": 0.0184, "s": READ},
+        {"page": "sources", "first_s": 2.0, "cpu_s": None, "s": READ},
+    ],
+    "browser": {
+        "first": [
+            {"page": "start", "shown": "chart", "s": TIMES}, {"page": "sources", "shown": "page", "s": TIMES}
+        ],
+        "reruns": [{"page": "start", "lost": 0, "s": READ}],
+    },
+    "crowd": {
+        "visitors": 50, "runs": 300, "runs_per_s": 20.0, "s": READ, "leaks": 0, "failed": 0,
+        "before_mb": 300.0, "after_mb": None,
+    },
+}  # fmt: skip
+
+
+def test_the_page_says_what_a_visitor_of_the_app_waits_for() -> None:
+    """What was not read, by the system or in the browser, is empty; without a browser that is said too."""
+    told = "\n".join(_app(APP))
+    without = "\n".join(_app(APP | {"browser": None}))
+
+    assert f"| start | 18.4 | 100 | 200 | {TIMES['median']:.3g} | 100 | 200 |" in told
+    assert f"| sources |  | 100 | 200 | {TIMES['median']:.3g} (no chart) |  |  |" in told
+    assert "| 50 | 300 | 20 | 0.10 | 0.20 | 300 |  | 0 | 0 |" in told
+    assert "No Chromium" in without
+    assert "No Chromium" not in told
+
+
+def swept() -> dict[str, Any]:
+    scenario, grid = asked(2)
+    assert [list(point.values()) for point in grid.points] == [["1.0"], ["1.001"]], "one PUE a point"
+    return timed(scenario, grid, InProcess(), 1, bare_s=0.0)
+
+
+def test_overhead_is_what_a_sweep_takes_beyond_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: 10 s for 4 points by 2 workers, whose plans take 12 s: (10 - 12 / 2) / 4 = 1 s a point."""
+    monkeypatch.setattr("benchmarks.sweeps.seconds", lambda run: 10.0)
+    found = timed(*asked(4), InProcess(), 2, bare_s=12.0)
+
+    assert (found["sweep_s"], found["overhead_s_per_point"]) == (10.0, 1.0)
 
 
 def headings() -> list[str]:

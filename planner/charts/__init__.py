@@ -25,13 +25,13 @@ from planner.charts.drawing import (
     shown_scale,
     to_svg,
 )  # fmt: skip
-from planner.charts.failures import FIT_PICTURES, SURVIVAL_KEY
+from planner.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.charts.futures import FUTURES_PICTURES
 from planner.charts.jobs import JOB_PICTURES
 from planner.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 
 __all__ = [
-    "FIT_PICTURES", "FUTURES_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE",
+    "AHEAD_KEY", "FIT_PICTURES", "FUTURES_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE",
     "PLAN_PICTURES", "SURVIVAL_KEY", "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve",
     "every", "interval_map", "number_text", "policy_curves", "quantity_text", "shown_scale", "size_curves",
     "to_svg",

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from planner.charts.drawing import PALETTE, Document, Picture, Record, chart_of, every, number_text
+from planner.charts.drawing import PALETTE, Document, Picture, Record, chart_of, columns, every, number_text
 
 MEASURES = {
     "ettr_fraction": "share of time that trains, ETTR (%)",
@@ -50,7 +50,13 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
     shade = chart_of([{"low": flat["low_min"], "high": flat["high_min"]}]).mark_rect(
         color=PALETTE[2], opacity=0.22
     )
-    legend = alt.Legend(title="mark", orient="top", columns=2, labelLimit=260, rowPadding=1)
+    legend = alt.Legend(
+        title="mark",
+        orient="top",
+        columns=columns(mark["name"] for mark in marks),
+        labelLimit=260,
+        rowPadding=1,
+    )
     shape, colour = (
         alt.Shape("name:N", sort=None, legend=legend),
         alt.Color("name:N", sort=None, legend=legend),
@@ -89,7 +95,9 @@ def policy_curves(document: Document, measure: str = "ettr_fraction") -> Picture
     ]
     x, y = _interval_axis("time between checkpoints (min)"), _measure_axis(MEASURES[measure])
     colours = alt.Scale(domain=names, range=_POLICY_COLOURS)
-    legend = alt.Legend(title="policy", orient="top", symbolType="stroke", symbolSize=300)
+    legend = alt.Legend(
+        title="policy", orient="top", columns=columns(names), symbolType="stroke", symbolSize=200
+    )
     line = chart_of(points).mark_line(strokeWidth=2.5)
     line = line.encode(
         x=x, y=y,

@@ -27,6 +27,8 @@ LETTERS = "#111111"  # on bars
 
 INK = "currentColor"  # beside bars: the colour of the text around the chart, light or dark
 MOST_ROWS = 24
+SHORT_LABEL = 10  # letters
+FLUSH_PX = 12  # so near to the end of an axis a label stands beside its tick: in the middle it would be cut
 
 
 # Unit -> the larger units a reader expects, the largest first.
@@ -148,7 +150,7 @@ def broken(text: str) -> str:
 
 def layered(step: int, *layers: alt.Chart) -> Any:
     """Layers of rows, each so many pixels high."""
-    return alt.layer(*layers).properties(height=alt.Step(step))
+    return alt.layer(*layers).properties(height=alt.Step(step)).configure_axisX(labelFlush=FLUSH_PX)
 
 
 def labelled_bars(
@@ -168,9 +170,18 @@ def labelled_bars(
 
 def colour(field: str, title: str, order: list[str] | None = None) -> alt.Color:
     """The palette by a field, with its legend above."""
-    legend = alt.Legend(title=title, orient="top", columns=3, symbolType="square", symbolStrokeWidth=0)
+    legend = alt.Legend(
+        title=title, orient="top", columns=columns(order or ()), labelLimit=240,
+        symbolType="square", symbolStrokeWidth=0,
+    )  # fmt: skip
     scale = alt.Scale(range=list(PALETTE)) if order is None else alt.Scale(domain=order, range=list(PALETTE))
     return alt.Color(f"{field}:N", scale=scale, sort=order, legend=legend)
+
+
+def columns(labels: Iterable[str]) -> alt.ExprRef:
+    """Up to three columns of a legend, as many as there is room for: on a phone the last would be cut off."""
+    column_px = 24 + 6.5 * max((len(label) for label in labels), default=SHORT_LABEL)
+    return alt.ExprRef(expr=f"clamp(floor(width / {column_px}), 1, 3)")
 
 
 def with_room(values: Iterable[float]) -> alt.Scale:
@@ -195,4 +206,4 @@ def day(text: str) -> str | None:
 
 def tall(*layers: alt.Chart) -> Any:
     """Layers of a chart with a vertical scale."""
-    return alt.layer(*layers).properties(height=300)
+    return alt.layer(*layers).properties(height=300).configure_axisX(labelFlush=FLUSH_PX)

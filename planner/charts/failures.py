@@ -26,6 +26,7 @@ from planner.charts.drawing import (
 
 MOST_CAUSES = 12
 SURVIVAL_KEY = "Steps: the log, with its band. Dashed: the fitted lifetime."
+AHEAD_KEY = "Dots: the periods of the log. Diamond: the median of the next one, with its interval as a line."
 
 
 def survival(document: Document) -> Picture | None:

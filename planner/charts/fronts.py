@@ -15,6 +15,7 @@ from planner.charts.drawing import (
     Picture,
     Record,
     chart_of,
+    columns,
     quantity_text,
     shown_scale,
 )
@@ -94,7 +95,9 @@ def _front(rows: Sequence[Record], x: alt.X, y: alt.Y, line: Any, opened: int | 
     """The line of the front, its marks, and their names; a click on a mark selects its plan."""
     present = [state for state in _STATES if any(row["state"] == state for row in rows)]
     shapes, colours = ([_STATES[state][part] for state in present] for part in (0, 1))
-    legend = alt.Legend(title=None, orient="top", columns=2, symbolStrokeWidth=0)
+    legend = alt.Legend(
+        title=None, orient="top", columns=columns(present), labelLimit=220, symbolStrokeWidth=0
+    )
     base = chart_of(rows).encode(x=x, y=y)
     kept = "datum.state == 'on the front' || datum.state == 'knee' || datum.label == \"today's deadline\""
     walk = base.transform_filter(kept).mark_line(color=OUTLINE, interpolate=line)

@@ -64,17 +64,20 @@ def range_bars(document: Document) -> Picture | None:
         }
         for total in totals
     ]
-    scale = alt.Scale(domain=[0.0, 1.6 * max(row["high"] for row in rows)], nice=False)
+    scale = alt.Scale(domain=[0.0, 1.1 * max(row["high"] for row in rows)], nice=False)
     base = chart_of(rows).encode(y=row_axis("total"), tooltip=["label:N"])
     x = alt.X("low:Q", title=unit, scale=scale)
     ranges = base.mark_bar(color=PALETTE[0], stroke=OUTLINE, height=12).encode(x=x, x2="high:Q")
     marks = base.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x="value:Q")
-    text = base.mark_text(color=INK, align="left", dx=8, fontSize=11).encode(x="high:Q", text="label:N")
+    # Below the bar: beside it there is no room on a phone.
+    text = base.mark_text(color=INK, align="left", dx=2, dy=16, fontSize=11).encode(
+        x=alt.datum(0, type="quantitative"), text="label:N"
+    )
     words = "; ".join(f"{row['total']} {row['label']}" for row in rows).replace("\n", " ")
     return Picture(
         "Carbon and its range",
         f"Bars in {unit} from the 5th to the 95th percentile, a diamond at the estimate. {words}.",
-        layered(34, ranges, marks, text),
+        layered(44, ranges, marks, text),
     )
 
 

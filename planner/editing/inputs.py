@@ -166,7 +166,7 @@ def allowed_words(rule: Rule) -> str:
         case Number() | Count():
             return rule.range.words()
         case Day():
-            return f"{'the first day of a month' if rule.first_of_month else 'a day'}, {rule.example}"
+            return f"{'the first day of a month' if rule.first_of_month else 'a day'} such as {rule.example}"
         case Choice():
             return " or ".join(rule.words)
         case Flag():

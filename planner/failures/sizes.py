@@ -56,8 +56,8 @@ def sizes_section(
     said = [
         f"A node has {per_node.value:g} accelerators{taken}; a job stops when any of its nodes fails.",
         f"ETTR at the interval of highest ETTR, with a blocking write of {60 * write_h.value:g} min and a "
-        f"restart of {60 * restart_h.value:g} min ({_whence(asked)}); `everfleet checkpoint` computes "
-        "yours.",
+        f"restart of {60 * restart_h.value:g} min ({_whence(asked)}); the command everfleet "
+        "checkpoint computes yours.",
     ]
     tables = {"mttf": rows}
     if log.kind == "jobs":

@@ -149,6 +149,8 @@ _HEADINGS = {
     "model_mttf_h": ("model", "h"),
     "per_1000_node_d": ("per 1000 node-days", ""),
     "expected_per_1000_node_d": ("to expect", ""),
+    "poisson_low": ("Poisson's low", ""),
+    "poisson_high": ("Poisson's high", ""),
     "mape_fraction": ("MAPE", "%"),
     "median_ape_fraction": ("median APE", "%"),
     "aic": ("AIC", ""),

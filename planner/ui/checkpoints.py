@@ -70,11 +70,11 @@ def chosen_inputs(first: Document) -> dict[str, Any]:
             st.number_input("Nodes of the job", 1, MOST_NODES, int(defaults["nodes"]), key="nodes")
         )
     with middle:
-        inputs["sku"] = one_of("sku", "SKU", choices["skus"])
+        inputs["sku"] = one_of("sku", "Kind of node (SKU)", choices["skus"])
         inputs["model"] = one_of("model", "Model whose state is written", choices["models"])
     with right:
         inputs["storage"] = one_of("storage", "Checkpoint storage", choices["storages"])
-        inputs["grid"] = one_of("grid", "Grid", choices["grids"])
+        inputs["grid"] = one_of("grid", "Grid region", choices["grids"])
     restart = left.number_input(
         "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
     )
@@ -99,6 +99,7 @@ def results(document: Document) -> None:
     )
     measure = measure or "ettr_fraction"
     digest = f"{logs.digest_of(document['inputs'])} {measure}"
+    st.markdown(_answer(document))
     draw_kept(f"{digest} curve", lambda: checkpoint_curve(document, measure))
     intervals(document)
     if "curves" in document:
@@ -108,13 +109,6 @@ def results(document: Document) -> None:
 
 def intervals(document: Document) -> None:
     """What the curve says, its optima opened, and its data."""
-    flat = document["flat"]
-    st.markdown(
-        shared.plain(
-            f"Anything from {flat['low_min']:.3g} to {flat['high_min']:.3g} min loses at most "
-            f"{100 * flat['loss_fraction']:.2g} % against the best."
-        )
-    )
     if "ettr_low_fraction" in document["rows"][0]:
         st.caption("Band: from the low to the high end of the failure rate's interval, the interval kept.")
     else:
@@ -122,7 +116,7 @@ def intervals(document: Document) -> None:
     shared.sheet(table_of("marks", document["marks"]), "Optima")
     with st.container(horizontal=True):
         for name in document["explanations"]:
-            shared.why(document, name, "checkpoints", shared.plain(f"why {name.replace('.', ', ')}?"))
+            shared.why(document, name, "checkpoints", shared.plain(f"why this {_said(name)}?"))
     shared.data("checkpoints", document["rows"])
 
 
@@ -170,6 +164,23 @@ def downloads(document: Document) -> None:
             "Data (JSON)", lambda: to_json({"everfleet_checkpoints": 1, **document}), "checkpoints.json",
             "application/json", key="json", on_click="ignore",
         )  # fmt: skip
+
+
+def _answer(document: Document) -> str:
+    """The best interval for time, and how wide the choice is."""
+    best, flat = document["marks"][0], document["flat"]
+    interval = shared.plain(f"{best['interval_min']:.3g} min")
+    said = (
+        f": {best['ettr_fraction']:.2%} of it goes into training. Anything from {flat['low_min']:.3g} to "
+        f"{flat['high_min']:.3g} min loses at most {100 * flat['loss_fraction']:.2g}% against that."
+    )
+    return f"A checkpoint every **{interval}** loses the least time{shared.plain(said)}"
+
+
+def _said(name: str) -> str:
+    """A number's name as a word: of 'interval.Young' the Young interval."""
+    word, _, mark = name.partition(".")
+    return {"ettr": "ETTR"}.get(word, f"{mark} {word}".strip())
 
 
 def _best_words(one: Document) -> str:

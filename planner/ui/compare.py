@@ -29,6 +29,7 @@ MOST_PLANS, MOST_LISTED = 6, 24
 LONGEST = 40  # characters of a title beside others
 LETTERS = "ABCDEF"
 MEASURES = {"cost": "Cost", "carbon": "Carbon"}
+PROVED = {"optimal": "proved the best", "within gap": "proved within its gap"}
 
 
 def render() -> None:
@@ -53,6 +54,7 @@ def render() -> None:
     _inputs(record, names)
     _terms(record, names, identity)
     _changed(record, names, identity, store, scenarios)
+    shared.next_step("change an input and plan again", "scenario")
 
 
 def _chosen(store: Store | None) -> list[str]:
@@ -95,12 +97,19 @@ def _heads(record: Record, names: Sequence[str]) -> None:
     """Which letter is which plan, with a way to it and its numbers opened."""
     for number, (name, plan) in enumerate(zip(names, record["plans"], strict=True)):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{name}**: {shared.plain(plan['title'])}, {shared.plain(plan['status'])}")
+            status = PROVED.get(plan["status"], plan["status"])
+            st.markdown(f"**{name}**: {shared.plain(plan['title'])}, {shared.plain(status)}")
             if plan["digest"]:
                 st.page_link(PAGES / "plan.py", label=f"Open {name}", query_params={"plan": plan["digest"]})
             explained = {"explanations": record["explanations"][number]}
             for total in MEASURES:
                 shared.why(explained, total, f"compare-{name}", f"why {total} of {name}?")
+
+
+def _titled(record: Record, names: Sequence[str], name: str) -> str:
+    """A letter with the title of its plan."""
+    title = record["plans"][names.index(name)]["title"]
+    return f"{name}: {textwrap.shorten(title, LONGEST, placeholder=' …')}"
 
 
 def _totals(record: Record, names: Sequence[str]) -> None:
@@ -120,7 +129,8 @@ def _terms(record: Record, names: Sequence[str], identity: str) -> None:
     """Cost and carbon by term, on one axis each."""
     for name, label in MEASURES.items():
         st.subheader(f"{label}, term by term")
-        draw_kept(f"{identity}-{name}", partial(terms_side_by_side, record, name, names))
+        titled = [_titled(record, names, plan) for plan in names]
+        draw_kept(f"{identity}-{name}", partial(terms_side_by_side, record, name, titled))
         if rows := terms_rows(record, name, names):
             with st.expander("Show data"):
                 shared.sheet(table_of("", rows), f"{label}, term by term")
@@ -136,8 +146,9 @@ def _changed(
     """From one plan to another: by term at once, by groups of inputs on request."""
     st.subheader("What changed the answer")
     left, middle, right = st.columns(3)
-    before = names.index(left.selectbox("From", names, 0, key="changed-from"))
-    after = names.index(middle.selectbox("To", names, 1, key="changed-to"))
+    titled = partial(_titled, record, names)
+    before = names.index(left.selectbox("From", names, 0, format_func=titled, key="changed-from"))
+    after = names.index(middle.selectbox("To", names, 1, format_func=titled, key="changed-to"))
     name = right.segmented_control(
         "Of",
         list(MEASURES),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.charts import FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
+from planner.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
 from planner.report import findings, to_json
 from planner.report.tables import table_of
 from planner.ui import logs, shared
@@ -15,17 +15,24 @@ from planner.ui.drawn import draw_kept
 OWN = "own"
 CHECKPOINTS = Path(__file__).parent / "checkpoints.py"
 LARGE = 1024  # accelerators: a job for which failures matter
-ORDER = ("lives", "sizes", "rate", "lemons", "ahead", "downtime", "repeats", "beside", "read")
+# Subject -> its tab, in the order of reading.
+TABS = {
+    "lives": "Lifetimes", "sizes": "Jobs", "rate": "Rate and causes", "lemons": "Weak nodes",
+    "ahead": "Forecast", "downtime": "Spares", "repeats": "Repeats", "beside": "Beside others",
+    "read": "What was read",
+}  # fmt: skip
 # Tables that are part of the answer: they stand open and first.
 OPEN = {
     "risk": "Units at risk", "fits": "Lifetimes fitted, the best first", "rate": "Rate",
     "forecast": "Forecast", "spares": "Pools of spares",
 }  # fmt: skip
+KEYS = {"lives": SURVIVAL_KEY, "ahead": AHEAD_KEY}
+NAMES = {"mttf": "time between failures", "shapes": "gaps between failures"}
 WHY = {
-    "rate": ("rate",),
-    "sizes": ("mttf", "ettr"),
-    "ahead": ("forecast.month", "forecast.quarter", "forecast.year"),
-    "downtime": ("spares", "spares.poisson"),
+    "rate": {"rate": "rate"},
+    "sizes": {"mttf": "time between failures", "ettr": "ETTR"},
+    "ahead": {f"forecast.{span}": f"forecast of a {span}" for span in ("month", "quarter", "year")},
+    "downtime": {"spares": "pool", "spares.poisson": "pool, were failures Poisson's"},
 }
 
 
@@ -52,8 +59,9 @@ def results(document: Document) -> None:
     logs.few_failures(document)
     cards(document)
     hand_over(document, digest)
-    for name in ORDER:
-        if name in document["sections"]:
+    present = [name for name in TABS if name in document["sections"]]
+    for name, tab in zip(present, st.tabs([TABS[name] for name in present], key="failure-tabs"), strict=True):
+        with tab:
             section(document, name, digest)
     left_out(document)
     downloads(document)
@@ -63,7 +71,7 @@ def cards(document: Document) -> None:
     """Rate, next quarter and time between failures of a large job, each with its interval and its why."""
     with st.container(horizontal=True, key="failure-cards"):
         for label, value, between, why in _headline(document):
-            with st.container(border=True, width=250):
+            with st.container(border=True, width=250, height="stretch"):
                 st.markdown(shared.plain(label))
                 st.metric(label, value, label_visibility="collapsed")
                 st.caption(shared.plain(between))
@@ -89,11 +97,11 @@ def section(document: Document, name: str, digest: str) -> None:
         shared.lines(found["said"])
     if name in FIT_PICTURES:
         draw_kept(f"{digest} {name}", lambda: FIT_PICTURES[name](document))
-    if name == "lives" and found["tables"]:
-        st.caption(SURVIVAL_KEY)
+    if name in KEYS and found["tables"]:
+        st.caption(KEYS[name])
     with st.container(horizontal=True):
-        for why in WHY.get(name, ()):
-            shared.why(document, why, f"section-{name}", f"why this {why.replace('.', ' of a ', 1)}?")
+        for why, label in WHY.get(name, {}).items():
+            shared.why(document, why, f"section-{name}", f"why this {label}?")
     tables = found["tables"]
     for table in sorted(tables, key=lambda table: list(OPEN).index(table) if table in OPEN else len(OPEN)):
         show_table(table, tables[table])
@@ -105,7 +113,7 @@ def show_table(name: str, rows: list[Record]) -> None:
         st.markdown(f"**{OPEN[name]}**")
         shared.sheet(table_of("", rows), OPEN[name])
     else:
-        shared.data("", rows, f"Show data: {name.replace('_', ' ')}")
+        shared.data("", rows, f"Show data: {NAMES.get(name, name.replace('_', ' '))}")
 
 
 def left_out(document: Document) -> None:
@@ -145,13 +153,14 @@ def _headline(document: Document) -> list[tuple[str, str, str, str]]:
     for row in sections["ahead"]["tables"].get("forecast", []):
         found.append((
             f"Failures of the next {row['next']}", number_text(row["median"]),
-            f"{number_text(row['low'])} to {number_text(row['high'])}", f"forecast.{row['next']}",
+            f"{number_text(row['low'])} to {number_text(row['high'])}, 90 % interval",
+            f"forecast.{row['next']}",
         ))  # fmt: skip
     large = next(row for row in sections["sizes"]["tables"]["mttf"] if row["accelerators"] >= LARGE)
     high = "any" if large["high_mttf_h"] is None else f"{number_text(large['high_mttf_h'])} h"
     found.append((
         f"Between failures at {large['accelerators']:,} accelerators", f"{number_text(large['mttf_h'])} h",
-        f"{number_text(large['low_mttf_h'])} h to {high}", "mttf",
+        f"{number_text(large['low_mttf_h'])} h to {high}, 90 % interval", "mttf",
     ))  # fmt: skip
     return found
 

@@ -28,7 +28,7 @@ def render() -> None:
     if document is None:
         return
     digest = base.digest(text)
-    summary(document, digest)
+    summary(document, digest, changed=text != base.text)
     split(document, digest)
     elsewhere(text, base)
     differently(document, digest)
@@ -50,9 +50,11 @@ def estimate(text: str, base: Base) -> Document | None:
         return None
 
 
-def summary(document: Document, digest: str) -> None:
+def summary(document: Document, digest: str, *, changed: bool) -> None:
     """The totals with their ranges."""
     st.subheader(shared.plain(document["title"]))
+    if changed:
+        st.caption("With the inputs above; the title is that of the job file.")
     shared.totals(document, "job", ("carbon", "operational", "embodied", "energy", "water", "market"))
     left, right = st.columns(2)
     with left:
@@ -74,7 +76,7 @@ def scores(document: Document) -> None:
     with st.container(horizontal=True, key="job-scores"):
         for score in document["scores"]:
             value, low, high = (said(score[end], score["unit"]) for end in ("value", "p5", "p95"))
-            with st.container(border=True, width=320):
+            with st.container(border=True, width=320, height="stretch"):
                 st.markdown(shared.plain(score["label"]))
                 st.metric(score["name"], value, label_visibility="collapsed")
                 st.markdown(shared.plain(f"p5 {low} to p95 {high}"))

@@ -203,7 +203,7 @@ def recognised_job(brought: Base) -> None:
         return
     st.markdown(f"Recognised in {shared.plain(brought.name)}:")
     shared.sheet(table_of("", rows), "What was recognised")
-    if st.button("Use this file", key="job.use_file", type="primary"):
+    if st.button("Use this file", key="job.use_file"):
         take_over(brought)
 
 
@@ -229,7 +229,7 @@ def recognised_meter(base: Base, name: str, content: bytes) -> None:
         shared.sheet(table_of("", rows), "Rows that were left out")
     if seen.accelerator_h is None:
         st.warning("The file does not say how many accelerators it saw: write the number above.")
-    elif st.button("Use as the training run", key="job.use_meter", type="primary"):
+    elif st.button("Use as the training run", key="job.use_meter"):
         tables = with_metered(read_toml(base.text, base.name), name, known)
         others = tuple(held for held in base.files if held[0] != name)
         take_over(Base(write_toml(tables), base.name, (*others, (name, content))))

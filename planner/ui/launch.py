@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+ADDRESS = "127.0.0.1"
+
 
 def app_script() -> Path:
     """The script that streamlit runs: `app.py` of a checkout, or its copy in an installed package."""
@@ -15,13 +17,16 @@ def app_script() -> Path:
 
 
 def serve(*, port: int) -> int:
-    """Run streamlit with the configuration beside the script, which binds it to this machine.
+    """Run streamlit with the configuration beside the script, on this machine's own address.
+
+    The address is said here too: a variable of the environment would win against the configuration.
 
     Returns:
         The exit code of streamlit; 0 after Ctrl-C.
     """
-    print(f"everfleet is at http://127.0.0.1:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "streamlit", "run", str(app_script()), f"--server.port={port}"]
+    command.append(f"--server.address={ADDRESS}")
     try:
         return subprocess.run(command, check=False).returncode
     except KeyboardInterrupt:

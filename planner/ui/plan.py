@@ -25,6 +25,7 @@ def render() -> None:
     if made is not None:
         plan_parts.plan(made)
     saved.listed()
+    shared.next_step("what it trades, money and time against carbon", "tradeoffs")
 
 
 def elsewhere(digest: str) -> Planned | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -41,7 +41,8 @@ def plan(made: Planned) -> None:
         ways_out(made)
     elif document["totals"]:
         results(made)
-    details(document)
+    else:
+        details(made)
     downloads(made)
     st.caption(" · ".join(shared.plain(line) for line in provenance(document)))
 
@@ -79,31 +80,41 @@ def rows_of(document: Document, name: str) -> list[Record]:
 
 
 def results(made: Planned) -> None:
-    """The plan from the answer down to its terms."""
-    document, identity = made.document, made.identity
-    shared.story(document, identity)
-    shared.totals(document, "plan")
-    st.subheader("Why this plan")
-    shared.lines(document["why"])
+    """The plan: the answer first, what it is made of in tabs."""
+    shared.story(made.document, made.identity)
+    shared.totals(made.document, "plan")
+    tabs: dict[str, Callable[[Planned], None]] = {
+        "Why this plan": reasons, "Jobs and arrivals": when_and_where, "Cost": cost, "Carbon": carbon,
+        "Energy": energy, "Risk": risk, "Limits": limits, "Details": details,
+    }  # fmt: skip
+    for tab, part in zip(st.tabs(list(tabs), key="plan-tabs"), tabs.values(), strict=True):
+        with tab:
+            part(made)
+
+
+def reasons(made: Planned) -> None:
+    """What the plan gains over others, in words and side by side."""
+    shared.lines(made.document["why"])
     st.subheader(TITLES["summary"])
-    shared.picture("baselines", document, identity)
-    shared.data("summary", rows_of(document, "summary"))
-    when_and_where(made)
-    st.subheader(TITLES["cost"])
-    shared.terms("cost", "usd", "USD", document, identity)
-    shared.data("cost", rows_of(document, "cost"))
-    st.subheader(TITLES["carbon"])
-    shared.terms("carbon", "kgco2e", "kgCO2e", document, identity)
-    shared.data("carbon", rows_of(document, "carbon"))
-    energy(document)
-    risk(made)
-    limits(made)
+    shared.picture("baselines", made.document, made.identity)
+    shared.data("summary", rows_of(made.document, "summary"))
+
+
+def cost(made: Planned) -> None:
+    """Money, term by term."""
+    shared.terms("cost", "usd", "USD", made.document, made.identity)
+    shared.data("cost", rows_of(made.document, "cost"))
+
+
+def carbon(made: Planned) -> None:
+    """Carbon, term by term."""
+    shared.terms("carbon", "kgco2e", "kgCO2e", made.document, made.identity)
+    shared.data("carbon", rows_of(made.document, "carbon"))
 
 
 def when_and_where(made: Planned) -> None:
     """Jobs and arrivals on one line of time, and how each job runs."""
     document, jobs = made.document, rows_of(made.document, "jobs")
-    st.subheader("Jobs and arrivals")
     shared.picture("timeline", document, made.identity)
     st.caption(TIMELINE_KEY)
     shared.data("purchases", rows_of(document, "purchases"), "Show what is bought")
@@ -117,11 +128,12 @@ def when_and_where(made: Planned) -> None:
                 shared.why(document, f"job.{job['job']}.{name}", "plan", f"why this {label}?")
 
 
-def energy(document: Document) -> None:
+def energy(made: Planned) -> None:
     """From the meters to what the energy is used for."""
+    document = made.document
     if (drawn := energy_flow(document)) is None:
+        st.caption("Where the energy goes was not kept with this plan.")
         return
-    st.subheader(TITLES["energy"])
     shared.flow(drawn)
     rows = rows_of(document, "energy")
     shared.data("energy", rows)
@@ -135,8 +147,8 @@ def risk(made: Planned) -> None:
     document = made.document
     ranged = [total for total in document["totals"] if range_text(total)]
     if not ranged and not rows_of(document, "jobs"):
+        st.caption("None of the facts below this plan has a range, and no job has a date.")
         return
-    st.subheader("Risk")
     totals, jobs = st.columns(2)
     with totals:
         shared.picture("ranges", document, made.identity)
@@ -146,13 +158,13 @@ def risk(made: Planned) -> None:
         shared.picture("margins", document, made.identity)
         if rows_of(document, "jobs"):
             st.caption(MARGIN_KEY)
+            shared.data("jobs", rows_of(document, "jobs"))
 
 
 def limits(made: Planned) -> None:
     """How full the limits are, what one more of each is worth, and what the result hangs on."""
     document = made.document
     if rows_of(document, "limits"):
-        st.subheader(TITLES["limits"])
         shared.picture("limits", document, made.identity)
         shared.data("limits", rows_of(document, "limits"))
     worth(made)
@@ -200,8 +212,8 @@ def ways_out(made: Planned) -> None:
         for number, way in enumerate(ways):
             label = shared.plain(f"Let {way['family']} give way")
             st.button(
-                label, key=f"repair-{number}", type="primary" if number == 0 else "secondary",
-                icon=":material/build:", on_click=_plan_repaired, args=(made, way),
+                label, key=f"repair-{number}", icon=":material/build:",
+                on_click=_plan_repaired, args=(made, way),
             )  # fmt: skip
 
 
@@ -218,8 +230,9 @@ def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
     planned.begin_with(text, f"{name}-repaired.toml", made.files)
 
 
-def details(document: Document) -> None:
+def details(made: Planned) -> None:
     """Tables of what is moved, rented and served, and the facts below everything."""
+    document = made.document
     for name in ("moves", "rental", "pausable", "services", "pools", "contracts", "by_period"):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])

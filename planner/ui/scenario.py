@@ -33,6 +33,7 @@ def render() -> None:
     with st.container():  # always there: what comes below must not move, or the field typed in is lost
         scenario_form.refused()
     views[view or FIRST_VIEW]()
+    shared.next_step("the plan of this scenario", "plan")
 
 
 def header(title: str) -> None:

@@ -73,8 +73,8 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
     for path, message in waits.by_path:
         if path == one.path or path.startswith(f"{one.path}["):
             st.error(shared.plain(message), icon=":material/error:")
-    _small(f"{one.description}. Allowed: {one.allowed}.")
-    _small(f"Default: {one.default or 'none'}; {one.default_source}")
+    _small(f"{shared.ours(one.description)}. {shared.plain(f'Allowed: {one.allowed}.')}")
+    _small(shared.plain(f"Default: {one.default or 'none'}; {one.default_source}"))
     if typed is not None:
         st.markdown(":material/hourglass_empty: **Not taken yet**")
     elif one.changed:
@@ -100,7 +100,7 @@ def label_of(one: Input) -> str:
 
 def _small(text: str) -> None:
     """Small print in the colour of text: that of a caption is too pale for many."""
-    st.markdown(f":small[{shared.plain(text)}]")
+    st.markdown(f":small[{text}]")
 
 
 def _choice(one: Input, key: str, turn: int, shown: str) -> None:

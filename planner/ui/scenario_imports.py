@@ -69,8 +69,7 @@ def scenario_file() -> None:
     found = _found(lambda: scenario_found(session.file_name(name), content, beside), "This scenario")
     if found is not None:
         _shown(found)
-        st.button("Use it", key="use", type="primary", on_click=scenario_edits.open_file,
-                  args=(name, content, found))  # fmt: skip
+        st.button("Use it", key="use", on_click=scenario_edits.open_file, args=(name, content, found))
 
 
 def failure_log() -> None:
@@ -188,7 +187,7 @@ def _offered(found: Found, note: str) -> None:
         return
     st.markdown("**What it would change**")
     st.dataframe(rows, hide_index=True, height="content", alt="What using the file would change")
-    st.button("Use it", key="use", type="primary", on_click=scenario_edits.use, args=(found, note))
+    st.button("Use it", key="use", on_click=scenario_edits.use, args=(found, note))
 
 
 def _shown(found: Found) -> None:

@@ -11,7 +11,9 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -20,8 +22,12 @@ from planner.charts.flows import Flow
 from planner.charts.risk import RISK_PICTURES
 from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
 
+if TYPE_CHECKING:
+    import pyarrow
+
 FIRST = "next-quarter"
 LONG_TREE = 20  # lines
+TREE_PX = 420
 SHORT_TREE = 40  # steps; with all its lines a longer one would weigh more than the page
 
 
@@ -80,16 +86,23 @@ def plain(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
 
+def ours(text: str) -> str:
+    """Our own words as they are meant: those between backticks are code."""
+    code_or_sign = r"(`[^`]+`)|([!-/:-@\[-`{-~])"
+    return re.sub(code_or_sign, lambda found: found[1] or f"\\{found[2]}", " ".join(text.split()))
+
+
 def status_line(document: Document) -> None:
     """How good the answer is, in a colour and in words."""
     status = document["status"]
-    text = f"**{plain(status['name'])}**: {plain(status['text'])}"
+    said = plain(status["text"])
+    text = f"**{plain(status['name'])}**: {said}"
     if document["clash"] is not None or status["name"] in ("infeasible", "no incumbent"):
         st.error(text, icon=":material/block:")
     elif status["name"] in ("time limit", "interrupted"):
         st.warning(text, icon=":material/timer:")
     else:
-        st.success(text, icon=":material/check_circle:")
+        st.success(said, icon=":material/check_circle:")
 
 
 def lines(texts: Sequence[str]) -> None:
@@ -112,7 +125,7 @@ def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
     chosen = [total for total in document["totals"] if not names or total["name"] in names]
     with st.container(horizontal=True, key=f"totals-{place}"):
         for total in chosen:
-            with st.container(border=True, width=250):
+            with st.container(border=True, width=250, height="stretch"):
                 st.markdown(plain(total["label"]))
                 value = quantity_text(total["value"], total["unit"])
                 st.metric(total["name"], value, label_visibility="collapsed")
@@ -136,8 +149,10 @@ def why(document: Document, name: str | None, place: str, label: str = "why?") -
 
 
 def tree(text: str) -> None:
-    """An explanation; a long one scrolls in its place."""
-    st.code(text, language=None, height="content" if text.count("\n") < LONG_TREE else 420)
+    """An explanation; a long one scrolls in its place, which the keys reach by the button within."""
+    long = text.count("\n") >= LONG_TREE
+    with st.container(height=TREE_PX if long else "content", border=long):
+        st.code(text, language=None, wrap_lines=True)
 
 
 def picture(name: str, document: Document, identity: str = "") -> None:
@@ -189,8 +204,22 @@ def sheet(table: Table, label: str) -> None:
         for heading, numeric in zip(table.headings, table.numeric, strict=True)
         if numeric
     }
-    rounded = [{key: _rounded(value) for key, value in row.items()} for row in table.records()]
-    st.dataframe(rounded, hide_index=True, column_config=settings, placeholder="–", alt=label)
+    st.dataframe(_columns(table), hide_index=True, column_config=settings, placeholder="–", alt=label)
+
+
+def _columns(table: Table) -> pyarrow.Table:
+    """What the browser is sent, without a detour over a data frame, which takes ten times as long."""
+    import pyarrow
+
+    rows = [{key: _rounded(value) for key, value in row.items()} for row in table.records()]
+
+    def column(heading: str) -> pyarrow.Array:
+        values = [row[heading] for row in rows]
+        if not all(isinstance(value, (int, float, NoneType)) for value in values):
+            values = [None if value is None else str(value) for value in values]
+        return pyarrow.array(values)
+
+    return pyarrow.table({heading: column(heading) for heading in table.headings})
 
 
 def terms(name: str, key: str, unit: str, document: Document, identity: str = "") -> None:
@@ -217,6 +246,13 @@ def clash(document: Document) -> None:
     for title, table in clash_tables(document):
         st.markdown(f"**{plain(title)}**")
         sheet(table, title)
+
+
+def next_step(label: str, page: str) -> None:
+    """Where the reader goes from here."""
+    st.divider()
+    there = Path(__file__).parent / f"{page}.py"
+    st.page_link(there, label=f"Next: {label}", icon=":material/arrow_forward:")
 
 
 def zipped(files: Mapping[str, str]) -> bytes:

@@ -48,7 +48,7 @@ def render() -> None:
         st.info("No fact holds all of these. Take a word or a choice away.")
         changed()
         return
-    settings = {name: st.column_config.NumberColumn(format="plain") for name in ("value", "low", "high")}
+    settings = {name: st.column_config.NumberColumn(format="%.6g") for name in ("value", "low", "high")}
     st.dataframe(
         found, hide_index=True, column_config=settings, placeholder="–", alt="Facts of the catalogue"
     )

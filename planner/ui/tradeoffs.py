@@ -29,7 +29,9 @@ def render() -> None:
     """Draw the page."""
     st.title("Trade-offs")
     draft = session.draft()
-    st.markdown(f"Scenario: {shared.plain(draft.name)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Scenario: **{shared.plain(draft.name)}**", width="content")
+        st.page_link(PAGES / "scenario.py", label="Change it", icon=":material/tune:")
     view = st.segmented_control(
         "View",
         list(VIEWS),
@@ -40,6 +42,7 @@ def render() -> None:
     )
     views = {"money": money, "time": time, "alternatives": alternatives, "sensitivity": sensitivity}
     views[view](draft)
+    shared.next_step("saved plans side by side", "compare")
 
 
 def money(draft: session.Draft) -> None:

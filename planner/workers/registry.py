@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -123,10 +124,14 @@ class Registry:
         working = sum(work.state == "working" for work in self.works.values())
         for work in waiting[: max(0, self.most_at_once - working)]:
             work.state, work.began = "working", time.monotonic()
-            work.process = _started()
-            threading.Thread(target=self._follow, args=(work, work.process), daemon=True).start()
+            folder = tempfile.TemporaryDirectory(prefix="everfleet-", ignore_cleanup_errors=True)
+            work.process = _started(folder.name)
+            following = (work, work.process, folder)
+            threading.Thread(target=self._follow, args=following, daemon=True).start()
 
-    def _follow(self, work: _Work, process: subprocess.Popen[bytes]) -> None:
+    def _follow(
+        self, work: _Work, process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]
+    ) -> None:
         """Read what a worker says until it ends."""
         assert process.stdout is not None
         _tell(process, line({"task": work.address, "arguments": work.arguments}))
@@ -140,6 +145,7 @@ class Registry:
                     work.take(message_of(said))
         process.stdout.close()
         code = process.wait()
+        folder.cleanup()
         with self.lock:
             work.end(code)
             _close(process)
@@ -152,8 +158,8 @@ class Registry:
             del self.works[work.key]
 
 
-def _started() -> subprocess.Popen[bytes]:
-    """A fresh interpreter that finds modules where this one does.
+def _started(folder: str) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that finds modules where this one does; what it needs for a while is in `folder`.
 
     Not by `multiprocessing`, whose workers would run the app's own script once more to begin with.
     """
@@ -162,7 +168,7 @@ def _started() -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-m", "planner.workers.child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=os.environ | {"PYTHONPATH": paths} | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder),
     )
 
 

@@ -1,0 +1,90 @@
+"""What the tests in a browser share: a visitor whose interactions are counted, and waiting for a page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+TESTS = Path(__file__).resolve().parent
+SCENARIO, CLASH = TESTS / "own_scenario.toml", TESTS / "own_clash.toml"
+JOB, LOG = TESTS / "own_job.toml", TESTS / "logs" / "sacct.txt"
+OPTIMAL = "No better plan exists for these facts."
+
+_DONE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+    && document.querySelector('[data-testid=stMain] h1')
+    && !document.querySelector('[data-testid=stSpinner], [data-testid=stSkeleton]')"""
+_WIDER = """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
+    .some(part => part && part.scrollWidth > part.clientWidth)"""
+
+
+class Visitor:
+    """Someone at a page, and how often they clicked, brought a file or took one along."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.interactions = 0
+
+    def click(self, what: Locator) -> None:
+        """One click."""
+        self.interactions += 1
+        what.click()
+
+    def press(self, name: str) -> None:
+        """A click on the first button of a name."""
+        self.click(self.page.get_by_role("button", name=name).first)
+
+    def bring(self, *paths: Path) -> None:
+        """Files through the one place for files that the page shows."""
+        self.interactions += 1
+        self.page.locator("input[type=file]").set_input_files(paths)
+
+    def take(self, name: str) -> bytes:
+        """The file behind a button, as the page stands once it is done."""
+        settled(self.page)
+        with self.page.expect_download() as taken:
+            self.press(name)
+        return taken.value.path().read_bytes()
+
+
+def settled(page: Page) -> None:
+    """Wait until the page runs no more."""
+    page.wait_for_function(_DONE)
+
+
+def opened(page: Page, address: str) -> None:
+    """Go to an address and wait for what stands there."""
+    page.goto(address)
+    settled(page)
+
+
+def scrolls_sideways(page: Page) -> bool:
+    """Whether the page, or the part of it that Streamlit scrolls, is wider than the window."""
+    return bool(page.evaluate(_WIDER))
+
+
+def found_by_axe(page: Page) -> list[str]:
+    """What axe finds serious or critical, with the first element of each."""
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {one['nodes'][0]['html'][:200]}: {one['nodes'][0]['failureSummary']}"
+        for one in violations
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def plan_of_own(page: Page, app_url: str, file: Path = SCENARIO) -> None:
+    """Bring a scenario to the page of plans and wait for its answer."""
+    opened(page, f"{app_url}/plan")
+    Visitor(page).bring(file)
+    expect(page.get_by_text(OPTIMAL)).to_be_visible()
+
+
+def address_of_plan(page: Page) -> str:
+    """The address that names the saved plan on the page."""
+    expect(page.get_by_text("Saved. It comes back by this end of the address")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?plan=[0-9a-f]{64}$"))
+    return page.url

@@ -1,10 +1,11 @@
 """Whole replicas and whole orders for choices that are held: a plan, and better ones in its neighbourhood.
 
 An engine alone finds dear ones on large fleets: where every node is in use, one more replica wants one more
-rack. So the replicas of a part of the services after the other are made whole next to their fractions, which
-are found anew each time: what is rounded moves the rest elsewhere, or adds to an order. Orders for whole
-replicas are soon found. From there on the search opens some sites at a time, where replicas and orders may
-change by a few.
+rack. Where one search can take all of it, orders are made whole first, with room for replicas to be rounded;
+then both near to that, and nearer still to what is found. Larger programs go by parts: the replicas of a part
+of the services after the other are made whole next to their fractions, which are found anew each time, as
+what is rounded moves the rest elsewhere, or adds to an order. Orders for whole replicas are soon found. From
+there on the search opens some sites at a time, where replicas and orders may change by a few.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ SHARE = 0.2  # of the time left, for each search
 PARTS = 5  # of the services, made whole one after the other
 SOME = 1e-6  # less than this of a replica is none
 TO_SPARE = 0.02  # of the limits of a site, for orders that are rounded up
-NEAR_REPLICAS, NEAR_UNITS = 3, 2  # how far whole numbers may go in one search
+NEAR_REPLICAS, NEAR_UNITS = 3, 2  # how far whole numbers may go in one search of some sites
+ROOM = 0.25  # of a replica, left to round up what each service has in each period
+AROUND, NEARER = 2, 1  # how far whole numbers may go from the first orders, and from a plan, at all sites
 PAYS = 1e-4  # a search that wins less than this share was fruitless
 MANY = 5000  # whole numbers that one search of a neighbourhood is given
 
@@ -36,6 +39,53 @@ def make_whole(program: Program, search: Search) -> backend.Outcome | None:
 
     The choices have to be held; replicas and nodes are whole numbers before and after.
     """
+    orders_first = _orders_first(program, search) if len(_neighbourhoods(program)) == 1 else None
+    return orders_first or _replicas_first(program, search)
+
+
+def _orders_first(program: Program, search: Search) -> backend.Outcome | None:
+    """Orders while replicas are fractions with room to be rounded; then both near to that, if any fit."""
+    as_it_was = ranges(program)
+    rooms = _rooms(program)
+    try:
+        count([program.replicas], pulp.LpContinuous)
+        for row, least, room in rooms:
+            row.changeRHS(least + ROOM * room)
+        ordered = search(program, None, SHARE)
+        for row, least, _ in rooms:
+            row.changeRHS(least)
+        if ordered.stopped or not ordered.status.has_plan:
+            return None
+        count([program.replicas], pulp.LpInteger)
+        _stay_with_used(program, ordered.values, AROUND)
+        found = search(program, None, SHARE)
+        return found if found.stopped or found.status.has_plan else None
+    finally:
+        restore(as_it_was)
+
+
+def _rooms(program: Program) -> list[tuple[Any, float, float]]:
+    """The rows of demand, the least that each asks for, and the most that one open replica gives it."""
+    serving = {variable for variable in program.replicas.ravel() if variable.upBound != 0}
+    services, periods = program.problem.services.demand.shape
+    named = [program.prefix + name("demand", index) for index in np.ndindex(services, periods)]
+    rows = [program.model.constraints[each] for each in named if each in program.model.constraints]
+    return [
+        (row, float(row.getLb()), max((gives for each, gives in row.items() if each in serving), default=0.0))
+        for row in rows
+    ]
+
+
+def _stay_with_used(program: Program, values: Mapping[str, float], around: int) -> None:
+    """Replicas and orders stay near what they are, those that are used in no period at none."""
+    for variables in (program.replicas, program.order):
+        now = reader(values)(variables)
+        used = np.any(now > SOME, axis=1, keepdims=True)
+        hold_within(variables, np.floor(now + SOME) - around, np.where(used, np.ceil(now - SOME) + around, 0))
+
+
+def _replicas_first(program: Program, search: Search) -> backend.Outcome | None:
+    """Replicas next to their fractions, part by part; then orders for them, if any fit."""
     as_it_was = ranges(program)
     try:
         count([*nodes(program), program.replicas], pulp.LpContinuous)
@@ -144,7 +194,8 @@ def _stay_near(program: Program, values: Mapping[str, float], inside: Flags) -> 
 def improve(program: Program, found: backend.Outcome, search: Search) -> backend.Outcome:
     """The best plan from opening some sites after the other, until none brings more or time is up.
 
-    The choices have to be held. An outcome that was stopped says so.
+    Where one search can take all sites, it stays with what is used, and nearer to it. The choices have to be
+    held. An outcome that was stopped says so.
     """
     open_ones, best, fruitless, turn = ranges(program), found, 0, 0
     parts = _neighbourhoods(program)
@@ -152,7 +203,10 @@ def improve(program: Program, found: backend.Outcome, search: Search) -> backend
         part = turn % len(parts)
         if len(parts) > 1:
             _stay_near(program, best.values, parts[part])
-        better = search(program, best.values, share=1 / (len(parts) - part))
+            better = search(program, best.values, share=1 / (len(parts) - part))
+        else:
+            _stay_with_used(program, best.values, NEARER)
+            better = search(program, best.values)
         restore(open_ones)
         fruitless = 0 if cost(better) < best.objective * (1 - PAYS) else fruitless + 1
         best, turn = min(better, best, key=cost), turn + 1

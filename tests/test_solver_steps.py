@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pulp
@@ -13,9 +15,10 @@ from solver_cases import problem, service
 from test_solver_optimum import best, draw_more
 
 from benchmarks.fleets import fleet
-from solver import steps
+from solver import backend, steps, whole
 from solver.build import build
 from solver.choosing import choose
+from solver.problem import Problem, Services
 from solver.program import Program
 from solver.start import first_plan
 from solver.verify import objective_value, verify
@@ -28,6 +31,18 @@ def search(time_limit_s: float = 60.0) -> steps.Search:
 
 def replicas(program: Program, values: object) -> np.ndarray:
     return steps.reader(values)(program.replicas)  # type: ignore[arg-type]
+
+
+def two_services() -> Problem:
+    """Two alike: 25 requests/s each, in replicas of 10 that fill a node."""
+    one = service([25.0])["serve_options"]
+    both = {field.name: np.repeat(getattr(one, field.name), 2, axis=0) for field in dataclasses.fields(one)}
+    serves = dataclasses.replace(one, **(both | {"service": [0, 1]}))
+    return problem(services=Services(name=("a", "b"), demand=[[25.0], [25.0]]), serve_options=serves)  # type: ignore[arg-type]
+
+
+def asked(program: Program) -> dict[str, tuple[float | None, float | None]]:
+    return {name: (row.getLb(), row.getUb()) for name, row in program.model.constraints.items()}
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -66,12 +81,51 @@ def test_replicas_are_whole_and_carry_the_demand() -> None:
     assert objective_value(case, program.solution(found.values)) == pytest.approx(best(case).objective)
 
 
+@pytest.mark.parametrize("way", [whole._orders_first, whole._replicas_first])
+def test_two_services_that_fill_a_node_need_one_more(
+    way: Callable[[Program, steps.Search], backend.Outcome | None],
+) -> None:
+    """Twice 2.5 replicas fill 5 nodes as fractions; whole they are twice 3 on 6, whatever comes first."""
+    case = two_services()
+    program = build(case)
+    found = way(program, search())
+
+    assert found is not None
+    assert replicas(program, found.values).ravel().tolist() == [3, 3]
+    assert steps.reader(found.values)(program.order).sum() == 6
+    assert objective_value(case, program.solution(found.values)) == pytest.approx(best(case).objective)
+
+
+def test_room_is_part_of_the_largest_open_replica() -> None:
+    """25 requests/s are asked for as 2.5 replicas of 10, and one more replica gives 1; a barred one, none."""
+    program = build(two_services())
+    rooms = [(least, room) for _, least, room in whole._rooms(program)]
+    program.replicas[1, 0].upBound = 0
+
+    assert rooms == [pytest.approx((2.5, 1.0))] * 2
+    assert [room for _, _, room in whole._rooms(program)] == pytest.approx([1.0, 0.0])
+
+
+def test_a_search_stays_with_what_is_used() -> None:
+    """2.5 replicas may become 1 to 4, by one from 2 and from 3; of a service that has none, none."""
+    program = build(two_services())
+    for variable in program.replicas[:, 0]:
+        variable.upBound = 9
+    values = {program.replicas[0, 0].name: 2.5, program.order[0, 0].name: 4.0}
+    whole._stay_with_used(program, values, 1)
+
+    served, order = program.replicas[:, 0], program.order[0, 0]
+    assert [(each.lowBound, each.upBound) for each in served] == [(1, 4), (0, 0)]
+    assert (order.lowBound, order.upBound) == (3, 5)
+
+
 def test_making_whole_leaves_the_program_as_it_was() -> None:
-    """What was held or made a fraction on the way is open and whole again; stuck, there is no plan."""
+    """What was held, made a fraction or asked for more is as it was again; stuck, there is no plan."""
     program = build(problem(**service([25.0])))
-    before = steps.ranges(program)
+    before, rows = steps.ranges(program), asked(program)
     make_whole(program, search())
     assert steps.ranges(program) == before
+    assert asked(program) == rows
 
     steps.hold_within(program.order, np.zeros(program.order.shape), np.zeros(program.order.shape))
     assert make_whole(program, search()) is None

@@ -190,7 +190,7 @@ def test_a_repair_is_one_click_away(page: Page, app_url: str) -> None:
     copy = visitor.take("Scenario (TOML)").decode()
 
     assert copy != CLASH.read_text(encoding="utf-8")
-    assert tomllib.loads(copy)["title"] == "A training run that does not fit"
+    assert tomllib.loads(copy)["title"] == "A training run that does not fit (repaired)"
 
 
 # Looks

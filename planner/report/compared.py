@@ -8,6 +8,7 @@ from typing import Any
 from planner.charts import Record, quantity_text
 from planner.charts.compared import UNITS
 from planner.explain import format_value
+from planner.units import everyday
 
 
 def totals_rows(record: Record, names: Sequence[str]) -> list[Record]:
@@ -70,8 +71,8 @@ def signed_text(value: float | None, unit: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as it is read; numbers without an exponent, as long as that is shorter."""
+    """A value as a person would write it; numbers without an exponent, as long as that is shorter."""
     if value is None:
         return "–"
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return format_value(value) if number else str(value)
+    return format_value(value) if number else everyday(str(value))

@@ -127,6 +127,25 @@ def test_the_command_takes_no_other_address(capsys: pytest.CaptureFixture[str]) 
     assert "--address" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("port", ["99999", "80", "0", "-1", "eight"])
+def test_a_port_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str], port: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["app", f"--port={port}"])
+
+    assert f"'{port}' is no port: write a number from 1024 to 65535" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is announced that does not come."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        assert main(["app", f"--port={taken}"]) == 2
+
+    said = capsys.readouterr().err
+    assert f"port {taken} is in use" in said
+    assert "everfleet is at" not in said
+
+
 @LINUX
 def test_another_address_of_this_machine_is_closed(served: Served) -> None:
     """127.0.0.2 would answer if the app listened on every interface."""

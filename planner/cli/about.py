@@ -26,7 +26,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 
     command("schema", run_schema, "JSON Schema of the scenario, for editors")
     app = command("app", run_app, "the same in a browser, on this machine only")
-    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
 
 def run_validate(options: argparse.Namespace) -> int:

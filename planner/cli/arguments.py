@@ -78,6 +78,14 @@ def seed(text: str) -> int:
     return number
 
 
+def port(text: str) -> int:
+    """A port that a program of a user may listen at."""
+    number = int(text) if text.strip().isdecimal() else 0
+    if not 1024 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port: write a number from 1024 to 65535")
+    return number
+
+
 def program_file(text: str) -> Path:
     """A file whose ending says in which format a program is written."""
     path = Path(text)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+from planner.errors import InputError
 
 ADDRESS = "127.0.0.1"
 
@@ -23,7 +26,13 @@ def serve(*, port: int) -> int:
 
     Returns:
         The exit code of streamlit; 0 after Ctrl-C.
+
+    Raises:
+        InputError: another program listens at this port.
     """
+    with socket.socket() as asking:
+        if asking.connect_ex((ADDRESS, port)) == 0:
+            raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "streamlit", "run", str(app_script()), f"--server.port={port}"]
     command.append(f"--server.address={ADDRESS}")

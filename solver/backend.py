@@ -6,6 +6,7 @@ when time ran out, and leaves old values behind when there is no plan. The statu
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import time
@@ -33,6 +34,18 @@ class Status(Enum):
     def has_plan(self) -> bool:
         """Is there an answer to read?"""
         return self in (Status.OPTIMAL, Status.WITHIN_GAP, Status.TIME_LIMIT, Status.INTERRUPTED)
+
+
+class Looking(Enum):
+    """How much HiGHS looks for plans of its own, in searches of parts of a program, beside its tree.
+
+    On a fleet of 72 pools such searches took half of the time or more; the fewer there are, the more there is
+    for the bound. Where a plan to start from is known, it needs none.
+    """
+
+    AS_EVER = "all that the engine does unasked"
+    SOME = "only around the fractions of the first relaxation"
+    NONE = "none: for the sake of the bound"
 
 
 class EngineError(RuntimeError):
@@ -83,6 +96,16 @@ WATCH_EVERY_S = 0.1  # how often a watcher is called, and a stop is looked for
 EXACT = 1e-7
 # HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
 GRACE_S = 10.0
+_FEW = {
+    "mip_heuristic_run_rins": False,
+    "mip_heuristic_run_root_reduced_cost": False,
+    "mip_pscost_minreliable": 1,
+}
+_SETTINGS: Mapping[Looking, Mapping[str, bool | int]] = {
+    Looking.AS_EVER: {},
+    Looking.SOME: _FEW,
+    Looking.NONE: {**_FEW, "mip_heuristic_run_rens": False, "mip_allow_restart": False},
+}
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
 
 
@@ -95,6 +118,7 @@ def solve(
     should_stop: Stop | None = None,
     start: Mapping[str, float] | None = None,
     engine: str = "highs",
+    looking: Looking = Looking.AS_EVER,
 ) -> Outcome:
     """Minimise a model until the gap is proven, time is up, or someone asks to stop.
 
@@ -114,7 +138,8 @@ def solve(
         if engine == "cbc":
             return _solve_by_cbc(model, gap_fraction, time_limit_s)
         observer = _Observer(watch, should_stop)
-        return _run(_Highs(observer, start or {}, gap_fraction, time_limit_s), model, observer)
+        solver = _Highs(observer, start or {}, gap_fraction, time_limit_s, looking=looking)
+        return Running(solver, model, observer).outcome()
 
     outcome = run()
     if outcome.status is Status.INFEASIBLE and _may_fall_for_ever(model):
@@ -129,6 +154,24 @@ def solve(
     return outcome
 
 
+def begin(
+    model: Any,
+    *,
+    gap_fraction: float,
+    time_limit_s: float,
+    watch: Watch | None = None,
+    should_stop: Stop | None = None,
+    start: Mapping[str, float] | None = None,
+    looking: Looking = Looking.AS_EVER,
+) -> Running:
+    """A solve by HiGHS beside all else. When this returns, the model may change: the search has its own."""
+    observer = _Observer(watch, should_stop)
+    solver = _Highs(observer, start or {}, gap_fraction, time_limit_s, looking=looking)
+    running = Running(solver, model, observer)
+    running.built.wait()
+    return running
+
+
 def relax(
     model: Any, *, time_limit_s: float, should_stop: Stop | None = None, crossover: bool = True
 ) -> Relaxation:
@@ -138,10 +181,11 @@ def relax(
     """
     observer = _Observer(None, should_stop)
     solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover)
-    outcome = _run(solver, model, observer)
+    running = Running(solver, model, observer)
+    outcome = running.outcome()
     if outcome.status is not Status.OPTIMAL:
         return Relaxation(outcome.status, {}, outcome.stopped, {})
-    costs = model.solverModel.getSolution().col_dual
+    costs = running.engine.getSolution().col_dual
     reduced = {each.name: float(costs[each.index]) for each in solver.columns}
     return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective)
 
@@ -200,6 +244,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         time_limit_s: float,
         whole: bool = True,
         crossover: bool = True,
+        looking: Looking = Looking.AS_EVER,
     ) -> None:
         super().__init__(
             mip=whole,
@@ -211,6 +256,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
             parallel="off",
             mip_feasibility_tolerance=EXACT,
             primal_feasibility_tolerance=EXACT,
+            **_SETTINGS[looking],
         )
         self._observer, self._start, self._crossover = observer, start, crossover
         self.columns: list[Any] = []
@@ -234,10 +280,6 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
             indices, values = zip(*known, strict=True)
             engine.setSolution(len(indices), list(indices), list(values))
         engine.run()
-
-    def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: N802  # the library's name
-        """Nothing is copied into the library's variables, where it would outlive the solve."""
-        return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
 
 
 def _arrays(model: Any, columns: list[Any], whole: bool) -> Any:
@@ -270,41 +312,58 @@ def _arrays(model: Any, columns: list[Any], whole: bool) -> Any:
     return made
 
 
-def _run(solver: _Highs, model: Any, observer: _Observer) -> Outcome:
-    if not _in_background(lambda: solver.actualSolve(model), observer, solver.timeLimit + GRACE_S):
-        stopped = observer.leave()
-        return Outcome(Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped)
-    if observer.failure is not None:
-        raise observer.failure
-    return _read(model, observer, solver)
+class Running:
+    """A search in a thread of its own: the one that waits stays free to hear Ctrl-C.
 
-
-def _in_background(run: Callable[[], Any], observer: _Observer, most_s: float) -> bool:
-    """Run the engine in a thread of its own: the waiting one stays free to hear Ctrl-C.
-
-    False where it did not end in time; it is then left behind, on its own copy of the model.
+    The engine has its own copy of the model from when it is `built` on.
     """
-    done = threading.Event()
 
-    def guarded() -> None:
+    def __init__(self, solver: _Highs, model: Any, observer: _Observer) -> None:
+        self._solver, self._observer = solver, observer
+        self._model = copy.copy(model)  # its engine is an attribute of the library's model
+        self._ended = threading.Event()
+        self.built = threading.Event()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    @property
+    def engine(self) -> Any:
+        """The library's handle of the engine."""
+        return self._model.solverModel
+
+    def stop(self) -> None:
+        """Let the engine end at its next look."""
+        self._observer.asked.set()
+
+    def outcome(self) -> Outcome:
+        """Wait for the end; a search that does not end in time is left behind, with nothing told."""
+        observer = self._observer
+        while not self._ended.is_set():  # an interrupted `join` would take the thread for finished
+            if observer.elapsed_s > self._solver.timeLimit + GRACE_S:
+                stopped = observer.leave()
+                return Outcome(
+                    Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped
+                )  # fmt: skip
+            try:
+                self._ended.wait(WATCH_EVERY_S)
+            except KeyboardInterrupt:
+                if observer.asked.is_set():
+                    raise
+                observer.asked.set()
+        if observer.failure is not None:
+            raise observer.failure
+        return _read(self.engine, observer, self._solver)
+
+    def _work(self) -> None:
         try:
-            run()
+            self._solver.createAndConfigureSolver(self._model)
+            self._solver.buildSolverModel(self._model)
+            self.built.set()
+            self._solver.callSolver(self._model)
         except BaseException as failure:
-            observer.failure = observer.failure or failure
+            self._observer.failure = self._observer.failure or failure
         finally:
-            done.set()
-
-    threading.Thread(target=guarded, daemon=True).start()
-    while not done.is_set():  # an interrupted `join` would take the thread for finished
-        if observer.elapsed_s > most_s:
-            return False
-        try:
-            done.wait(WATCH_EVERY_S)
-        except KeyboardInterrupt:
-            if observer.asked.is_set():
-                raise
-            observer.asked.set()
-    return True
+            self.built.set()
+            self._ended.set()
 
 
 def gap(objective: float, bound: float) -> float:
@@ -315,9 +374,9 @@ def gap(objective: float, bound: float) -> float:
     return apart / abs(objective) if objective else math.inf
 
 
-def _read(model: Any, observer: _Observer, solver: _Highs) -> Outcome:
+def _read(engine: Any, observer: _Observer, solver: _Highs) -> Outcome:
     """The engine's own word on how it ended, and its values if there are any."""
-    engine, kinds = model.solverModel, highspy.HighsModelStatus
+    kinds = highspy.HighsModelStatus
     ended, info = engine.getModelStatus(), engine.getInfo()
     mixed = solver.mip and any(each.cat != pulp.LpContinuous for each in solver.columns)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

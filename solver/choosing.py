@@ -2,12 +2,12 @@
 
 Both together are hard: a rebate pays only where enough is bought of a SKU, and options that are whole decide
 what that is. Alone each is soon solved. So options come first, as if a part of a rebate could be had; then
-rebates for those options; then both in turns, and at last together from there.
+rebates for those options; then options for those rebates. The search for the bound (`floor`) takes both
+together from there.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import pulp
@@ -15,12 +15,10 @@ import pulp
 from solver import backend
 from solver.program import Program
 from solver.promising import reached
-from solver.steps import Search, cost, count, hold, ranges, reader, restore
+from solver.steps import Search, count, hold, ranges, reader, restore
 
-TURNS = 2  # rebates and options, each for the other
 FIRST = 0.25  # of the time left, for the options alone
 SHARE = 0.1  # and for each search from there on
-PAYS = 1e-4  # a turn that wins less than this share is the last
 
 
 def choose(program: Program, search: Search, start: Mapping[str, float]) -> backend.Outcome:
@@ -28,33 +26,27 @@ def choose(program: Program, search: Search, start: Mapping[str, float]) -> back
     if not program.tier.size:
         return search(program, start)
     count([program.tier], pulp.LpContinuous)
-    options = search(program, start, FIRST)
+    options = search(program, start, FIRST, backend.Looking.SOME)
     count([program.tier], pulp.LpInteger)
     if options.stopped:
         return options
     if not options.status.has_plan:
         return search(program, start)
-    best = _in_turns(program, search, options)
-    if best is not None and best.stopped:
-        return best
-    both = search(program, best.values if best is not None else start, SHARE)
-    return min(both, best or both, key=cost) if not both.stopped else both
+    return _in_turns(program, search, options) or search(program, start)
 
 
 def _in_turns(program: Program, search: Search, options: backend.Outcome) -> backend.Outcome | None:
-    """Rebates for the options, options for the rebates, until that pays no more; none where none fit."""
+    """Rebates for the options, then options for the rebates; none where none fit."""
     open_ones = ranges(program)
     best: backend.Outcome | None = None
     known: Mapping[str, float] = _with_rebates(program, options.values)
-    for turn in range(2 * TURNS):
-        hold([program.tier] if turn % 2 else [program.run, program.choose], known)
-        found = search(program, known, SHARE)
+    for held in ((program.run, program.choose), (program.tier,)):
+        hold(held, known)
+        found = search(program, known, SHARE, backend.Looking.SOME)
         restore(open_ones)
         if found.stopped or not found.status.has_plan:
             return found if found.stopped else best
-        before, known, best = cost(best) if best else math.inf, found.values, found
-        if turn > 1 and found.objective > before - PAYS * abs(before):
-            break
+        known, best = found.values, found
     return best
 
 

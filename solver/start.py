@@ -2,8 +2,8 @@
 
 The search goes by steps. What is chosen once and shapes all else (runs, elastic options, rebates) is made
 whole first (`choosing`). It is held while replicas and nodes are made whole next to their fractions, and
-better plans are looked for nearby (`whole`). Where none is found, choices are let go again. The README has
-what this is worth.
+better plans are looked for nearby (`whole`); beside these steps a better bound is looked for (`floor`). Where
+no plan is found, choices are let go again. The README has what this is worth.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ import pulp
 from solver import backend
 from solver.build import THOUSAND
 from solver.choosing import choose
+from solver.floor import Floor
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
-from solver.steps import Search, choices, count, hold, nodes, ranges, restore
+from solver.steps import Search, choices, cost, count, hold, nodes, ranges, restore
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
-IMPROVING = 0.55  # share of the time left that may go into a better plan, where a better bound is in reach
-REACH = 5  # times the seconds of the relaxation that a better bound takes at least
-REBATES = 0.9  # share of the time left for the bound with whole rebates
-CLOSELY = 0.1  # of the gap of a step, for whole rebates: little more time, and all of it is bound
+REACH = 3  # times the seconds of the relaxation that a better bound takes at least
+PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
 class FirstPlan(NamedTuple):
@@ -53,41 +52,56 @@ def first_plan(
     if relaxed.status is not backend.Status.OPTIMAL:
         return FirstPlan(None, relaxed.stopped)
     bound_s = REACH * (time.monotonic() - began)
-    as_it_was = ranges(program)
+    floor, as_it_was = Floor(relaxed.objective, gap_fraction), ranges(program)
     try:
-        found = _among_the_promising(program, relaxed, search, bound_s)
-        restore(as_it_was)
-        if found.stopped or _is_near(program.problem, found.plan, found.bound, gap_fraction):
-            return found
-        if search.left_s < bound_s:
-            return found
-        start = program.start(found.plan) if found.plan is not None else None
-        bound, stopped = _with_whole_choices(program, search, start)
-        return FirstPlan(found.plan, stopped, max(found.bound, bound))
+        chosen = _chosen(program, relaxed, search)
+        if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
+            return FirstPlan(None, chosen.stopped, floor.bound)
+        if search.left_s >= bound_s:
+            floor.begin(program, as_it_was, search, chosen.values)
+        plan, stopped = _whole_plan(program, chosen, search, floor)
+        best = floor.end(at_once=stopped or floor.near)
+        if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):
+            other, stopped = _whole_plan(program, best, search, floor)
+            plan = _cheaper(program.problem, plan, other)
+        return FirstPlan(plan, stopped or best.stopped, floor.bound)
     finally:
+        floor.end(at_once=True)
         restore(as_it_was)
 
 
-def _among_the_promising(
-    program: Program, relaxed: backend.Relaxation, search: Search, bound_s: float
-) -> FirstPlan:
-    """What is chosen once, while the rest may be fractions; then nodes and replicas."""
+def _chosen(program: Program, relaxed: backend.Relaxation, search: Search) -> backend.Outcome:
+    """What is chosen once, while the rest may be fractions; all that is not promising is barred from now on.
+
+    Where nothing is found, what is likeliest.
+    """
     start = likeliest(program, relaxed)
     bar_the_rest(program, relaxed)
     count([*nodes(program), program.replicas], pulp.LpContinuous)
     chosen = choose(program, search, start)
-    if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
-        return FirstPlan(None, chosen.stopped, relaxed.objective)
     count(nodes(program), pulp.LpInteger)
     program.count_replicas()
-    found = _made_whole(program, chosen.values or start, search)
-    near = backend.gap(found.objective, relaxed.objective) <= search.gap_fraction
-    if found.status.has_plan and not found.stopped and not near:
+    return chosen if chosen.status.has_plan else replace(chosen, values=start)
+
+
+def _whole_plan(
+    program: Program, chosen: backend.Outcome, search: Search, floor: Floor
+) -> tuple[Solution | None, bool]:
+    """Nodes and replicas for these choices, and better plans nearby; was a stop asked for?"""
+    promising = ranges(program)
+    found = _made_whole(program, chosen.values, search)
+    if found.status.has_plan and not found.stopped and not _known(program, found, floor):
         hold(choices(program), found.values)
-        share = IMPROVING if (1 - IMPROVING) * search.left_s >= bound_s else 1.0
-        found = improve(program, found, search.within(share))
-    plan = program.solution(found.values) if found.status.has_plan else None
-    return FirstPlan(plan, found.stopped, relaxed.objective)
+        found = improve(program, found, search)
+        _known(program, found, floor)
+    restore(promising)
+    return program.solution(found.values) if found.status.has_plan else None, found.stopped
+
+
+def _known(program: Program, found: backend.Outcome, floor: Floor) -> bool:
+    """Tell the search for the bound what a plan costs; is it near enough?"""
+    floor.tell(objective_value(program.problem, program.solution(found.values)) / THOUSAND)
+    return floor.near
 
 
 def _made_whole(program: Program, values: Mapping[str, float], search: Search) -> backend.Outcome:
@@ -99,29 +113,6 @@ def _made_whole(program: Program, values: Mapping[str, float], search: Search) -
     return found if found.stopped or found.status.has_plan else search(program, None)
 
 
-def _is_near(problem: Problem, plan: Solution | None, bound: float, gap_fraction: float) -> bool:
-    """Is a plan within the gap of a bound in thousands?"""
-    return plan is not None and backend.gap(objective_value(problem, plan), bound * THOUSAND) <= gap_fraction
-
-
-def _with_whole_choices(
-    program: Program, search: Search, start: Mapping[str, float] | None
-) -> tuple[float, bool]:
-    """The bound from all options where only what is chosen once is whole: rebates, then options as well.
-
-    Rebates as fractions cost the bound most, and they are few. A plan to start from spares a third of the
-    time of the second search.
-    """
-    count([*nodes(program), program.replicas], pulp.LpContinuous)
-    options = (program.run, program.choose)
-    bound, stopped = -math.inf, False
-    if program.tier.size:
-        count(options, pulp.LpContinuous)
-        closely = replace(search, gap_fraction=CLOSELY * search.gap_fraction)
-        outcome = closely(program, None, REBATES)
-        bound, stopped = outcome.bound, outcome.stopped
-        count(options, pulp.LpInteger)
-    if not stopped:
-        outcome = search(program, start, 1.0)
-        bound, stopped = max(bound, outcome.bound), outcome.stopped
-    return bound, stopped
+def _cheaper(problem: Problem, one: Solution | None, other: Solution | None) -> Solution | None:
+    plans = [plan for plan in (one, other) if plan is not None]
+    return min(plans, key=lambda plan: objective_value(problem, plan), default=None)

@@ -38,7 +38,11 @@ class Search:
         return replace(self, ends=time.monotonic() + share * self.left_s)
 
     def __call__(
-        self, program: Program, start: Mapping[str, float] | None, share: float = STEP
+        self,
+        program: Program,
+        start: Mapping[str, float] | None,
+        share: float = STEP,
+        looking: backend.Looking = backend.Looking.AS_EVER,
     ) -> backend.Outcome:
         """Solve as the program stands, in a share of the time left; the steps share the gap."""
         return backend.solve(
@@ -47,6 +51,7 @@ class Search:
             time_limit_s=max(share * self.left_s, SOON_S),
             should_stop=self.should_stop,
             start=start,
+            looking=looking,
         )
 
     def relax(self, program: Program, *, crossover: bool = True, share: float = 1.0) -> backend.Relaxation:

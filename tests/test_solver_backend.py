@@ -124,6 +124,38 @@ def test_an_engine_that_forgets_its_limit_is_left_behind(monkeypatch: pytest.Mon
     assert (outcome.status, outcome.values, outcome.stopped) == (Status.NO_INCUMBENT, {}, False)
 
 
+@pytest.mark.parametrize("looking", list(backend.Looking))
+def test_the_optimum_does_not_depend_on_where_it_is_looked_for(looking: backend.Looking) -> None:
+    """Only the way there differs: the same objective as by all that the engine does unasked."""
+    outcome = solve(small(), gap_fraction=0.0, time_limit_s=20, looking=looking)
+
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.objective == pytest.approx(solve(small(), gap_fraction=0.0, time_limit_s=20).objective)
+
+
+def test_a_search_beside_all_else_has_its_own_model() -> None:
+    """Once it has begun, the model may change: the answer is that of the model as it was."""
+    alone = solve(small(), gap_fraction=0.0, time_limit_s=20)
+    model = small()
+    running = backend.begin(model, gap_fraction=0.0, time_limit_s=20)
+    for variable in model.variables():
+        variable.lowBound = variable.upBound = 0
+    outcome = running.outcome()
+
+    assert (outcome.status, outcome.objective) == (Status.OPTIMAL, pytest.approx(alone.objective))
+    assert outcome.values == alone.values
+
+
+def test_a_search_beside_all_else_ends_when_told() -> None:
+    running = backend.begin(knapsack(), gap_fraction=0.0, time_limit_s=20)
+    running.stop()
+    outcome = running.outcome()
+
+    assert outcome.stopped
+    assert outcome.status in (Status.INTERRUPTED, Status.NO_INCUMBENT)
+    assert outcome.elapsed_s < 20
+
+
 def test_a_wide_gap_is_not_called_optimal() -> None:
     """A gap of 100 000 % is reached by the first plan."""
     outcome = solve(knapsack(), gap_fraction=1000.0, time_limit_s=20)

@@ -1,0 +1,97 @@
+"""The bound beside the plan: it is one, it is better than the relaxation's, and it ends when it is enough."""
+
+from __future__ import annotations
+
+import time
+
+import pulp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_solver_optimum import best, draw_more
+
+from benchmarks.fleets import fleet
+from solver import backend, steps
+from solver.build import build
+from solver.floor import Floor
+from solver.program import Program
+
+
+def search(stop: bool = False) -> steps.Search:
+    return steps.Search(0.0, time.monotonic() + 30, (lambda: True) if stop else None)
+
+
+def begun(program: Program, floor: Floor, stop: bool = False) -> Floor:
+    floor.begin(program, steps.ranges(program), search(stop), {})
+    return floor
+
+
+def relaxed(program: Program) -> float:
+    return search().relax(program).objective
+
+
+def whole_choices(program: Program) -> float:
+    """The optimum where orders and replicas may be fractions, searched for in the open."""
+    steps.count([*steps.nodes(program), program.replicas], pulp.LpContinuous)
+    return search()(program, None).objective
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_no_plan_is_below_the_bound(seed: int) -> None:
+    """Whole choices with fractions of all else allow every plan and more, so no plan costs less."""
+    case = draw_more(seed)
+    optimum = best(case)
+    if optimum.solution is not None:
+        floor = begun(build(case), Floor(-float("inf"), 0.0))
+        floor.end(at_once=False)
+
+        assert 1000 * floor.bound <= optimum.objective + 1e-6 * abs(optimum.objective) + 1e-6
+
+
+def test_whole_choices_lift_the_bound_while_the_program_is_used_for_all_else() -> None:
+    """It is the optimum of whole choices, although every variable was held at 0 once the search had begun."""
+    program, beside = build(fleet("S")), build(fleet("S"))
+    floor = begun(beside, Floor(relaxed(program), 0.0))
+    for variable in beside.model.variables():
+        variable.lowBound = variable.upBound = 0.0
+    found = floor.end(at_once=False)
+
+    assert found.status is backend.Status.OPTIMAL
+    assert floor.bound == pytest.approx(whole_choices(program), rel=1e-6)
+    assert floor.bound > relaxed(build(fleet("S"))) * (1 + 1e-4)
+
+
+def test_the_program_is_left_as_it_was() -> None:
+    """Kinds and ranges are those of the steps, although the search has its own."""
+    program = build(fleet("S"))
+    program.order[0, 0].upBound = 0
+    before = steps.ranges(program)
+    begun(program, Floor(0.0, 0.0)).end(at_once=True)
+
+    assert steps.ranges(program) == before
+
+
+def test_a_plan_that_is_near_ends_the_search_without_a_stop() -> None:
+    """A gap of 1 is always reached, and nobody asked to stop; without a plan no bound is near."""
+    floor = Floor(-1.0, 1.0)
+    assert not floor.near
+    floor.tell(float("1e9"))
+    floor.bound = relaxed(build(fleet("S")))
+    floor.tell(floor.bound)
+
+    assert floor.near
+    assert not begun(build(fleet("S")), floor).end(at_once=False).stopped
+
+
+def test_a_stop_is_told() -> None:
+    """Who waits has to know that the search did not end by itself."""
+    assert begun(build(fleet("M")), Floor(0.0, 0.0), stop=True).end(at_once=False).stopped
+
+
+def test_nothing_comes_of_what_never_began() -> None:
+    """The bound stays what was known."""
+    floor = Floor(7.0, 0.0)
+
+    assert not floor.end(at_once=False).status.has_plan
+    assert floor.bound == 7.0

@@ -7,17 +7,19 @@ import copy
 import json
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from planner.charts import PLAN_PICTURES
 from planner.charts.risk import RISK_PICTURES
 from planner.errors import InputError
+from planner.report.tables import TITLES
 from planner.scenario import load_scenario, parse_scenario
 from planner.store import open_store
 from planner.ui import plan_files, plan_parts, planned, shared, waiting
@@ -103,6 +105,7 @@ def checkpoint_sample(nodes: int = 64, asynchronous: bool = False, **inputs: Any
     young = 60 * math.sqrt(2 * write_h * mttf_h)
     names = {"time-optimal": 1.0, "money-optimal": 1.02, "carbon-optimal": 1.1, "Young": 1.0, "Daly": 0.98}
     kept = ("interval_min", "ettr_fraction", "usd_per_useful_h", "kgco2e_per_useful_h")
+    step = {"number": 0, "unit": "1", "kind": "derived"}
     return {
         "inputs": {
             "failures": "meta-llama-3-405b", "sku": "h100-8", "nodes": nodes, "grid": "us", "storage": "nas",
@@ -112,8 +115,11 @@ def checkpoint_sample(nodes: int = 64, asynchronous: bool = False, **inputs: Any
         "marks": [{"name": name} | {key: row(young * by)[key] for key in kept} for name, by in names.items()],
         "flat": {"low_min": young / 1.5, "high_min": young * 1.5, "loss_fraction": 0.001},
         "explanations": {
-            "ettr": [{"number": 0, "name": "ettr", "value": row(young)["ettr_fraction"], "unit": "1",
-                      "kind": "derived", "equation": "ETTR = 1 / (1 + w / t + (r + t / 2) / M)"}],
+            "ettr": [step | {"name": "ettr", "value": row(young)["ettr_fraction"],
+                             "equation": "ETTR = 1 / (1 + w / t + (r + t / 2) / M)"}],
+            "interval.time-optimal": [
+                step | {"name": "interval", "value": young, "equation": "t = (2 w M)^(1/2)"}
+            ],
         },
         "choices": {
             "failures": ["google-tpu", "meta-llama-3-405b"], "skus": ["b200-8", "h100-8"],
@@ -137,23 +143,43 @@ def _own_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def open_page(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Open:
+def open_page(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens a page of the app on the sample documents."""
     monkeypatch.setattr(shared, "load_plan", lambda text, name: document)
     monkeypatch.setattr(shared, "load_checkpoints", checkpoint_sample)
+    st.cache_data.clear()  # of what pages keep of documents that are not the samples
 
     def opened(name: str, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.query_params.update(query)
         return app.run() if name == "start" else app.switch_page(str(PAGES / f"{name}.py")).run()
 
-    return opened
+    yield opened
+    st.cache_data.clear()  # and of the samples
 
 
 def texts(page: AppTest) -> str:
     """Everything that Markdown was asked to show."""
     parts = [*page.markdown, *page.caption, *page.subheader, *page.error, *page.success, *page.warning]
     return "\n".join(part.value for part in parts)
+
+
+TABS = ("Why this plan", "Jobs and arrivals", "Cost", "Carbon", "Energy", "Risk", "Limits", "Details")
+
+
+def tab(page: AppTest, name: str) -> AppTest:
+    """The page with another tab of the plan looked at: what is in the others is not drawn."""
+    page.session_state["plan-tabs"] = name
+    return page.run()
+
+
+def opened_table(page: AppTest, key: str) -> list[dict[str, Any]]:
+    """The rows of a table that is behind an expander, once it is opened."""
+    before = len(page.dataframe)
+    page.session_state[f"data-{key}"] = True
+    page.run()
+    assert len(page.dataframe) == before + 1
+    return page.dataframe[-1].value.to_dict("records")
 
 
 def frames(page: AppTest) -> list[list[dict[str, Any]]]:
@@ -206,8 +232,12 @@ def test_a_long_explanation_is_sent_when_it_is_opened(open_page: Open, document:
 def test_plan_draws_every_chart_with_words(open_page: Open) -> None:
     """The charts of the plan and of its risks, and the flow of energy, each with words beside its marks."""
     page = open_page("plan")
-    drawn = page.get("vega_lite_chart")
-    flow = page.get("echarts_chart")
+    mix = page.get("vega_lite_chart")[:1]  # stands above the tabs
+    drawn, flow = list(mix), []
+    for name in TABS:
+        tab(page, name)
+        drawn += page.get("vega_lite_chart")[1:]
+        flow += page.get("echarts_chart")
 
     assert len(drawn) == len(PLAN_PICTURES) + len(RISK_PICTURES)
     assert len(flow) == 1
@@ -217,7 +247,7 @@ def test_plan_draws_every_chart_with_words(open_page: Open) -> None:
 def test_plan_opens_each_term_of_cost_and_carbon(open_page: Open, document: dict[str, Any]) -> None:
     """Each term is an expander with its amount; opened, it holds the tree of its number."""
     page = open_page("plan")
-    labels = [expander.label for expander in page.expander]
+    labels = [expander.label for name in ("Cost", "Carbon") for expander in tab(page, name).expander]
     term = document["tables"]["carbon"][0]
     page.session_state[f"term-{term['explain']}"] = True
     page.run()
@@ -230,10 +260,11 @@ def test_plan_opens_each_term_of_cost_and_carbon(open_page: Open, document: dict
 
 
 def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document: dict[str, Any]) -> None:
-    held = frames(open_page("plan"))
-    job = next(rows for rows in held if "job" in rows[0])[0]
-    summary = next(rows for rows in held if "measure" in rows[0])
-    energy = next(rows for rows in held if "use" in rows[0])
+    page = open_page("plan")
+    summary = opened_table(page, "summary-Show data")
+    job = frames(tab(page, "Jobs and arrivals"))[0][0]
+    energy = opened_table(tab(page, "Energy"), "energy-Show data")
+    facts = opened_table(tab(page, "Details"), f"facts-{TITLES['facts']}")
 
     assert job["ETTR (%)"] == pytest.approx(96.21)
     assert job["energy (GWh)"] == pytest.approx(1.71344)
@@ -241,7 +272,7 @@ def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document:
     assert energy[0] == {
         "site": "oregon", "use": "serving", "computers (GWh)": 1.0, "cooling and power supply (MWh)": 100.0,
     }  # fmt: skip
-    assert len(next(rows for rows in held if "locator" in rows[0])) == len(document["tables"]["facts"])
+    assert len(facts) == len(document["tables"]["facts"])
 
 
 def test_the_address_names_a_shipped_scenario_and_nothing_else(
@@ -435,7 +466,7 @@ def test_what_a_limit_is_worth_is_looked_for_on_asking(
 ) -> None:
     """In words first: those that the plan did not have before."""
     works.next = done(document)
-    page = open_page("plan")
+    page = tab(open_page("plan"), "Limits")
     row = {"limit": "power", "where": "oregon", "period": "2027 Q2", "relaxed_saving_per_unit": 12.0}
     priced = document | {"why": [*document["why"], "The power of oregon: one more MW saves 1.2 kUSD."]}
     priced["tables"] = document["tables"] | {"prices": [row]}
@@ -444,6 +475,21 @@ def test_what_a_limit_is_worth_is_looked_for_on_asking(
 
     assert works.started[-1][1]["prices"] is True
     assert shared.plain("one more MW saves 1.2 kUSD") in texts(page)
+    assert opened_table(page, "prices-Show data")[0]["where"] == "oregon"
+
+
+def test_a_number_of_a_table_is_opened(open_page: Open, document: dict[str, Any]) -> None:
+    """The second row of the fleet: its idle nodes are those in service less those in use."""
+    page = open_page("plan")
+    opened_table(page, "story")
+    page.session_state["sheet-story"] = {"selection": {"cells": [(1, "idle nodes")]}}
+    page.run()
+    row = document["tables"]["fleet"][1]
+
+    assert not page.exception
+    tree = next(code.value for code in page.code if code.value.startswith("idle_nodes"))
+    assert f"({row['period']}, {row['site']}, {row['sku']})" in tree
+    assert "idle_nodes = in_service_nodes - used_nodes" in tree
 
 
 def infeasible(document: dict[str, Any]) -> None:
@@ -494,9 +540,12 @@ def test_names_are_shown_as_text(open_page: Open, document: dict[str, Any]) -> N
     document["totals"][0]["label"] = document["status"]["text"] = HOSTILE
     document["tables"]["jobs"][0]["job"] = HOSTILE
     page = open_page("plan")
-    shown = texts(page) + "\n".join(expander.label for expander in page.expander)
+    shown = ""
+    for name in ("Jobs and arrivals", "Cost"):
+        tab(page, name)
+        assert not page.exception
+        shown += texts(page) + "\n".join(expander.label for expander in page.expander)
 
-    assert not page.exception
     assert shown.count(shared.plain(HOSTILE)) >= 6
     assert HOSTILE not in shown
     assert "](" not in shared.plain(HOSTILE)
@@ -560,7 +609,7 @@ def test_checkpoints_show_marks_flat_region_and_why(open_page: Open) -> None:
     assert shared.plain(f"{sample['flat']['low_min']:.3g} to {sample['flat']['high_min']:.3g} min") in texts(
         page
     )
-    assert "ETTR = 1 / (1 + w / t + (r + t / 2) / M)" in page.code[0].value
+    assert any("ETTR = 1 / (1 + w / t + (r + t / 2) / M)" in code.value for code in page.code)
     assert len(page.get("vega_lite_chart")) == 1
 
 
@@ -575,6 +624,7 @@ def test_checkpoint_inputs_that_have_no_answer_say_so(
         return checkpoint_sample()
 
     monkeypatch.setattr(shared, "load_checkpoints", refuse)
+    st.cache_data.clear()  # the page keeps what it has shown
     page.run()
 
     assert not page.exception

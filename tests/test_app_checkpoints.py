@@ -16,7 +16,8 @@ from planner.failures import as_failures
 from planner.ui import logs, shared
 
 SLURM = (Path(__file__).resolve().parents[1] / "data" / "samples" / "slurm-simulated.txt").read_bytes()
-ALL_CHARTS = 2 + 1 + 8  # curve and policies, map, eight sizes
+POLICIES, SIZES = "Policies side by side", "Sizes side by side"
+CHARTS = {"Intervals": 1, POLICIES: 1, SIZES: 1 + 8}  # curve; policies; map and eight sizes
 
 
 def used(**changes: Any) -> logs.UsedFit:
@@ -31,22 +32,42 @@ def table(page: AppTest, *headings: str) -> list[dict[str, Any]]:
     return next(rows for rows in found if set(headings) <= set(rows[0]))
 
 
-def test_everything_is_on_screen_at_once() -> None:
-    """Curve, policies, map and eight sizes of the example; the numbers are those of the document."""
+def opened(tab: str, **state: Any) -> AppTest:
+    """The page with a tab open, and what stands closed in it."""
+    return open_page("checkpoints", **{"checkpoint-tabs": tab, "size-curves": True}, **state)
+
+
+def test_an_answer_is_on_screen_at_once() -> None:
+    """The curve of the example with its optima; the numbers are those of the document."""
     page = open_page("checkpoints")
-    document = checkpoint_document(across=sizes_around(64))
+    document = checkpoint_document()
     flat = document["flat"]
 
     assert not page.exception
     assert not page.error
-    assert len(page.get("vega_lite_chart")) == ALL_CHARTS
+    assert len(page.get("vega_lite_chart")) == CHARTS["Intervals"]
     assert shared.plain(f"{flat['low_min']:.3g} to {flat['high_min']:.3g} min") in texts(page)
     assert [row["mark"] for row in table(page, "mark")] == [mark["name"] for mark in document["marks"]]
-    best = [row["interval (min)"] for row in table(page, "objective", "policy")]
-    assert best == pytest.approx([row["interval_min"] for row in document["policies"]], rel=1e-5)
-    assert [row["nodes"] for row in table(page, "nodes", "MTTF (h)")] == list(sizes_around(64))
-    assert shared.plain("Least time: asynchronous;") in texts(page)
     assert "Band: from the low to the high end" in texts(page)
+
+
+def test_policies_stand_side_by_side() -> None:
+    """Each at its best for time, money and carbon, as the document has it."""
+    page = opened(POLICIES)
+    best = [row["interval (min)"] for row in table(page, "objective", "policy")]
+
+    assert best == pytest.approx([row["interval_min"] for row in checkpoint_document()["policies"]], rel=1e-5)
+    assert shared.plain("Least time: asynchronous;") in texts(page)
+
+
+def test_sizes_stand_side_by_side() -> None:
+    """From an eighth of the job to sixteen times as many nodes; the curve of each when it is asked for."""
+    page = opened(SIZES)
+
+    assert [row["nodes"] for row in table(page, "nodes", "MTTF (h)")] == list(sizes_around(64))
+    assert len(page.get("vega_lite_chart")) == CHARTS[SIZES]
+    page.session_state["size-curves"] = False
+    assert len(page.run().get("vega_lite_chart")) == 1
 
 
 def test_a_rate_without_an_interval_has_no_band_and_says_so() -> None:
@@ -57,22 +78,42 @@ def test_a_rate_without_an_interval_has_no_band_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("measure", list(charts.MEASURES)[1:])
-def test_each_measure_is_drawn(measure: str) -> None:
+@pytest.mark.parametrize("tab", list(CHARTS))
+def test_each_measure_is_drawn(measure: str, tab: str) -> None:
     """Money and carbon have the same charts as time; none chosen is time again."""
-    page = open_page("checkpoints", measure=measure)
+    page = opened(tab, measure=measure)
 
     assert not page.exception
-    assert len(page.get("vega_lite_chart")) == ALL_CHARTS
+    assert len(page.get("vega_lite_chart")) == CHARTS[tab]
 
 
-def test_every_optimum_opens_down_to_its_sources() -> None:
-    """Of each policy and of each size: the tree names the equation and the paper that the rate is from."""
-    page = open_page("checkpoints")
-    for key, name in (("policy_explanations", "two-level.carbon"), ("size_explanations", "1024.money")):
-        page.selectbox(f"why-{key}").select(name).run()
-        assert not page.exception
-        assert "Llama 3" in page.code[-1].value
-        page.selectbox(f"why-{key}").select(None).run()
+@pytest.mark.parametrize(
+    ("tab", "sheet", "heading", "top"),
+    [
+        ("Intervals", "marks", "interval (min)", "in min = "),
+        ("Intervals", "rows", "writing (%)", "state_fraction = "),
+        (POLICIES, "policies", "carbon per useful hour (kg CO2e)", "useful_hour_kgco2e = "),
+        (POLICIES, "curves", "money per useful hour, high (kUSD)", "useful_hour_usd = "),
+        (SIZES, "sizes", "best for money (min)", "in min = "),
+        (SIZES, "map", "money more (%)", "more_fraction = "),
+    ],
+)
+def test_each_table_opens_its_numbers(tab: str, sheet: str, heading: str, top: str) -> None:
+    """The tree names the equation and the paper that the rate is from; closed tables open first."""
+    state = {f"sheet-{sheet}": {"selection": {"rows": [], "columns": [], "cells": [(1, heading)]}}}
+    page = opened(tab, **{f"data-{sheet}": True}, **state)
+
+    assert not page.exception
+    (tree,) = [block.value for block in page.code if block.value.startswith(top)]
+    assert "Llama 3" in tree
+
+
+def test_the_answer_has_its_why() -> None:
+    """The interval and the ETTR that the page says first, each down to the paper of the failure rate."""
+    trees = [block.value for block in open_page("checkpoints").code]
+
+    assert len(trees) == 2
+    assert all("Llama 3" in tree for tree in trees)
 
 
 def test_a_fit_in_use_comes_first_and_changes_the_answer() -> None:

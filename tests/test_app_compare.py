@@ -71,6 +71,12 @@ def texts(page: AppTest) -> str:
     return "\n".join(part.value for part in (*page.markdown, *page.caption, *page.subheader))
 
 
+def with_data(page: AppTest, key: str) -> AppTest:
+    """The page with a table opened that stands behind an expander."""
+    page.session_state[f"data-{key}"] = True
+    return page.run()
+
+
 def table(page: AppTest, heading: str) -> list[dict[str, Any]]:
     frames = [frame.value.to_dict("records") for frame in page.dataframe]
     return next(rows for rows in frames if rows and heading in rows[0])
@@ -134,15 +140,28 @@ def test_terms_tell_what_changed_at_once(open_page: Open, store: Store) -> None:
     """A million more of the first term of the cost is the only step of the waterfall."""
     saved(store, "Before")
     saved(store, "After", 1e6)
-    page = open_page()
+    page = with_data(open_page(), "steps-Cost by term, from A to B")
 
     assert table(page, "step") == [{"step": "Purchases, annualised", "change": "+1 MUSD"}]
     page.selectbox(key="changed-from").set_value("B").run()
     assert "Choose two plans that are not the same" in texts(page)
     page.selectbox(key="changed-to").set_value("A").run()
+    with_data(page, "steps-Cost by term, from B to A")
     assert table(page, "step") == [{"step": "Purchases, annualised", "change": "-1 MUSD"}]
     page.button_group(key="changed-of").set_value("carbon").run()
     assert "Nothing: the totals are the same" in texts(page)
+
+
+def test_a_difference_is_opened_by_both_plans(open_page: Open) -> None:
+    """The cost of the second plan less that of the first: both trees stand below it, and the term alike."""
+    page = open_page()
+    page.session_state["sheet-Totals"] = {"selection": {"cells": [(0, "B − A")]}}
+    page.run()
+
+    assert not page.exception
+    tree = next(code.value for code in page.code if code.value.startswith("difference"))
+    assert "difference = B - A" in tree
+    assert tree.count("= plan_usd = ") == 2
 
 
 def test_sharing_out_begins_at_a_click_with_both_scenarios(
@@ -167,7 +186,7 @@ def test_what_changed_is_told_by_input(open_page: Open, bench: Bench) -> None:
     ]
     result = {"said": ["Sites and energy: more."], "groups": rows, "orders": 1, "mixes": mixes}
     bench.stands = Seen("done", result=result)
-    page = open_page()
+    page = with_data(with_data(open_page(), "steps-Cost by input, from A to B"), "mixes")
 
     assert not page.exception
     assert "Sites and energy: more" in texts(page).replace("\\", "")

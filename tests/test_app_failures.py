@@ -51,7 +51,7 @@ def test_a_real_log_is_on_screen_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not page.error
     assert page.metric[0].value == "4.184"
     assert shared.plain("2.87 to 5.892, 95 % interval") in texts(page)
-    assert len(page.get("vega_lite_chart")) == 6, "lives, sizes, causes, weak nodes, outages, forecast"
+    assert len(page.get("vega_lite_chart")) == 1
     risk = next(rows for rows in frames(page) if "at risk" in rows[0])
     assert [row["at risk"] for row in risk] == [
         row["at_risk"] for row in document["sections"]["lives"]["tables"]["risk"]
@@ -59,6 +59,39 @@ def test_a_real_log_is_on_screen_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     fits = next(rows for rows in frames(page) if "AIC" in rows[0])
     assert len(fits) == 5
     assert {"log likelihood", "parameters"} <= set(fits[0])
+
+
+@pytest.mark.parametrize(
+    ("tab", "charts"),
+    [("Jobs", 1), ("Rate and causes", 1), ("Weak nodes", 1), ("Forecast", 1), ("Spares", 1), ("Repeats", 0)],
+)
+def test_each_subject_is_drawn_once_it_is_looked_at(tab: str, charts: int) -> None:
+    """Sizes, causes, weak nodes, forecast and outages have their chart; gaps have their table alone."""
+    page = open_page("failures", **{"failure-tabs": tab})
+
+    assert not page.exception
+    assert len(page.get("vega_lite_chart")) == charts
+
+
+@pytest.mark.parametrize(
+    ("tab", "table", "heading", "top"),
+    [
+        ("Lifetimes", "lives-fits", "AIC", "aic = 4,687.87"),
+        ("Lifetimes", "lives-risk", "at risk", "at_risk_units = 374"),
+        ("Jobs", "sizes-mttf", "ETTR (%)", "ettr_fraction = 0.990159"),
+        ("Rate and causes", "rate-causes", "low", "failures_in_1000_node_days = 0.766485"),
+        ("Spares", "downtime-spares", "mean down", "mean_nodes_down = 9.26255"),
+        ("What was read", "read-read", "value", "log.watched = 349 d"),
+    ],
+)
+def test_each_table_opens_its_numbers(tab: str, table: str, heading: str, top: str) -> None:
+    """The second row of each, down to the log; closed tables open first."""
+    cells = {f"sheet-{table}": {"selection": {"rows": [], "columns": [], "cells": [(1, heading)]}}}
+    page = open_page("failures", **{"failure-tabs": tab, f"data-{table}": True}, **cells)
+
+    assert not page.exception
+    (tree,) = [block.value for block in page.code if block.value.startswith(top)]
+    assert "infinitehbd-outages.csv" in tree
 
 
 def test_every_number_above_opens_to_its_source() -> None:
@@ -75,12 +108,14 @@ def test_another_shipped_log_has_what_a_job_log_has() -> None:
     """Slurm's simulated log: measured times between failures by size, two weak nodes, and no lifetimes."""
     page = open_page("failures")
     page.selectbox("log").select("slurm").run()
-    weak = next(rows for rows in frames(page) if "beyond chance" in rows[0])
 
     assert not page.exception
-    assert [row["node"] for row in weak if row["beyond chance"]] == ["node201", "node017"]
-    assert any("MTTF here (h)" in rows[0] for rows in frames(page))
     assert shared.plain("A job log follows no node from its first day on") in texts(page)
+    page.session_state["failure-tabs"], page.session_state["data-lemons-nodes"] = "Weak nodes", True
+    weak = next(rows for rows in frames(page.run()) if "beyond chance" in rows[0])
+    assert [row["node"] for row in weak if row["beyond chance"]] == ["node201", "node017"]
+    page.session_state["failure-tabs"], page.session_state["data-sizes-measured"] = "Jobs", True
+    assert any("MTTF here (h)" in rows[0] for rows in frames(page.run()))
 
 
 def test_a_log_of_ones_own_is_read_then_fitted_then_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +144,8 @@ def test_rows_left_out_and_few_failures_are_said(monkeypatch: pytest.MonkeyPatch
 
     assert "1 rows left out" in texts(page)
     assert "3 failures say little" in texts(page)
+    page.session_state["data-left-out"] = True
+    page.run()
     assert any("not a time" in row.get("reason", "") for rows in frames(page) for row in rows)
 
 

@@ -152,7 +152,19 @@ def test_the_knee_is_open_at_first(open_page: Open) -> None:
     assert [code.value.split(" = ")[0] for code in page.code] == ["plan_usd", "plan_kgco2e"]
     assert len(page.get("vega_lite_chart")) == 1
     assert shared.plain(HOSTILE) in texts(page)
-    assert page.dataframe[1].value.to_dict("records")[0]["in service nodes"] == 2
+    page.session_state["data-front-2-fleet"] = True
+    assert page.run().dataframe[0].value.to_dict("records")[0]["in service nodes"] == 2
+
+
+def test_a_point_of_the_front_is_opened_by_its_plan(open_page: Open) -> None:
+    """The cost of the second point is what its plan keeps an explanation of."""
+    page = open_page()
+    page.session_state["data-points"] = True
+    page.session_state["sheet-points"] = {"selection": {"cells": [(1, "cost (MUSD)")]}}
+    page.run()
+
+    assert not page.exception
+    assert [code.value.split(" = ")[0] for code in page.code].count("plan_usd") == 2
 
 
 def test_another_point_opens_its_own_plan(open_page: Open) -> None:

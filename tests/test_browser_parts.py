@@ -51,6 +51,15 @@ def cell(table: Locator, row: int) -> tuple[float, float]:
     return box["x"] + 40, box["y"] + HEADING_PX + ROW_PX * (row + 0.5)
 
 
+def at_rest(table: Locator) -> Locator:
+    """The same table, once the expander around it is open: it unfolds for a moment."""
+    before = None
+    while before != (now := table.bounding_box()):
+        before = now
+        table.page.wait_for_timeout(200)  # ms
+    return table
+
+
 def searching(page: Page, app_url: str, scenario: Path) -> None:
     """Begin a long search, until it has something to keep."""
     opened(page, f"{app_url}/plan")
@@ -85,6 +94,42 @@ def test_a_click_on_the_front_opens_its_plan(page: Page, app_url: str) -> None:
 
     expect(choice).to_have_value(re.compile("^Point 3: "))
     expect(page.get_by_text(f"Cost in the horizon, capital annualised: {cost[1]}")).to_be_visible()
+
+
+def test_a_number_of_a_table_is_opened_by_keys(page: Page, app_url: str) -> None:
+    """From the name of the job three keys to its nodes; the tree below is that of the cell."""
+    opened(page, f"{app_url}/plan")
+    page.get_by_role("tab", name="Jobs and arrivals").click()
+    settled(page)
+    panel = page.locator("[role=tabpanel]:visible")
+    expect(panel.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
+    page.mouse.click(*cell(at_rest(panel.get_by_test_id("stDataFrame").first), row=0))
+    settled(page)
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+
+    expect(panel.get_by_text("nodes (pretrain-70b, oregon, h100-8) = 24")).to_be_visible()
+    assert not found_by_axe(page)
+
+
+def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: str) -> None:
+    """The fleet with its last period first, which the document has last."""
+    opened(page, f"{app_url}/plan")
+    page.get_by_text("Show data").first.click()
+    settled(page)
+    expect(page.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
+    table = page.get_by_test_id("stDataFrame").first
+    table.scroll_into_view_if_needed()
+    x, y = cell(at_rest(table), row=0)
+    for _ in range(2):  # rising, then falling
+        page.mouse.click(x - 25, y - ROW_PX)  # left of the menu of the column
+        page.wait_for_timeout(500)  # ms; the picture of a table says nothing of being sorted
+    page.mouse.click(x, y)
+    settled(page)
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+
+    expect(page.get_by_text("in_service_nodes (2027 Q4, ").first).to_be_visible()
 
 
 def test_a_curve_is_drawn_in_the_measure_that_is_asked_for(page: Page, app_url: str) -> None:

@@ -157,7 +157,7 @@ def interval_map(document: Document, measure: str = "ettr_fraction") -> Picture 
     y = alt.Y("nodes:O", sort=[row["nodes"] for row in reversed(sizes)], title="nodes of the job")
     scale = alt.Scale(scheme="cividis", reverse=True, domain=[0, 100 * MOST_LOST], clamp=True)
     legend = alt.Legend(
-        title=f"more {what} than at the best interval (%; {100 * MOST_LOST:g} or more)",
+        title=f"more {what} than at best (%; {100 * MOST_LOST:g} or more)",
         orient="top", gradientLength=220, titleLimit=320,
     )  # fmt: skip
     shades = chart_of(cells).mark_rect(stroke=None)

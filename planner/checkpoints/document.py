@@ -110,7 +110,7 @@ def document_of(
     policies = policies_of(setting)
     policy = policies["asynchronous" if terms.asynchronous else "blocking"]
     assert isinstance(policy, OneLevel)
-    intervals = _marked(policy)
+    intervals = intervals_of(policy)
     best = intervals["time-optimal"]
     optima, why = optimum_rows(policies)
     low, high = policy.flat(
@@ -141,7 +141,7 @@ def document_of(
     return document
 
 
-def _marked(policy: OneLevel) -> dict[str, Traced]:
+def intervals_of(policy: OneLevel) -> dict[str, Traced]:
     """The three optima and, where the job waits for its writes, the two lines of reference."""
     intervals = {
         f"{objective}-optimal": policy.best(weights_of(policy, objective)).interval_h

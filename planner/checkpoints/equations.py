@@ -199,6 +199,36 @@ def hours_ratio(*, ettr_ratio: Column) -> Column:
     return np.divide(1.0, ettr_ratio)
 
 
+def both_levels_h(*, local_h: Column, remote_h: Column) -> Column:
+    """Hours that local and remote checkpoints take together, for one useful hour.
+
+    h = local + remote
+
+    Source: sum of parts.
+    """
+    return local_h + remote_h
+
+
+def state_fraction(*, state_h: Column, ettr_ratio: Column) -> Column:
+    """Share of all time that a state takes.
+
+    f = (hours of the state for one useful hour) * ETTR
+
+    Source: definition of ETTR.
+    """
+    return state_h * ettr_ratio
+
+
+def more_fraction(*, to_best_ratio: Column) -> Column:
+    """How much more is taken than at the best interval.
+
+    f = q - 1
+
+    Source: definition.
+    """
+    return np.subtract(to_best_ratio, 1.0)
+
+
 def lost_accelerator_h(*, finish_h: Column, useful_time_h: Column, accelerators: Column) -> Column:
     """Accelerator-hours of a run that did not last: lost work, stalls and restarts.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from planner.checkpoints.equations import (
     absent_h,
+    both_levels_h,
     hours_ratio,
     local_rate_per_h,
     local_restart_h,
     remote_rate_per_h,
+    state_fraction,
     useful_hour_kgco2e,
     useful_hour_usd,
 )
@@ -61,9 +63,13 @@ class Hours:
     """ETTR, and the hours of each state for one useful hour."""
 
     ettr: Traced
-    lost_h: Any
-    checkpoint_h: Any
-    restart_h: Any
+    lost_h: Traced
+    checkpoint_h: Traced
+    restart_h: Traced
+
+    def fraction(self, state_h: Traced) -> Traced:
+        """Share of all time that one of the states takes."""
+        return derive(state_fraction, state_h=state_h, ettr_ratio=self.ettr)
 
 
 class Policy(Protocol):
@@ -120,12 +126,7 @@ class OneLevel:
     def hours(self, pattern: Pattern, restart_h: Traced | None = None) -> Hours:
         """Hours by state."""
         states = derive_parts(hours_by_state, interval_h=pattern.interval_h, **self.renewal(restart_h))
-        return Hours(
-            derive(ettr_ratio, **states),
-            states.lost_h.value,
-            states.checkpoint_h.value,
-            states.restart_h.value,
-        )
+        return Hours(derive(ettr_ratio, **states), states.lost_h, states.checkpoint_h, states.restart_h)
 
     def weighted(self, pattern: Pattern, weights: Named) -> Traced:
         """Weighted hours for one useful hour."""
@@ -173,9 +174,9 @@ class TwoLevel:
         states = derive_parts(two_level_hours_by_state, **chain)
         return Hours(
             derive(two_level_ettr_fraction, **chain),
-            states.lost_h.value,
-            states.local_write_h.value + states.remote_write_h.value,
-            states.local_restart_h.value + states.remote_restart_h.value,
+            states.lost_h,
+            derive(both_levels_h, local_h=states.local_write_h, remote_h=states.remote_write_h),
+            derive(both_levels_h, local_h=states.local_restart_h, remote_h=states.remote_restart_h),
         )
 
     def weighted(self, pattern: Pattern, weights: Named) -> Traced:

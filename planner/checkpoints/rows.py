@@ -31,13 +31,12 @@ FLAT = 0.001  # intervals that cost less than this share more are as good as the
 def columns(policy: Policy, pattern: Pattern, linear: bool = False) -> dict[str, NDArray[np.float64]]:
     """What one interval, or a column of them, does."""
     hours = policy.hours(pattern)
-    ettr = np.asarray(hours.ettr.value)
     found = {
         "interval_min": np.asarray(pattern.interval_h.value) * 60.0,
-        "ettr_fraction": ettr,
-        "lost_fraction": np.asarray(hours.lost_h * ettr),
-        "checkpoint_fraction": np.asarray(hours.checkpoint_h * ettr),
-        "restart_fraction": np.asarray(hours.restart_h * ettr),
+        "ettr_fraction": np.asarray(hours.ettr.value),
+        "lost_fraction": np.asarray(hours.fraction(hours.lost_h).value),
+        "checkpoint_fraction": np.asarray(hours.fraction(hours.checkpoint_h).value),
+        "restart_fraction": np.asarray(hours.fraction(hours.restart_h).value),
         "usd_per_useful_h": np.asarray(usd_per_useful_h(policy, pattern).value),
         "kgco2e_per_useful_h": np.asarray(kgco2e_per_useful_h(policy, pattern).value),
     }

@@ -41,8 +41,14 @@ def run_carbon(options: argparse.Namespace) -> int:
     from planner.catalogue import load_catalogue
     from planner.jobs import job_document, to_card, to_text
 
-    document = job_document(_job(options), load_catalogue(), why_embodied=options.why_embodied)
-    if options.json:
+    job = _job(options)
+    document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)
+    if options.explain is not None:
+        from planner.jobs.cells import named_explanation
+
+        opened = named_explanation(job, document, options.explain, load_catalogue())
+        show(json.dumps(opened.to_dict(), indent=2) if options.json else opened.to_text())
+    elif options.json:
         print(json.dumps(document, indent=2))
     elif options.card:
         show(to_card(document))
@@ -170,6 +176,10 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
     flags.add_argument("--failures", help="fleet whose failure rate holds; meta-llama-3-405b")
     flags.add_argument("--storage", help="checkpoint storage class; parallel-fs")
     parser.add_argument("--why", action="store_true", help="open the total down to its sources")
+    parser.add_argument(
+        "--explain", metavar="NUMBER",
+        help="open one number instead: table of the JSON, row and column, as in changes.3.change_kgco2e",
+    )  # fmt: skip
     parser.add_argument(
         "--why-embodied", action="store_true", help="why others print other figures for the accelerator"
     )

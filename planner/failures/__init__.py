@@ -2,6 +2,7 @@
 
 from planner.failures.asked import FitAsked
 from planner.failures.backtest import backtest_document
+from planner.failures.cells import cell_explanation
 from planner.failures.document import as_failures, fit_document, read_document
 from planner.failures.reading import mapping_for, proposed_mapping_text, read_failures
 from planner.failures.shipped import SAMPLES, fit_of_sample
@@ -11,6 +12,7 @@ __all__ = [
     "FitAsked",
     "as_failures",
     "backtest_document",
+    "cell_explanation",
     "fit_document",
     "fit_of_sample",
     "mapping_for",

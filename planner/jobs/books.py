@@ -34,7 +34,7 @@ def ledger_of(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> Ledg
     Raises:
         TotalsDisagree: the lines add up to something else than the totals.
     """
-    lines = [line for phase in footprint.phases for line in _lines(footprint, phase, market_kgco2e_per_kwh)]
+    lines = [line for line, _ in traced_lines(footprint, market_kgco2e_per_kwh)]
     water = [line for phase in footprint.phases for line in _water(footprint, phase)]
     ledger = Ledger(tuple(lines), tuple(water))
     by_phase = sum(float(ledger.phase_kgco2e(phase, "location")) for phase in ledger.phases)
@@ -46,6 +46,11 @@ def ledger_of(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> Ledg
     ):
         _agree(what, float(parts), total)
     return ledger
+
+
+def traced_lines(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> list[tuple[Line, Traced]]:
+    """Lines of carbon of every phase, each with the traced number that it is."""
+    return [pair for phase in footprint.phases for pair in _lines(footprint, phase, market_kgco2e_per_kwh)]
 
 
 def scope_rows(ledger: Ledger) -> list[Record]:
@@ -80,22 +85,25 @@ def electricity_of(running: Traced) -> Electricity:
     return Electricity(words[0], words[1])  # type: ignore[arg-type]  # Electricity checks the words
 
 
-def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator[Line]:
+def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator[tuple[Line, Traced]]:
     name: Any = shown_phase(phase.name)
     if phase.federated is not None:
-        parts = {part: float(node.value) for part, node in phase.federated.parts.items()}
-        yield from FederatedCarbon(**parts).lines(electricity_of(footprint.operational))
+        parts = phase.federated.parts
+        carbon = FederatedCarbon(**{part: float(node.value) for part, node in parts.items()})
+        yield from zip(carbon.lines(electricity_of(footprint.operational)), parts.values(), strict=True)
         return
     if phase.operational is not None and phase.facility_kwh is not None:
         energy = float(phase.facility_kwh.value)
-        yield Line(
+        electricity = Line(
             "electricity", name, 2, float(phase.operational.value), "facility",
             electricity=electricity_of(footprint.operational),
             market_kgco2e=None if market is None else energy * market,
         )  # fmt: skip
+        yield electricity, phase.operational
     if phase.embodied is not None:
         category = _CATEGORIES.get(phase.name, Category.CAPITAL_GOODS)
-        yield Line("hardware", name, 3, float(phase.embodied.value), phase.boundary, category)
+        hardware = Line("hardware", name, 3, float(phase.embodied.value), phase.boundary, category)
+        yield hardware, phase.embodied
 
 
 def _water(footprint: Footprint, phase: Phase) -> Iterator[WaterLine]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from planner.catalogue import Catalogue
 from planner.errors import InputError
 from planner.jobs.federated import federated_variants
-from planner.jobs.footprint import Footprint, Phase, changed_row, variant
+from planner.jobs.footprint import Change, Footprint, Phase, variant
 from planner.jobs.parts import Work
 from planner.jobs.setting import Setting
-from planner.jobs.shifting import hour_rows
+from planner.jobs.shifting import hour_changes
 from planner.trace import TraceError
 from reliability.checkpoint import objective_optimal_interval_h
 
@@ -21,15 +22,34 @@ Record = dict[str, Any]
 
 def changes_of(footprint: Footprint) -> list[Record]:
     """Region, SKU, checkpoint interval, utilisation and lifetime, each with what it adds or takes away."""
-    rows = [
-        *_regions(footprint), *hour_rows(footprint), *_skus(footprint), *_interval(footprint),
-        *_federated(footprint), *_utilisation(footprint),
-        *_lifetime(footprint),
-    ]  # fmt: skip
-    return [row for row in rows if row["change_kgco2e"]]
+    return [_row(footprint, change) for change in changes_found(footprint)]
 
 
-def _regions(footprint: Footprint) -> Iterator[Record]:
+def changes_found(footprint: Footprint) -> Iterator[Change]:
+    """The changes that make a difference, one after the other, each as it is asked for."""
+    before = float(footprint.carbon.value)
+    found = chain(
+        _regions(footprint), hour_changes(footprint), _skus(footprint), _interval(footprint),
+        _federated(footprint), _utilisation(footprint), _lifetime(footprint),
+    )  # fmt: skip
+    return (change for change in found if float(change.carbon.value) != before)
+
+
+def _row(footprint: Footprint, change: Change) -> Record:
+    """One thing different, and what it does to the total."""
+    then, before = float(change.carbon.value), float(footprint.carbon.value)
+    return {
+        "what": change.what,
+        "from": change.now,
+        "to": change.then,
+        "kgco2e": then,
+        "change_kgco2e": then - before,
+        "change_fraction": (then - before) / before if before else 0.0,
+        "note": change.note,
+    }
+
+
+def _regions(footprint: Footprint) -> Iterator[Change]:
     """The cleanest and the dirtiest region whose factor means the same, with the same hardware and PUE."""
     setting = footprint.setting
     site = setting.job.site
@@ -49,10 +69,10 @@ def _regions(footprint: Footprint) -> Iterator[Record]:
     for name in (min(alike, key=intensity), max(alike, key=intensity)):
         changed = variant(setting, site=replace(site, grid=name))
         note = f"of {len(alike)} regions counted as {signal}"
-        yield changed_row(footprint, "region", site.grid, name, _total(changed), note)
+        yield Change("region", site.grid, name, changed.carbon, note)
 
 
-def _skus(footprint: Footprint) -> Iterator[Record]:
+def _skus(footprint: Footprint) -> Iterator[Change]:
     """Other nodes for the same tokens: the best and the worst of those on which the model fits."""
     setting = footprint.setting
     predicted = [
@@ -72,7 +92,7 @@ def _skus(footprint: Footprint) -> Iterator[Record]:
         for name in dict.fromkeys((ranked[0], ranked[-1])):
             note = f"of {len(tried)} other SKUs on which it fits, as many accelerators"
             what = f"SKU of {phase.name.replace('_', '-')}"
-            yield changed_row(footprint, what, phase.done.sku, name, _total(tried[name]), note)
+            yield Change(what, phase.done.sku, name, tried[name].carbon, note)
 
 
 def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:
@@ -94,7 +114,7 @@ def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:
         return None
 
 
-def _interval(footprint: Footprint) -> Iterator[Record]:
+def _interval(footprint: Footprint) -> Iterator[Change]:
     """Checkpoints at the interval of least carbon: an hour weighs what it draws and what its nodes carry."""
     setting, training = footprint.setting, footprint.phase("training")
     if training is None or training.done is None or training.done.states is None:
@@ -120,36 +140,34 @@ def _interval(footprint: Footprint) -> Iterator[Record]:
     changed = variant(setting, training=replace(setting.job.training, interval_h=best_h))
     now_h = float(states.renewal["interval_h"].value)
     stated = "as stated" if setting.job.training.interval_h is not None else "now that of least time"
-    yield changed_row(
-        footprint, "checkpoint interval", _minutes(now_h), _minutes(best_h), _total(changed), stated
-    )
+    yield Change("checkpoint interval", _minutes(now_h), _minutes(best_h), changed.carbon, stated)
 
 
-def _federated(footprint: Footprint) -> Iterator[Record]:
+def _federated(footprint: Footprint) -> Iterator[Change]:
     """Levers of a federated job."""
     setting = footprint.setting
     asked = setting.job.federated
     for what, now, then, changed, note in () if asked is None else federated_variants(setting, asked):
         moved = variant(setting, federated=changed)
-        yield changed_row(footprint, what, now, then, _total(moved), note)
+        yield Change(what, now, then, moved.carbon, note)
 
 
-def _utilisation(footprint: Footprint) -> Iterator[Record]:
+def _utilisation(footprint: Footprint) -> Iterator[Change]:
     """Nodes that stand idle less, or more: both ends of the catalogue's range."""
     hardware = footprint.setting.job.hardware
     now = hardware.utilisation_fraction or footprint.setting.fact("embodied.utilisation").value
     for end in _ends(footprint.setting.catalogue, "embodied.utilisation"):
         changed = variant(footprint.setting, hardware=replace(hardware, utilisation_fraction=end))
-        yield changed_row(footprint, "share of its life in use", f"{now:.0%}", f"{end:.0%}", _total(changed))
+        yield Change("share of its life in use", f"{now:.0%}", f"{end:.0%}", changed.carbon)
 
 
-def _lifetime(footprint: Footprint) -> Iterator[Record]:
+def _lifetime(footprint: Footprint) -> Iterator[Change]:
     """Nodes kept longer, or less long: both ends of the catalogue's range."""
     hardware = footprint.setting.job.hardware
     now = hardware.lifetime_y or footprint.setting.fact("embodied.lifetime").value
     for end in _ends(footprint.setting.catalogue, "embodied.lifetime"):
         changed = variant(footprint.setting, hardware=replace(hardware, lifetime_y=end))
-        yield changed_row(footprint, "life of the hardware", f"{now:g} y", f"{end:g} y", _total(changed))
+        yield Change("life of the hardware", f"{now:g} y", f"{end:g} y", changed.carbon)
 
 
 def _total(footprint: Footprint) -> float:

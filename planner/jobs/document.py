@@ -46,11 +46,8 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     market = market_based(footprint)
     ledger = ledger_of(footprint, None if market is None else float(market[0].value))
     named, scores = _totals(footprint, market), scores_of(footprint)
-    parts = failures_of(footprint)
     records = total_records(named | scores, DRAWS)
-    traced = {name: node for name, (_, node) in (named | scores).items()}
-    traced |= {f"phase.{phase.name}": whole_kgco2e(phase) for phase in footprint.phases}
-    traced |= {f"training.{name.removesuffix('_kgco2e')}": node for name, node in (parts or {}).items()}
+    traced = _opened(footprint, named | scores)
     document: Record = {
         "everfleet_job": FORMAT,
         "everfleet": _version(),
@@ -74,6 +71,20 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     }
     document["model_card"] = card_of(document)
     return document
+
+
+def numbers_of(footprint: Footprint) -> dict[str, Traced]:
+    """The numbers of a job that its document opens, by name."""
+    return _opened(footprint, _totals(footprint, market_based(footprint)) | scores_of(footprint))
+
+
+def _opened(footprint: Footprint, named: Named) -> dict[str, Traced]:
+    parts: Mapping[str, Traced] = failures_of(footprint) or {}
+    return (
+        {name: node for name, (_, node) in named.items()}
+        | {f"phase.{phase.name}": whole_kgco2e(phase) for phase in footprint.phases}
+        | {f"training.{name.removesuffix('_kgco2e')}": node for name, node in parts.items()}
+    )
 
 
 def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:

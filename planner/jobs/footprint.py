@@ -72,6 +72,17 @@ class Footprint:
         return next((one for one in self.phases if one.name == name), None)
 
 
+@dataclass(frozen=True)
+class Change:
+    """One thing different: from what, to what, and the carbon of the job then."""
+
+    what: str
+    now: str
+    then: str
+    carbon: Traced
+    note: str = ""
+
+
 def footprint_of(setting: Setting) -> Footprint:
     """Every phase that the job states, and the sums over them."""
     job = setting.job
@@ -98,23 +109,7 @@ def footprint_of(setting: Setting) -> Footprint:
 def variant(setting: Setting, **tables: object) -> Footprint:
     """The footprint of the same job with other tables; predictions that do not change are kept."""
     job: Job = replace(setting.job, **tables)  # type: ignore[arg-type]
-    return footprint_of(replace(setting, job=job))
-
-
-def changed_row(
-    footprint: Footprint, what: str, now: str, then: str, kgco2e: float, note: str = ""
-) -> dict[str, object]:
-    """One thing different, and what it does to the total."""
-    before = float(footprint.carbon.value)
-    return {
-        "what": what,
-        "from": now,
-        "to": then,
-        "kgco2e": kgco2e,
-        "change_kgco2e": kgco2e - before,
-        "change_fraction": (kgco2e - before) / before if before else 0.0,
-        "note": note,
-    }
+    return footprint_of(replace(setting, job=job, as_stated=setting.as_stated or setting.job))
 
 
 def accelerator_hours_of(footprint: Footprint) -> Traced | None:

@@ -11,6 +11,8 @@ from typing import Any
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
+from planner.explain import Explanation
+from planner.jobs.cells import cell_explanation
 from planner.jobs.document import job_document
 from planner.jobs.parts import PHASES, TABLES, Job
 from planner.jobs.places import place_document
@@ -45,6 +47,23 @@ def handed_places(text: str, name: str, files: Files, catalogue: Catalogue | Non
     """
     with handed_job(text, name, files, catalogue) as job:
         return place_document(job, catalogue)
+
+
+def handed_cell(
+    text: str,
+    name: str,
+    files: Files,
+    document: Record,
+    cell: tuple[str, int, str],
+    catalogue: Catalogue | None = None,
+) -> Explanation | None:
+    """Why a cell of such a document holds its number: table, number of the row from 0, column.
+
+    Raises:
+        InputError: as `handed_document`.
+    """
+    with handed_job(text, name, files, catalogue) as job:
+        return cell_explanation(job, document, *cell, catalogue)
 
 
 def takes_long(text: str, name: str) -> bool:

@@ -57,20 +57,20 @@ def place_document(job: Job, catalogue: Catalogue | None = None) -> Record:
         return _nowhere("Devices draw their electricity where people are: there is no place to choose.")
     if not float(footprint.facility_kwh.value):
         return _nowhere("The job draws no electricity.")
-    places = list(_places(footprint))
-    by_hour = {place.name: _carbon(footprint, _met_by_hour(footprint, place)) for place in places}
+    places = list(places_of(footprint).values())
+    hourly = {place.name: by_hour(footprint, place) for place in places}
     months = [row for place in places for row in _month_rows(footprint, place)]
     named = {
         f"place.{name}.{mark}": explain(carbon, int(pick(np.asarray(carbon.value)))).to_dict()
-        for name, carbon in by_hour.items()
+        for name, carbon in hourly.items()
         for mark, pick in (("cleanest", np.argmin), ("dirtiest", np.argmax))
     }
     return {
         "signal": _signal(footprint),
         "kgco2e": float(footprint.carbon.value),
-        "hours": [row for place in places for row in _hour_rows(footprint, place, by_hour[place.name])],
+        "hours": [row for place in places for row in _hour_rows(footprint, place, hourly[place.name])],
         "months": months,
-        "places": [_extremes(place, by_hour[place.name], footprint) for place in places],
+        "places": [_extremes(place, hourly[place.name], footprint) for place in places],
         "left_out": list(_left_out(footprint)),
         "notes": [note for place in places if place.hours is not None for note in place.hours.notes],
         "explanations": named,
@@ -89,6 +89,24 @@ def hour_of_day_load_kwh(*, hour_of_day_h: Column, hours: Column) -> NDArray[np.
     hour = np.arange(float(np.max(hours))) % HOURS_A_DAY
     load: NDArray[np.float64] = (hour == np.reshape(hour_of_day_h, (-1, 1))).astype(float)
     return load
+
+
+def places_of(footprint: Footprint) -> dict[str, Place]:
+    """The places that a job is compared in, its own first, by name."""
+    return {place.name: place for place in _places(footprint)}
+
+
+def by_hour(footprint: Footprint, place: Place) -> Traced:
+    """The whole job in each hour of the day; one number where only the mean of a place's year is known."""
+    return _carbon(footprint, _met_by_hour(footprint, place))
+
+
+def by_month(footprint: Footprint, place: Place) -> Traced | None:
+    """The whole job by the month of its start; None where its length or the place's hours are not known."""
+    training = footprint.phase("training")
+    if place.hours is None or training is None or training.done is None or training.done.duration_h is None:
+        return None
+    return _carbon(footprint, _met_by_month(place.hours, training.done.duration_h))
 
 
 def _nowhere(reason: str) -> Record:
@@ -168,10 +186,9 @@ def _hour_rows(footprint: Footprint, place: Place, carbon: Traced) -> Iterator[R
 
 def _month_rows(footprint: Footprint, place: Place) -> Iterator[Record]:
     """Rows of a training run whose length is known, at a place whose hours are known."""
-    training = footprint.phase("training")
-    if place.hours is None or training is None or training.done is None or training.done.duration_h is None:
+    carbon = by_month(footprint, place)
+    if carbon is None:
         return
-    carbon = _carbon(footprint, _met_by_month(place.hours, training.done.duration_h))
     for month, value in enumerate(np.asarray(carbon.value, dtype=float), start=1):
         yield {"place": place.name, "made": place.made, "month": month} | _against(footprint, float(value))
 

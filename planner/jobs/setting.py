@@ -21,11 +21,15 @@ from planner.units import canonical, parse_quantity
 
 @dataclass(frozen=True)
 class Setting:
-    """One job on one catalogue. Predictions are kept, so that variants of the job need not repeat them."""
+    """One job on one catalogue. Predictions are kept, so that variants of the job need not repeat them.
+
+    In a variant, `as_stated` is the job that it varies.
+    """
 
     job: Job
     catalogue: Catalogue
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    as_stated: Job | None = None
 
     @property
     def source(self) -> Source:
@@ -42,10 +46,25 @@ class Setting:
     def yours(self, path: str, value: float, unit: str) -> Fact:
         """A value that the job states, in its canonical unit, with its place in the file."""
         inside, inside_unit = canonical(value, unit)
+        source = self.source if self._is_stated(path) else self._tried
         return Fact(
-            inside, inside_unit, key=f"job.{path}", source=self.source, locator=path, kind="yours",
+            inside, inside_unit, key=f"job.{path}", source=source, locator=path, kind="yours",
             stated=f"{value:g} {unit}".removesuffix(" 1"),
         )  # fmt: skip
+
+    def _is_stated(self, path: str) -> bool:
+        """Whether the job states this itself, and not its variant alone."""
+        table, name = path.split(".")[:2]
+        now, then = getattr(self.job, table), getattr(self.as_stated or self.job, table)
+        return now is then or all(
+            getattr(now, one) == getattr(then, one)
+            for one in now.__slots__
+            if one == name or one.startswith(f"{name}_")
+        )
+
+    @property
+    def _tried(self) -> Source:
+        return Source("variant", f"tried in a variant of job '{self.job.title}', not what the job states")
 
     def stated(self, path: str, value: float | None, unit: str, fact: str) -> Fact:
         """What the job states, else the fact of the catalogue."""

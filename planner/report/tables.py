@@ -132,6 +132,10 @@ _HEADINGS = {
     "demand_per_s": ("peak demand", "1/s"),
     "usd_per_useful_h": ("money per useful hour", "USD"),
     "kgco2e_per_useful_h": ("carbon per useful hour", "kgCO2e"),
+    "usd_low_per_useful_h": ("money per useful hour, low", "USD"),
+    "usd_high_per_useful_h": ("money per useful hour, high", "USD"),
+    "kgco2e_low_per_useful_h": ("carbon per useful hour, low", "kgCO2e"),
+    "kgco2e_high_per_useful_h": ("carbon per useful hour, high", "kgCO2e"),
     "mttf_h": ("MTTF", "h"),
     "low_mttf_h": ("MTTF low", "h"),
     "high_mttf_h": ("MTTF high", "h"),
@@ -170,12 +174,16 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Records with headings that carry their units; `values` are numbers where `cells` are their text."""
+    """Records with headings that carry their units; `values` are numbers where `cells` are their text.
+
+    `keys` name the columns as the records do.
+    """
 
     headings: tuple[str, ...]
     numeric: tuple[bool, ...]
     values: tuple[tuple[Any, ...], ...]
     cells: tuple[tuple[str, ...], ...]
+    keys: tuple[str, ...] = ()
 
     def records(self) -> list[Record]:
         """Rows by heading, numbers kept as numbers, for tables that a reader can sort."""
@@ -198,6 +206,7 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
         numeric=tuple(any(_is_number(value) for value in column) for _, column in columns),
         values=values,
         cells=tuple(tuple(_cell(value, exact=name.startswith("facts")) for value in row) for row in values),
+        keys=tuple(keys),
     )
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import streamlit as st
 
-from planner.charts import MEASURES, Document, checkpoint_curve, interval_map, policy_curves, size_curves
+from planner.charts import (
+    MEASURES,
+    Document,
+    Record,
+    checkpoint_curve,
+    interval_map,
+    policy_curves,
+    size_curves,
+)
 from planner.errors import InputError
+from planner.explain import Explanation
 from planner.report import to_json
 from planner.report.checkpoints import csv_files
-from planner.report.tables import table_of, why_text
+from planner.report.tables import table_of
 from planner.ui import logs, shared
 from planner.ui.drawn import draw_beside, draw_kept
 
 MOST_NODES = 100_000
+# The numbers of the answer in words, by the names of their explanations.
+ANSWER = {"interval.time-optimal": "interval", "ettr": "ETTR"}
 
 
 def render() -> None:
@@ -23,13 +35,14 @@ def render() -> None:
     st.markdown("Too often, and writing stalls the job; too rarely, and each failure repeats more work.")
     own_log()
     try:
-        document = loaded(chosen_inputs(shared.load_checkpoints()))
+        inputs = chosen_inputs(defaults())
+        document = shown(json.dumps(inputs, sort_keys=True))
     except InputError as error:
         st.error("These inputs have no answer.")
         st.code(str(error), language=None, wrap_lines=True)
         return
-    results(document)
-    downloads(document)
+    results(document, inputs)
+    downloads(document, inputs)
 
 
 def loaded(inputs: dict[str, Any]) -> Document:
@@ -37,6 +50,33 @@ def loaded(inputs: dict[str, Any]) -> Document:
     from planner.checkpoints import sizes_around
 
     return shared.load_checkpoints(**inputs, across=list(sizes_around(inputs["nodes"])))
+
+
+# What is kept is unpacked at each run: most of the weight of a document is explanations.
+@st.cache_data(show_spinner=False)
+def defaults() -> Document:
+    """What the inputs start from, and what else may be chosen."""
+    first = shared.load_checkpoints()
+    return {part: first[part] for part in ("inputs", "choices")}
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def shown(inputs: str) -> Document:
+    """What the page shows of the document of these inputs, as JSON; cells are explained when asked for."""
+    whole = loaded(json.loads(inputs))
+    parts = {part: held for part, held in whole.items() if part != "choices" and "explanations" not in part}
+    return parts | {"explanations": {name: whole["explanations"][name] for name in ANSWER}}
+
+
+def opens(inputs: dict[str, Any], table: str, rows: list[Record]) -> shared.Opens:
+    """What explains a cell of a table."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.checkpoints import cell_explanation
+
+        return cell_explanation(inputs, table, rows[row], key)
+
+    return shared.each_cell(explained)
 
 
 def own_log() -> None:
@@ -92,7 +132,7 @@ def chosen_failures(fleets: list[str], default: str) -> str | dict[str, Any]:
     return used.failures() if used is not None and chosen == _label(used) else chosen
 
 
-def results(document: Document) -> None:
+def results(document: Document, inputs: dict[str, Any]) -> None:
     """The curve with its optima, the policies, and the sizes."""
     measure = st.segmented_control(
         "Measure", list(MEASURES), format_func=MEASURES.__getitem__, default="ettr_fraction", key="measure"
@@ -100,59 +140,57 @@ def results(document: Document) -> None:
     measure = measure or "ettr_fraction"
     digest = f"{logs.digest_of(document['inputs'])} {measure}"
     st.markdown(_answer(document))
+    with st.container(horizontal=True):
+        for name, word in ANSWER.items():
+            shared.why(document, name, "checkpoints", f"why this {word}?")
+    # Only what is looked at is drawn: charts take the browser longer than all else of the page.
+    parts = {"Intervals": intervals, "Policies side by side": policies, "Sizes side by side": sizes}
+    tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
+    for part, tab in zip(parts.values(), tabs, strict=True):
+        if tab.open:
+            with tab:
+                part(document, inputs, measure, digest)
+
+
+def intervals(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
+    """The curve, what it says, its optima, and its data."""
     draw_kept(f"{digest} curve", lambda: checkpoint_curve(document, measure))
-    intervals(document)
-    if "curves" in document:
-        policies(document, measure, digest)
-        sizes(document, measure, digest)
-
-
-def intervals(document: Document) -> None:
-    """What the curve says, its optima opened, and its data."""
     if "ettr_low_fraction" in document["rows"][0]:
         st.caption("Band: from the low to the high end of the failure rate's interval, the interval kept.")
     else:
         st.caption("No band: this failure rate was published without an interval.")
-    shared.sheet(table_of("marks", document["marks"]), "Optima")
-    with st.container(horizontal=True):
-        for name in document["explanations"]:
-            shared.why(document, name, "checkpoints", shared.plain(f"why this {_said(name)}?"))
-    shared.data("checkpoints", document["rows"])
+    marks, rows = document["marks"], document["rows"]
+    shared.sheet(table_of("marks", marks), "Optima", opens(inputs, "marks", marks), "marks")
+    shared.data("checkpoints", rows, opens=opens(inputs, "rows", rows), key="rows")
 
 
-def policies(document: Document, measure: str, digest: str) -> None:
+def policies(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
     """Blocking, asynchronous and two-level side by side."""
     st.subheader("Policies side by side")
     draw_kept(f"{digest} policies", lambda: policy_curves(document, measure))
     shared.lines([_best_words(one) for one in document["best"]])
     st.caption("Marks: the best of each. Two-level: the time between copies to the hosts' own memory.")
-    shared.sheet(table_of("policies", document["policies"]), "Policies, each at its best")
-    opened("policy_explanations", "Why the best of", document)
-    shared.data("", document["curves"])
+    best, curves = document["policies"], document["curves"]
+    table = table_of("policies", best)
+    shared.sheet(table, "Policies, each at its best", opens(inputs, "policies", best), "policies")
+    shared.data("", curves, opens=opens(inputs, "curves", curves), key="curves")
 
 
-def sizes(document: Document, measure: str, digest: str) -> None:
+def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
     """The same job on fewer and on more nodes."""
     st.subheader("Sizes side by side")
     draw_kept(f"{digest} map", lambda: interval_map(document, measure))
-    shared.sheet(table_of("by_nodes", document["sizes"]), "Sizes, each at its best interval")
-    opened("size_explanations", "Why the best interval of", document)
-    draw_beside(f"{digest} sizes", lambda: size_curves(document, measure))
-    shared.data("", document["map"])
+    each, cells = document["sizes"], document["map"]
+    table = table_of("by_nodes", each)
+    shared.sheet(table, "Sizes, each at its best interval", opens(inputs, "sizes", each), "sizes")
+    curves = st.expander("A curve for each size", key="size-curves", on_change="rerun")
+    if curves.open:
+        with curves:
+            draw_beside(f"{digest} sizes", lambda: size_curves(document, measure))
+    shared.data("", cells, opens=opens(inputs, "map", cells), key="map")
 
 
-def opened(explanations: str, label: str, document: Document) -> None:
-    """One of many numbers opened down to its sources."""
-    name = st.selectbox(
-        label, list(document[explanations]), None, key=f"why-{explanations}", placeholder="choose one",
-        format_func=lambda name: name.replace(".", ", for "),
-    )  # fmt: skip
-    text = why_text({"explanations": document[explanations]}, name)
-    if text is not None:
-        shared.tree(text)
-
-
-def downloads(document: Document) -> None:
+def downloads(document: Document, inputs: dict[str, Any]) -> None:
     """Every table, and the whole document."""
     st.subheader("Take it along")
     with st.container(horizontal=True):
@@ -161,9 +199,14 @@ def downloads(document: Document) -> None:
             "application/zip", key="csv", on_click="ignore",
         )  # fmt: skip
         st.download_button(
-            "Data (JSON)", lambda: to_json({"everfleet_checkpoints": 1, **document}), "checkpoints.json",
-            "application/json", key="json", on_click="ignore",
+            "Data (JSON)", lambda: whole_text(inputs), "checkpoints.json", "application/json",
+            key="json", on_click="ignore",
         )  # fmt: skip
+
+
+def whole_text(inputs: dict[str, Any]) -> str:
+    """The whole document as JSON."""
+    return to_json({"everfleet_checkpoints": 1, **loaded(inputs)})
 
 
 def _answer(document: Document) -> str:
@@ -175,12 +218,6 @@ def _answer(document: Document) -> str:
         f"{flat['high_min']:.3g} min loses at most {100 * flat['loss_fraction']:.2g}% against that."
     )
     return f"A checkpoint every **{interval}** loses the least time{shared.plain(said)}"
-
-
-def _said(name: str) -> str:
-    """A number's name as a word: of 'interval.Young' the Young interval."""
-    word, _, mark = name.partition(".")
-    return {"ettr": "ETTR"}.get(word, f"{mark} {word}".strip())
 
 
 def _best_words(one: Document) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from planner.ui.waiting import work_shown
 from planner.workers.messages import work_key
 
 if TYPE_CHECKING:
+    from planner.explain import Explanation
     from planner.store import SavedPlan, Store
 
 PAGES = Path(__file__).parent
@@ -114,13 +115,14 @@ def _titled(record: Record, names: Sequence[str], name: str) -> str:
 
 def _totals(record: Record, names: Sequence[str]) -> None:
     st.subheader("Totals")
-    shared.sheet(table_of("", totals_rows(record, names)), "Totals")
+    opens = shared.each_cell(partial(_total_explained, record, names))
+    shared.sheet(table_of("", totals_rows(record, names)), "Totals", opens)
 
 
 def _inputs(record: Record, names: Sequence[str]) -> None:
     st.subheader("Inputs that differ")
     if rows := inputs_rows(record, names):
-        shared.sheet(table_of("", rows), "Inputs that differ")
+        shared.sheet(table_of("", rows), "Inputs that differ", _inputs_opened(record, names))
     else:
         st.markdown("None: the scenarios say the same.")
 
@@ -132,8 +134,22 @@ def _terms(record: Record, names: Sequence[str], identity: str) -> None:
         titled = [_titled(record, names, plan) for plan in names]
         draw_kept(f"{identity}-{name}", partial(terms_side_by_side, record, name, titled))
         if rows := terms_rows(record, name, names):
-            with st.expander("Show data"):
-                shared.sheet(table_of("", rows), f"{label}, term by term")
+            opens = shared.each_cell(partial(_term_explained, record, name, names))
+            shared.data("", rows, opens=opens, key=f"{name}-terms")
+
+
+def _total_explained(record: Record, names: Sequence[str], row: int, key: str) -> Explanation | None:
+    from planner.report.cells.compared import total_explanation
+
+    return total_explanation(record, names, row, key)
+
+
+def _term_explained(
+    record: Record, name: str, names: Sequence[str], row: int, key: str
+) -> Explanation | None:
+    from planner.report.cells.compared import term_explanation
+
+    return term_explanation(record, name, names, row, key)
 
 
 def _changed(
@@ -163,23 +179,34 @@ def _changed(
     way = f"from {names[before]} to {names[after]}"
     st.markdown("By term: what each part of the total adds or takes away.")
     steps = term_steps(record, name, before, after)
-    _waterfall(steps, name, f"{MEASURES[name]} by term, {way}", identity)
+    opened = partial(_step_explained, record, name, names, (before, after))
+    _waterfall(steps, name, f"{MEASURES[name]} by term, {way}", identity, opened)
     st.markdown("By input: every mix of the inputs that differ is planned, a few of them or up to sixteen.")
     asked_for = _two_scenarios(record, before, after, store, scenarios)
     if asked_for is not None:
         _attribution(asked_for, name, way)
 
 
-def _waterfall(steps: Sequence[tuple[str, float]], name: str, title: str, identity: str) -> None:
+def _waterfall(
+    steps: Sequence[tuple[str, float]],
+    name: str,
+    title: str,
+    identity: str,
+    explained: Callable[[str], Explanation | None],
+) -> None:
     moved = [step for step in steps if step[1]]
     if not moved:
         st.markdown("Nothing: the totals are the same.")
         return
     st.markdown(shared.plain(title))
     draw_kept(f"{identity}-{title}", lambda: changed_waterfall(moved, UNITS[name], title))
-    with st.expander("Show data"):
-        rows = [{"step": label, "change": signed_text(value, UNITS[name])} for label, value in moved]
-        shared.sheet(table_of("", rows), title)
+    rows = [{"step": label, "change": signed_text(value, UNITS[name])} for label, value in moved]
+
+    def opens(row: int, key: str) -> str | None:
+        found = explained(moved[row][0]) if key == "change" else None
+        return None if found is None else found.to_text()
+
+    shared.data("", rows, opens=opens, key=f"steps-{title}")
 
 
 def _attribution(given: Record, name: str, way: str) -> None:
@@ -197,9 +224,39 @@ def _by_input(found: Document, name: str, way: str, identity: str) -> None:
     if found["orders"]:
         measure = f"{name}_{UNITS[name].lower()}"
         steps = [(row["group"], row[measure]) for row in found["groups"]]
-        _waterfall(steps, name, f"{MEASURES[name]} by input, {way}", identity)
-    with st.expander("Show every mix"):
-        shared.sheet(table_of("", found["mixes"]), "Every mix")
+        opened = partial(_group_explained, found, measure)
+        _waterfall(steps, name, f"{MEASURES[name]} by input, {way}", identity, opened)
+    opens = shared.each_cell(partial(_mix_explained, found["mixes"]))
+    shared.data("", found["mixes"], "Show every mix", opens, key="mixes")
+
+
+def _mix_explained(mixes: Sequence[Record], row: int, key: str) -> Explanation | None:
+    from planner.report.cells.compared import mix_explanation
+
+    return mix_explanation(mixes[row], key)
+
+
+def _step_explained(
+    record: Record, name: str, names: Sequence[str], ends: tuple[int, int], label: str
+) -> Explanation | None:
+    from planner.report.cells.compared import step_explanation
+
+    return step_explanation(record, name, names, ends, label)
+
+
+def _group_explained(found: Document, measure: str, group: str) -> Explanation | None:
+    from planner.report.cells.compared import group_explanation
+
+    return group_explanation(found, measure, group)
+
+
+def _inputs_opened(record: Record, names: Sequence[str]) -> shared.Opens:
+    def text(row: int, key: str) -> str | None:
+        from planner.report.cells.compared import input_text
+
+        return input_text(record, names, row, key)
+
+    return text
 
 
 def _begin(given: Record) -> None:

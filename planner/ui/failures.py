@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from planner.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
+from planner.explain import Explanation
 from planner.report import findings, to_json
 from planner.report.tables import table_of
 from planner.ui import logs, shared
@@ -60,9 +61,11 @@ def results(document: Document) -> None:
     cards(document)
     hand_over(document, digest)
     present = [name for name in TABS if name in document["sections"]]
-    for name, tab in zip(present, st.tabs([TABS[name] for name in present], key="failure-tabs"), strict=True):
-        with tab:
-            section(document, name, digest)
+    tabs = st.tabs([TABS[name] for name in present], key="failure-tabs", on_change="rerun")
+    for name, tab in zip(present, tabs, strict=True):
+        if tab.open:
+            with tab:
+                section(document, name, digest)
     left_out(document)
     downloads(document)
 
@@ -104,22 +107,34 @@ def section(document: Document, name: str, digest: str) -> None:
             shared.why(document, why, f"section-{name}", f"why this {label}?")
     tables = found["tables"]
     for table in sorted(tables, key=lambda table: list(OPEN).index(table) if table in OPEN else len(OPEN)):
-        show_table(table, tables[table])
+        show_table(table, tables[table], opens(document, name, table), f"{name}-{table}")
 
 
-def show_table(name: str, rows: list[Record]) -> None:
-    """A table, open where it is part of the answer."""
+def show_table(name: str, rows: list[Record], explained: shared.Opens, key: str) -> None:
+    """A table, open where it is part of the answer; each of its numbers opens."""
     if name in OPEN:
         st.markdown(f"**{OPEN[name]}**")
-        shared.sheet(table_of("", rows), OPEN[name])
+        shared.sheet(table_of("", rows), OPEN[name], explained, key)
     else:
-        shared.data("", rows, f"Show data: {NAMES.get(name, name.replace('_', ' '))}")
+        shared.data("", rows, f"Show data: {NAMES.get(name, name.replace('_', ' '))}", explained, key)
+
+
+def opens(document: Document, section: str, table: str) -> shared.Opens:
+    """What explains a cell of a table."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.failures import cell_explanation
+
+        return cell_explanation(document, section, table, row, key)
+
+    return shared.each_cell(explained)
 
 
 def left_out(document: Document) -> None:
     """Rows that could not be read, and why."""
     if document["bad_row_count"]:
-        shared.data("", document["bad_rows"], f"Rows left out ({document['bad_row_count']:,})")
+        label = f"Rows left out ({document['bad_row_count']:,})"
+        shared.data("", document["bad_rows"], label, key="left-out-of-fit")
 
 
 def downloads(document: Document) -> None:

@@ -16,6 +16,9 @@ from planner.ui.job_inputs import Base, Files, chosen_base, incoming, inputs, re
 from planner.ui.waiting import work_shown
 from planner.workers import start
 
+# The explanation of a number: of a table, the number of a row in it, and a column.
+Why = Callable[[str, int, str], str | None]
+
 
 def render() -> None:
     """Draw the page."""
@@ -28,11 +31,21 @@ def render() -> None:
     if document is None:
         return
     digest = base.digest(text)
-    summary(document, digest, changed=text != base.text)
-    split(document, digest)
-    elsewhere(text, base)
-    differently(document, digest)
-    card(document)
+    why = partial(_why, digest, text, base, document)
+    summary(document, digest, why, changed=text != base.text)
+    parts: dict[str, Callable[[], None]] = {
+        "What it is made of": lambda: split(document, digest, why),
+        "Where and when": lambda: elsewhere(text, base),
+        "What would change it": lambda: differently(document, digest, why),
+        "For a model card": lambda: card(document),
+    }
+    # A part is drawn when it is looked at: the estimate need not wait for what stands behind it.
+    for tab, draw in zip(
+        st.tabs(list(parts), key="job-tabs", on_change="rerun"), parts.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
     downloads(document, text)
 
 
@@ -50,7 +63,7 @@ def estimate(text: str, base: Base) -> Document | None:
         return None
 
 
-def summary(document: Document, digest: str, *, changed: bool) -> None:
+def summary(document: Document, digest: str, why: Why, *, changed: bool) -> None:
     """The totals with their ranges."""
     st.subheader(shared.plain(document["title"]))
     if changed:
@@ -59,16 +72,16 @@ def summary(document: Document, digest: str, *, changed: bool) -> None:
     left, right = st.columns(2)
     with left:
         draw_kept(f"{digest} range_bars", lambda: jobs.range_bars(document))
-        shared.data("totals", document["totals"])
     with right:
         st.markdown(shared.plain(document["model_card"]))
         if document["notes"]:
             shared.lines(document["notes"])
+    shared.data("totals", document["totals"], opens=partial(why, "totals"), key="job-totals")
     if document["scores"]:
-        scores(document)
+        scores(document, why)
 
 
-def scores(document: Document) -> None:
+def scores(document: Document, why: Why) -> None:
     """Carbon for what the job gives, in the words of its model card."""
     from planner.jobs.card import said
 
@@ -81,38 +94,48 @@ def scores(document: Document) -> None:
                 st.metric(score["name"], value, label_visibility="collapsed")
                 st.markdown(shared.plain(f"p5 {low} to p95 {high}"))
                 shared.why(document, score["explain"], "score")
+    shared.data("totals", document["scores"], opens=partial(why, "scores"), key="job-scores-data")
 
 
-def split(document: Document, digest: str) -> None:
+def split(document: Document, digest: str, why: Why) -> None:
     """Phases, scopes, and what failures cost of the training run."""
-    st.subheader("What it is made of")
+    from planner.jobs.card import said
+
     left, right = st.columns([3, 2])
     with left:
         draw_kept(f"{digest} split_waterfall", lambda: jobs.split_waterfall(document))
-        shared.data("", document["phases"])
     with right, st.container(horizontal=True):
         for row in document["phases"]:
             name = f"phase.{row['phase'].replace('-', '_').replace(' ', '_')}"
             shared.why(document, name, "job", f"why {shared.plain(row['phase'])}?")
-    st.markdown("By scope; a market-based figure stands beside the total and is no part of it.")
-    shared.sheet(table_of("", document["scopes"]), "Carbon by scope")
+    shared.data("", document["phases"], opens=partial(why, "phases"), key="job-phases")
+    left, right = st.columns(2)
+    with left:
+        st.markdown("By scope; a market-based figure stands beside the total and is no part of it:")
+        shared.lines([f"scope {row['scope']}: {said(row['kgco2e'], 'kgCO2e')}" for row in document["scopes"]])
     if document["failures"]:
-        st.markdown("Of the training run, by what its hours were for:")
-        shared.sheet(table_of("", document["failures"]), "Carbon by state")
-        with st.container(horizontal=True):
-            for name in ("useful", "lost", "checkpoint", "restart"):
-                shared.why(document, f"training.{name}", "job", f"why {name}?")
+        with right:
+            st.markdown("Of the training run, by what its hours were for:")
+            shared.lines(
+                [
+                    f"{row['state']}: {said(row['kgco2e'], 'kgCO2e')}, {row['of_training_fraction']:.2%}"
+                    for row in document["failures"]
+                ]
+            )
+    for label, name in (("Data by scope", "scopes"), ("Data by what the hours were for", "failures")):
+        shared.data("", document[name], label, partial(why, name), f"job-{name}")
 
 
 def elsewhere(text: str, base: Base) -> None:
     """The same job in other places and at other times."""
-    st.subheader("Where and when")
+    digest = base.digest(text)
     try:
         with st.spinner("Trying other places and hours"):
-            document = _places(base.digest(text), text, base.name, base.files)
+            document = _places(digest, text, base.name, base.files)
     except InputError as error:
         refused("Other places cannot be worked out.", error)
         return
+    why = partial(_why, digest, text, base, document)
     if document["places"]:
         st.markdown(
             "The whole job, had it drawn all its electricity in one hour of the day, in the mean of a year. "
@@ -122,51 +145,45 @@ def elsewhere(text: str, base: Base) -> None:
     left, right = st.columns(2)
     for column, chart, name in ((left, jobs.hour_map, "hours"), (right, jobs.month_map, "months")):
         with column:
-            draw_kept(f"{base.digest(text)} {name}", partial(chart, document))
-            shared.data("", document[name])
+            draw_kept(f"{digest} {name}", partial(chart, document))
+    for label, name in (("Data by hour of the day", "hours"), ("Data by month of the start", "months")):
+        shared.data("", document[name], label, partial(why, name), f"job-{name}")
     if document["places"]:
-        shared.sheet(table_of("", document["places"]), "Cleanest and dirtiest hour of each place")
-        _why_place(document)
+        ends = table_of("", document["places"])
+        shared.sheet(ends, "Cleanest and dirtiest hour of each place", partial(why, "places"), "job-places")
     if document["notes"]:
         shared.lines(document["notes"])
-    shared.data("", document["left_out"], "Places that are not compared, and why")
+    shared.data("", document["left_out"], "Places that are not compared, and why", key="job-left-out")
 
 
-def _why_place(document: Document) -> None:
-    """Opens the cleanest or the dirtiest hour of one place."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
-    names = [row["place"] for row in document["places"]]
-    chosen = left.selectbox("Open a place", names, key="job.place")
-    with right, st.container(horizontal=True):
-        for mark in ("cleanest", "dirtiest"):
-            shared.why(document, f"place.{chosen}.{mark}", "job", f"why the {mark}?")
-
-
-def differently(document: Document, digest: str) -> None:
+def differently(document: Document, digest: str, why: Why) -> None:
     """The same job with one thing different, and with each uncertain fact at its ends."""
     from planner.report.jobs import tornado_rows
 
     left, right = st.columns(2)
     with left:
-        st.subheader("What would change it")
         st.markdown("The same job worked out again with one thing different.")
         draw_kept(f"{digest} changes", lambda: jobs.changes(document))
-        shared.data("", document["changes"])
     with right:
-        st.subheader("What is least certain")
-        st.markdown("Carbon with each fact at its low and at its high end.")
+        st.markdown("What is least certain: carbon with each fact at its low and at its high end.")
         draw_kept(f"{digest} tornado", lambda: jobs.tornado(document))
-        shared.data("", tornado_rows(document))
-    shared.data("facts", document["facts"], "Facts and their sources")
+
+    def swing(row: int, key: str) -> str | None:
+        return why("tornado", row, key.removesuffix("_kgco2e"))  # the document names no unit there
+
+    changes, swings = document["changes"], tornado_rows(document)
+    shared.data("", changes, "Data of the changes", partial(why, "changes"), "job-changes")
+    shared.data("", swings, "Data of the facts at their ends", swing, "job-tornado")
+    facts = document["facts"]
+    shared.data("facts", facts, "Facts and their sources", partial(why, "facts"), "job-facts")
 
 
 def card(document: Document) -> None:
     """The text for a model card."""
     from planner.jobs import to_card
 
-    st.subheader("For a model card")
     st.markdown("Markdown; the button in its corner copies it.")
-    st.code(to_card(document), language="markdown", wrap_lines=True)
+    st.code(to_card(document), language=None, wrap_lines=True)
 
 
 def downloads(document: Document, text: str) -> None:
@@ -203,6 +220,24 @@ def _places(digest: str, _text: str, _name: str, _files: Files) -> Document:
 
     document: Document = handed_places(_text, _name, dict(_files))
     return document
+
+
+def _why(
+    digest: str, text: str, base: Base, document: Document, table: str, row: int, key: str
+) -> str | None:
+    """The explanation of a cell, worked out again from the job when it is asked for."""
+    with st.spinner("Working the number out again"):
+        return _opened(f"{digest} {table} {row} {key}", text, base, document, (table, row, key))
+
+
+@st.cache_data(show_spinner=False, max_entries=128)
+def _opened(
+    digest: str, _text: str, _base: Base, _document: Document, _cell: tuple[str, int, str]
+) -> str | None:
+    from planner.jobs.handed import handed_cell
+
+    found = handed_cell(_text, _base.name, dict(_base.files), _document, _cell)
+    return None if found is None else found.to_text()
 
 
 render()

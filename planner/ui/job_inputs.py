@@ -6,7 +6,7 @@ A `Base` stands in the session: the text of a job file and the files that it nam
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -115,28 +115,44 @@ def job_text(name: str) -> str:
 
 def inputs(base: Base) -> str:
     """The job file as the few inputs leave it."""
-    from planner.catalogue import load_catalogue
-    from planner.inputs import known_names
-    from planner.jobs.handed import handed_job
-    from planner.jobs.simple import asked_of, simple_of, with_simple
+    from planner.jobs.simple import with_simple
     from planner.scenario.files import read_toml, write_toml
 
-    with handed_job(base.text, base.name, dict(base.files)) as job:
-        asked, stated = asked_of(job), simple_of(job)
-    known = known_names(load_catalogue())
-    lists = {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
+    asked, stated = _stated(base.digest(base.text), base)
+    lists = _lists()
     wanted = {}
     # A row of columns at a time: on a phone they then stand in the order in which they are asked for.
     rows = [st.columns(IN_A_ROW) for _ in range(0, len(asked), IN_A_ROW)]
     for place, name in enumerate(asked):
         with rows[place // IN_A_ROW][place % IN_A_ROW]:
-            was = getattr(stated, name)
+            was = stated[name]
             value = _asked_for(name, was, lists.get(name))
         if value != was:
             wanted[name] = value
     text = write_toml(with_simple(read_toml(base.text, base.name), wanted)) if wanted else base.text
     expert(text, base)
     return text
+
+
+# The digest alone is the key.
+@st.cache_data(show_spinner=False, max_entries=32)
+def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Which inputs a job takes, and what it states of them."""
+    from planner.jobs.handed import handed_job
+    from planner.jobs.simple import asked_of, simple_of
+
+    with handed_job(_base.text, _base.name, dict(_base.files)) as job:
+        return asked_of(job), asdict(simple_of(job))
+
+
+@st.cache_data(show_spinner=False)
+def _lists() -> dict[str, list[str]]:
+    """The names that an input may take."""
+    from planner.catalogue import load_catalogue
+    from planner.inputs import known_names
+
+    known = known_names(load_catalogue())
+    return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
 
 
 def _asked_for(name: str, was: Any, options: list[str] | None) -> Any:

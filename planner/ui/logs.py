@@ -142,7 +142,7 @@ def _what_was_read(read: Document) -> None:
     left_out = read["bad_row_count"]
     if left_out:
         st.warning(f"{left_out:,} rows left out; the reason of each is below.", icon=":material/warning:")
-        shared.data("", read["bad_rows"], f"Rows left out ({number_text(left_out)})")
+        shared.data("", read["bad_rows"], f"Rows left out ({number_text(left_out)})", key="left-out")
     else:
         st.caption("No row was left out.")
     few_failures(read)

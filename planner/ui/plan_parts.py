@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -79,17 +80,35 @@ def rows_of(document: Document, name: str) -> list[Record]:
     return found
 
 
+def opened_data(made: Planned, name: str, rows: list[Record], label: str = "Show data") -> None:
+    """The table behind a chart, each of its numbers to be opened."""
+    shared.data(name, rows, label, _opens(made, name, rows), f"{name}-{label}")
+
+
+def opened_sheet(made: Planned, name: str, rows: list[Record]) -> None:
+    """A table that stands open, each of its numbers to be opened."""
+    shared.sheet(table_of(name, rows), TITLES[name], _opens(made, name, rows), name)
+
+
+def _opens(made: Planned, name: str, rows: list[Record]) -> shared.Opens:
+    """How the numbers of a table are opened: from the document, and from the scenario of the plan."""
+    kept_here = KeptScenario("", "", made.name, made.text, dict(made.files))
+    return shared.cells(made.document, name, rows, partial(restored, kept_here))
+
+
 def results(made: Planned) -> None:
-    """The plan: the answer first, what it is made of in tabs."""
+    """The plan: the answer first, what it is made of in tabs, each drawn when it is looked at."""
     shared.story(made.document, made.identity)
     shared.totals(made.document, "plan")
     tabs: dict[str, Callable[[Planned], None]] = {
         "Why this plan": reasons, "Jobs and arrivals": when_and_where, "Cost": cost, "Carbon": carbon,
         "Energy": energy, "Risk": risk, "Limits": limits, "Details": details,
     }  # fmt: skip
-    for tab, part in zip(st.tabs(list(tabs), key="plan-tabs"), tabs.values(), strict=True):
-        with tab:
-            part(made)
+    drawn = st.tabs(list(tabs), key="plan-tabs", on_change="rerun")
+    for tab, part in zip(drawn, tabs.values(), strict=True):
+        if tab.open:
+            with tab:
+                part(made)
 
 
 def reasons(made: Planned) -> None:
@@ -97,19 +116,19 @@ def reasons(made: Planned) -> None:
     shared.lines(made.document["why"])
     st.subheader(TITLES["summary"])
     shared.picture("baselines", made.document, made.identity)
-    shared.data("summary", rows_of(made.document, "summary"))
+    opened_data(made, "summary", rows_of(made.document, "summary"))
 
 
 def cost(made: Planned) -> None:
     """Money, term by term."""
     shared.terms("cost", "usd", "USD", made.document, made.identity)
-    shared.data("cost", rows_of(made.document, "cost"))
+    opened_data(made, "cost", rows_of(made.document, "cost"))
 
 
 def carbon(made: Planned) -> None:
     """Carbon, term by term."""
     shared.terms("carbon", "kgco2e", "kgCO2e", made.document, made.identity)
-    shared.data("carbon", rows_of(made.document, "carbon"))
+    opened_data(made, "carbon", rows_of(made.document, "carbon"))
 
 
 def when_and_where(made: Planned) -> None:
@@ -117,10 +136,10 @@ def when_and_where(made: Planned) -> None:
     document, jobs = made.document, rows_of(made.document, "jobs")
     shared.picture("timeline", document, made.identity)
     st.caption(TIMELINE_KEY)
-    shared.data("purchases", rows_of(document, "purchases"), "Show what is bought")
+    opened_data(made, "purchases", rows_of(document, "purchases"), "Show what is bought")
     if jobs:
         st.markdown("Where each job runs, and how often it writes a checkpoint:")
-        shared.sheet(table_of("jobs", jobs), TITLES["jobs"])
+        opened_sheet(made, "jobs", jobs)
     for job in jobs:
         with st.container(horizontal=True):
             st.markdown(shared.plain(job["job"]))
@@ -136,7 +155,7 @@ def energy(made: Planned) -> None:
         return
     shared.flow(drawn)
     rows = rows_of(document, "energy")
-    shared.data("energy", rows)
+    opened_data(made, "energy", rows)
     with st.container(horizontal=True):
         for name in dict.fromkeys(row["explain"] for row in rows):
             shared.why(document, name, "flow", f"why {name.partition('.')[2]}?")
@@ -153,12 +172,12 @@ def risk(made: Planned) -> None:
     with totals:
         shared.picture("ranges", document, made.identity)
         st.caption(RISK_KEY)
-        shared.data("totals", ranged)
+        opened_data(made, "totals", ranged)
     with jobs:
         shared.picture("margins", document, made.identity)
         if rows_of(document, "jobs"):
             st.caption(MARGIN_KEY)
-            shared.data("jobs", rows_of(document, "jobs"))
+            opened_data(made, "jobs", rows_of(document, "jobs"))
 
 
 def limits(made: Planned) -> None:
@@ -166,19 +185,19 @@ def limits(made: Planned) -> None:
     document = made.document
     if rows_of(document, "limits"):
         shared.picture("limits", document, made.identity)
-        shared.data("limits", rows_of(document, "limits"))
+        opened_data(made, "limits", rows_of(document, "limits"))
     worth(made)
     if document["tornado"]:
         st.subheader("What the result hangs on")
         shared.picture("tornado", document, made.identity)
-        shared.data("tornado", document["tornado"])
+        opened_data(made, "tornado", document["tornado"])
 
 
 def worth(made: Planned) -> None:
     """What one more of each limit is worth: in the plan, or asked for here."""
     if rows := rows_of(made.document, "prices"):
         st.subheader(TITLES["prices"])
-        shared.sheet(table_of("prices", rows), TITLES["prices"])
+        opened_sheet(made, "prices", rows)
         return
     asked = f"asked-for-prices-{made.identity}"
     if not st.session_state.get(asked):
@@ -194,7 +213,7 @@ def worth(made: Planned) -> None:
     priced = found["document"]
     shared.lines([line for line in priced["why"] if line not in made.document["why"]])
     if rows := rows_of(priced, "prices"):
-        shared.data("prices", rows)
+        shared.data("prices", rows, opens=shared.cells(priced, "prices", rows), key="prices-Show data")
     else:
         st.caption("No limit is worth anything here: easing any of them changes nothing.")
 
@@ -236,6 +255,6 @@ def details(made: Planned) -> None:
     for name in ("moves", "rental", "pausable", "services", "pools", "contracts", "by_period"):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])
-            shared.sheet(table_of(name, rows), TITLES[name])
+            opened_sheet(made, name, rows)
     for name in ("alternatives_dropped", "facts", "facts_weighed"):
-        shared.data(name, rows_of(document, name), TITLES[name])
+        opened_data(made, name, rows_of(document, name), TITLES[name])

@@ -10,7 +10,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,17 @@ from planner.report.tables import Table, clash_tables, range_text, table_of, why
 if TYPE_CHECKING:
     import pyarrow
 
+    from planner.explain import Explanation
+    from planner.report.cells.cell import Opened
+
 FIRST = "next-quarter"
 LONG_TREE = 20  # lines
 TREE_PX = 420
 SHORT_TREE = 40  # steps; with all its lines a longer one would weigh more than the page
+CHOOSE = "Choose a number to see where it comes from."
+
+# The explanation of the cell in a row and the column of a key; None where it holds a name.
+Opens = Callable[[int, str], str | None]
 
 
 # Documents
@@ -117,7 +124,8 @@ def story(document: Document, identity: str = "") -> None:
         lines(document["headline"])
     with chart:
         picture("mix", document, identity)
-        data("fleet", document["tables"]["fleet"])
+        rows = document["tables"]["fleet"]
+        data("fleet", rows, opens=cells(document, "fleet", rows), key="story")
 
 
 def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
@@ -190,21 +198,78 @@ def flow(drawn: Flow) -> None:
     st.echarts_chart(drawn.spec, height=drawn.height, renderer="svg", alt=drawn.alt)
 
 
-def data(name: str, rows: Sequence[Record], label: str = "Show data") -> None:
-    """The table behind a chart, closed until it is asked for."""
-    if rows:
-        with st.expander(label):
-            sheet(table_of(name, rows), label)
+def data(
+    name: str,
+    rows: Sequence[Record],
+    label: str = "Show data",
+    opens: Opens | None = None,
+    key: str = "",
+) -> None:
+    """The table behind a chart, made and sent when it is asked for; `key` tells two of them apart."""
+    if not rows:
+        return
+    key = key or "-".join((label, name, *list(rows[0])))
+    opened = st.expander(label, key=f"data-{key}", on_change="rerun")
+    if opened.open:
+        with opened:
+            sheet(table_of(name, rows), label, opens, key)
 
 
-def sheet(table: Table, label: str) -> None:
-    """A table that can be sorted and searched; numbers keep their type."""
+def cells(
+    document: Document,
+    table: str,
+    rows: Sequence[Record],
+    scenario: Opened | None = None,
+) -> Opens:
+    """How the numbers of a table of a plan are opened; `scenario` opens what it was made from."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.report.cells import cell_explanation
+
+        return cell_explanation(document, table, rows[row], key, scenario)
+
+    return each_cell(explained)
+
+
+def each_cell(explained: Callable[[int, str], Explanation | None]) -> Opens:
+    """How numbers are opened whose explanation the library makes by row and key."""
+
+    def text(row: int, key: str) -> str | None:
+        found = explained(row, key)
+        return None if found is None else found.to_text()
+
+    return text
+
+
+def sheet(table: Table, label: str, opens: Opens | None = None, key: str = "") -> None:
+    """A table that can be sorted and searched; with `opens`, the number that is chosen is explained below."""
     settings: Mapping[str, Any] = {
         heading: st.column_config.NumberColumn(format="localized")
         for heading, numeric in zip(table.headings, table.numeric, strict=True)
         if numeric
     }
-    st.dataframe(_columns(table), hide_index=True, column_config=settings, placeholder="–", alt=label)
+    shown: dict[str, Any] = {
+        "hide_index": True, "column_config": settings, "placeholder": "–", "alt": label,
+    }  # fmt: skip
+    if opens is None:
+        st.dataframe(_columns(table), **shown)
+        return
+    chosen = st.dataframe(
+        _columns(table), key=f"sheet-{key or label}", on_select="rerun", selection_mode="single-cell", **shown
+    )
+    text = _cell_text(table, chosen["selection"]["cells"], opens)
+    if text is None:
+        st.caption(CHOOSE)
+    else:
+        tree(text)
+
+
+def _cell_text(table: Table, cells: Sequence[tuple[int, str]], opens: Opens) -> str | None:
+    """The explanation of the chosen cell; one chosen in a table that has changed since is passed over."""
+    for row, heading in cells:
+        if row < len(table.values) and heading in table.headings:
+            return opens(row, table.keys[table.headings.index(heading)])
+    return None
 
 
 def _columns(table: Table) -> pyarrow.Table:
@@ -243,9 +308,10 @@ def clash(document: Document) -> None:
     """Why no plan exists, and the limits to move."""
     st.subheader("No plan meets every limit")
     st.markdown(plain(document["clash"]["text"]))
-    for title, table in clash_tables(document):
+    families = [family["rows"] for family in document["clash"]["families"]]
+    for (title, table), rows in zip(clash_tables(document), families, strict=True):
         st.markdown(f"**{plain(title)}**")
-        sheet(table, title)
+        sheet(table, title, cells(document, "clash", rows))
 
 
 def next_step(label: str, page: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -15,6 +16,9 @@ from planner.report.tables import table_of
 from planner.ui import asked, session, shared
 from planner.ui.drawn import draw_kept, specs
 from planner.workers.tradeoffs import POINTS
+
+if TYPE_CHECKING:
+    from planner.explain import Explanation
 
 PAGES = Path(__file__).parent
 VIEWS = {
@@ -85,7 +89,31 @@ def _front(
     with chart:
         _clickable(f"{answer.digest}-{opened}", lambda: picture(opened), section)
         st.markdown(f":small[{shared.plain(FRONT_KEY)}]")
-        shared.data(table, rows)
+        shared.data(table, rows, opens=_points_opened(rows, answer), key=table)
+
+
+def _points_opened(rows: Sequence[Record], answer: asked.Answer) -> shared.Opens:
+    """A point of a front is opened by the plan that it leads to."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.report.cells.fronts import point_explanation
+
+        return point_explanation(rows, rows[row], key, answer.plan(rows[row]["point"]))
+
+    return shared.each_cell(explained)
+
+
+def _plan_opened(draft: session.Draft, plan: Record, table: str) -> shared.Opens:
+    """The numbers of a table of a plan of a front."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.report.cells import cell_explanation
+        from planner.report.cells.fronts import whole_plan
+
+        document = whole_plan(plan, draft.name, draft.text)
+        return cell_explanation(document, table, plan["tables"][table][row], key)
+
+    return shared.each_cell(explained)
 
 
 def _choice(rows: Sequence[Record], section: str) -> int:
@@ -134,7 +162,7 @@ def _plan(draft: session.Draft, plan: Record, row: Record, section: str) -> None
         st.markdown(f"**Against this scenario's plan:** {shared.plain(plan['differs'])}.")
     shared.lines(plan["headline"])
     for name, label in (("fleet", "The fleet, period by period"), ("cost", "Cost"), ("carbon", "Carbon")):
-        shared.data(name, plan["tables"][name], label)
+        shared.data(name, plan["tables"][name], label, _plan_opened(draft, plan, name), f"{place}-{name}")
 
 
 def _take_up(draft: session.Draft, plan: Record) -> None:
@@ -193,7 +221,9 @@ def alternatives(draft: session.Draft) -> None:
         return
     shared.lines(found["said"] or ["No other plan was found within that share."])
     if found["rows"]:
-        shared.sheet(table_of("alternatives", found["rows"]), "Other plans")
+        rows = found["rows"]
+        opens = shared.cells({"scenario": draft.name}, "alternatives", rows)
+        shared.sheet(table_of("alternatives", rows), "Other plans", opens)
 
 
 def sensitivity(draft: session.Draft) -> None:
@@ -209,7 +239,18 @@ def sensitivity(draft: session.Draft) -> None:
         found = answer.document["sections"]["flips"]
         shared.lines(found["said"])
         if rows := found["tables"].get("flips"):
-            shared.sheet(table_of("flips", rows), "What would change the fleet")
+            shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
+
+
+def _flips_opened(rows: Sequence[Record]) -> shared.Opens:
+    """The numbers of the search for what would change the fleet."""
+
+    def explained(row: int, key: str) -> Explanation | None:
+        from planner.report.cells.fronts import flip_explanation
+
+        return flip_explanation(rows[row], key)
+
+    return shared.each_cell(explained)
 
 
 def _tornado(known: asked.Answer) -> None:
@@ -218,7 +259,8 @@ def _tornado(known: asked.Answer) -> None:
         st.markdown("The scenario has no plan of its own, or none of its facts has a range.")
         return
     draw_kept(f"{known.digest}-tornado", lambda: PLAN_PICTURES["tornado"](document))
-    shared.data("tornado", document["tornado"])
+    rows = document["tornado"]
+    shared.data("tornado", rows, opens=shared.cells(document, "tornado", rows), key="tornado")
 
 
 render()

@@ -1,0 +1,50 @@
+"""Tables of Checkpoints and Failures in a real Chromium: a number is chosen by keys and opened."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import opened, scrolls_sideways, settled
+from playwright.sync_api import Page, expect
+from test_browser_axe import found_by_axe
+
+pytestmark = pytest.mark.browser
+ROW_PX = 35
+
+
+def choose(page: Page, *, table: int, column: int) -> None:
+    """A number of a table's first row, from the name that stands first in it by the arrow keys."""
+    shown = page.get_by_test_id("stDataFrame").nth(table)
+    shown.locator("canvas").first.wait_for()
+    page.wait_for_timeout(1_000)  # ms; charts above that are being drawn move the table down
+    shown.click(position={"x": 30, "y": 1.5 * ROW_PX})
+    settled(page)
+    for _ in range(column):
+        page.wait_for_timeout(300)  # ms; the picture of a table says nothing of having taken a key
+        page.keyboard.press("ArrowRight")
+    settled(page)
+
+
+@pytest.mark.parametrize(
+    ("address", "tab", "table", "column", "top"),
+    [
+        ("checkpoints", "", 0, 1, "in min = 55.093"),
+        ("checkpoints", "Policies side by side", 0, 2, "in min = 55.093"),
+        ("failures", "", 1, 2, "aic = 4,686.18"),
+    ],
+)
+def test_a_number_is_opened_by_keys(
+    page: Page, app_url: str, address: str, tab: str, table: int, column: int, top: str
+) -> None:
+    """On a phone in the dark: the tree stands below its table, no wider than the page, and reads well."""
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{app_url}/{address}")
+    if tab:
+        page.get_by_role("tab", name=tab).click()
+        settled(page)
+    page.locator("[data-testid=stVegaLiteChart] svg:visible").first.wait_for()
+    choose(page, table=table, column=column)
+
+    expect(page.get_by_test_id("stCode").filter(has_text=top).first).to_be_visible()
+    assert not found_by_axe(page)
+    assert not scrolls_sideways(page)

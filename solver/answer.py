@@ -48,7 +48,7 @@ def answer(
     start: Solution | None = None,
     engine: str = "highs",
     tolerance: float = 1e-6,
-    head_start_fraction: float = 0.9,
+    head_start_fraction: float = 0.97,
 ) -> Answer:
     """Build, solve, and check by plain sums; a plan that breaks a rule raises `WrongAnswer`.
 

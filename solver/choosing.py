@@ -3,7 +3,8 @@
 Both together are hard: a rebate pays only where enough is bought of a SKU, and options that are whole decide
 what that is. Alone each is soon solved. So options come first, as if a part of a rebate could be had; then
 rebates for those options; then options for those rebates. The search for the bound (`floor`) takes both
-together from there.
+together from there. A large program has no time for turns: its rebates are those that the orders of the
+relaxation reach without them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,17 @@ FIRST = 0.25  # of the time left, for the options alone
 SHARE = 0.1  # and for each search from there on
 
 
-def choose(program: Program, search: Search, start: Mapping[str, float]) -> backend.Outcome:
-    """The best choices found. Nodes and replicas have to be fractions; the choices stay open."""
+def choose(
+    program: Program, search: Search, start: Mapping[str, float], *, at_once: bool = False
+) -> backend.Outcome:
+    """The best choices found. Nodes and replicas have to be fractions; the choices stay open.
+
+    `start` has whole choices, of rebates those in reach; `at_once` these rebates are the ones taken.
+    """
     if not program.tier.size:
         return search(program, start)
+    if at_once and (found := _with_these_rebates(program, search, start)) is not None:
+        return found
     count([program.tier], pulp.LpContinuous)
     options = search(program, start, FIRST, backend.Looking.SOME)
     count([program.tier], pulp.LpInteger)
@@ -33,6 +41,17 @@ def choose(program: Program, search: Search, start: Mapping[str, float]) -> back
     if not options.status.has_plan:
         return search(program, start)
     return _in_turns(program, search, options) or search(program, start)
+
+
+def _with_these_rebates(
+    program: Program, search: Search, start: Mapping[str, float]
+) -> backend.Outcome | None:
+    """The best options found where the rebates are those of the start; none where there are none."""
+    open_ones = ranges(program)
+    hold([program.tier], start)
+    found = search(program, start, SHARE, backend.Looking.SOME)
+    restore(open_ones)
+    return found if found.stopped or found.status.has_plan else None
 
 
 def _in_turns(program: Program, search: Search, options: backend.Outcome) -> backend.Outcome | None:

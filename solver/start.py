@@ -28,6 +28,7 @@ from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
+TURNS = 20  # times the seconds of the relaxation that options and rebates in turns take at least
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -51,13 +52,13 @@ def first_plan(
     relaxed = search.relax(program, crossover=False)
     if relaxed.status is not backend.Status.OPTIMAL:
         return FirstPlan(None, relaxed.stopped)
-    bound_s = REACH * (time.monotonic() - began)
+    relaxed_s = time.monotonic() - began
     floor, as_it_was = Floor(relaxed.objective, gap_fraction), ranges(program)
     try:
-        chosen = _chosen(program, relaxed, search)
+        chosen = _chosen(program, relaxed, search, at_once=search.left_s < TURNS * relaxed_s)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
-        if search.left_s >= bound_s:
+        if search.left_s >= REACH * relaxed_s:
             floor.begin(program, as_it_was, search, chosen.values)
         plan, stopped = _whole_plan(program, chosen, search, floor)
         best = floor.end(at_once=stopped or floor.near)
@@ -70,7 +71,9 @@ def first_plan(
         restore(as_it_was)
 
 
-def _chosen(program: Program, relaxed: backend.Relaxation, search: Search) -> backend.Outcome:
+def _chosen(
+    program: Program, relaxed: backend.Relaxation, search: Search, *, at_once: bool
+) -> backend.Outcome:
     """What is chosen once, while the rest may be fractions; all that is not promising is barred from now on.
 
     Where nothing is found, what is likeliest.
@@ -78,7 +81,7 @@ def _chosen(program: Program, relaxed: backend.Relaxation, search: Search) -> ba
     start = likeliest(program, relaxed)
     bar_the_rest(program, relaxed)
     count([*nodes(program), program.replicas], pulp.LpContinuous)
-    chosen = choose(program, search, start)
+    chosen = choose(program, search, start, at_once=at_once)
     count(nodes(program), pulp.LpInteger)
     program.count_replicas()
     return chosen if chosen.status.has_plan else replace(chosen, values=start)

@@ -1,17 +1,18 @@
 """Whole replicas and whole orders for choices that are held: a plan, and better ones in its neighbourhood.
 
 An engine alone finds dear ones on large fleets: where every node is in use, one more replica wants one more
-rack. Where one search can take all of it, orders are made whole first, with room for replicas to be rounded;
-then both near to that, and nearer still to what is found. Larger programs go by parts: the replicas of a part
-of the services after the other are made whole next to their fractions, which are found anew each time, as
-what is rounded moves the rest elsewhere, or adds to an order. Orders for whole replicas are soon found. From
-there on the search opens some sites at a time, where replicas and orders may change by a few.
+rack. So orders are made whole first, with room for replicas to be rounded; then both near to that, and nearer
+still to what is found. Larger programs stay near their fractions from the first step on. Where that finds
+none, they go by parts: the replicas of a part of the services after the other are made whole next to their
+fractions, which are found anew each time, as what is rounded moves the rest elsewhere, or adds to an order.
+Orders for whole replicas are soon found, and dear. From a plan on the search opens some sites at a time, in
+which replicas and orders may change by a few.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,26 +40,28 @@ def make_whole(program: Program, search: Search) -> backend.Outcome | None:
 
     The choices have to be held; replicas and nodes are whole numbers before and after.
     """
-    orders_first = _orders_first(program, search) if len(_neighbourhoods(program)) == 1 else None
-    return orders_first or _replicas_first(program, search)
+    return _orders_first(program, search) or _replicas_first(program, search)
 
 
 def _orders_first(program: Program, search: Search) -> backend.Outcome | None:
     """Orders while replicas are fractions with room to be rounded; then both near to that, if any fit."""
-    as_it_was = ranges(program)
+    as_it_was, large = ranges(program), len(_neighbourhoods(program)) > 1
     rooms = _rooms(program)
     try:
         count([program.replicas], pulp.LpContinuous)
         for row, least, room in rooms:
             row.changeRHS(least + ROOM * room)
+        if large and (relaxed := search.relax(program, share=SHARE)).status is backend.Status.OPTIMAL:
+            _stay_with_used([program.order], relaxed.values, NEARER)
         ordered = search(program, None, SHARE)
         for row, least, _ in rooms:
             row.changeRHS(least)
         if ordered.stopped or not ordered.status.has_plan:
             return None
-        count([program.replicas], pulp.LpInteger)
-        _stay_with_used(program, ordered.values, AROUND)
-        found = search(program, None, SHARE)
+        restore(as_it_was)
+        both = (program.replicas, program.order)
+        _stay_with_used(both, ordered.values, NEARER if large else AROUND)
+        found = search(program, None)
         return found if found.stopped or found.status.has_plan else None
     finally:
         restore(as_it_was)
@@ -76,9 +79,9 @@ def _rooms(program: Program) -> list[tuple[Any, float, float]]:
     ]
 
 
-def _stay_with_used(program: Program, values: Mapping[str, float], around: int) -> None:
-    """Replicas and orders stay near what they are, those that are used in no period at none."""
-    for variables in (program.replicas, program.order):
+def _stay_with_used(columns: Iterable[Variables], values: Mapping[str, float], around: int) -> None:
+    """Replicas or orders stay near what they are, those that are used in no period at none."""
+    for variables in columns:
         now = reader(values)(variables)
         used = np.any(now > SOME, axis=1, keepdims=True)
         hold_within(variables, np.floor(now + SOME) - around, np.where(used, np.ceil(now - SOME) + around, 0))
@@ -205,7 +208,7 @@ def improve(program: Program, found: backend.Outcome, search: Search) -> backend
             _stay_near(program, best.values, parts[part])
             better = search(program, best.values, share=1 / (len(parts) - part))
         else:
-            _stay_with_used(program, best.values, NEARER)
+            _stay_with_used((program.replicas, program.order), best.values, NEARER)
             better = search(program, best.values)
         restore(open_ones)
         fruitless = 0 if cost(better) < best.objective * (1 - PAYS) else fruitless + 1

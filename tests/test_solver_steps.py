@@ -20,6 +20,7 @@ from solver.build import build
 from solver.choosing import choose
 from solver.problem import Problem, Services
 from solver.program import Program
+from solver.promising import likeliest
 from solver.start import first_plan
 from solver.verify import objective_value, verify
 from solver.whole import improve, make_whole
@@ -70,6 +71,34 @@ def test_choices_in_turns_end_at_the_best() -> None:
         assert chosen(variables) == pytest.approx(np.rint(chosen(variables)), abs=1e-6)
 
 
+def test_choices_at_once_keep_the_rebates_in_reach() -> None:
+    """The best options for the rebates of the start, which are held; all is as open as before."""
+    program, alone = build(fleet("S")), build(fleet("S"))
+    start = likeliest(program, search().relax(program))
+    for each in (program, alone):
+        steps.count([*steps.nodes(each), each.replicas], pulp.LpContinuous)
+    before = steps.ranges(program)
+    found = choose(program, search(), start, at_once=True)
+    steps.hold([alone.tier], start)
+
+    assert steps.ranges(program) == before
+    assert [round(found.values[each.name]) for each in program.tier] == [
+        start[each.name] for each in program.tier
+    ]
+    assert found.objective == pytest.approx(search()(alone, None).objective, rel=1e-6)
+
+
+def test_choices_at_once_without_a_plan_go_by_turns() -> None:
+    """Rebates that nothing can reach leave no options; the turns find the optimum nevertheless."""
+    program, at_once = build(fleet("S")), build(fleet("S"))
+    for each in (program, at_once):
+        steps.count([*steps.nodes(each), each.replicas], pulp.LpContinuous)
+    start = {each.name: 1.0 for each in program.tier}
+    found = choose(program, search(), start, at_once=True)
+
+    assert found.objective == pytest.approx(search()(at_once, None).objective, rel=1e-6)
+
+
 def test_replicas_are_whole_and_carry_the_demand() -> None:
     """2.5 replicas would do, so 3 serve on 3 nodes: the best there is, as trying everything says."""
     case = problem(**service([25.0]))
@@ -81,7 +110,14 @@ def test_replicas_are_whole_and_carry_the_demand() -> None:
     assert objective_value(case, program.solution(found.values)) == pytest.approx(best(case).objective)
 
 
-@pytest.mark.parametrize("way", [whole._orders_first, whole._replicas_first])
+def near_the_fractions(program: Program, asked: steps.Search) -> backend.Outcome | None:
+    """As for a program that no single search can take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole, "_neighbourhoods", lambda program: [None, None])
+        return whole._orders_first(program, asked)
+
+
+@pytest.mark.parametrize("way", [whole._orders_first, near_the_fractions, whole._replicas_first])
 def test_two_services_that_fill_a_node_need_one_more(
     way: Callable[[Program, steps.Search], backend.Outcome | None],
 ) -> None:
@@ -112,7 +148,7 @@ def test_a_search_stays_with_what_is_used() -> None:
     for variable in program.replicas[:, 0]:
         variable.upBound = 9
     values = {program.replicas[0, 0].name: 2.5, program.order[0, 0].name: 4.0}
-    whole._stay_with_used(program, values, 1)
+    whole._stay_with_used((program.replicas, program.order), values, 1)
 
     served, order = program.replicas[:, 0], program.order[0, 0]
     assert [(each.lowBound, each.upBound) for each in served] == [(1, 4), (0, 0)]

@@ -3,6 +3,9 @@
 The search starts from the choices that the steps towards a plan have found, which spares half of its time,
 and goes on while they make the rest whole. It ends when the plan is near enough to the bound. What it finds
 on its way are better choices, if there are any.
+
+Which of the two ends first is a matter of the machine. So that the same problem gives the same answer, what
+is near enough counts as just near enough, however far the search had come.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from solver import backend
 from solver.program import Program
 from solver.steps import Range, Search, count, nodes, ranges, restore
 
+JUST = 1 - 1e-6  # of the gap asked for, so that no rounding takes it beyond
 CLOSELY = 0.1  # of the gap asked for: how near to its own best choices the search for the bound goes
 
 
@@ -24,10 +28,19 @@ CLOSELY = 0.1  # of the gap asked for: how near to its own best choices the sear
 class Floor:
     """The best bound so far and the least cost, in thousands, and the search that lifts the bound."""
 
-    bound: float
+    known: float  # the bound that the search begins from
     gap_fraction: float
     cost: float = math.inf
+    _lifted: float = -math.inf
     _running: backend.Running | None = field(default=None, repr=False)
+
+    @property
+    def bound(self) -> float:
+        """No plan costs less."""
+        if math.isinf(self.cost):
+            return max(self.known, self._lifted)
+        enough = self.cost - JUST * self.gap_fraction * abs(self.cost)
+        return max(self.known, min(self._lifted, enough))
 
     @property
     def near(self) -> bool:
@@ -59,7 +72,7 @@ class Floor:
             restore(as_it_is)
 
     def _seen(self, progress: backend.Progress) -> None:
-        self.bound = max(self.bound, progress.bound)
+        self._lifted = max(self._lifted, progress.bound)
 
     def tell(self, cost: float) -> None:
         """What another plan costs."""
@@ -72,5 +85,5 @@ class Floor:
         if at_once:
             self._running.stop()
         outcome, self._running = self._running.outcome(), None
-        self.bound = max(self.bound, outcome.bound)
+        self._lifted = max(self._lifted, outcome.bound)
         return replace(outcome, stopped=outcome.stopped and not (at_once or self.near))

@@ -93,18 +93,16 @@ def _whole_plan(
     """Nodes and replicas for these choices, and better plans nearby; was a stop asked for?"""
     promising = ranges(program)
     found = _made_whole(program, chosen.values, search)
-    if found.status.has_plan and not found.stopped and not _known(program, found, floor):
+    near = backend.gap(found.objective, floor.known) <= search.gap_fraction
+    if found.status.has_plan and not found.stopped and not near:
         hold(choices(program), found.values)
         found = improve(program, found, search)
-        _known(program, found, floor)
     restore(promising)
-    return program.solution(found.values) if found.status.has_plan else None, found.stopped
-
-
-def _known(program: Program, found: backend.Outcome, floor: Floor) -> bool:
-    """Tell the search for the bound what a plan costs; is it near enough?"""
-    floor.tell(objective_value(program.problem, program.solution(found.values)) / THOUSAND)
-    return floor.near
+    if not found.status.has_plan:
+        return None, found.stopped
+    plan = program.solution(found.values)
+    floor.tell(objective_value(program.problem, plan) / THOUSAND)
+    return plan, found.stopped
 
 
 def _made_whole(program: Program, values: Mapping[str, float], search: Search) -> backend.Outcome:

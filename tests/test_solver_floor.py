@@ -73,15 +73,25 @@ def test_the_program_is_left_as_it_was() -> None:
 
 
 def test_a_plan_that_is_near_ends_the_search_without_a_stop() -> None:
-    """A gap of 1 is always reached, and nobody asked to stop; without a plan no bound is near."""
-    floor = Floor(-1.0, 1.0)
+    """A gap of 100 % is always reached, and nobody asked to stop; without a plan no bound is near."""
+    floor = Floor(relaxed(build(fleet("S"))), 1.0)
     assert not floor.near
-    floor.tell(float("1e9"))
-    floor.bound = relaxed(build(fleet("S")))
-    floor.tell(floor.bound)
+    floor.tell(floor.known)
 
     assert floor.near
     assert not begun(build(fleet("S")), floor).end(at_once=False).stopped
+
+
+def test_a_bound_that_is_near_enough_says_no_more_than_that() -> None:
+    """Of a plan for 100 with a gap of 1 %, 99 is told, were 99.7 known: how far a search came is chance."""
+    floor = Floor(90.0, 0.01)
+    floor._seen(backend.Progress(100.0, 98.0, 0.02, 1.0))
+    floor.tell(100.0)
+    assert (floor.bound, floor.near) == (98.0, False)
+    floor._seen(backend.Progress(100.0, 99.7, 0.003, 2.0))
+
+    assert floor.near
+    assert floor.bound == pytest.approx(99.0, rel=1e-7)
 
 
 def test_a_stop_is_told() -> None:

@@ -23,12 +23,12 @@ from solver.floor import Floor
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
-from solver.steps import Search, choices, cost, count, hold, nodes, ranges, restore
+from solver.steps import Range, Search, choices, cost, count, hold, nodes, ranges, restore
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
-TURNS = 20  # times the seconds of the relaxation that options and rebates in turns take at least
+MANY = 100_000  # open variables from which options and rebates in turns would take minutes
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -55,7 +55,7 @@ def first_plan(
     relaxed_s = time.monotonic() - began
     floor, as_it_was = Floor(relaxed.objective, gap_fraction), ranges(program)
     try:
-        chosen = _chosen(program, relaxed, search, at_once=search.left_s < TURNS * relaxed_s)
+        chosen = _chosen(program, relaxed, search, at_once=_open(as_it_was) >= MANY)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
         if search.left_s >= REACH * relaxed_s:
@@ -69,6 +69,10 @@ def first_plan(
     finally:
         floor.end(at_once=True)
         restore(as_it_was)
+
+
+def _open(variables: Mapping[pulp.LpVariable, Range]) -> int:
+    return sum(least != most for least, most, _ in variables.values())
 
 
 def _chosen(

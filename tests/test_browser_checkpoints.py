@@ -27,7 +27,6 @@ def choose(page: Page, *, table: int, column: int) -> None:
 @pytest.mark.parametrize(
     ("address", "tab", "table", "column", "top"),
     [
-        ("checkpoints", "", 0, 1, "in min = 55.093"),
         ("checkpoints", "Policies side by side", 0, 2, "in min = 55.093"),
         ("failures", "", 1, 2, "aic = 4,686.18"),
     ],

@@ -11,7 +11,7 @@ NARROWEST_PX = 150  # of a chart on a phone; one that is drawn out of sight and 
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("name", ["plan", "failures"])
+@pytest.mark.parametrize("name", ["plan", "failures", "job", "checkpoints"])
 def test_each_tab_is_drawn_and_readable_on_a_phone_in_the_dark(page: Page, app_url: str, name: str) -> None:
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -153,7 +153,6 @@ def test_a_search_beside_all_else_ends_when_told() -> None:
 
     assert outcome.stopped
     assert outcome.status in (Status.INTERRUPTED, Status.NO_INCUMBENT)
-    assert outcome.elapsed_s < 20
 
 
 def test_a_wide_gap_is_not_called_optimal() -> None:

@@ -837,8 +837,8 @@ RUN = {"useful_h": 1000.0, "interval_h": 1.4, "write_h": 0.02, "restart_h": 0.2,
 
 @pytest.mark.parametrize(("mtbf_h", "rate_shape"), [(20.0, np.inf), (200.0, 4.0), (5.0, 4.0)])
 def test_a_run_is_late_by_failures_and_by_its_pace(mtbf_h: float, rate_shape: float) -> None:
-    """Independent route: 400 paces, each a run of its own of as many hours, their finishes pooled; 1 %."""
-    chances = (np.arange(400) + 0.5) / 400
+    """Independent route: 200 paces, each a run of its own of as many hours, their finishes pooled; 1 %."""
+    chances = (np.arange(200) + 0.5) / 200
     useful_h = step_quantile_s(step_s=1000.0, variation_fraction=0.09, quantile_fraction=0.5)
     paces = [
         float(step_quantile_s(step_s=useful_h, variation_fraction=0.09, quantile_fraction=chance))

@@ -63,6 +63,8 @@ def first_plan(
         plan, stopped = _whole_plan(program, chosen, search, floor)
         best = floor.end(at_once=stopped or floor.near)
         if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):
+            restore(as_it_was)  # better choices may be among what was barred
+            program.count_replicas()
             other, stopped = _whole_plan(program, best, search, floor)
             plan = _cheaper(program.problem, plan, other)
         return FirstPlan(plan, stopped or best.stopped, floor.bound)

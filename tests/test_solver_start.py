@@ -13,11 +13,12 @@ from solver_cases import cohort, limits, one_job, pools, problem, run_option, se
 from test_solver_optimum import best, draw
 
 from solver import answer as answers
-from solver import backend
+from solver import backend, start
 from solver.answer import answer
-from solver.backend import Status
+from solver.backend import Outcome, Status
 from solver.build import build
 from solver.problem import ServeOptions
+from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
 from solver.start import FirstPlan, first_plan
 from solver.verify import objective_value, verify
@@ -83,6 +84,29 @@ def test_choices_that_leave_no_plan_are_let_go() -> None:
     assert plan is not None
     assert verify(case, plan, 1e-6) == []
     assert plan.run.tolist() == [0, 1]
+    assert objective_value(case, plan) == pytest.approx(best(case).objective)
+
+
+def test_better_choices_of_the_bound_are_made_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps take the dear run and bar the cheap one with its nodes; the search for the bound finds it."""
+    case = problem(
+        count=2,
+        pools=pools(count=2),
+        limits=limits(skus=2),
+        jobs=one_job(),
+        run_options=run_option([[2], [2]], job=[0, 0], pool=[0, 1], usd=[[20.0], [500.0]]),
+    )
+
+    def dear(program: Program, *_: object, **__: object) -> Outcome:
+        program.run[0].upBound = program.order[0, 0].upBound = 0
+        return Outcome(Status.OPTIMAL, 1e6, 0.0, 0.0, 0.0, {program.run[1].name: 1.0})
+
+    monkeypatch.setattr(start, "choose", dear)
+    plan, stopped, _ = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
+
+    assert plan is not None
+    assert not stopped
+    assert plan.run.tolist() == [1, 0]
     assert objective_value(case, plan) == pytest.approx(best(case).objective)
 
 

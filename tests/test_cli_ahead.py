@@ -16,6 +16,8 @@ import pytest
 from planner.catalogue import data_folder
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.cli.stopping import stoppable
+from planner.scenario import load_scenario
+from planner.store import open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = "one-training-job"
@@ -86,6 +88,31 @@ def test_futures_write_a_report_and_are_saved(
     assert "future.more to learn.cost" in capsys.readouterr().out.splitlines()
     assert main(["show", digest, *store]) == ANSWER
     assert capsys.readouterr().out == said.out
+
+
+def test_saved_futures_are_worked_out_again(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same to the last bit; of a document that somebody wrote into, the place, and another exit code."""
+    store = ("--store", str(tmp_path / "plans.sqlite"))
+    assert main(["futures", scenario, "--json", "--save", *store]) == ANSWER
+    said = capsys.readouterr()
+    digest = said.err.partition("saved as ")[2].split()[0]
+
+    assert main(["recompute", digest, *store]) == ANSWER
+    assert capsys.readouterr().out == f"{digest}: the same to the last bit\n"
+
+    document = json.loads(said.out)
+    document["futures"][1]["nodes_ordered"] += 1
+    other = open_store(store[1]).futures.save(load_scenario(Path(scenario)), document)
+    found = document["futures"][1]["nodes_ordered"]
+    assert main(["recompute", other, *store]) == NO_PLAN
+    assert capsys.readouterr().out.splitlines() == [
+        f"{other[:10]}: differs in 1 places", "", "differences",
+        f"  futures[1].nodes_ordered: {found} -> {found - 1}",
+    ]  # fmt: skip
+    assert main(["recompute", other, "--json", *store]) == NO_PLAN
+    assert json.loads(capsys.readouterr().out)["same"] is False
 
 
 def test_futures_see_the_store_before_the_work(

@@ -28,6 +28,7 @@ from sqlalchemy import Engine, create_engine, event, inspect
 
 from planner.catalogue import data_folder, load_catalogue
 from planner.document import plan_document
+from planner.futures import futures_document, plan_futures, recompute_futures
 from planner.plan import plan_fleet
 from planner.report import ReportError, to_json
 from planner.report.futures import futures_text
@@ -341,6 +342,93 @@ def test_a_repeat_names_the_versions_that_changed(
     assert repeat.changed == (f"highspy was {store.plan(saved).versions['highspy']} and is 9.9",)
 
 
+NAMED = {
+    "futures": [
+        {"name": "as stated", "probability": 0.75},
+        {
+            "name": "more to learn",
+            "probability": 0.25,
+            "tokens": 1.8,
+            "set": {"facts.grid.se.intensity": "90 g/kWh"},
+        },
+    ]
+}
+DRAWN = {"uncertainty": {"draws": 4, "reduce_to": 2, "seed": 7, "demand": [0.9, 1.2]}}
+
+
+def planned_for(scenario: Scenario, changes: Mapping[str, Any]) -> tuple[Scenario, dict[str, Any]]:
+    """The scenario with its futures, and the document of the plan for them."""
+    changed = with_changes(scenario, dict(changes))
+    return changed, futures_document(plan_futures(changed))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [NAMED, DRAWN, NAMED | {"policy.robust": "regret"}, NAMED | {"policy.carbon_cap": "1 kg"}],
+    ids=["named", "drawn", "least regret", "no plan"],
+)
+def test_a_plan_for_several_futures_is_the_same_again(
+    store: Store, scenario: Scenario, changes: dict[str, Any]
+) -> None:
+    """To the last bit, draws included, from what is stored alone; that there is none is the same, too."""
+    saved = store.futures.save(*planned_for(scenario, changes))
+    repeat = recompute_futures(store, saved[:8])
+
+    assert (repeat.changed, repeat.differences) == ((), ())
+    assert content_digest(repeat.document) == saved
+
+
+def test_futures_are_worked_out_again_under_the_name_of_their_file(
+    store: Store, scenario: Scenario, tmp_path: Path
+) -> None:
+    """The same scenario was saved before from another file: sources name the one that was planned."""
+    changed = with_changes(scenario, NAMED)
+    store.save_scenario(changed)
+    path = tmp_path / "another-name.toml"
+    path.write_text(canonical_text(changed), encoding="utf-8")
+    saved = store.futures.save(*planned_for(load_scenario(path), {}))
+    path.unlink()
+
+    assert recompute_futures(store, saved).same
+
+
+@pytest.mark.parametrize("changes", [NAMED, DRAWN], ids=["named", "drawn"])
+def test_futures_worked_out_again_name_the_fact_that_changed(
+    store: Store, scenario: Scenario, changes: dict[str, Any]
+) -> None:
+    """Twice the grid's intensity: named as the catalogue has it, whatever a future sets, and more carbon."""
+    saved = store.futures.save(*planned_for(scenario, changes))
+    catalogue = load_catalogue()
+    grid = catalogue.fact("grid.se.intensity")
+    twice = replace(grid, value=2 * grid.value, low=None, high=None, stated="twice as much")
+    repeat = recompute_futures(store, saved, catalogue=catalogue.with_facts([twice]))
+    carbon = {row.path: row for row in repeat.differences}["futures[0].carbon_kgco2e"]
+
+    assert not repeat.same
+    assert repeat.changed == (f"fact grid.se.intensity was {grid.stated} and is twice as much",)
+    assert carbon.before < carbon.after
+
+
+def test_a_fact_that_no_future_asks_for_changes_no_plan(store: Store, scenario: Scenario) -> None:
+    """Another country's grid: the plan is the same, and that the catalogue changed is told."""
+    saved = store.futures.save(*planned_for(scenario, NAMED))
+    catalogue = load_catalogue()
+    elsewhere = replace(catalogue.fact("grid.fr.intensity"), value=9.0, stated="9 kg/kWh")
+    repeat = recompute_futures(store, saved, catalogue=catalogue.with_facts([elsewhere]))
+
+    assert repeat.same
+    assert repeat.changed == ("facts of the catalogue changed, none of those that this plan stands on",)
+
+
+def test_futures_of_an_older_edition_say_why_they_are_not_worked_out_again(
+    store: Store, scenario: Scenario
+) -> None:
+    saved = store.futures.save(scenario, FUTURES)
+
+    with pytest.raises(StoreError, match=f"{saved[:10]} cannot be worked out again: .* without its facts"):
+        recompute_futures(store, saved)
+
+
 # Comparing and exporting
 
 
@@ -411,7 +499,7 @@ def test_commands_say_in_words_what_they_hold_as_data(
     assert (
         "training.train-8b.nodes: [2, 4, 8, 16] -> [8]" in commands.compare_saved(address, oldest, newest)[1]
     )
-    assert commands.recompute_saved(address, oldest) == (
+    assert commands.recompute_saved(address, oldest, futures=recompute_futures) == (
         {"digest": oldest, "same": True, "changed": [], "differences": []},
         f"{oldest[:10]}: the same to the last bit",
     )

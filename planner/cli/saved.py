@@ -71,9 +71,10 @@ def run_export(options: argparse.Namespace) -> int:
 
 def run_recompute(options: argparse.Namespace) -> int:
     """Work a saved plan out again from what is stored: is it the same to the last bit."""
+    from planner.futures import recompute_futures
     from planner.store.commands import recompute_saved
 
-    record, text = recompute_saved(options.store, options.digest)
+    record, text = recompute_saved(options.store, options.digest, futures=recompute_futures)
     told(options, (record, text))
     return ANSWER if record["same"] else NO_PLAN
 

@@ -11,6 +11,7 @@ import numpy as np
 from planner.document import STATUS_NAMES
 from planner.explain import explain
 from planner.futures.planning import FuturesPlan
+from planner.records import fact_record
 from planner.report.futures import amount
 from planner.scenario import digest
 from solver.backend import Status
@@ -31,7 +32,9 @@ def futures_document(found: FuturesPlan) -> Record:
     document: Record = {
         "everfleet_futures": 1,
         "title": found.scenario.title,
+        "scenario": found.scenario.path.name if found.scenario.path else "",
         "scenario_digest": digest(found.scenario),
+        "facts_digest": found.inputs[0].catalogue.digest,
         "aim": found.aim,
         "measure": "carbon" if found.scenario.policy.objective == "carbon" else "money",
         "status": _status(found),
@@ -42,19 +45,23 @@ def futures_document(found: FuturesPlan) -> Record:
         "worth": [],
         "explanations": {},
     }
-    if not solved:
+    if solved:
+        document |= _accounts(found)
+        document["headline"] = _headline(found, document)
+    else:
         document["headline"] = [_why_not(found)]
-        return document
-    document["first_stage"] = first_stage_records(found)
-    document["futures"] = future_records(found)
-    document["worth"] = [{"name": name, "usd": float(node.value)} for name, node in found.worth.items()]
-    nodes = {"expected": found.expected, **found.worth}
-    for future, plan in zip(found.futures, found.plans, strict=True):
-        nodes |= {f"future.{future.name}.{name}": getattr(plan.ledger, name) for name in
-                  ("objective", "cost", "carbon", "energy")}  # fmt: skip
-    document["explanations"] = {name: explain(node).to_dict() for name, node in nodes.items()}
-    document["headline"] = _headline(found, document)
+    document["tables"] = {"facts": fact_records(found)}
     return document
+
+
+def fact_records(found: FuturesPlan) -> list[Record]:
+    """Facts that any future asks for, as the catalogue has them: a future may set them otherwise."""
+    asked = {
+        key: one.catalogue.facts[key]
+        for one in found.inputs
+        for key in one.asked.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
+    }
+    return [fact_record(fact) for _, fact in sorted(asked.items())]
 
 
 def first_stage_records(found: FuturesPlan) -> list[Record]:
@@ -111,6 +118,19 @@ def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         to = f" to {row['to']}" if "to" in row else ""
         said.append(f"{row['decision'].capitalize()} {what}{to} in {row['period']}, whatever comes.")
     return said
+
+
+def _accounts(found: FuturesPlan) -> Record:
+    nodes = {"expected": found.expected, **found.worth}
+    for future, plan in zip(found.futures, found.plans, strict=True):
+        nodes |= {f"future.{future.name}.{name}": getattr(plan.ledger, name) for name in
+                  ("objective", "cost", "carbon", "energy")}  # fmt: skip
+    return {
+        "first_stage": first_stage_records(found),
+        "futures": future_records(found),
+        "worth": [{"name": name, "usd": float(node.value)} for name, node in found.worth.items()],
+        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+    }
 
 
 def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from planner.store.exporting import export_futures, export_plan
 from planner.store.futures import SavedFuturesPlan
 from planner.store.packing import Record
 from planner.store.plans import Fit, SavedPlan, Store, open_store
-from planner.store.repeating import recompute
+from planner.store.repeating import Repeat, recompute
 from planner.units import everyday
 from planner.wording import mass, money
 
@@ -98,9 +98,15 @@ def export_saved(address: str | None, digest: str, folder: str) -> Said:
     return [str(path) for path in paths], "\n".join(str(path) for path in paths)
 
 
-def recompute_saved(address: str | None, digest: str) -> tuple[Record, str]:
-    """A saved plan worked out again from what is stored: is it the same, and what has changed since."""
-    repeat = recompute(open_store(address), digest)
+def recompute_saved(
+    address: str | None, digest: str, *, futures: Callable[[Store, str], Repeat]
+) -> tuple[Record, str]:
+    """A saved plan worked out again from what is stored: is it the same, and what has changed since.
+
+    `futures` does so for one for several futures: their room lies above this one.
+    """
+    store = open_store(address)
+    repeat = (futures if _kind_of(store, digest) == "futures" else recompute)(store, digest)
     said = "the same to the last bit" if repeat.same else f"differs in {len(repeat.differences)} places"
     lines = [f"{row.path}: {_shown(row.before)} -> {_shown(row.after)}" for row in repeat.differences]
     parts = [

@@ -10,9 +10,11 @@ from planner.catalogue import Catalogue, load_catalogue
 from planner.document import plan_document
 from planner.inputs import check_scenario
 from planner.plan import plan_fleet
+from planner.scenario import Scenario
+from planner.store.futures import SavedFuturesPlan
 from planner.store.kept import restored
 from planner.store.packing import Record, packed, repeatable, unpacked, versions_here
-from planner.store.plans import Store
+from planner.store.plans import SavedPlan, Store
 
 # Said by `changed`, once, rather than as a difference of the documents.
 _CIRCUMSTANCES = ("everfleet", "facts_digest")
@@ -61,13 +63,27 @@ def recompute(
         ScenarioError: this everfleet does not take the scenario any more.
     """
     saved = store.plan(digest)
-    before = store.document(saved.digest)
+
+    def again(scenario: Scenario, facts: Catalogue) -> Record:
+        return plan_document(plan_fleet(scenario, catalogue=facts, baselines=saved.baselines, watch=watch))
+
+    return repeated(store, saved, store.document(saved.digest), again, catalogue=catalogue)
+
+
+def repeated(
+    store: Store,
+    saved: SavedPlan | SavedFuturesPlan,
+    before: Mapping[str, Any],
+    again: Callable[[Scenario, Catalogue], Record],
+    *,
+    catalogue: Catalogue | None = None,
+) -> Repeat:
+    """What `again` makes of the scenario that was saved, beside the document `before` that was made then."""
     catalogue = catalogue or load_catalogue()
     kept = replace(store.scenario(saved.scenario), name=before["scenario"])
     with restored(kept) as scenario:
         check_scenario(scenario, catalogue)
-        plan = plan_fleet(scenario, catalogue=catalogue, baselines=saved.baselines, watch=watch)
-        after = unpacked(packed(plan_document(plan)))
+        after = unpacked(packed(again(scenario, catalogue)))
     found = tuple(differences(_plain(before), _plain(after)))
     changed = (*_versions(saved.versions), *_facts(before, after))
     return Repeat(saved.digest, changed, found, after)

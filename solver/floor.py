@@ -1,11 +1,12 @@
-"""The bound, looked for beside the plan: what is chosen once is whole, all else may be fractions.
+"""The bound, looked for beside the plan, in two searches of which the second is seldom needed.
 
-The search starts from the choices that the steps towards a plan have found, which spares half of its time,
-and goes on while they make the rest whole. It ends when the plan is near enough to the bound. What it finds
-on its way are better choices, if there are any.
+The first takes rebates whole and all else as fractions, in a program of its own with the rows of `tighten`:
+most of what whole choices cost is there, and few branches. Of a program so large that even this would take
+too long it is the relaxation. The second takes all that is chosen once as whole. It starts from the choices
+that the steps towards a plan have found; better ones may come of it. Both end when the plan is near enough.
 
-Which of the two ends first is a matter of the machine. So that the same problem gives the same answer, what
-is near enough counts as just near enough, however far the search had come.
+Which ends first, plan or bound, is a matter of the machine. So that the same problem gives the same answer,
+what is near enough counts as just near enough, however far a search had come.
 """
 
 from __future__ import annotations
@@ -14,14 +15,37 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pulp
 
 from solver import backend
+from solver.build import build
 from solver.program import Program
-from solver.steps import Range, Search, count, nodes, ranges, restore
+from solver.steps import Range, Search, count, nodes, open_variables, ranges, reader, restore
+from solver.tighten import keep_the_pace, split_by_rebate
 
 JUST = 1 - 1e-6  # of the gap asked for, so that no rounding takes it beyond
-CLOSELY = 0.1  # of the gap asked for: how near to its own best choices the search for the bound goes
+CLOSELY = 0.1  # of the gap asked for: how near to its own best choices a search for the bound goes
+CLOSER = 0.02  # and to its own best rebates
+MANY = 100_000  # open variables from which whole rebates would take minutes
+SOME = 1e-6  # orders below this are none
+
+
+def tightened(program: Program, relaxed: backend.Relaxation, *, large: bool) -> Program:
+    """The same with the rows of `tighten`, where only rebates are whole.
+
+    Uses are split for the SKUs that the relaxation orders: of others no part of a rebate is had there. A
+    large one gets no more than the rows that do most.
+    """
+    tight = build(program.problem)
+    ordered = reader(relaxed.values)(program.order).sum(axis=1)
+    if not large:
+        keep_the_pace(tight)
+    skus = np.zeros(len(program.problem.sku_names), dtype=bool)
+    skus[program.problem.pools.sku[ordered > SOME]] = True
+    split_by_rebate(tight, skus, best_only=large)
+    count([*nodes(tight), tight.replicas, tight.run, tight.choose], pulp.LpContinuous)
+    return tight
 
 
 @dataclass(slots=True)
@@ -47,29 +71,46 @@ class Floor:
         """Is the best plan within the gap of the bound?"""
         return self.cost < math.inf and backend.gap(self.cost, self.bound) <= self.gap_fraction
 
-    def begin(
+    def begin_with_rebates(self, program: Program, relaxed: backend.Relaxation, search: Search) -> None:
+        """Look for a bound with whole rebates; of a large program, only tightened, with fractions of all."""
+        if not program.tier.size:
+            return
+        large = open_variables(ranges(program)) >= MANY
+        tight = tightened(program, relaxed, large=large)
+        self._begin(tight, search, CLOSER, {}, whole=not large)
+
+    def begin_with_choices(
         self,
         program: Program,
         open_ones: Mapping[pulp.LpVariable, Range],
         search: Search,
         start: Mapping[str, float],
     ) -> None:
-        """Look for a better bound where all is open that is in `open_ones`; the program stays as it is."""
+        """Look for a bound with whole choices where all is open that is in `open_ones`.
+
+        The program stays as it is.
+        """
         as_it_is = ranges(program)
         restore(open_ones)
         count([*nodes(program), program.replicas], pulp.LpContinuous)
         try:
-            self._running = backend.begin(
-                program.model,
-                gap_fraction=CLOSELY * self.gap_fraction,
-                time_limit_s=search.left_s,
-                watch=self._seen,
-                should_stop=lambda: self.near or (search.should_stop is not None and search.should_stop()),
-                start=start,
-                looking=backend.Looking.NONE,
-            )
+            self._begin(program, search, CLOSELY, start, whole=True)
         finally:
             restore(as_it_is)
+
+    def _begin(
+        self, program: Program, search: Search, closely: float, start: Mapping[str, float], *, whole: bool
+    ) -> None:
+        self._running = backend.begin(
+            program.model,
+            gap_fraction=closely * self.gap_fraction,
+            time_limit_s=search.left_s,
+            watch=self._seen if whole else None,
+            should_stop=lambda: self.near or (search.should_stop is not None and search.should_stop()),
+            start=start,
+            looking=backend.Looking.NONE,
+            whole=whole,
+        )
 
     def _seen(self, progress: backend.Progress) -> None:
         self._lifted = max(self._lifted, progress.bound)

@@ -19,16 +19,15 @@ import pulp
 from solver import backend
 from solver.build import THOUSAND
 from solver.choosing import choose
-from solver.floor import Floor
+from solver.floor import MANY, Floor
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
-from solver.steps import Range, Search, choices, cost, count, hold, nodes, ranges, restore
+from solver.steps import Search, choices, cost, count, hold, nodes, open_variables, ranges, restore
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
-MANY = 100_000  # open variables from which options and rebates in turns would take minutes
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -54,14 +53,18 @@ def first_plan(
         return FirstPlan(None, relaxed.stopped)
     relaxed_s = time.monotonic() - began
     floor, as_it_was = Floor(relaxed.objective, gap_fraction), ranges(program)
+    pays = search.left_s >= REACH * relaxed_s
+    if pays:
+        floor.begin_with_rebates(program, relaxed, search)
     try:
-        chosen = _chosen(program, relaxed, search, at_once=_open(as_it_was) >= MANY)
+        chosen = _chosen(program, relaxed, search, at_once=open_variables(as_it_was) >= MANY)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
-        if search.left_s >= REACH * relaxed_s:
-            floor.begin(program, as_it_was, search, chosen.values)
         plan, stopped = _whole_plan(program, chosen, search, floor)
         best = floor.end(at_once=stopped or floor.near)
+        if pays and not (stopped or best.stopped or floor.near):
+            floor.begin_with_choices(program, as_it_was, search, chosen.values)
+            best = floor.end(at_once=False)
         if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):
             restore(as_it_was)  # better choices may be among what was barred
             program.count_replicas()
@@ -71,10 +74,6 @@ def first_plan(
     finally:
         floor.end(at_once=True)
         restore(as_it_was)
-
-
-def _open(variables: Mapping[pulp.LpVariable, Range]) -> int:
-    return sum(least != most for least, most, _ in variables.values())
 
 
 def _chosen(

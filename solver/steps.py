@@ -120,3 +120,8 @@ def restore(kept: Mapping[pulp.LpVariable, Range]) -> None:
     """Go back to what was kept."""
     for variable, (least, most, kind) in kept.items():
         variable.lowBound, variable.upBound, variable.cat = least, most, kind
+
+
+def open_variables(variables: Mapping[pulp.LpVariable, Range]) -> int:
+    """How many of them may take more than one value."""
+    return sum(least != most for least, most, _ in variables.values())

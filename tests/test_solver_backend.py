@@ -6,8 +6,10 @@ import _thread
 import math
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
+import highspy
 import numpy as np
 import pulp
 import pytest
@@ -251,3 +253,19 @@ def test_relaxation_lets_counts_be_fractions() -> None:
 
 def test_relaxation_without_a_plan() -> None:
     assert backend.relax(infeasible(), time_limit_s=20).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(("apart", "status"), [(1e-9, Status.OPTIMAL), (1e-3, Status.NO_INCUMBENT)])
+def test_an_optimum_in_doubt_is_one_where_plan_and_dual_agree(apart: float, status: Status) -> None:
+    """The engine calls it unknown; what counts is how far apart the costs are."""
+    running = backend.begin(small(), gap_fraction=0.0, time_limit_s=10, whole=False)
+    running.outcome()
+    info = running.engine.getInfo()
+    info.primal_dual_objective_error = apart
+    doubting = SimpleNamespace(
+        getModelStatus=lambda: highspy.HighsModelStatus.kUnknown,
+        getInfo=lambda: info,
+        getSolution=running.engine.getSolution,
+    )
+
+    assert backend._read(doubting, running._observer, running._solver).status is status

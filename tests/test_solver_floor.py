@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import pulp
@@ -12,8 +13,10 @@ from test_solver_optimum import best, draw_more
 
 from benchmarks.fleets import fleet
 from solver import backend, steps
+from solver import floor as floors
 from solver.build import build
 from solver.floor import Floor
+from solver.problem import Tiers
 from solver.program import Program
 
 
@@ -22,7 +25,7 @@ def search(stop: bool = False) -> steps.Search:
 
 
 def begun(program: Program, floor: Floor, stop: bool = False) -> Floor:
-    floor.begin(program, steps.ranges(program), search(stop), {})
+    floor.begin_with_choices(program, steps.ranges(program), search(stop), {})
     return floor
 
 
@@ -60,6 +63,33 @@ def test_whole_choices_lift_the_bound_while_the_program_is_used_for_all_else() -
     assert found.status is backend.Status.OPTIMAL
     assert floor.bound == pytest.approx(whole_choices(program), rel=1e-6)
     assert floor.bound > relaxed(build(fleet("S"))) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("many", [10**9, 1])
+def test_whole_rebates_lift_the_bound_less_than_whole_choices(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than the relaxation, in branches or, of a large program, in its tightened relaxation alone."""
+    monkeypatch.setattr(floors, "MANY", many)
+    program = build(fleet("S"))
+    relaxation = search().relax(program)
+    floor = Floor(relaxation.objective, 0.0)
+    floor.begin_with_rebates(program, relaxation, search())
+    floor.end(at_once=False)
+
+    assert floor.bound > relaxation.objective * (1 + 1e-4)
+    assert floor.bound <= whole_choices(program) * (1 + 1e-6)
+
+
+def test_without_rebates_there_is_nothing_to_take_whole() -> None:
+    """The first search does not begin, and the bound stays what was known."""
+    case = dataclasses.replace(fleet("S"), tiers=Tiers.none(fleet("S").periods))
+    relaxation = search().relax(build(case))
+    floor = Floor(relaxation.objective, 0.0)
+    floor.begin_with_rebates(build(case), relaxation, search())
+
+    assert not floor.end(at_once=False).status.has_plan
+    assert floor.bound == relaxation.objective
 
 
 def test_the_program_is_left_as_it_was() -> None:

@@ -1,9 +1,10 @@
-"""The bound, looked for beside the plan, in two searches of which the second is seldom needed.
+"""The bound, looked for beside the plan.
 
-The first takes rebates whole and all else as fractions, in a program of its own with the rows of `tighten`:
-most of what whole choices cost is there, and few branches. Of a program so large that even this would take
-too long it is the relaxation. The second takes all that is chosen once as whole. It starts from the choices
-that the steps towards a plan have found; better ones may come of it. Both end when the plan is near enough.
+Where there are rebates, they are taken as whole first and all else as fractions, in a program of its own with
+the rows of `tighten`: most of what whole choices cost is there, in few branches. Of a program so large that
+even this would take too long it is the relaxation. The other search takes all that is chosen once as whole,
+where there are no rebates or the first was not enough. It starts from the choices that the steps towards a
+plan have found; better ones may come of it. Both end when the plan is near enough.
 
 Which ends first, plan or bound, is a matter of the machine. So that the same problem gives the same answer,
 what is near enough counts as just near enough, however far a search had come.
@@ -73,8 +74,6 @@ class Floor:
 
     def begin_with_rebates(self, program: Program, relaxed: backend.Relaxation, search: Search) -> None:
         """Look for a bound with whole rebates; of a large program, only tightened, with fractions of all."""
-        if not program.tier.size:
-            return
         large = open_variables(ranges(program)) >= MANY
         tight = tightened(program, relaxed, large=large)
         self._begin(tight, search, CLOSER, {}, whole=not large)

@@ -53,16 +53,22 @@ def first_plan(
         return FirstPlan(None, relaxed.stopped)
     relaxed_s = time.monotonic() - began
     floor, as_it_was = Floor(relaxed.objective, gap_fraction), ranges(program)
-    pays = search.left_s >= REACH * relaxed_s
-    if pays:
+    rebates = program.tier.size > 0
+
+    def pays() -> bool:
+        return search.left_s >= REACH * relaxed_s
+
+    if rebates and pays():
         floor.begin_with_rebates(program, relaxed, search)
     try:
         chosen = _chosen(program, relaxed, search, at_once=open_variables(as_it_was) >= MANY)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
+        if not rebates and pays():
+            floor.begin_with_choices(program, as_it_was, search, chosen.values)
         plan, stopped = _whole_plan(program, chosen, search, floor)
         best = floor.end(at_once=stopped or floor.near)
-        if pays and not (stopped or best.stopped or floor.near):
+        if rebates and not (stopped or best.stopped or floor.near) and pays():
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
             best = floor.end(at_once=False)
         if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):

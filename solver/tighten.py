@@ -4,7 +4,7 @@ As fractions, a rebate is had in parts: a tier that is a third reached makes eve
 third of what could be ordered. So the use of each SKU is split by task: what a tier does not cover is used at
 full price, on nodes without the rebate. One task may not use more at the rebate than the share of the tier
 allows it alone (the same idea as in facility location, where a share of a warehouse serves a share of each
-customer). On 72 pools this lifts the relaxation by 1.3 %, of the 1.8 % that whole choices and rebates cost.
+customer). On 72 pools this lifts the relaxation by 1.4 %, of the 1.8 % that whole choices and rebates cost.
 
 Letters as in `solver.problem`; for a tier g of the SKU k,
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 import pulp
@@ -16,7 +15,6 @@ from solver import backend, steps
 from solver import floor as floors
 from solver.build import build
 from solver.floor import Floor
-from solver.problem import Tiers
 from solver.program import Program
 
 
@@ -79,17 +77,6 @@ def test_whole_rebates_lift_the_bound_less_than_whole_choices(
 
     assert floor.bound > relaxation.objective * (1 + 1e-4)
     assert floor.bound <= whole_choices(program) * (1 + 1e-6)
-
-
-def test_without_rebates_there_is_nothing_to_take_whole() -> None:
-    """The first search does not begin, and the bound stays what was known."""
-    case = dataclasses.replace(fleet("S"), tiers=Tiers.none(fleet("S").periods))
-    relaxation = search().relax(build(case))
-    floor = Floor(relaxation.objective, 0.0)
-    floor.begin_with_rebates(build(case), relaxation, search())
-
-    assert not floor.end(at_once=False).status.has_plan
-    assert floor.bound == relaxation.objective
 
 
 def test_the_program_is_left_as_it_was() -> None:

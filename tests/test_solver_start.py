@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import product
 
@@ -12,12 +13,14 @@ from hypothesis import strategies as st
 from solver_cases import cohort, limits, one_job, pools, problem, run_option, service
 from test_solver_optimum import best, draw
 
+from benchmarks.fleets import fleet
 from solver import answer as answers
 from solver import backend, start
 from solver.answer import answer
 from solver.backend import Outcome, Status
 from solver.build import build
-from solver.problem import ServeOptions
+from solver.floor import Floor
+from solver.problem import ServeOptions, Tiers
 from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
 from solver.start import FirstPlan, first_plan
@@ -108,6 +111,36 @@ def test_better_choices_of_the_bound_are_made_whole(monkeypatch: pytest.MonkeyPa
     assert not stopped
     assert plan.run.tolist() == [1, 0]
     assert objective_value(case, plan) == pytest.approx(best(case).objective)
+
+
+@pytest.mark.parametrize("rebates", [True, False])
+def test_the_bound_is_looked_for_beside_the_plan(rebates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With whole rebates, where there are any, from before the choices on; else with whole choices."""
+    seen: list[str] = []
+
+    def noted(place: object, name: str) -> None:
+        function = getattr(place, name)
+
+        def told(*parts: object, **named: object) -> object:
+            seen.append(name)
+            return function(*parts, **named)
+
+        monkeypatch.setattr(place, name, told)
+
+    for place, name in (
+        (Floor, "begin_with_rebates"),
+        (start, "choose"),
+        (Floor, "begin_with_choices"),
+        (start, "make_whole"),
+    ):
+        noted(place, name)
+    case = fleet("S") if rebates else dataclasses.replace(fleet("S"), tiers=Tiers.none(4))
+    plan, _, bound = first_plan(build(case), gap_fraction=0.005, time_limit_s=20)
+
+    assert plan is not None
+    assert 1000 * bound <= objective_value(case, plan)
+    first, then = (["begin_with_rebates"], []) if rebates else ([], ["begin_with_choices"])
+    assert seen[:3] == [*first, "choose", *then, "make_whole"][:3]
 
 
 def test_the_head_start_does_not_change_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ As fractions, a rebate is had in parts: a tier that is a third reached makes eve
 third of what could be ordered. So the use of each SKU is split by task: what a tier does not cover is used at
 full price, on nodes without the rebate. One task may not use more at the rebate than the share of the tier
 allows it alone (the same idea as in facility location, where a share of a warehouse serves a share of each
-customer). On 72 pools this lifts the relaxation by 1.4 %, of the 1.8 % that whole choices and rebates cost.
+customer). On 72 pools this lifts the relaxation by 1.5 %, of the 1.8 % that whole choices and rebates cost.
 
 Letters as in `solver.problem`; for a tier g of the SKU k,
 
@@ -133,11 +133,11 @@ def _above_the_share(program: Program, stem: str, used: Part, most: Floats, shar
 
 
 def _full_price_of_elastic_jobs(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
-    """An option may be chosen in part at full price: full_choice[z], for all options z of one pace
+    """Options may be chosen in part at full price: part[z], of all the options of one pace z
 
-    sum_e choose[e] - count[j] * share <= sum_z full_choice[z];
-    full[j,t] >= sum_e done[e,t] - limit[e,t] * choose[e] + sum_z limit[z,t] * full_choice[z];
-    sum_t full[j,t] >= sum_z node_hours[z] * full_choice[z], for jobs that are done whole
+    sum_e choose[e] - count[j] * share <= sum_z part[z];
+    full[j,t] >= sum_e done[e,t] - limit[e,t] * choose[e] + sum_z limit[z,t] * part[z];
+    sum_t full[j,t] >= sum_z node_hours[z] * part[z], for jobs that are done whole
     """
     problem, options, jobs = program.problem, program.problem.elastic_options, program.problem.jobs
     rows = np.flatnonzero(problem.pools.sku[options.pool] == sku)

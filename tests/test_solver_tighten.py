@@ -37,7 +37,7 @@ def tightened(case: Problem, *, best_only: bool = False) -> Program:
 
 
 def one_rebate() -> Problem:
-    """A service that 4 nodes carry, of a dear SKU or of one that is half as cheap from 8 nodes on."""
+    """A service that 4 nodes carry, of a dear SKU, or of one that costs half as much from 8 nodes on."""
     one = service([40.0])
     serves = one["serve_options"]
     both = {

@@ -50,18 +50,8 @@ def futures_document(found: FuturesPlan) -> Record:
         document["headline"] = _headline(found, document)
     else:
         document["headline"] = [_why_not(found)]
-    document["tables"] = {"facts": fact_records(found)}
+    document["tables"] = {"facts": _fact_records(found)}
     return document
-
-
-def fact_records(found: FuturesPlan) -> list[Record]:
-    """Facts that any future asks for, as the catalogue has them: a future may set them otherwise."""
-    asked = {
-        key: one.catalogue.facts[key]
-        for one in found.inputs
-        for key in one.asked.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
-    }
-    return [fact_record(fact) for _, fact in sorted(asked.items())]
 
 
 def first_stage_records(found: FuturesPlan) -> list[Record]:
@@ -118,6 +108,16 @@ def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         to = f" to {row['to']}" if "to" in row else ""
         said.append(f"{row['decision'].capitalize()} {what}{to} in {row['period']}, whatever comes.")
     return said
+
+
+def _fact_records(found: FuturesPlan) -> list[Record]:
+    """Facts that any future asks for, as the catalogue has them: a future may set them otherwise."""
+    asked = {
+        key: one.catalogue.facts[key]
+        for one in found.inputs
+        for key in one.asked.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
+    }
+    return [fact_record(fact) for _, fact in sorted(asked.items())]
 
 
 def _accounts(found: FuturesPlan) -> Record:

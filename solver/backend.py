@@ -10,13 +10,16 @@ import copy
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import highspy
+import numpy as np
 import pulp
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 
 class Status(Enum):
@@ -110,6 +113,14 @@ _SETTINGS: Mapping[Looking, Mapping[str, bool | int]] = {
     Looking.NONE: {**_FEW, "mip_heuristic_run_rens": False, "mip_allow_restart": False},
 }
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
+SOME_COLUMNS = 60_000  # and from which on where only what is open is counted
+_OF_FRACTIONS: Mapping[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "random_seed": 0,
+    "parallel": "off",
+    "primal_feasibility_tolerance": EXACT,
+}
 
 
 def solve(
@@ -219,6 +230,19 @@ class _Observer:
         self.watch = self.should_stop = None
         self.asked.set()
         return stopped
+
+    def waited(self, ended: threading.Event, limit_s: float) -> bool:
+        """Wait for the end of the engine, hearing Ctrl-C; false where it does not end in time."""
+        while not ended.is_set():  # an interrupted `join` would take the thread for finished
+            if self.elapsed_s > limit_s + GRACE_S:
+                return False
+            try:
+                ended.wait(WATCH_EVERY_S)
+            except KeyboardInterrupt:
+                if self.asked.is_set():
+                    raise
+                self.asked.set()
+        return True
 
     def __call__(self, event: Any) -> None:
         """Called from inside the engine, where an exception would be lost: keep it, and stop."""
@@ -346,18 +370,11 @@ class Running:
     def outcome(self) -> Outcome:
         """Wait for the end; a search that does not end in time is left behind, with nothing told."""
         observer = self._observer
-        while not self._ended.is_set():  # an interrupted `join` would take the thread for finished
-            if observer.elapsed_s > self._solver.timeLimit + GRACE_S:
-                stopped = observer.leave()
-                return Outcome(
-                    Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped
-                )  # fmt: skip
-            try:
-                self._ended.wait(WATCH_EVERY_S)
-            except KeyboardInterrupt:
-                if observer.asked.is_set():
-                    raise
-                observer.asked.set()
+        if not observer.waited(self._ended, self._solver.timeLimit):
+            stopped = observer.leave()
+            return Outcome(
+                Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped
+            )  # fmt: skip
         if observer.failure is not None:
             raise observer.failure
         return _read(self.engine, observer, self._solver)
@@ -373,6 +390,119 @@ class Running:
         finally:
             self.built.set()
             self._ended.set()
+
+
+class Fractions:
+    """A model with fractions of everything, solved again and again while bounds move, from where it was.
+
+    What is held when this is made stays held, and takes no part; only what is open then can be moved.
+    """
+
+    def __init__(self, model: Any, *, time_limit_s: float, should_stop: Stop | None = None) -> None:
+        self._limit_s, self._observer = time_limit_s, _Observer(None, should_stop)
+        self._columns = model.variables()
+        made, self._held, self._place = _open_part(_arrays(model, self._columns, whole=False))
+        self._inside = made.num_col_ >= SOME_COLUMNS
+        self._engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, value in _OF_FRACTIONS.items():
+            self._engine.setOptionValue(option, value)
+        for event in (self._engine.cbSimplexInterrupt, self._engine.cbIpmInterrupt):
+            event.subscribe(self._observer)
+        self._engine.passModel(made)
+        self._found = np.zeros(made.num_col_)
+
+    @property
+    def stopped(self) -> bool:
+        """Was a stop asked for?"""
+        return self._observer.asked.is_set()
+
+    def soften(self, rows: Iterable[Sequence[int]], price: float) -> NDArray[np.int64]:
+        """A column for each group of rows, by which all of them give way at a price; its place."""
+        first = self._engine.getNumCol()
+        for group in rows:
+            own = np.array(group, dtype=np.int32)
+            self._engine.addCol(price, 0.0, highspy.kHighsInf, own.size, own, -np.ones(own.size))
+        made: NDArray[np.int64] = np.arange(first, self._engine.getNumCol())
+        return made
+
+    def places(self, variables: NDArray[Any]) -> NDArray[np.int64]:
+        """Where the engine has these variables; -1 where they are held, or are none."""
+        found = [-1 if each is None else self._place[each.index] for each in variables.ravel()]
+        return np.array(found, dtype=np.int64).reshape(variables.shape)
+
+    def move(self, places: NDArray[np.int64], least: NDArray[Any], most: NDArray[Any]) -> None:
+        """New bounds of open variables."""
+        free = places >= 0
+        index = places[free].astype(np.int32)
+        self._engine.changeColsBounds(index.size, index, least[free].astype(float), most[free].astype(float))
+
+    def solve(self, cutoff: float = math.inf) -> float:
+        """The least cost; infinite where there is no plan, none below the cutoff, or no time."""
+        engine, ended, observer = self._engine, threading.Event(), self._observer
+        left_s = self._limit_s - observer.elapsed_s
+        if left_s <= 0 or self.stopped:
+            return math.inf
+        engine.setOptionValue("time_limit", engine.getRunTime() + left_s)
+        engine.setOptionValue("objective_bound", min(cutoff, highspy.kHighsInf))
+        engine.setOptionValue("solver", "ipm" if self._inside else "simplex")
+
+        def work() -> None:
+            try:
+                engine.run()
+            except BaseException as failure:
+                observer.failure = observer.failure or failure
+            finally:
+                ended.set()
+
+        threading.Thread(target=work, daemon=True).start()
+        if not observer.waited(ended, self._limit_s):
+            observer.leave()
+            return math.inf
+        if observer.failure is not None:
+            raise observer.failure
+        if engine.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return math.inf
+        self._inside = False
+        cost = float(engine.getObjectiveValue())
+        if cost > cutoff:
+            return math.inf
+        self._found = np.array(engine.getSolution().col_value)
+        return cost
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What was found there when last solved; 0 where nothing is."""
+        found: NDArray[np.float64] = np.where(places >= 0, self._found[places], 0.0)
+        return found
+
+    def values(self) -> dict[str, float]:
+        """What was found for each variable of the model when last solved."""
+        place = self._place
+        numbers = np.where(place >= 0, self._found[place], self._held)
+        return {each.name: float(value) for each, value in zip(self._columns, numbers, strict=True)}
+
+
+def _open_part(made: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
+    """The model without what is held, what that is held at, and the new place of each column, -1 for held."""
+    least, most = np.array(made.col_lower_), np.array(made.col_upper_)
+    matrix = made.a_matrix_
+    shape = (made.num_row_, made.num_col_)
+    rows = csr_array((matrix.value_, matrix.index_, matrix.start_), shape=shape)
+    is_open = least != most
+    held = np.where(is_open, 0.0, least)
+    place = np.where(is_open, np.cumsum(is_open) - 1, -1)
+    carried, kept = rows @ held, csr_array(rows[:, np.flatnonzero(is_open)])
+    part, inf = highspy.HighsLp(), highspy.kHighsInf
+    part.num_col_, part.num_row_ = kept.shape[1], kept.shape[0]
+    cost = np.array(made.col_cost_)
+    part.col_cost_, part.offset_ = cost[is_open], made.offset_ + float(cost @ held)
+    part.col_lower_, part.col_upper_ = least[is_open], most[is_open]
+    part.row_lower_ = np.maximum(np.array(made.row_lower_) - carried, -inf)
+    part.row_upper_ = np.minimum(np.array(made.row_upper_) - carried, inf)
+    part.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    part.a_matrix_.num_col_, part.a_matrix_.num_row_ = part.num_col_, part.num_row_
+    part.a_matrix_.start_, part.a_matrix_.index_ = kept.indptr, kept.indices
+    part.a_matrix_.value_ = kept.data
+    return part, held, place
 
 
 def gap(objective: float, bound: float) -> float:

@@ -4,7 +4,7 @@ Both together are hard: a rebate pays only where enough is bought of a SKU, and 
 what that is. Alone each is soon solved. So options come first, as if a part of a rebate could be had; then
 rebates for those options; then options for those rebates. The search for the bound (`floor`) takes both
 together from there. A large program has no time for turns: its rebates are those that the orders of the
-relaxation reach without them.
+relaxation reach without them, and its options are rounded one after the other (`diving`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,21 @@ from collections.abc import Mapping
 import pulp
 
 from solver import backend
+from solver.diving import dive
 from solver.program import Program
 from solver.promising import reached
-from solver.steps import Search, count, hold, ranges, reader, restore
+from solver.steps import (
+    ROOM_OF_MANY,
+    Search,
+    count,
+    hold,
+    ranges,
+    reader,
+    restore,
+    room_to_round,
+    rows_for_now,
+)
+from solver.tighten import keep_the_pace
 
 FIRST = 0.25  # of the time left, for the options alone
 SHARE = 0.1  # and for each search from there on
@@ -29,10 +41,10 @@ def choose(
 
     `start` has whole choices, of rebates those in reach; `at_once` these rebates are the ones taken.
     """
-    if not program.tier.size:
-        return search(program, start)
     if at_once and (found := _with_these_rebates(program, search, start)) is not None:
         return found
+    if not program.tier.size:
+        return search(program, start)
     count([program.tier], pulp.LpContinuous)
     options = search(program, start, FIRST, backend.Looking.SOME)
     count([program.tier], pulp.LpInteger)
@@ -49,7 +61,11 @@ def _with_these_rebates(
     """The best options found where the rebates are those of the start; none where there are none."""
     open_ones = ranges(program)
     hold([program.tier], start)
-    found = search(program, start, SHARE, backend.Looking.SOME)
+    with rows_for_now(program), room_to_round(program, ROOM_OF_MANY):
+        keep_the_pace(program)
+        found = dive(program, search)
+    if found is None:
+        found = search(program, start, SHARE, backend.Looking.SOME)
     restore(open_ones)
     return found if found.stopped or found.status.has_plan else None
 

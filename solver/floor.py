@@ -58,6 +58,7 @@ class Floor:
     cost: float = math.inf
     _lifted: float = -math.inf
     _running: backend.Running | None = field(default=None, repr=False)
+    _whole: bool = field(default=True, repr=False)  # does the running search look for whole choices?
 
     @property
     def bound(self) -> float:
@@ -100,6 +101,7 @@ class Floor:
     def _begin(
         self, program: Program, search: Search, closely: float, start: Mapping[str, float], *, whole: bool
     ) -> None:
+        self._whole = whole
         self._running = backend.begin(
             program.model,
             gap_fraction=closely * self.gap_fraction,
@@ -119,11 +121,13 @@ class Floor:
         self.cost = min(self.cost, cost)
 
     def end(self, *, at_once: bool) -> backend.Outcome:
-        """Wait for the search, or stop it. What it found, and whether anyone else stopped it; or nothing."""
+        """Wait for the search, or stop it. What it chose, and whether anyone else stopped it; or nothing."""
         if self._running is None:
             return backend.Outcome(backend.Status.NO_INCUMBENT, math.nan, self.bound, math.inf, 0.0, {})
         if at_once:
             self._running.stop()
         outcome, self._running = self._running.outcome(), None
         self._lifted = max(self._lifted, outcome.bound)
+        if not self._whole:  # fractions choose nothing
+            outcome = replace(outcome, status=backend.Status.NO_INCUMBENT, values={})
         return replace(outcome, stopped=outcome.stopped and not (at_once or self.near))

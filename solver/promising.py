@@ -23,10 +23,11 @@ CLOSE = 0.02  # how far from the best an option may be, in shares of what jobs a
 SOME = 1e-6  # less than this of a variable is none
 
 
-def bar_the_rest(program: Program, relaxed: Relaxation) -> None:
+def bar_the_rest(program: Program, relaxed: Relaxation, *, any_pace: bool = False) -> None:
     """Leave orders to pools in use, and to each job and service what was used there or is close to it.
 
     Services keep what is best where nodes may still arrive in time, too: elsewhere no rounding up may fit.
+    With `any_pace`, a job that keeps a pool keeps all its elastic options there.
     """
     problem = program.problem
     read = reader(relaxed.values)
@@ -36,6 +37,9 @@ def bar_the_rest(program: Program, relaxed: Relaxation) -> None:
     pools = np.any(read(program.in_service) + read(program.rented) > SOME, axis=1)
     run_price, elastic_price, serve_price = _prices(program, relaxed)
     chosen = _near(elastic.job, pools[elastic.pool], elastic_price, close) | (read(program.choose) > SOME)
+    if any_pace:
+        place = elastic.job * len(problem.pools) + elastic.pool
+        chosen |= np.isin(place, place[chosen])
     run = _near(runs.job, pools[runs.pool], run_price, close) | (read(program.run) > SOME)
     served = read(program.replicas) > SOME
     for period in range(problem.periods):

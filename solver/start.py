@@ -61,7 +61,7 @@ def first_plan(
     if rebates and pays():
         floor.begin_with_rebates(program, relaxed, search)
     try:
-        chosen = _chosen(program, relaxed, search, at_once=open_variables(as_it_was) >= MANY)
+        chosen = _chosen(program, relaxed, search, large=open_variables(as_it_was) >= MANY)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
         if not rebates and pays():
@@ -82,17 +82,15 @@ def first_plan(
         restore(as_it_was)
 
 
-def _chosen(
-    program: Program, relaxed: backend.Relaxation, search: Search, *, at_once: bool
-) -> backend.Outcome:
+def _chosen(program: Program, relaxed: backend.Relaxation, search: Search, *, large: bool) -> backend.Outcome:
     """What is chosen once, while the rest may be fractions; all that is not promising is barred from now on.
 
     Where nothing is found, what is likeliest.
     """
     start = likeliest(program, relaxed)
-    bar_the_rest(program, relaxed)
+    bar_the_rest(program, relaxed, any_pace=large)
     count([*nodes(program), program.replicas], pulp.LpContinuous)
-    chosen = choose(program, search, start, at_once=at_once)
+    chosen = choose(program, search, start, at_once=large)
     count(nodes(program), pulp.LpInteger)
     program.count_replicas()
     return chosen if chosen.status.has_plan else replace(chosen, values=start)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pulp
 
 from solver import backend
-from solver.program import Program, Variables
+from solver.program import Program, Variables, name
 from solver.tables import Floats
 
 STEP = 0.5  # share of the time left that each step may take
+ROOM_OF_MANY = 0.35  # of a replica: what a large program leaves to round up each service in each period
 SOON_S = 1e-3  # what is left of a time limit that is used up
 
 Range = tuple[float | None, float | None, str]  # least, most and kind of a variable
@@ -61,6 +63,12 @@ class Search:
             time_limit_s=max(share * self.left_s, SOON_S),
             should_stop=self.should_stop,
             crossover=crossover,
+        )
+
+    def fractions(self, program: Program, share: float = 1.0) -> backend.Fractions:
+        """The program with fractions of everything that is open, to be solved again and again."""
+        return backend.Fractions(
+            program.model, time_limit_s=max(share * self.left_s, SOON_S), should_stop=self.should_stop
         )
 
 
@@ -125,3 +133,35 @@ def restore(kept: Mapping[pulp.LpVariable, Range]) -> None:
 def open_variables(variables: Mapping[pulp.LpVariable, Range]) -> int:
     """How many of them may take more than one value."""
     return sum(least != most for least, most, _ in variables.values())
+
+
+@contextmanager
+def room_to_round(program: Program, replicas: float) -> Iterator[None]:
+    """Meanwhile each service has to carry more in each period: by a share of one replica, the largest."""
+    serving = {variable for variable in program.replicas.ravel() if variable.upBound != 0}
+    rows = [
+        row
+        for index in np.ndindex(program.problem.services.demand.shape)
+        if (row := program.model.constraints.get(program.prefix + name("demand", index))) is not None
+    ]
+    asked = [float(row.getLb()) for row in rows]
+    for row, least in zip(rows, asked, strict=True):
+        largest = max((gives for each, gives in row.items() if each in serving), default=0.0)
+        row.changeRHS(least + replicas * largest)
+    try:
+        yield
+    finally:
+        for row, least in zip(rows, asked, strict=True):
+            row.changeRHS(least)
+
+
+@contextmanager
+def rows_for_now(program: Program) -> Iterator[None]:
+    """What rows are added meanwhile are taken out again."""
+    rows = program.model.constraints
+    before = len(rows)
+    try:
+        yield
+    finally:
+        for added in list(rows)[before:]:
+            del rows[added]

@@ -2,11 +2,10 @@
 
 An engine alone finds dear ones on large fleets: where every node is in use, one more replica wants one more
 rack. So orders are made whole first, with room for replicas to be rounded; then both near to that, and nearer
-still to what is found. Larger programs stay near their fractions from the first step on. Where that finds
-none, they go by parts: the replicas of a part of the services after the other are made whole next to their
-fractions, which are found anew each time, as what is rounded moves the rest elsewhere, or adds to an order.
-Orders for whole replicas are soon found, and dear. From a plan on the search opens some sites at a time, in
-which replicas and orders may change by a few.
+still to what is found. Of larger programs orders stay at their fractions, rounded up or down, and replicas
+are fitted into them (`fitting`). Where that finds none, they go by parts: the replicas of a part of the
+services after the other are made whole next to their fractions, which are found anew each time, as what is
+rounded moves the rest elsewhere, or adds to an order. Orders for whole replicas are soon found, and dear.
 """
 
 from __future__ import annotations
@@ -20,19 +19,32 @@ import numpy as np
 import pulp
 
 from solver import account, backend
+from solver.fitting import fit
 from solver.program import Program, Variables, name
-from solver.steps import SOON_S, Search, cost, count, hold_within, nodes, ranges, reader, restore
+from solver.steps import (
+    ROOM_OF_MANY,
+    SOON_S,
+    Search,
+    cost,
+    count,
+    hold_within,
+    nodes,
+    ranges,
+    reader,
+    restore,
+    room_to_round,
+)  # fmt: skip
 from solver.tables import Flags, Floats, Whole
 
 SHARE = 0.2  # of the time left, for each search
 PARTS = 5  # of the services, made whole one after the other
 SOME = 1e-6  # less than this of a replica is none
 TO_SPARE = 0.02  # of the limits of a site, for orders that are rounded up
-NEAR_REPLICAS, NEAR_UNITS = 3, 2  # how far whole numbers may go in one search of some sites
 ROOM = 0.25  # of a replica, left to round up what each service has in each period
 AROUND, NEARER = 2, 1  # how far whole numbers may go from the first orders, and from a plan, at all sites
+CLOSER = 0.2  # of the gap asked for: how near orders for held replicas go to their best
 PAYS = 1e-4  # a search that wins less than this share was fruitless
-MANY = 5000  # whole numbers that one search of a neighbourhood is given
+MANY = 5000  # whole numbers that one search is given
 
 
 def make_whole(program: Program, search: Search) -> backend.Outcome | None:
@@ -45,38 +57,50 @@ def make_whole(program: Program, search: Search) -> backend.Outcome | None:
 
 def _orders_first(program: Program, search: Search) -> backend.Outcome | None:
     """Orders while replicas are fractions with room to be rounded; then both near to that, if any fit."""
-    as_it_was, large = ranges(program), len(_neighbourhoods(program)) > 1
-    rooms = _rooms(program)
+    as_it_was, many = ranges(program), _many(program)
     try:
-        count([program.replicas], pulp.LpContinuous)
-        for row, least, room in rooms:
-            row.changeRHS(least + ROOM * room)
-        if large and (relaxed := search.relax(program, share=SHARE)).status is backend.Status.OPTIMAL:
-            _stay_with_used([program.order], relaxed.values, NEARER)
-        ordered = search(program, None, SHARE)
-        for row, least, _ in rooms:
-            row.changeRHS(least)
+        with room_to_round(program, ROOM_OF_MANY if many else ROOM):
+            count([program.replicas], pulp.LpContinuous)
+            if many:
+                _round_orders(program, search)
+            ordered = search(program, None, SHARE)
         if ordered.stopped or not ordered.status.has_plan:
             return None
         restore(as_it_was)
-        both = (program.replicas, program.order)
-        _stay_with_used(both, ordered.values, NEARER if large else AROUND)
-        found = search(program, None)
+        start: Mapping[str, float] | None = None
+        if not many:
+            _stay_with_used((program.replicas, program.order), ordered.values, AROUND)
+        elif (start := fit(program, ordered.values, search)) is not None:
+            restore(as_it_was)
+            _hold_as_found(program, start)
+            search = replace(search, gap_fraction=CLOSER * search.gap_fraction)
+        else:
+            return None
+        found = search(program, start)
         return found if found.stopped or found.status.has_plan else None
     finally:
         restore(as_it_was)
 
 
-def _rooms(program: Program) -> list[tuple[Any, float, float]]:
-    """The rows of demand, the least that each asks for, and the most that one open replica gives it."""
-    serving = {variable for variable in program.replicas.ravel() if variable.upBound != 0}
-    services, periods = program.problem.services.demand.shape
-    named = [program.prefix + name("demand", index) for index in np.ndindex(services, periods)]
-    rows = [program.model.constraints[each] for each in named if each in program.model.constraints]
-    return [
-        (row, float(row.getLb()), max((gives for each, gives in row.items() if each in serving), default=0.0))
-        for row in rows
-    ]
+def _many(program: Program) -> bool:
+    """Are there more whole numbers than one search is given?"""
+    counted = (program.order, program.replicas)
+    open_ones = [each for part in counted for each in part.ravel() if each.upBound != each.lowBound]
+    return len(open_ones) > MANY
+
+
+def _hold_as_found(program: Program, values: Mapping[str, float]) -> None:
+    """From now on replicas are what they are, barred or not, and orders near to what they are."""
+    for variable in program.replicas.ravel():
+        variable.lowBound = variable.upBound = round(values[variable.name])
+    _stay_with_used([program.order], values, NEARER)
+
+
+def _round_orders(program: Program, search: Search) -> None:
+    """From now on orders are what they are as fractions, rounded up or down."""
+    fractions = search.fractions(program, SHARE)
+    if math.isfinite(fractions.solve()):
+        _stay_with_used([program.order], fractions.values(), 0)
 
 
 def _stay_with_used(columns: Iterable[Variables], values: Mapping[str, float], around: int) -> None:
@@ -185,49 +209,21 @@ def _most(variables: Variables) -> Floats:
     return np.array(flat, dtype=float).reshape(variables.shape)
 
 
-def _stay_near(program: Program, values: Mapping[str, float], inside: Flags) -> None:
-    """In some pools replicas and orders stay near what they are; in all others they stay the same."""
-    at_pool = inside[program.problem.serve_options.pool]
-    both = (program.replicas, at_pool, NEAR_REPLICAS), (program.order, inside, NEAR_UNITS)
-    for variables, free, most in both:
-        now, around = np.rint(reader(values)(variables)), np.where(free, most, 0)[:, None]
-        hold_within(variables, now - around, now + around)
-
-
 def improve(program: Program, found: backend.Outcome, search: Search) -> backend.Outcome:
-    """The best plan from opening some sites after the other, until none brings more or time is up.
+    """The best plan from staying with what is used, and near to it, until that brings no more or time is up.
 
-    Where one search can take all sites, it stays with what is used, and nearer to it. The choices have to be
-    held. An outcome that was stopped says so.
+    The choices have to be held. An outcome that was stopped says so. Where there is too much for one search,
+    the plan is what it was.
     """
-    open_ones, best, fruitless, turn = ranges(program), found, 0, 0
-    parts = _neighbourhoods(program)
-    while fruitless < len(parts) and search.left_s > SOON_S:
-        part = turn % len(parts)
-        if len(parts) > 1:
-            _stay_near(program, best.values, parts[part])
-            better = search(program, best.values, share=1 / (len(parts) - part))
-        else:
-            _stay_with_used((program.replicas, program.order), best.values, NEARER)
-            better = search(program, best.values)
+    open_ones, best = ranges(program), found
+    while not _many(program) and search.left_s > SOON_S:
+        _stay_with_used((program.replicas, program.order), best.values, NEARER)
+        better = search(program, best.values)
         restore(open_ones)
-        fruitless = 0 if cost(better) < best.objective * (1 - PAYS) else fruitless + 1
-        best, turn = min(better, best, key=cost), turn + 1
+        pays = cost(better) < best.objective * (1 - PAYS)
+        best = min(better, best, key=cost)
         if better.stopped:
             return replace(best, stopped=True)
+        if not pays:
+            break
     return best
-
-
-def _neighbourhoods(program: Program) -> list[Flags]:
-    """Pools of some sites, of as many as one search is given; every site is in some."""
-    pools, sites = program.problem.pools, len(program.problem.site_names)
-    open_ones = sum(
-        variable.upBound != variable.lowBound
-        for variables in (program.order, program.replicas)
-        for variable in variables.ravel()
-    )
-    at_once = min(sites, max(1, sites * MANY // max(open_ones, 1)))
-    return [
-        np.isin(pools.site, np.arange(first, first + at_once) % sites)
-        for first in range(0, sites, (at_once + 1) // 2 if at_once < sites else sites)
-    ]

@@ -269,3 +269,84 @@ def test_an_optimum_in_doubt_is_one_where_plan_and_dual_agree(apart: float, stat
     )
 
     assert backend._read(doubting, running._observer, running._solver).status is status
+
+
+def chain(held: bool = False) -> Any:
+    """Minimise x + 2 y + 3 z, x + y + z >= 4, each up to 2: x = y = 2 gives 6; with z held at 1, 7."""
+    model = pulp.LpProblem("chain", pulp.LpMinimize)
+    x, y, z = (pulp.LpVariable(name, 0, 2) for name in "xyz")
+    model += x + 2 * y + 3 * z + 0.5
+    model += x + y + z >= 4
+    model += x <= 2 * y
+    if held:
+        z.lowBound = z.upBound = 1
+    return model
+
+
+def moved(fractions: backend.Fractions, model: Any, **bounds: tuple[float, float]) -> float:
+    """The least cost with new bounds of some variables."""
+    named = {each.name: each for each in model.variables()}
+    for name, (least, most) in bounds.items():
+        fractions.move(fractions.places(np.array([named[name]])), np.array([least]), np.array([most]))
+    return fractions.solve()
+
+
+def test_fractions_follow_their_bounds() -> None:
+    """Solved again from where it was, each time the optimum for the bounds of that moment."""
+    model = chain()
+    fractions = backend.Fractions(model, time_limit_s=20)
+
+    assert fractions.solve() == pytest.approx(6.5)
+    assert fractions.values() == pytest.approx({"x": 2.0, "y": 2.0, "z": 0.0})
+    assert moved(fractions, model, x=(0.5, 0.5)) == pytest.approx(0.5 + 4 + 4.5 + 0.5)
+    assert math.isinf(moved(fractions, model, y=(0, 1), z=(0, 1)))
+    assert moved(fractions, model, x=(0, 2), y=(0, 2), z=(0, 2)) == pytest.approx(6.5)
+
+
+def test_what_is_held_takes_no_part_in_fractions_and_counts() -> None:
+    """It has no place, keeps its value, and its cost and what it gives are there."""
+    model = chain(held=True)
+    fractions = backend.Fractions(model, time_limit_s=20)
+    places = fractions.places(np.array([*model.variables(), None]))
+
+    assert fractions.solve() == pytest.approx(0.5 + 2 + 2 + 3)
+    assert places.tolist() == [0, 1, -1, -1]
+    assert fractions.at(places) == pytest.approx([2.0, 1.0, 0.0, 0.0])
+    assert fractions.values() == pytest.approx({"x": 2.0, "y": 1.0, "z": 1.0})
+
+
+def test_fractions_above_a_cutoff_are_none() -> None:
+    """What costs more is not told; without a cutoff it is, again."""
+    model = chain()
+    fractions = backend.Fractions(model, time_limit_s=20)
+    fractions.solve()
+    x = fractions.places(np.array(model.variables()[:1]))
+    fractions.move(x, np.zeros(1), np.zeros(1))
+
+    assert math.isinf(fractions.solve(cutoff=7.0))
+    assert fractions.solve() == pytest.approx(10.5)
+
+
+def test_softened_rows_give_way_at_a_price() -> None:
+    """X + y + z <= 3 does not go with >= 4: one is over, at 10."""
+    model = chain()
+    model += pulp.lpSum(model.variables()) <= 3
+    fractions = backend.Fractions(model, time_limit_s=20)
+    assert math.isinf(fractions.solve())
+
+    over = fractions.soften([[2]], 10.0)
+    assert fractions.solve() == pytest.approx(6.5 + 10)
+    assert fractions.at(over) == pytest.approx([1.0])
+    assert set(fractions.values()) == {"x", "y", "z"}
+
+
+def test_fractions_end_when_asked_or_out_of_time() -> None:
+    """Nothing is told then; that somebody asked, is."""
+    asked = backend.Fractions(chain(), time_limit_s=20, should_stop=lambda: True)
+    asked._observer.asked.set()
+    late = backend.Fractions(chain(), time_limit_s=1e-9)
+
+    assert math.isinf(asked.solve())
+    assert asked.stopped
+    assert math.isinf(late.solve())
+    assert not late.stopped

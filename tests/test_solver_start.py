@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -11,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from solver_cases import cohort, limits, one_job, pools, problem, run_option, service
-from test_solver_optimum import best, draw
+from test_solver_optimum import best, draw, draw_more
 
 from benchmarks.fleets import fleet
 from solver import answer as answers
-from solver import backend, start
+from solver import backend, floor, start, whole
 from solver.answer import answer
 from solver.backend import Outcome, Status
 from solver.build import build
 from solver.floor import Floor
-from solver.problem import ServeOptions, Tiers
+from solver.problem import Problem, ServeOptions, Tiers
 from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
 from solver.start import FirstPlan, first_plan
@@ -42,6 +43,41 @@ def test_a_first_plan_is_a_plan(seed: int) -> None:
         assert verify(case, plan, 1e-6) == []
         assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
         assert 1000 * bound <= optimum.objective + 1e-6 * abs(optimum.objective) + 1e-6
+
+
+@pytest.mark.parametrize("drawn", [draw, draw_more])
+def test_a_first_plan_of_a_large_program_is_a_plan(
+    drawn: Callable[[int], Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options rounded one after the other, replicas fitted into orders: it is one, and the bound is below."""
+    for place in (start, floor, whole):
+        monkeypatch.setattr(place, "MANY", 0)
+    plans = 0
+    for seed in range(60):
+        case = drawn(seed)
+        optimum = best(case)
+        plan, stopped, bound = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
+
+        assert not stopped
+        if optimum.solution is None:
+            assert plan is None
+        elif plan is not None:
+            plans += 1
+            above = 1e-6 * abs(optimum.objective) + 1e-6
+            assert verify(case, plan, 1e-6) == []
+            assert objective_value(case, plan) >= optimum.objective - above
+            assert 1000 * bound <= optimum.objective + above
+    assert plans > 20
+
+
+def test_a_first_plan_of_a_large_program_is_near_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (start, floor, whole):
+        monkeypatch.setattr(place, "MANY", 0)
+    plan, _, bound = first_plan(build(fleet("S")), gap_fraction=0.0, time_limit_s=20)
+
+    assert plan is not None
+    assert verify(fleet("S"), plan, 1e-6) == []
+    assert 1000 * bound <= objective_value(fleet("S"), plan) <= 1.06 * best(fleet("S")).objective
 
 
 def test_replicas_that_cannot_be_rounded_up_are_let_go() -> None:

@@ -72,20 +72,23 @@ def test_choices_in_turns_end_at_the_best() -> None:
 
 
 def test_choices_at_once_keep_the_rebates_in_reach() -> None:
-    """The best options for the rebates of the start, which are held; all is as open as before."""
+    """Whole options for the rebates of the start, near to the best for them; the program is as it was."""
     program, alone = build(fleet("S")), build(fleet("S"))
     start = likeliest(program, search().relax(program))
     for each in (program, alone):
         steps.count([*steps.nodes(each), each.replicas], pulp.LpContinuous)
-    before = steps.ranges(program)
+    before, rows = steps.ranges(program), asked(program)
     found = choose(program, search(), start, at_once=True)
+    chosen = steps.reader(found.values)
     steps.hold([alone.tier], start)
+    with steps.room_to_round(alone, steps.ROOM_OF_MANY):
+        least = search()(alone, None).objective
 
     assert steps.ranges(program) == before
-    assert [round(found.values[each.name]) for each in program.tier] == [
-        start[each.name] for each in program.tier
-    ]
-    assert found.objective == pytest.approx(search()(alone, None).objective, rel=1e-6)
+    assert asked(program) == rows
+    assert chosen(program.tier).tolist() == [start[each.name] for each in program.tier]
+    assert chosen(program.choose) == pytest.approx(np.rint(chosen(program.choose)), abs=1e-6)
+    assert least * (1 - 1e-6) <= found.objective <= 1.01 * least
 
 
 def test_choices_at_once_without_a_plan_go_by_turns() -> None:
@@ -113,7 +116,7 @@ def test_replicas_are_whole_and_carry_the_demand() -> None:
 def near_the_fractions(program: Program, asked: steps.Search) -> backend.Outcome | None:
     """As for a program that no single search can take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole, "_neighbourhoods", lambda program: [None, None])
+        patch.setattr(whole, "_many", lambda program: True)
         return whole._orders_first(program, asked)
 
 
@@ -133,13 +136,25 @@ def test_two_services_that_fill_a_node_need_one_more(
 
 
 def test_room_is_part_of_the_largest_open_replica() -> None:
-    """25 requests/s are asked for as 2.5 replicas of 10, and one more replica gives 1; a barred one, none."""
+    """25 requests/s are asked for as 2.5 replicas of 10, and one more gives 1; a barred one, nothing."""
     program = build(two_services())
-    rooms = [(least, room) for _, least, room in whole._rooms(program)]
     program.replicas[1, 0].upBound = 0
 
-    assert rooms == [pytest.approx((2.5, 1.0))] * 2
-    assert [room for _, _, room in whole._rooms(program)] == pytest.approx([1.0, 0.0])
+    with steps.room_to_round(program, 0.25):
+        assert [asked(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.75, 2.5])
+    assert [asked(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.5, 2.5])
+
+
+def test_rows_for_now_are_taken_out_again() -> None:
+    """Nothing but what is added meanwhile goes."""
+    program = build(two_services())
+    before = asked(program)
+    with steps.rows_for_now(program):
+        program.add("one", pulp.lpSum(program.order.ravel()), pulp.LpConstraintLE, 3.0)
+        program.add("two", pulp.lpSum(program.replicas.ravel()), pulp.LpConstraintLE, 3.0)
+        assert len(asked(program)) == len(before) + 2
+
+    assert asked(program) == before
 
 
 def test_a_search_stays_with_what_is_used() -> None:

@@ -1,0 +1,241 @@
+"""Whole replicas for whole orders, where there are too many of both for an engine.
+
+Of the replicas of a period all that matters is that each service is carried and that no pool holds more than
+it has room for. From the fractions on, each service in turn takes what is best for it at what a node of each
+pool costs now: a pool that is too full is dearer by what it is over, and dearer still the longer it was.
+(Wires on a chip that ask for the same place are routed like that.) What is too much in some periods may be
+room in others, for jobs that may pause. So in between the program with fractions of all else is solved again,
+with a price for what does not fit; where that does not help either, a unit is ordered where it brings most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from solver import account, bounds
+from solver.program import Program, name
+from solver.steps import Search, hold, reader
+from solver.tables import Floats, Whole
+
+SHARE = 0.5  # of the time left, for all of it
+ROUNDS = 12  # of the program with fractions in between, at most
+SWEEPS = 150  # over the services of a period that use what is too full, at most
+ALL = 10  # every so manieth sweep takes all services
+OPTIONS = 6  # of a service, changed at once: those that serve now, and the cheapest of the others
+# The price of a node that is not there: among services, times what the use of one costs, and more with every
+# sweep; in the program, times what one costs in all.
+STEEP, DEAR = 5.0, 10.0
+MORE_UNITS = 3  # that may be ordered beside those that are
+TRIES = 20  # pools of which one more unit is tried
+FITS = 1e-7  # nodes
+SOME = 1e-9
+
+
+def fit(program: Program, ordered: Mapping[str, float], search: Search) -> dict[str, float] | None:
+    """Whole replicas and orders near to what is `ordered`, with fractions of all else; none that fit: None.
+
+    Orders are whole there, replicas may be fractions. Choices have to be held. What is barred may serve here,
+    too: the bounds of replicas and orders are others afterwards.
+    """
+    fitting = _Fitting(program, ordered, search)
+    return fitting.found()
+
+
+class _Fitting:
+    """Replicas of each option in each period, and the room for them in each pool."""
+
+    def __init__(self, program: Program, ordered: Mapping[str, float], search: Search) -> None:
+        problem, read = program.problem, reader(ordered)
+        serves, used = problem.serve_options, read(program.replicas)
+        self._program, self._problem = program, problem
+        self._size, self._most = serves.nodes, bounds.most_replicas(problem)
+        self._gives = serves.capacity / (1 + serves.standby_fraction)
+        self._wanted = problem.services.demand * (1 - read(program.shed))
+        self._of_service = [
+            np.flatnonzero(serves.service == service) for service in range(len(problem.services))
+        ]
+        self._services = np.arange(len(problem.services))
+        self._cost = self._cost_of_replicas()
+        nodes = float((self._size[:, None] * used).sum())
+        self._steep = STEEP * (abs(float((self._cost * used).sum())) / nodes if nodes else 0.0) or 1.0
+        self._dearer = np.zeros(program.in_use.shape)  # what a node of each pool costs on top, from before
+        self._replicas = np.floor(used + SOME).astype(np.int64)
+        self._orders = np.rint(read(program.order))
+        self._open(ordered)
+        self._fractions = search.fractions(program, SHARE)
+        self._soften(float(read(program.in_service).sum()), ordered)
+        self._room = self._room_for(used, ordered, np.zeros(program.in_use.shape))
+
+    def _cost_of_replicas(self) -> Floats:
+        """What one replica costs in each period, with the nodes that it uses."""
+        cost, program = self._program.objective, self._program
+        of_replica = np.array([cost.get(each, 0.0) for each in program.replicas.ravel()])
+        of_use = np.array([cost.get(each, 0.0) for each in program.in_use.ravel()])
+        pool = self._problem.serve_options.pool
+        own = of_replica.reshape(program.replicas.shape)
+        found: Floats = own + self._size[:, None] * of_use.reshape(program.in_use.shape)[pool]
+        return found
+
+    def _open(self, ordered: Mapping[str, float]) -> None:
+        """Replicas may be any, orders what they are or a few more where there are some."""
+        program = self._program
+        hold((program.retire, program.move), ordered)
+        for variable, most in zip(program.replicas.ravel(), self._most.ravel(), strict=True):
+            variable.lowBound, variable.upBound = 0, float(most)
+        some = np.broadcast_to(np.any(self._orders > 0, axis=1, keepdims=True), self._orders.shape)
+        for variable, units, more in zip(
+            program.order.ravel(), self._orders.ravel(), some.ravel(), strict=True
+        ):
+            top = math.inf if variable.upBound is None else variable.upBound
+            variable.lowBound, variable.upBound = units, max(units, min(top, units + MORE_UNITS * more))
+        tops = np.array([variable.upBound for variable in program.order.ravel()], dtype=float)
+        self._most_orders: Floats = tops.reshape(self._orders.shape)
+
+    def _soften(self, in_service: float, ordered: Mapping[str, float]) -> None:
+        """From now on nodes may be used that are not there, at a price."""
+        program = self._program
+        row = {each: number for number, each in enumerate(program.model.constraints)}
+        total = sum(weight * ordered.get(each.name, 0.0) for each, weight in program.objective.items())
+        self._price = DEAR * abs(total) / max(in_service, 1.0) or 1.0
+        rows = [
+            [row[each] for stem in ("nodes", "hours") if (each := program.prefix + name(stem, index)) in row]
+            for index in np.ndindex(program.in_use.shape)
+        ]
+        self._over_places = self._fractions.soften(rows, self._price).reshape(program.in_use.shape)
+        self._replica_places = self._fractions.places(program.replicas)
+        self._order_places = self._fractions.places(program.order)
+
+    def _room_for(self, replicas: Floats | Whole, values: Mapping[str, float], over: Floats) -> Floats:
+        """Nodes of each pool that replicas may use, where all else stays as it is."""
+        program, read = self._program, reader(values)
+        room = account.totals_by(
+            self._problem.serve_options.pool, len(self._problem.pools), self._size[:, None] * replicas
+        )
+        room = room + read(program.parked) - over
+        for index in np.ndindex(room.shape):
+            row = program.model.constraints.get(program.prefix + name("nodes", index))
+            if row is not None:
+                room[index] -= sum(factor * values[each.name] for each, factor in row.items()) + row.constant
+        return room
+
+    def found(self) -> dict[str, float] | None:
+        """Round by round, until all fits or time is up."""
+        periods = list(range(self._problem.periods))
+        for turn in range(ROUNDS):
+            for period in periods:
+                self._settle(period, turn)
+            over = self._solved(self._orders)
+            if over is None:
+                return None
+            values = self._fractions.values()
+            if over.sum() <= FITS:
+                return values
+            if turn % 2:
+                self._order_more()
+                over = self._solved(self._orders)
+                if over is None:
+                    return None
+                values = self._fractions.values()
+            self._room = self._room_for(self._replicas, values, over)
+            periods = np.flatnonzero(over.sum(axis=0) > FITS).tolist()
+        return None
+
+    def _solved(self, most: Floats) -> Floats | None:
+        """Nodes that are not there, in each pool, for these replicas and no more than these orders."""
+        self._fractions.move(self._replica_places, self._replicas, self._replicas)
+        self._fractions.move(self._order_places, self._orders, most)
+        if math.isinf(self._fractions.solve()):
+            return None
+        over: Floats = self._fractions.at(self._over_places)
+        return over
+
+    def _order_more(self) -> None:
+        """Order what fractions of orders would help most, as many units as they are together.
+
+        Where they do not help, a unit is ordered that replicas of the fullest period could move to.
+        """
+        over = self._solved(self._most_orders)
+        if over is None:
+            return
+        more = np.where(self._order_places < 0, 0.0, self._fractions.at(self._order_places) - self._orders)
+        if more.sum() > FITS:
+            most = np.argsort(-more, axis=None)[: max(1, round(float(more.sum())))]
+            self._orders.ravel()[most] += np.ceil(more.ravel()[most] - FITS)
+        if over.sum() > FITS:
+            self._order_one(int(np.argmax(over.sum(axis=0))))
+
+    def _order_one(self, period: int) -> None:
+        """One more unit of the pool that is dearest then, of those of which one may be ordered and arrive."""
+        dearer, lead = self._dearer[:, period], self._problem.pools.lead_periods
+        for pool in np.argsort(-dearer, kind="stable")[: min(TRIES, int((dearer > 0).sum()))].tolist():
+            for placed in range(period - int(lead[pool]), -1, -1):
+                if self._orders[pool, placed] < self._most_orders[pool, placed]:
+                    self._orders[pool, placed] += 1
+                    if self._solved(self._orders) is not None:
+                        return
+                    self._orders[pool, placed] -= 1
+
+    def _settle(self, period: int, turn: int) -> None:
+        """Sweep by sweep each service takes what is best for it, until every pool has room for all."""
+        room, dearer = self._room[:, period], self._dearer[:, period]
+        serves = self._problem.serve_options
+        pool, replicas = serves.pool, self._replicas[:, period]
+        used: Floats = np.bincount(pool, self._size * replicas, minlength=room.size).astype(float)
+        best, kept = math.inf, replicas.copy()
+        shuffled = np.random.default_rng((period, turn))  # the same each time
+        for sweep in range(SWEEPS):
+            crowded = (replicas > 0) & (used > room + SOME)[pool]
+            some = self._services if sweep % ALL == 0 else np.unique(serves.service[crowded])
+            for service in shuffled.permutation(some).tolist():
+                self._improve(self._of_service[service], service, period, used)
+            over = np.maximum(used - room, 0.0)
+            if over.sum() < best:
+                best, kept = float(over.sum()), replicas.copy()
+            if best <= FITS:
+                break
+            dearer += self._steep * over
+        replicas[:] = kept
+
+    def _improve(self, rows: Whole, service: int, period: int, used: Floats) -> None:
+        """Take what is best for one service at the prices of this moment."""
+        pool, size = self._problem.serve_options.pool[rows], self._size[rows]
+        room, now = self._room[pool, period], self._replicas[rows, period]
+        price = self._cost[rows, period] + size * self._dearer[pool, period]
+        one_more = price + self._steep * np.maximum(used[pool] + size - np.maximum(room, used[pool]), 0.0)
+        standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows]
+        able = (now > 0) | ((room >= size - SOME) & (gives > 0))
+        dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
+        some = np.argsort(np.where(now > 0, -math.inf, dear), kind="stable")[: min(OPTIONS, int(able.sum()))]
+        if not some.size:
+            return
+        after = now[some] + _changes(some.size)
+        lacks = self._wanted[service, period] - float((now - standby * (now > 0)) @ gives)
+        carried = (after - standby[some] * (after > 0)) @ gives[some]
+        enough = carried - (now - standby * (now > 0))[some] @ gives[some] >= lacks - SOME
+        fair = enough & (after >= 0).all(axis=1) & (after <= self._most[rows[some], period]).all(axis=1)
+        if not fair.any():
+            cheapest = int(np.argmin(dear))
+            extra = math.ceil(lacks / gives[cheapest] - SOME) + int(standby[cheapest] * (now[cheapest] == 0))
+            self._replicas[rows[cheapest], period] += extra
+            used[pool[cheapest]] += size[cheapest] * extra
+            return
+        filled = used[pool[some]] + size[some] * (after - now[some])
+        cost = after @ price[some] + self._steep * np.maximum(filled - room[some], 0.0).sum(axis=1)
+        best = int(np.argmin(np.where(fair, cost, math.inf)))
+        stays = now[some] @ price[some] + self._steep * np.maximum(used[pool[some]] - room[some], 0.0).sum()
+        if lacks > SOME or cost[best] < stays - SOME:
+            self._replicas[rows[some], period] = after[best]
+            used[pool[some]] = filled[best]
+
+
+@cache
+def _changes(options: int) -> Whole:
+    """All ways to add up to two replicas and to take away up to two, over so many options."""
+    one = np.eye(options, dtype=np.int64)
+    few = np.array([np.zeros(options, dtype=np.int64), *one, *(one[:, None] + one).reshape(-1, options)])
+    changes: Whole = np.unique((few[:, None] - few).reshape(-1, options), axis=0)
+    return changes

@@ -1,0 +1,145 @@
+"""Whole replicas for whole orders: all is carried, nothing is too full, and what is missing is ordered."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solver_cases import changed, problem, service
+from test_solver_optimum import best, draw_more
+
+from benchmarks.fleets import fleet
+from solver import steps
+from solver.build import build
+from solver.fitting import _changes, fit
+from solver.problem import Problem, Services
+from solver.program import Program
+from solver.verify import objective_value, verify
+
+
+def search(time_limit_s: float = 60.0) -> steps.Search:
+    return steps.Search(0.0, time.monotonic() + time_limit_s, None)
+
+
+def services(*demand: float) -> Problem:
+    """One after the other, in replicas of 10 requests/s that fill a node."""
+    one = service([10.0])["serve_options"]
+    count = len(demand)
+    fields = {
+        each.name: np.repeat(getattr(one, each.name), count, axis=0) for each in dataclasses.fields(one)
+    }
+    serves = dataclasses.replace(one, **(fields | {"service": np.arange(count)}))
+    named = tuple(f"service-{number}" for number in range(count))
+    return problem(services=Services(name=named, demand=np.array(demand)[:, None]), serve_options=serves)
+
+
+def fitted(program: Program, ordered: dict[str, float]) -> dict[str, float] | None:
+    """With the choices of `ordered` held; all is as open as before."""
+    before = steps.ranges(program)
+    program.count_replicas()
+    steps.hold(steps.choices(program), ordered)
+    found = fit(program, ordered, search())
+    steps.restore(before)
+    return found
+
+
+def finished(program: Program, found: dict[str, float]) -> dict[str, float]:
+    """What is still a fraction made whole."""
+    held = (program.replicas, program.order, program.retire, program.move)
+    steps.hold((*held, *steps.choices(program)), found)
+    outcome = search()(program, None)
+    assert outcome.status.has_plan
+    return dict(outcome.values)
+
+
+def test_changes_are_all_of_up_to_two_more_and_two_less() -> None:
+    changes = _changes(3).tolist()
+
+    assert len({tuple(each) for each in changes}) == len(changes)
+    assert all(sum(max(part, 0) for part in each) <= 2 for each in changes)
+    assert all(sum(max(-part, 0) for part in each) <= 2 for each in changes)
+    for expected in ([0, 0, 0], [2, 0, 0], [1, 1, -2], [0, -1, 1], [-1, -1, 2]):
+        assert expected in changes
+    assert [3, 0, 0] not in changes
+
+
+def test_what_has_no_room_is_ordered() -> None:
+    """2.5 replicas each of two services fill 5 nodes as fractions; whole they are 3 each, on one more."""
+    program = build(services(25.0, 25.0))
+    relaxed = search().relax(program)
+    found = fitted(program, {**relaxed.values, program.order[0, 0].name: 5.0})
+
+    assert found is not None
+    read = steps.reader(found)
+    assert read(program.replicas).ravel().tolist() == [3, 3]
+    assert read(program.order).sum() == 6
+
+
+def test_orders_at_their_limit_leave_nothing_that_fits() -> None:
+    """No sixth node can be had: nothing is found, and nothing stays behind that does not fit."""
+    case = services(25.0, 25.0)
+    case = dataclasses.replace(case, limits=dataclasses.replace(case.limits, supply_nodes=np.array([[5.0]])))
+    program = build(case)
+    relaxed = search().relax(program)
+
+    assert fitted(program, {**relaxed.values, program.order[0, 0].name: 5.0}) is None
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
+    """From the best plan on nothing moves; from fractions for its orders on, what is found is a plan."""
+    case = draw_more(seed)
+    if (optimum := best(case)).solution is None:
+        return
+    program = build(case)
+    program.count_replicas()
+    whole = search()(program, None)
+    assert whole.status.has_plan
+    kept = fitted(program, dict(whole.values))
+    assert kept is not None
+    assert steps.reader(kept)(program.replicas) == pytest.approx(
+        np.rint(steps.reader(whole.values)(program.replicas)), abs=1e-6
+    )
+
+    steps.hold((*steps.choices(program), program.order, program.retire, program.move), whole.values)
+    fractions = search().relax(program)
+    program = build(case)
+    if (found := fitted(program, {**whole.values, **fractions.values})) is None:
+        return
+    plan = program.solution(finished(program, found))
+    assert verify(case, plan, 1e-6) == []
+    assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
+
+
+def test_many_replicas_fit_near_to_their_fractions() -> None:
+    """On a made-up fleet of 8 pools, where a unit of nodes is 1 % of all, they cost some units more."""
+    program = build(fleet("S"))
+    program.count_replicas()
+    whole = search()(program, None)
+    steps.hold((*steps.choices(program), program.order, program.retire, program.move), whole.values)
+    with steps.room_to_round(program, steps.ROOM_OF_MANY):
+        fractions = search().relax(program)
+    values = {**whole.values, **fractions.values} if fractions.status.has_plan else dict(whole.values)
+    program = build(fleet("S"))
+    found = fitted(program, values)
+
+    assert found is not None
+    plan = program.solution(finished(program, found))
+    assert verify(fleet("S"), plan, 1e-6) == []
+    assert objective_value(fleet("S"), plan) <= 1.05 * 1000 * whole.objective
+
+
+def test_standby_carries_nothing() -> None:
+    """Where 1 of an option stands by, 2.5 replicas' worth of demand takes 4, as in the program."""
+    case = changed(services(25.0), "serve_options", standby=np.array([[1]]))
+    program = build(case)
+    relaxed = search().relax(program)
+    found = fitted(program, {**relaxed.values, program.order[0, 0].name: 4.0})
+
+    assert found is not None
+    assert steps.reader(found)(program.replicas).ravel().tolist() == [4]

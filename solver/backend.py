@@ -402,7 +402,7 @@ class Fractions:
         self._limit_s, self._observer = time_limit_s, _Observer(None, should_stop)
         self._columns = model.variables()
         made, self._held, self._place = _open_part(_arrays(model, self._columns, whole=False))
-        self._inside = made.num_col_ >= SOME_COLUMNS
+        self._large, self._solved = made.num_col_ >= SOME_COLUMNS, False
         self._engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in _OF_FRACTIONS.items():
             self._engine.setOptionValue(option, value)
@@ -436,15 +436,19 @@ class Fractions:
         index = places[free].astype(np.int32)
         self._engine.changeColsBounds(index.size, index, least[free].astype(float), most[free].astype(float))
 
-    def solve(self, cutoff: float = math.inf) -> float:
-        """The least cost; infinite where there is no plan, none below the cutoff, or no time."""
+    def solve(self, cutoff: float = math.inf, *, afresh: bool = False) -> float:
+        """The least cost; infinite where there is no plan, none below the cutoff, or no time.
+
+        `afresh` for much that moved at once: a large model starts anew then.
+        """
         engine, ended, observer = self._engine, threading.Event(), self._observer
         left_s = self._limit_s - observer.elapsed_s
         if left_s <= 0 or self.stopped:
             return math.inf
         engine.setOptionValue("time_limit", engine.getRunTime() + left_s)
         engine.setOptionValue("objective_bound", min(cutoff, highspy.kHighsInf))
-        engine.setOptionValue("solver", "ipm" if self._inside else "simplex")
+        inside = self._large and (afresh or not self._solved)
+        engine.setOptionValue("solver", "ipm" if inside else "simplex")
 
         def work() -> None:
             try:
@@ -462,12 +466,20 @@ class Fractions:
             raise observer.failure
         if engine.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return math.inf
-        self._inside = False
+        self._solved = True
         cost = float(engine.getObjectiveValue())
         if cost > cutoff:
             return math.inf
         self._found = np.array(engine.getSolution().col_value)
         return cost
+
+    def corner(self) -> Any:
+        """Where the engine is, for a return."""
+        return self._engine.getBasis()
+
+    def return_to(self, corner: Any) -> None:
+        """Start from there when solved next; what was found last stays."""
+        self._engine.setBasis(corner)
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """What was found there when last solved; 0 where nothing is."""

@@ -58,15 +58,15 @@ def choose(
 def _with_these_rebates(
     program: Program, search: Search, start: Mapping[str, float]
 ) -> backend.Outcome | None:
-    """The best options found where the rebates are those of the start; none where there are none."""
+    """The best options found where the rebates are those of the start, or nearly; none where none are."""
     open_ones = ranges(program)
-    hold([program.tier], start)
     with rows_for_now(program), room_to_round(program, ROOM_OF_MANY):
         keep_the_pace(program)
-        found = dive(program, search)
+        found = dive(program, search, start)
     if found is None:
+        hold([program.tier], start)
         found = search(program, start, SHARE, backend.Looking.SOME)
-    restore(open_ones)
+        restore(open_ones)
     return found if found.stopped or found.status.has_plan else None
 
 

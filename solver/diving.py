@@ -10,16 +10,18 @@ large ones, and nobody is left to make room for them. So other options are tried
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
-from solver import backend
+from solver import account, backend
 from solver.program import Program
 from solver.rows import Variables
-from solver.steps import Search
+from solver.steps import SOON_S, Search
 from solver.tables import Flags, Floats, Whole
 
-SHARE = 0.4  # of the time left, for all of it
+SHARE = 0.6  # of the time left, for all of it
+REBATES = 0.25  # of the time left, for better rebates
 AT_ONCE = 0.25  # of the jobs that are not whole yet, held next
 SURE = 0.6  # a job that is further than this from whole is held alone
 OTHERS = 6  # options of a job that are tried instead
@@ -28,12 +30,13 @@ SOME = 1e-6  # nearer than this is whole
 PAYS = 1e-6  # an exchange that wins less than this share is none
 
 
-def dive(program: Program, search: Search) -> backend.Outcome | None:
-    """Whole options for the rebates that are held; all else may be fractions, of which the cost is.
+def dive(program: Program, search: Search, start: Mapping[str, float]) -> backend.Outcome | None:
+    """Whole rebates, those of the start or better ones, and whole options for them; all else as fractions.
 
     None where what is rounded leaves no plan. The program stays as it is.
     """
     fractions = search.fractions(program, SHARE)
+    choose_rebates(program, fractions, start, search.within(REBATES))
     jobs = program.problem.jobs
     dive = _Dive(fractions, [fractions.places(each) for each in _options(program)], jobs.count, jobs.partial)
     cost = dive.exchange(dive.down())
@@ -46,6 +49,40 @@ def dive(program: Program, search: Search) -> backend.Outcome | None:
             backend.Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, 0.0, {}, stopped=True
         )
     return None
+
+
+def choose_rebates(
+    program: Program, fractions: backend.Fractions, start: Mapping[str, float], search: Search
+) -> None:
+    """Hold the rebates of the start, and a better one of a SKU instead where that is tried and pays.
+
+    What is nearest to its next rebate is tried first, until one does not pay or time is up.
+    """
+    tiers, sku = program.problem.tiers, program.problem.pools.sku
+    units = program.problem.pools.order_unit_nodes[:, None]
+    places, placed = fractions.places(program.tier), fractions.places(program.order)
+    held = np.array([round(start.get(each.name, 0.0)) for each in program.tier], dtype=np.int64)
+    fractions.move(places, held, held)
+    cost = fractions.solve()
+    nodes = account.totals_by(sku, len(program.problem.sku_names), units * fractions.at(placed)).sum(axis=1)
+    reached = nodes[tiers.sku] / np.maximum(tiers.from_nodes, 1.0)
+    for tier in np.argsort(-reached, kind="stable").tolist():
+        own = np.flatnonzero(tiers.sku == tiers.sku[tier])
+        now = own[held[own] == 1]
+        is_next = now.size == 1 and tiers.from_nodes[tier] > tiers.from_nodes[now[0]]
+        if not is_next or math.isinf(cost):
+            continue
+        if search.left_s <= SOON_S:
+            break
+        tried, corner = held.copy(), fractions.corner()
+        tried[own] = own == tier
+        fractions.move(places, tried, tried)
+        found = fractions.solve(cost, afresh=True)
+        if found >= cost:
+            fractions.move(places, held, held)
+            fractions.return_to(corner)
+            break
+        cost, held = found, tried
 
 
 def _options(program: Program) -> list[Variables]:

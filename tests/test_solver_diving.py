@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
@@ -17,8 +18,8 @@ from benchmarks.fleets import fleet
 from solver import steps
 from solver.backend import Fractions
 from solver.build import build
-from solver.diving import _Dive, dive, rounded
-from solver.problem import Jobs, Problem, RunOptions
+from solver.diving import _Dive, choose_rebates, dive, rounded
+from solver.problem import Jobs, Problem, RunOptions, Tiers
 from solver.program import Program
 
 
@@ -57,7 +58,7 @@ def test_a_dive_ends_at_whole_options(seed: int, more: bool) -> None:
     """It costs what these options cost with fractions of all else; the program is as it was."""
     program = with_fractions(draw_more(seed) if more else draw(seed))
     before = steps.ranges(program)
-    fractions, found = search().relax(program), dive(program, search())
+    fractions, found = search().relax(program), dive(program, search(), {})
 
     assert steps.ranges(program) == before
     if found is None:
@@ -74,10 +75,32 @@ def test_a_dive_ends_at_whole_options(seed: int, more: bool) -> None:
 
 def test_a_dive_is_near_the_best() -> None:
     program = with_fractions(fleet("S"))
-    best, found = search()(program, None), dive(program, search())
+    best, found = search()(program, None), dive(program, search(), {})
 
     assert found is not None
     assert found.objective <= 1.005 * best.objective
+
+
+@pytest.mark.parametrize(("within_reach", "taken"), [(1.0, [0, 1]), (100.0, [1, 0])])
+def test_a_better_rebate_is_taken_where_it_pays(within_reach: float, taken: list[int]) -> None:
+    """A third off from 6 nodes on pays for 6; from 600 on it does not: all stays as it was."""
+    case = dataclasses.replace(
+        problem(jobs=one_job(), run_options=run_option([[6]])),
+        tiers=Tiers(
+            sku=np.array([0, 0]),
+            from_nodes=np.array([2.0, 6.0 * within_reach]),
+            rebate_fraction=np.array([0.05, 0.33]),
+        ),
+    )
+    program = build(case)
+    start = {program.tier[0].name: 1.0, program.tier[1].name: 0.0}
+    fractions = Fractions(program.model, time_limit_s=60.0)
+    choose_rebates(program, fractions, start, search())
+    held = steps.reader(fractions.values())(program.tier)
+    steps.hold([program.tier], dict(zip([each.name for each in program.tier], taken, strict=True)))
+
+    assert held.tolist() == taken
+    assert fractions.solve() == pytest.approx(search().relax(program).objective)
 
 
 def three_runs() -> Problem:
@@ -119,13 +142,13 @@ def test_a_dive_without_a_plan_finds_none() -> None:
     case = problem(
         limits=limits(supply_nodes=[[2.0]]), jobs=one_job(), run_options=run_option([[3]])
     )  # fmt: skip
-    assert dive(with_fractions(case), search()) is None
+    assert dive(with_fractions(case), search(), {}) is None
 
 
 def test_a_dive_hears_a_stop() -> None:
     """Asked to stop before it began, it says so, and that there is no plan."""
     program = with_fractions(fleet("S"))
-    found = dive(program, steps.Search(0.0, time.monotonic() + 60, lambda: True))
+    found = dive(program, steps.Search(0.0, time.monotonic() + 60, lambda: True), {})
 
     assert found is not None
     assert found.stopped

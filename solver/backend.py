@@ -293,10 +293,12 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         )
         self._observer, self._start, self._crossover = observer, start, crossover
         self.columns: list[Any] = []
+        self.mixed = False  # whole numbers and fractions: what is whole may change beside a search
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: N802  # the library's name
         """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""
         self.columns = lp.variables()
+        self.mixed = self.mip and any(each.cat != pulp.LpContinuous for each in self.columns)
         lp.solverModel.passModel(_arrays(lp, self.columns, self.mip))
         open_ones = sum(each.lowBound != each.upBound for each in self.columns)
         if not self.mip and open_ones >= MANY_COLUMNS:
@@ -529,7 +531,6 @@ def _read(engine: Any, observer: _Observer, solver: _Highs) -> Outcome:
     """The engine's own word on how it ended, and its values if there are any."""
     kinds = highspy.HighsModelStatus
     ended, info = engine.getModelStatus(), engine.getInfo()
-    mixed = solver.mip and any(each.cat != pulp.LpContinuous for each in solver.columns)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     objective = info.objective_function_value if feasible else math.nan
     if ended in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
@@ -548,7 +549,7 @@ def _read(engine: Any, observer: _Observer, solver: _Highs) -> Outcome:
         status = Status.INTERRUPTED if feasible else Status.NO_INCUMBENT
     else:
         raise EngineError(f"HiGHS ended with {engine.modelStatusToString(ended)!r}")
-    bound = info.mip_dual_bound if mixed else (objective if status is Status.OPTIMAL else -math.inf)
+    bound = info.mip_dual_bound if solver.mixed else (objective if status is Status.OPTIMAL else -math.inf)
     share = gap(objective, bound) if status.has_plan else math.inf
     if status is Status.OPTIMAL and share > PROVEN:
         status = Status.WITHIN_GAP

@@ -4,7 +4,7 @@ Both together are hard: a rebate pays only where enough is bought of a SKU, and 
 what that is. Alone each is soon solved. So options come first, as if a part of a rebate could be had; then
 rebates for those options; then options for those rebates. The search for the bound (`floor`) takes both
 together from there. A large program has no time for turns: its rebates are those that the orders of the
-relaxation reach without them, and its options are rounded one after the other (`diving`).
+relaxation reach without them, or the next, and its options are rounded one after the other (`diving`).
 """
 
 from __future__ import annotations

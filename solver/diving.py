@@ -1,4 +1,4 @@
-"""Options made whole one after the other, where the fractions say most, and exchanged where that pays.
+"""Rebates and options of a large program: tried, made whole one after the other, exchanged where that pays.
 
 A program of hundreds of pools is too large for a search of its options: its first corner alone takes an
 engine half a minute, and its own rounding as long. Solved again from where it was, after a few bounds have
@@ -38,11 +38,12 @@ def dive(program: Program, search: Search, start: Mapping[str, float]) -> backen
     fractions = search.fractions(program, SHARE)
     choose_rebates(program, fractions, start, search.within(REBATES))
     jobs = program.problem.jobs
-    dive = _Dive(fractions, [fractions.places(each) for each in _options(program)], jobs.count, jobs.partial)
-    cost = dive.exchange(dive.down())
+    places = [fractions.places(each) for each in _options(program)]
+    diving = _Dive(fractions, places, jobs.count, jobs.partial)
+    cost = diving.exchange(diving.down())
     if math.isfinite(cost):
         return backend.Outcome(
-            backend.Status.TIME_LIMIT, cost, -math.inf, math.inf, 0.0, dive.values, fractions.stopped
+            backend.Status.TIME_LIMIT, cost, -math.inf, math.inf, 0.0, diving.values, fractions.stopped
         )  # fmt: skip
     if fractions.stopped:
         return backend.Outcome(
@@ -69,8 +70,8 @@ def choose_rebates(
     for tier in np.argsort(-reached, kind="stable").tolist():
         own = np.flatnonzero(tiers.sku == tiers.sku[tier])
         now = own[held[own] == 1]
-        is_next = now.size == 1 and tiers.from_nodes[tier] > tiers.from_nodes[now[0]]
-        if not is_next or math.isinf(cost):
+        is_better = now.size == 1 and tiers.from_nodes[tier] > tiers.from_nodes[now[0]]
+        if not is_better or math.isinf(cost):
             continue
         if search.left_s <= SOON_S:
             break

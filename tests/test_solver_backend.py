@@ -148,6 +148,18 @@ def test_a_search_beside_all_else_has_its_own_model() -> None:
     assert outcome.values == alone.values
 
 
+def test_the_bound_beside_all_else_is_that_of_the_model_that_was_begun() -> None:
+    """Of fractions it is their optimum, although they are whole numbers again once the search has begun."""
+    model = small(constant=-20.0)
+    for variable in model.variables():
+        variable.cat = pulp.LpContinuous
+    running = backend.begin(model, gap_fraction=0.0, time_limit_s=20)
+    for variable in model.variables():
+        variable.cat = pulp.LpInteger
+
+    assert running.outcome().bound == pytest.approx(7.0 - 20.0)
+
+
 def test_a_search_beside_all_else_ends_when_told() -> None:
     running = backend.begin(knapsack(), gap_fraction=0.0, time_limit_s=20)
     running.stop()

@@ -3,9 +3,12 @@
 Of the replicas of a period all that matters is that each service is carried and that no pool holds more than
 it has room for. From the fractions on, each service in turn takes what is best for it at what a node of each
 pool costs now: a pool that is too full is dearer by what it is over, and dearer still the longer it was.
-(Wires on a chip that ask for the same place are routed like that.) What is too much in some periods may be
-room in others, for jobs that may pause. So in between the program with fractions of all else is solved again,
-with a price for what does not fit; where that does not help either, a unit is ordered where it brings most.
+What is too much in some periods may be room in others, for jobs that may pause. So in between the program
+with fractions of all else is solved again, with a price for what does not fit; where that does not help
+either, a unit is ordered where it brings most.
+
+Source of the prices: "PathFinder" (McMurchie and Ebeling, FPGA 1995), which routes wires that ask for the
+same place on a chip.
 """
 
 from __future__ import annotations
@@ -207,7 +210,7 @@ class _Fitting:
         price = self._cost[rows, period] + size * self._dearer[pool, period]
         one_more = price + self._steep * np.maximum(used[pool] + size - np.maximum(room, used[pool]), 0.0)
         standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows]
-        able = (now > 0) | ((room >= size - SOME) & (gives > 0))
+        able = (gives > 0) & ((now > 0) | (room >= size - SOME))
         dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
         some = np.argsort(np.where(now > 0, -math.inf, dear), kind="stable")[: min(OPTIONS, int(able.sum()))]
         if not some.size:
@@ -223,10 +226,12 @@ class _Fitting:
             self._replicas[rows[cheapest], period] += extra
             used[pool[cheapest]] += size[cheapest] * extra
             return
-        filled = used[pool[some]] + size[some] * (after - now[some])
-        cost = after @ price[some] + self._steep * np.maximum(filled - room[some], 0.0).sum(axis=1)
+        shared = pool[some][:, None] == pool[some]  # options of one pool fill it together
+        once = self._steep / shared.sum(axis=0)
+        filled = used[pool[some]] + (size[some] * (after - now[some])) @ shared
+        cost = after @ price[some] + np.maximum(filled - room[some], 0.0) @ once
         best = int(np.argmin(np.where(fair, cost, math.inf)))
-        stays = now[some] @ price[some] + self._steep * np.maximum(used[pool[some]] - room[some], 0.0).sum()
+        stays = now[some] @ price[some] + np.maximum(used[pool[some]] - room[some], 0.0) @ once
         if lacks > SOME or cost[best] < stays - SOME:
             self._replicas[rows[some], period] = after[best]
             used[pool[some]] = filled[best]

@@ -15,7 +15,7 @@ from test_solver_optimum import best, draw_more
 from benchmarks.fleets import fleet
 from solver import steps
 from solver.build import build
-from solver.fitting import _changes, fit
+from solver.fitting import _changes, _Fitting, fit
 from solver.problem import Problem, Services
 from solver.program import Program
 from solver.verify import objective_value, verify
@@ -132,6 +132,25 @@ def test_many_replicas_fit_near_to_their_fractions() -> None:
     plan = program.solution(finished(program, found))
     assert verify(fleet("S"), plan, 1e-6) == []
     assert objective_value(fleet("S"), plan) <= 1.05 * 1000 * whole.objective
+
+
+def test_options_of_one_pool_fill_it_together() -> None:
+    """What is told of the nodes in use is what the replicas use, whichever of two sizes they are."""
+    one = service([24.0])["serve_options"]
+    both = {field.name: np.repeat(getattr(one, field.name), 2, axis=0) for field in dataclasses.fields(one)}
+    sizes = {"capacity": np.array([10.0, 7.0]), "nodes": np.array([1.0, 0.5])}
+    serves = dataclasses.replace(one, **(both | sizes))
+    case = problem(services=Services(name=("a",), demand=np.array([[24.0]])), serve_options=serves)
+    program = build(case)
+    relaxed = search().relax(program)
+    fitting = _Fitting(program, {**relaxed.values, program.order[0, 0].name: 2.0}, search())
+    fitting._replicas[:, 0], fitting._room[0, 0], used = (2, 1), 2.0, np.array([2.5])
+    fitting._improve(np.array([0, 1]), 0, 0, used)
+
+    replicas = fitting._replicas[:, 0]
+    assert used[0] == pytest.approx(replicas @ [1.0, 0.5])
+    assert used[0] <= 2.0
+    assert replicas.tolist() == [1, 2]
 
 
 def test_standby_carries_nothing() -> None:

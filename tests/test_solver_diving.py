@@ -137,6 +137,20 @@ def test_what_is_held_badly_is_exchanged() -> None:
     assert sorted(run[::2].tolist()) == [0, 1, 1]
 
 
+def test_what_leaves_no_plan_is_released_again() -> None:
+    """Three on the six cheap nodes do not fit: all are as open as before, and cost the same."""
+    program = with_fractions(three_runs())
+    fractions = Fractions(program.model, time_limit_s=60.0)
+    places = [fractions.places(program.run[2 * job : 2 * job + 2]) for job in range(3)]
+    diving, before = (
+        _Dive(fractions, places, np.ones(3, dtype=int), np.zeros(3, dtype=bool)),
+        fractions.solve(),
+    )
+
+    assert math.isinf(diving._hold_all([0, 1, 2], {job: (np.array([1, 0]), 0.0) for job in range(3)}))
+    assert fractions.solve() == pytest.approx(before)
+
+
 def test_a_dive_without_a_plan_finds_none() -> None:
     """A run on three nodes, of which two can be had: there is nothing to round."""
     case = problem(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from solver_cases import changed, problem, service
 from test_solver_optimum import best, draw_more
 
-from benchmarks.fleets import fleet
-from solver import steps
+from solver import account, steps
 from solver.build import build
 from solver.fitting import _changes, _Fitting, fit
 from solver.problem import Problem, Services
@@ -116,22 +115,40 @@ def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
     assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
 
 
-def test_many_replicas_fit_near_to_their_fractions() -> None:
-    """On a made-up fleet of 8 pools, where a unit of nodes is 1 % of all, they cost some units more."""
-    program = build(fleet("S"))
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_room_is_what_nothing_else_takes(seed: int) -> None:
+    """Nodes in service and rented, less spares, those down, runs and jobs; what is over is no room."""
+    case = draw_more(seed)
+    program = build(case)
     program.count_replicas()
     whole = search()(program, None)
-    steps.hold((*steps.choices(program), program.order, program.retire, program.move), whole.values)
-    with steps.room_to_round(program, steps.ROOM_OF_MANY):
-        fractions = search().relax(program)
-    values = {**whole.values, **fractions.values} if fractions.status.has_plan else dict(whole.values)
-    program = build(fleet("S"))
-    found = fitted(program, values)
+    if not whole.status.has_plan:
+        return
+    steps.hold(steps.choices(program), whole.values)
+    fitting, read = _Fitting(program, dict(whole.values), search()), steps.reader(whole.values)
+    replicas = np.rint(read(program.replicas))
+    own = account.totals_by(
+        case.serve_options.pool, len(case.pools), case.serve_options.nodes[:, None] * replicas
+    )
+    down = account.down_nodes(case, read(program.standing))  # type: ignore[arg-type]
+    there = read(program.in_service) + read(program.rented) * (case.pools.rental_limit_nodes > 0) - down
+    over = np.ones_like(there)
+    room = fitting._room_for(replicas, whole.values, over)
 
-    assert found is not None
-    plan = program.solution(finished(program, found))
-    assert verify(fleet("S"), plan, 1e-6) == []
-    assert objective_value(fleet("S"), plan) <= 1.05 * 1000 * whole.objective
+    assert room == pytest.approx(there - read(program.spares) - (read(program.in_use) - own) - over, abs=1e-6)
+
+
+def test_a_pool_that_stays_too_full_gets_dearer() -> None:
+    """Two services want five nodes of a pool of four: in the end a node there costs more than it did."""
+    program = build(services(25.0, 25.0))
+    relaxed = search().relax(program)
+    fitting = _Fitting(program, {**relaxed.values, program.order[0, 0].name: 4.0}, search())
+    fitting._room[0, 0] = 4.0
+    fitting._settle(0, 0)
+
+    assert fitting._replicas[:, 0].tolist() == [3, 3]
+    assert fitting._dearer[0, 0] > fitting._steep
 
 
 def test_options_of_one_pool_fill_it_together() -> None:

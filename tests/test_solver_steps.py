@@ -20,7 +20,7 @@ from solver.build import build
 from solver.choosing import choose
 from solver.problem import Problem, Services
 from solver.program import Program
-from solver.promising import likeliest
+from solver.promising import bar_the_rest, likeliest
 from solver.start import first_plan
 from solver.verify import objective_value, verify
 from solver.whole import improve, make_whole
@@ -171,6 +171,44 @@ def test_a_search_stays_with_what_is_used() -> None:
     served, order = program.replicas[:, 0], program.order[0, 0]
     assert [(each.lowBound, each.upBound) for each in served] == [(1, 4), (0, 0)]
     assert (order.lowBound, order.upBound) == (3, 5)
+
+
+def test_orders_are_rounded_and_replicas_stay_as_they_were_found() -> None:
+    """5 nodes as fractions stay 5, of 5.5 there are 5 or 6; replicas are held, barred or not."""
+    program = build(two_services())
+    whole._round_orders(program, search())
+    order = program.order[0, 0]
+    assert (order.lowBound, order.upBound) == (5, 5)
+
+    program = build(problem(**service([55.0])))
+    whole._round_orders(program, search())
+    assert (program.order[0, 0].lowBound, program.order[0, 0].upBound) == (5, 6)
+
+    program = build(two_services())
+    for variable in program.replicas.ravel():
+        variable.upBound = 0
+    found = {
+        program.replicas[0, 0].name: 3.0,
+        program.replicas[1, 0].name: 4.0,
+        program.order[0, 0].name: 7.0,
+    }
+    whole._hold_as_found(program, found)
+    assert [(each.lowBound, each.upBound) for each in program.replicas.ravel()] == [(3, 3), (4, 4)]
+    assert program.order[0, 0].lowBound == 6
+
+
+def test_a_job_keeps_every_pace_of_a_pool() -> None:
+    """Of a pool that a job keeps all elastic options stay open where any pace is asked for, and no others."""
+    program, any_pace = build(fleet("M")), build(fleet("M"))
+    relaxed = search().relax(program)
+    bar_the_rest(program, relaxed)
+    bar_the_rest(any_pace, relaxed, any_pace=True)
+    few, more = (np.array([each.upBound > 0 for each in one.choose]) for one in (program, any_pace))
+    options = program.problem.elastic_options
+    place = options.job * 1000 + options.pool
+
+    assert more.sum() > few.sum()
+    assert more.tolist() == np.isin(place, place[few]).tolist()
 
 
 def test_making_whole_leaves_the_program_as_it_was() -> None:

@@ -39,7 +39,7 @@ def choose(
 ) -> backend.Outcome:
     """The best choices found. Nodes and replicas have to be fractions; the choices stay open.
 
-    `start` has whole choices, of rebates those in reach; `at_once` these rebates are the ones taken.
+    `start` has whole choices, of rebates those in reach; `at_once` these are taken, or the next ones.
     """
     if at_once and (found := _with_these_rebates(program, search, start)) is not None:
         return found

@@ -10,7 +10,7 @@ _HOMES = {
     "load_scenario": "planner.scenario",
     "load_catalogue": "planner.catalogue",
     "plan_fleet": "planner.plan",
-    "explain": "planner.explain",
+    "explain": "planner.explanation",
     "derive": "planner.trace",
     "recompute": "planner.trace",
 }

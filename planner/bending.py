@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.explain import explain
+from planner.explanation import explain
 from planner.plan import Plan
 from planner.used import rented_node_h
 from planner.wording import money

@@ -11,7 +11,7 @@ from planner.bending import paused_explanations
 from planner.comparison import why_this_plan
 from planner.defence.clashing import conflict_records, conflict_text
 from planner.defence.naming import labels_of, limit_place
-from planner.explain import explain
+from planner.explanation import explain
 from planner.flows import energy_records
 from planner.ordering import first_tolerance
 from planner.owning import cost_label

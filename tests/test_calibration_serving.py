@@ -16,7 +16,7 @@ from planner.catalogue import data_folder, load_catalogue
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.coefficients.serving import replica_arguments, replica_kinds
 from planner.errors import InputError
-from planner.explain import explain
+from planner.explanation import explain
 from planner.inputs import Inputs, check_scenario, with_cards
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.question import SERVICE, inputs_of

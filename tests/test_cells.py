@@ -17,7 +17,7 @@ from test_using import CLOUD, JOB, PAUSABLE, one_job, planned
 from planner.catalogue import data_folder
 from planner.document import plan_document
 from planner.errors import InputError
-from planner.explain import Explanation, explanation_from
+from planner.explanation import Explanation, explanation_from
 from planner.report.cells import OPENED, cell_explanation
 from planner.report.cells.compared import (
     input_text,

@@ -8,7 +8,7 @@ import pytest
 from test_defence import TEXT, WIDE, planned, scenario
 
 from planner.document import plan_document
-from planner.explain import explain, explanation_from
+from planner.explanation import explain, explanation_from
 from planner.plan import Plan, plan_fleet
 from planner.report import to_json
 from planner.scenario import ScenarioError, parse_scenario, with_changes

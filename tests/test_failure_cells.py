@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_failures import EVENTS, LIVES, OUTAGES, written
 
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.failures import FitAsked, cell_explanation, fit_document, mapping_for, read_failures
 from planner.report.tables import table_of
 

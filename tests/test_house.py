@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import planner
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("planner", "carbon", "reliability", "solver")
@@ -102,6 +104,58 @@ def test_help_stays_quick() -> None:
     assert helped.returncode == 0, helped.stderr
     assert "argparse" in loaded
     assert not loaded & {"altair", "lifelines", "pandas", "pint", "pulp", "pydantic", "scipy", "streamlit"}
+
+
+OPEN_EVERY_NAME = """
+from importlib import import_module
+from pkgutil import iter_modules, walk_packages
+from types import ModuleType
+
+wrong, opened = [], 0
+for top in map(import_module, ("planner", "carbon", "reliability", "solver")):
+    inside = [found.name for found in walk_packages(top.__path__, f"{top.__name__}.") if found.ispkg]
+    for room in map(import_module, (top.__name__, *inside)):
+        offered = getattr(room, "__all__", ())
+        for below in {found.name for found in iter_modules(room.__path__)}.intersection(offered):
+            import_module(f"{room.__name__}.{below}")  # by which Python puts the module under its name
+        opened += len(offered)
+        wrong += [f"{room.__name__}.{name}" for name in offered
+                  if isinstance(getattr(room, name, room), ModuleType)]
+print(opened, *wrong)
+"""
+
+
+def test_every_name_that_a_room_offers_can_be_had() -> None:
+    """In a fresh process, after the modules inside; a module of the same name would stand before it."""
+    opened = run(sys.executable, "-c", OPEN_EVERY_NAME)
+    count, *wrong = opened.stdout.split() or [0]
+
+    assert opened.returncode == 0, opened.stderr
+    assert not wrong
+    assert int(count) > 300
+
+
+USE_EVERY_PUBLIC_NAME = """
+from planner import derive, explain, load_catalogue, load_scenario, plan_fleet, recompute
+from planner.trace import chosen
+from carbon import facility_energy_kwh
+
+catalogue = load_catalogue()
+plan = plan_fleet(load_scenario("tests/own_scenario.toml"), catalogue=catalogue, baselines=False)
+energy = derive(facility_energy_kwh, it_energy_kwh=chosen("it_energy_kwh", 2.0, "told", "kWh"),
+                pue=chosen("pue", 1.25, "told", "1"))
+assert explain(energy).steps[0].value == energy.value == recompute([energy], {})[0] == 2.5
+assert explain(plan.ledger.cost).steps[0].value == plan.ledger.cost.value > 0
+print(*sorted(dir()))
+"""
+
+
+def test_every_public_name_does_its_work() -> None:
+    """2 kWh at a PUE of 1.25 are 2.5 kWh; the cost of a small plan opens to itself."""
+    used = run(sys.executable, "-c", USE_EVERY_PUBLIC_NAME)
+
+    assert used.returncode == 0, used.stderr
+    assert set(planner.__all__) <= set(used.stdout.split())
 
 
 # Packages

@@ -15,7 +15,7 @@ from planner.catalogue import data_folder, load_catalogue
 from planner.cli import ANSWER, main
 from planner.cli.talking import WRONG_INPUT
 from planner.errors import InputError
-from planner.explain import Explanation, explain, format_value
+from planner.explanation import Explanation, explain, format_value
 from planner.jobs import job_document, load_job
 from planner.jobs.cells import cell_explanation, named_explanation, rows_of
 from planner.jobs.document import DRAWS, numbers_of

@@ -17,7 +17,7 @@ from planner.coefficients.buying import rebated_holding_usd, rebated_usd
 from planner.coefficients.standing import extra_parts_usd, retirement_usd, up_fraction
 from planner.comparison import why_this_plan
 from planner.document import plan_document
-from planner.explain import explain
+from planner.explanation import explain
 from planner.plan import Plan, plan_fleet
 from planner.report import to_html, to_markdown
 from planner.scenario import ScenarioError, load_scenario, parse_scenario, with_changes

@@ -34,7 +34,7 @@ from planner.coefficients.serving import SERVING_CONSTANTS, replica_kinds
 from planner.coefficients.training import TrainingRuns
 from planner.comparison import why_this_plan
 from planner.document import plan_document
-from planner.explain import explain
+from planner.explanation import explain
 from planner.inputs import Inputs
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from planner.explain import explain, explanation_from
+from planner.explanation import explain, explanation_from
 from planner.trace import (
     BoundaryError,
     Fact,

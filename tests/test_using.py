@@ -17,7 +17,7 @@ from scipy.stats import binom
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.catalogue import data_folder, load_catalogue
 from planner.document import plan_document
-from planner.explain import explanation_from
+from planner.explanation import explanation_from
 from planner.inputs import check_scenario
 from planner.plan import Plan, plan_fleet
 from planner.report import to_html, to_markdown

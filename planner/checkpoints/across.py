@@ -20,7 +20,7 @@ from planner.checkpoints.policies import (
 from planner.checkpoints.rows import FLAT, columns, row
 from planner.checkpoints.setting import setting_of
 from planner.checkpoints.terms import Terms
-from planner.explain import explain
+from planner.explanation import explain
 from planner.trace import chosen
 
 Record = dict[str, Any]

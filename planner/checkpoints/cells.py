@@ -25,7 +25,7 @@ from planner.checkpoints.policies import (
 from planner.checkpoints.rows import FLAT
 from planner.checkpoints.setting import setting_of
 from planner.checkpoints.terms import Asked, Terms, terms_of_flags
-from planner.explain import Explanation, explain
+from planner.explanation import Explanation, explain
 from planner.fitted import fit_of
 from planner.models import with_model_cards
 from planner.trace import Fact, Traced, chosen, convert, derive, ratio

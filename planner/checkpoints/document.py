@@ -17,7 +17,7 @@ from planner.checkpoints.runs import finish_rows, simulation_rows
 from planner.checkpoints.setting import Setting, setting_of
 from planner.checkpoints.terms import Asked, Terms, fleets, is_fit, states, terms_of_flags
 from planner.errors import InputError
-from planner.explain import explain
+from planner.explanation import explain
 from planner.fitted import fit_of, read_fit
 from planner.models import with_model_cards
 from planner.trace import Traced, chosen, derive

@@ -19,7 +19,7 @@ from planner.checkpoints.policies import (
     usd_per_useful_h,
     weights_of,
 )
-from planner.explain import explain
+from planner.explanation import explain
 from planner.trace import Fact, chosen, derive_parts, recompute
 from reliability.ettr import linear_ettr
 

@@ -11,7 +11,7 @@ from planner.checkpoints.equations import lost_accelerator_h
 from planner.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
 from planner.coefficients.runs import accelerators_in_use, expected_duration_h
 from planner.errors import InputError
-from planner.explain import explain
+from planner.explanation import explain
 from planner.question import given
 from planner.trace import Fact, Traced, chosen, derive, recompute
 from reliability.finish import finish_quantile_h

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planner.checkpoints.policies import OBJECTIVES
-from planner.explain import format_value
+from planner.explanation import format_value
 
 Record = dict[str, Any]
 

@@ -47,7 +47,7 @@ def run_validate(options: argparse.Namespace) -> int:
 def run_facts(options: argparse.Namespace) -> int:
     """List facts whose key, note or source holds every word."""
     from planner.catalogue import load_catalogue
-    from planner.explain import format_value
+    from planner.explanation import format_value
     from planner.records import fact_record
 
     found = load_catalogue().search(" ".join(options.words))

@@ -135,7 +135,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Open one number of a plan down to its sources."""
-    from planner.explain import explanation_from
+    from planner.explanation import explanation_from
 
     document = opened(options)
     known = document["explanations"]

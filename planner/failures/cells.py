@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.explain import Explanation, explain
+from planner.explanation import Explanation, explain
 from planner.failures import cells_counted as counted
 from planner.failures import cells_fitted as fitted
 from planner.failures.asked import Record

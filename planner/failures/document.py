@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from planner.catalogue import load_catalogue
-from planner.explain import explain
+from planner.explanation import explain
 from planner.failures.ahead import ahead_section
 from planner.failures.asked import DAY_H, FitAsked, Record, Section
 from planner.failures.beside import beside_section

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
-from planner.explain import explain
+from planner.explanation import explain
 from planner.futures.changes import without_futures
 from planner.futures.document import futures_document
 from planner.futures.drawing import Stop

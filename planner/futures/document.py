@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.document import STATUS_NAMES
-from planner.explain import explain
+from planner.explanation import explain
 from planner.futures.planning import FuturesPlan
 from planner.records import fact_record
 from planner.report.futures import amount

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.explain import format_value
+from planner.explanation import format_value
 from planner.wording import energy, mass
 
 Record = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.jobs.differences import change_fraction, change_kgco2e
 from planner.jobs.footprint import Footprint
 from planner.trace import Traced, derive

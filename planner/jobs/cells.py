@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
-from planner.explain import Explanation, explain
+from planner.explanation import Explanation, explain
 from planner.jobs import cells_estimate as estimate
 from planner.jobs import cells_places as elsewhere
 from planner.jobs.cell import Cell, Opened, Record

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from planner.explain import Explanation, Step, explain
+from planner.explanation import Explanation, Step, explain
 from planner.jobs.books import shown_phase, traced_lines
 from planner.jobs.cell import WHOLE, Cell, Opened, beside
 from planner.jobs.changes import changes_found

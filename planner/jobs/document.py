@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from planner.catalogue import Catalogue, load_catalogue
-from planner.explain import explain
+from planner.explanation import explain
 from planner.jobs.books import ledger_of, phase_rows, scope_rows, shown_phase
 from planner.jobs.card import card_of
 from planner.jobs.changes import changes_of

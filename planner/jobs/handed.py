@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.catalogue import Catalogue, load_catalogue
 from planner.errors import InputError
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.jobs.cells import cell_explanation
 from planner.jobs.document import job_document
 from planner.jobs.parts import PHASES, TABLES, Job

@@ -19,7 +19,7 @@ from carbon.grid import weighted_kgco2e_per_kwh
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from planner.catalogue import Catalogue, load_catalogue
-from planner.explain import explain
+from planner.explanation import explain
 from planner.jobs.footprint import Footprint, footprint_of
 from planner.jobs.hours import HOURS_A_DAY, Column, Hours, hourly_load_kwh, series_hours
 from planner.jobs.parts import Job

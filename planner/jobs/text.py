@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from planner.explain import explanation_from
+from planner.explanation import explanation_from
 from planner.jobs.card import grid_said, said
 
 Record = dict[str, Any]

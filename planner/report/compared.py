@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.charts import Record, quantity_text
 from planner.charts.compared import UNITS
-from planner.explain import format_value
+from planner.explanation import format_value
 from planner.units import everyday
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planner import charts
 from planner.charts import Document, Picture, Record
-from planner.explain import explanation_from
+from planner.explanation import explanation_from
 from planner.report import pictures
 from planner.report.data import csv_text, to_json
 from planner.report.page import template

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from planner.explain import format_value
+from planner.explanation import format_value
 from planner.report import findings
 from planner.report.futures import futures_text
 from planner.report.texts import to_terminal

@@ -9,7 +9,7 @@ from typing import Any
 from planner.catalogue import Catalogue, load_catalogue
 from planner.coefficients.measured import factors_of
 from planner.errors import InputError
-from planner.explain import explain
+from planner.explanation import explain
 from planner.models import with_model_cards
 from planner.question import given, inputs_of
 from planner.throughput.equations import needed_per_s

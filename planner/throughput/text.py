@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from planner.explain import explanation_from
+from planner.explanation import explanation_from
 from planner.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
 
 Record = dict[str, Any]

@@ -17,7 +17,7 @@ from planner.charts import (
     size_curves,
 )
 from planner.errors import InputError
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report import to_json
 from planner.report.checkpoints import csv_files
 from planner.report.tables import table_of

@@ -22,7 +22,7 @@ from planner.ui.waiting import work_shown
 from planner.workers.messages import work_key
 
 if TYPE_CHECKING:
-    from planner.explain import Explanation
+    from planner.explanation import Explanation
     from planner.store import SavedPlan, Store
 
 PAGES = Path(__file__).parent

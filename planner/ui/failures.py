@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from planner.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report import findings, to_json
 from planner.report.tables import table_of
 from planner.ui import logs, shared

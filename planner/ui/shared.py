@@ -25,7 +25,7 @@ from planner.report.tables import Table, clash_tables, range_text, table_of, why
 if TYPE_CHECKING:
     import pyarrow
 
-    from planner.explain import Explanation
+    from planner.explanation import Explanation
     from planner.report.cells.cell import Opened
 
 FIRST = "next-quarter"

@@ -204,7 +204,7 @@ def _catalogue() -> Catalogue:
 
 
 def _number(value: float | None) -> str:
-    from planner.explain import format_value
+    from planner.explanation import format_value
 
     return format_value(value)
 

@@ -18,7 +18,7 @@ from planner.ui.drawn import draw_kept, specs
 from planner.workers.tradeoffs import POINTS
 
 if TYPE_CHECKING:
-    from planner.explain import Explanation
+    from planner.explanation import Explanation
 
 PAGES = Path(__file__).parent
 VIEWS = {

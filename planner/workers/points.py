@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.comparison import why_this_plan
 from planner.defence.naming import changes_text, labels_of
-from planner.explain import explain
+from planner.explanation import explain
 from planner.owning import cost_label
 from planner.plan import Plan
 from planner.tables import plan_tables

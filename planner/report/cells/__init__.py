@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from planner.charts import Document, Record
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.buying import moves, purchases, rental
 from planner.report.cells.cell import Cell, Opened
 from planner.report.cells.fleet import fleet

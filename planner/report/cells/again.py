@@ -11,7 +11,7 @@ from planner.charts import Record
 from planner.coefficients.nodes import node_columns
 from planner.coefficients.serving import replica_columns
 from planner.coefficients.work import pool_work
-from planner.explain import Explanation, explain
+from planner.explanation import Explanation, explain
 from planner.inputs import Inputs, with_cards
 from planner.report.cells.numbers import close
 from planner.scenario import Scenario

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.charts import Document, Record
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.numbers import CHOSEN, Number, is_number, stated
 from planner.report.tables import COLUMNS, column_unit
 from planner.scenario import Scenario

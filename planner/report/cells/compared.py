@@ -7,7 +7,7 @@ from functools import partial
 
 from planner.charts import Record
 from planner.charts.compared import UNITS
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.numbers import Number, below, close, explanation_of, kept, kept_for, value_of
 
 OTHER = "this plan opens all of its numbers on its own page"

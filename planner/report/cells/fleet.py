@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.charts import Record
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.cell import DECIDED, Cell
 from planner.report.cells.horizon import hours_of, period_starts
 from planner.report.cells.numbers import CHOSEN, Number, rows_of, total, value_of

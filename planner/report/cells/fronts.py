@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from planner.charts import Document, Record
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.cell import Cell
 from planner.report.cells.numbers import Number, explanation_of, is_number, kept_for, rows_of, total
 from planner.scenario import parse_scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.buying import purchases
 from planner.report.cells.cell import Cell
 from planner.report.cells.numbers import Number, close, fact_number, kept, kept_for, rows_of, total, value_of

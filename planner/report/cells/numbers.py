@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner.charts import Document, Record
-from planner.explain import Explanation, Step, explanation_from
+from planner.explanation import Explanation, Step, explanation_from
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
 CHOSEN, YOURS = "chosen", "yours"

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from planner.charts import Document
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.buying import purchases
 from planner.report.cells.cell import Cell
 from planner.report.cells.numbers import (

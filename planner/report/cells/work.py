@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.errors import InputError
-from planner.explain import Explanation
+from planner.explanation import Explanation
 from planner.report.cells.cell import Cell
 from planner.report.cells.horizon import hours_of
 from planner.report.cells.numbers import (

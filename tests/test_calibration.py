@@ -544,6 +544,15 @@ def test_the_device_queues_the_work_and_reads_power_until_it_is_done(monkeypatch
     assert device.idle_power_w(4) == (345.6,) * 4
 
 
+def test_the_name_of_a_device_is_no_formula(monkeypatch):
+    """The driver tells the name, and the file is for a spreadsheet as well."""
+    monkeypatch.setattr(FakeDevice, "name", "=HYPERLINK(1)")
+    rows = list(csv.DictReader(probe_csv(probe_document(FakeDevice(), date(2026, 1, 2))).splitlines()))
+
+    assert rows
+    assert all(row["locator"].startswith("'=HYPERLINK(1)") for row in rows)
+
+
 def test_the_command_measures_and_writes_rows_of_facts(monkeypatch, capsys, tmp_path):
     modules(monkeypatch)
     out = tmp_path / "seen.csv"

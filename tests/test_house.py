@@ -280,6 +280,27 @@ def test_no_dangerous_calls() -> None:
     assert not found
 
 
+SPREADSHEETS = {"planner/spreadsheets.py", "planner/report/workbook.py"}
+WRITERS_OF_CELLS = {"writer", "DictWriter", "to_csv", "write_csv", "to_excel", "to_clipboard", "Workbook"}
+
+
+def test_one_writer_of_csv_and_one_of_workbooks() -> None:
+    """Only they keep text from being taken for a formula, so nothing else writes what a spreadsheet opens."""
+    found = []
+    for name, tree in product_sources():
+        for node in ast.walk(tree):
+            named = isinstance(node, ast.Attribute) and node.attr in WRITERS_OF_CELLS
+            if isinstance(node, ast.ImportFrom) and node.module in ("csv", "xlsxwriter", "openpyxl"):
+                named = any(each.name in WRITERS_OF_CELLS for each in node.names)
+            if named and name not in SPREADSHEETS:
+                found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
+    text = (ROOT / "planner/report/workbook.py").read_text(encoding="utf-8")
+
+    assert not found
+    assert '"strings_to_formulas": False' in text
+    assert not re.findall(r"sheet\.write(?:_formula|_row|_column|_url)?\(", text), "each cell says its kind"
+
+
 def test_app_serves_this_machine_only() -> None:
     """Streamlit left to itself listens on every interface, trusts any host and sends statistics."""
     settings = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))

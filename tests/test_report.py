@@ -432,7 +432,7 @@ def test_csv_text_is_never_a_formula(name: str, number: float) -> None:
     text = report.csv_text("jobs", [{"job": name, "energy_kwh": number}])
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
 
-    assert not row["job"].startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not row["job"].startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
     assert row["job"] in (name, f"'{name}")
     assert float(row["energy_kwh"]) == number
 

@@ -308,6 +308,13 @@ def test_csv_holds_every_row(capsys):
     assert len(read) == 2 * len(load_catalogue().skus)
 
 
+def test_csv_holds_no_formula():
+    """A card may call a model, and a folder a SKU, anything."""
+    read = csv.DictReader(io.StringIO(to_csv({"rows": [{"sku": "=1+1", "rate_per_s": -2.5}]})))
+
+    assert list(read) == [{"sku": "'=1+1", "rate_per_s": "-2.5"}]
+
+
 def test_nothing_that_works_is_an_answer_of_its_own(capsys):
     """405 B parameters on one node of L4: exit 1, with what is missing."""
     assert main(shlex.split("throughput llama-3.1-405b --sku l4-8 --nodes 1")) == NO_PLAN

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from typing import Any, Protocol
 
 from planner.catalogue import COLUMNS
 from planner.performance.calibrate import copied_gb_per_s, square_product_tflop_per_s
+from planner.spreadsheets import csv_of
 
 Record = dict[str, Any]
 
@@ -126,12 +125,11 @@ def probe_text(document: Record) -> str:
 
 def probe_csv(document: Record) -> str:
     """The document as rows of `data/facts`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for one in document["facts"]:
-        writer.writerow({**one, **{end: f"{one[end]:.6g}" for end in ("value", "low", "high")}})
-    return text.getvalue()
+    shown = [
+        {**one, **{end: float(f"{one[end]:.6g}") for end in ("value", "low", "high")}}
+        for one in document["facts"]
+    ]
+    return csv_of(shown, COLUMNS, line_end="\n")
 
 
 def _best_width(device: Device, plan: Plan) -> tuple[int, tuple[float, ...]]:

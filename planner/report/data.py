@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,8 +9,7 @@ from typing import Any
 
 from planner.charts import Document, Record
 from planner.report.tables import COLUMNS, TITLES, column_unit
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+from planner.spreadsheets import csv_of
 
 
 def to_json(document: Document, *, sort_keys: bool = True) -> str:
@@ -38,14 +35,9 @@ def to_csv_files(document: Document) -> dict[str, str]:
 
 
 def csv_text(name: str, rows: Sequence[Record]) -> str:
-    """Rows of table `name` as CSV; text that a spreadsheet would take for a formula gets an apostrophe."""
-    held = dict.fromkeys(key for row in rows for key in row)
-    keys = [key for key in COLUMNS.get(name, ()) if key in held]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, [*keys, *(key for key in held if key not in keys)])
-    writer.writeheader()
-    writer.writerows({key: _disarmed(_plain(value)) for key, value in row.items()} for row in rows)
-    return file.getvalue()
+    """Rows of table `name` as CSV, its columns in the order in which the report shows them."""
+    held = {key for row in rows for key in row}
+    return csv_of([_plain(row) for row in rows], [key for key in COLUMNS.get(name, ()) if key in held])
 
 
 def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[Record]:
@@ -58,10 +50,6 @@ def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[
             unit = column_unit(key) or ("that of its row" if own and number else "")
             found.append({"table": name, "column": key, "unit": unit, "schema": schema})
     return found
-
-
-def _disarmed(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
 def _plain(value: Any) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from planner.explanation import explanation_from
+from planner.spreadsheets import csv_of
 from planner.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
 
 Record = dict[str, Any]
@@ -33,12 +32,7 @@ def to_text(document: Record) -> str:
 def to_csv(document: Record) -> str:
     """The rows, or the sizes that reach the target, as CSV."""
     rows: list[Record] = document["reached" if "reached" in document else "rows"]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().rstrip("\n")
+    return csv_of(rows, line_end="\n").rstrip("\n")
 
 
 def number(value: float) -> str:

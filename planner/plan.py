@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.assembly import Assembled, assemble
 from planner.catalogue import Catalogue, load_catalogue
+from planner.errors import InputError
 from planner.inputs import Inputs, with_cards
 from planner.ledger import PlanLedger, plan_ledger
 from planner.ordering import first_stage
@@ -19,11 +20,12 @@ from planner.scenario import Scenario, Solve
 from planner.stopping import until
 from solver.alternatives import Alternative
 from solver.answer import Answer, answer
-from solver.backend import Progress, Status
+from solver.backend import Progress, Status, trust
 from solver.conflict import Conflict, find_conflict
 from solver.infeasible import Clash, explain_infeasible
 from solver.prices import Price
 from solver.problem import Objective, Problem, Solution
+from solver.selftest import UntrustedEngine
 from solver.verify import objective_value
 
 Watch = Callable[[str], None]
@@ -83,7 +85,11 @@ def plan_fleet(
         watch: told in words how far the work is.
         progress: told in numbers how far the search for the plan is, which the words then leave out.
         should_stop: asked while solving; the best plan found so far is kept.
+
+    Raises:
+        InputError: the engine that it names cannot be trusted.
     """
+    require_trusted(scenario.solve)
     tell = watch or (lambda _: None)
     tell("working out what each option takes")
     inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))
@@ -107,6 +113,18 @@ def plan_fleet(
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
     return Plan(inputs, assembled, found, beside, clash, conflict)
+
+
+def require_trusted(settings: Solve) -> None:
+    """Refuse an engine that answers wrongly what is known.
+
+    Raises:
+        InputError: with its version, and what would do.
+    """
+    try:
+        trust(settings.engine)
+    except UntrustedEngine as error:
+        raise InputError(f"solve.engine: {error}") from error
 
 
 class _Search:

@@ -21,6 +21,8 @@ import pulp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from solver import selftest
+
 
 class Status(Enum):
     """How a solve ended."""
@@ -102,6 +104,7 @@ EXACT = 1e-7
 INSIDE = 1e-6
 # HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
 GRACE_S = 10.0
+SELFTEST_S = 20.0  # far more than a small program takes
 _FEW = {
     "mip_heuristic_run_rins": False,
     "mip_heuristic_run_root_reduced_cost": False,
@@ -148,20 +151,56 @@ def solve(
     if engine not in ("highs", "cbc"):
         raise ValueError(f"engine is 'highs' or 'cbc', got {engine!r}")
 
-    def run() -> Outcome:
+    trust(engine)
+    return _solved(model, gap_fraction, time_limit_s, watch, should_stop, start or {}, engine, looking)
+
+
+def trust(engine: str) -> None:
+    """Ask the engine what is known, once for each of its versions.
+
+    Raises:
+        UntrustedEngine: it answered wrongly.
+    """
+    if engine == "cbc":
+        name, version = "CBC", f"of PuLP {pulp.__version__}"
+        instead = 'install another version of PuLP, or say solve.engine = "highs"'
+    else:
+        name, version = "HiGHS", highspy.Highs().version()  # type: ignore[no-untyped-call]
+        instead = f'install another version: pip install "highspy!={version}"'
+
+    def ask(model: Any) -> selftest.Answered:
+        outcome = _solved(model, 0.0, SELFTEST_S, None, None, {}, engine, Looking.AS_EVER)
+        if outcome.stopped:
+            raise KeyboardInterrupt
+        return outcome.status.value, outcome.objective
+
+    selftest.trust(name, version, ask, instead)
+
+
+def _solved(
+    model: Any,
+    gap_fraction: float,
+    time_limit_s: float,
+    watch: Watch | None,
+    should_stop: Stop | None,
+    start: Mapping[str, float],
+    engine: str,
+    looking: Looking,
+) -> Outcome:
+    def run(watch: Watch | None) -> Outcome:
         if engine == "cbc":
             return _solve_by_cbc(model, gap_fraction, time_limit_s)
         observer = _Observer(watch, should_stop)
-        solver = _Highs(observer, start or {}, gap_fraction, time_limit_s, looking=looking)
+        solver = _Highs(observer, start, gap_fraction, time_limit_s, looking=looking)
         return Running(solver, model, observer).outcome()
 
-    outcome = run()
+    outcome = run(watch)
     if outcome.status is Status.INFEASIBLE and _may_fall_for_ever(model):
         # Engines may call an unbounded model infeasible; without its objective it has a point, or has none.
-        objective, watch = model.objective, None
+        objective = model.objective
         model.setObjective(pulp.LpAffineExpression())
         try:
-            status = run().status
+            status = run(None).status
         finally:
             model.setObjective(objective)
         return replace(outcome, status=Status.UNBOUNDED if status.has_plan else status)
@@ -183,6 +222,7 @@ def begin(
 
     Without `whole` it is the optimum with fractions of everything, as in `relax`: there is nothing to watch.
     """
+    trust("highs")
     observer = _Observer(watch, should_stop)
     solver = _Highs(
         observer, start or {}, gap_fraction, time_limit_s, whole=whole, crossover=whole, looking=looking
@@ -199,6 +239,7 @@ def relax(
 
     Without `crossover`, values and costs of a large model may lie inside an optimal face, not at a corner.
     """
+    trust("highs")
     observer = _Observer(None, should_stop)
     solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover)
     running = Running(solver, model, observer)
@@ -401,6 +442,7 @@ class Fractions:
     """
 
     def __init__(self, model: Any, *, time_limit_s: float, should_stop: Stop | None = None) -> None:
+        trust("highs")
         self._limit_s, self._observer = time_limit_s, _Observer(None, should_stop)
         self._columns = model.variables()
         made, self._held, self._place = _open_part(_arrays(model, self._columns, whole=False))

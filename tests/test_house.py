@@ -247,6 +247,15 @@ def test_locks_agree_with_the_bounds_and_each_other() -> None:
         assert all(requirement.specifier.contains(version) for version in versions), requirement
 
 
+def test_a_solver_that_lies_is_not_installed() -> None:
+    """1.14.0 calls 15 the optimum where 9 is (`stuffing` in the self-test); 1.15 mended it."""
+    wanted = {line.name: line.specifier for line in map(Requirement, PROJECT["project"]["dependencies"])}
+
+    assert not wanted["highspy"].contains("1.14.0")
+    assert wanted["highspy"].contains("1.13.1")
+    assert wanted["highspy"].contains("1.15.1")
+
+
 def test_every_library_is_declared() -> None:
     """What comes along with another library today may not come tomorrow."""
     declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]}

@@ -12,6 +12,7 @@ import numpy as np
 from planner.assembly import Assembled, assemble
 from planner.catalogue import load_catalogue
 from planner.inputs import Inputs, with_cards
+from planner.plan import require_trusted
 from planner.scenario import Scenario, digest
 from planner.wording import mass, money
 from solver.backend import Status
@@ -60,6 +61,7 @@ def find_front(
     met: Callable[[Inputs, Assembled, Point], None] | None = None,
 ) -> Found:
     """The front of a scenario with its plans; `met` is handed each plan as it is found."""
+    require_trusted(scenario.solve)
     tell = watch or (lambda _: None)
     tell("working out what each option takes")
     inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))

@@ -16,7 +16,7 @@ from planner.futures.changes import in_future, mean_future, require_one_objectiv
 from planner.futures.drawing import Stop, drawn_futures
 from planner.futures.equations import expected_usd, hedging_value_usd, knowing_value_usd
 from planner.inputs import Inputs, with_cards
-from planner.plan import Plan
+from planner.plan import Plan, require_trusted
 from planner.scenario import Scenario, Solve
 from planner.scenario.ahead import Future
 from planner.trace import Traced, chosen, derive, pick
@@ -121,6 +121,7 @@ def plan_futures(
         ScenarioError: a future is no scenario.
     """
     require_one_objective(scenario)
+    require_trusted(scenario.solve)
     tell, known_facts = watch or (lambda _: None), catalogue or load_catalogue()
     futures = futures_of(scenario, known_facts, tell, should_stop)
     tell(f"working out {len(futures)} futures")

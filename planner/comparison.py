@@ -203,6 +203,8 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
         return [
             "The cost-only plan decides the same: at this carbon price the cheapest plan is also the best."
         ]
+    if abs(dearer) < 1.0 and abs(cleaner) < 1.0:
+        return ["The cost-only plan costs and emits the same; it differs in what has no price."]
     cost = f"{money(dearer)} more" if dearer >= 0 else f"{money(-dearer)} less (within the gap)"
     carbon = f"{mass(cleaner)} less" if cleaner >= 0 else f"{mass(-cleaner)} more (within the gap)"
     said = f"Against the cost-only plan this one costs {cost} and emits {carbon}"

@@ -24,6 +24,11 @@ def energy(kwh: float) -> str:
     return _scaled(kwh, ENERGY)
 
 
+def share_of(part: float | None, whole: float | None) -> float | None:
+    """A part as a share of a whole; none of nothing, nor of less than nothing."""
+    return None if part is None or whole is None or whole <= 0 else part / whole
+
+
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     size, unit = next((one for one in scales if abs(value) >= one[0]), scales[-1])
     number = value / size + 0.0  # nothing has no sign

@@ -12,7 +12,9 @@ import numpy as np
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
 from solver.solution import Solution, Terms
-from solver.tables import Floats, Whole
+from solver.tables import Flags, Floats, Whole
+
+NOTHING = 1e-7  # nodes: what an engine cannot tell from none
 
 
 def totals_by(group: Whole, groups: int, rows: Floats | Whole) -> Floats:
@@ -236,13 +238,27 @@ def _kgco2e_terms(
     )
 
 
+def holding_costs(problem: Problem) -> Flags:
+    """Pools and periods where a rented node costs or emits something although nothing uses it."""
+    pools = problem.pools
+    rates = (
+        pools.rental_usd_per_node,
+        pools.rental_kgco2e_per_node,
+        pools.idle_usd_per_node,
+        pools.idle_kgco2e_per_node,
+    )
+    found: Flags = np.any([rate != 0 for rate in rates], axis=0)
+    return found
+
+
 def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
     """Mean nodes, in service or rented, that nothing uses and that are not parked.
 
-    i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - a[p,t] / hours[t]
+    i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - a[p,t] / hours[t]; 0 where that is what rounding leaves
     """
     active = active_node_h(problem, chosen.run, chosen.replicas, chosen.work_node_h, chosen.done_node_h)
     idle: Floats = in_service + chosen.rented - chosen.parked - active / problem.pools.hours
+    idle[np.abs(idle) <= NOTHING] = 0.0
     return idle
 
 

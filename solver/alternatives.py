@@ -14,7 +14,7 @@ import numpy as np
 import pulp
 
 from solver import backend
-from solver.account import totals_by
+from solver.account import holding_costs, totals_by
 from solver.build import THOUSAND, build
 from solver.decisions import (
     Difference,
@@ -109,8 +109,8 @@ def distance_between(problem: Problem, one: Solution, other: Solution, *, relati
 
         d = sum_p |n[p] - n'[p]| / (2 N) + sum_(j,s) |y[j,s] - y'[j,s]| / (2 J)
 
-    n[p] are the mean nodes of a pool, in service and rented, N those of the whole reference plan, and y[j,s]
-    is the share of the jobs of a row that run at s.
+    n[p] are the mean nodes of a pool, in service and, where holding them costs something, rented, N those of
+    the whole reference plan, and y[j,s] is the share of the jobs of a row that run at s.
     """
     weights = _weights(problem, relative_to)
     return float(np.abs(_features(problem, one) - _features(problem, other)) @ weights)
@@ -120,16 +120,17 @@ def _features(problem: Problem, plan: Solution) -> Floats:
     """n[p] of every pool, then y[j,s] of every job and site."""
     at = totals_by(problem.pools.site, len(problem.site_names), jobs_by_pool(problem, plan).T).T
     shares = at / np.maximum(problem.jobs.count, 1)[:, None]
-    return np.concatenate([_mean_nodes(plan), shares.ravel()])
+    return np.concatenate([_mean_nodes(problem, plan), shares.ravel()])
 
 
-def _mean_nodes(plan: Solution) -> Floats:
-    mean: Floats = (plan.in_service + plan.rented).mean(axis=1)
+def _mean_nodes(problem: Problem, plan: Solution) -> Floats:
+    """Nodes that cost or emit something: rented ones that nobody pays for would be distance for nothing."""
+    mean: Floats = (plan.in_service + holding_costs(problem) * plan.rented).mean(axis=1)
     return mean
 
 
 def _weights(problem: Problem, reference: Solution) -> Floats:
-    nodes = float(_mean_nodes(reference).sum()) or 1.0
+    nodes = float(_mean_nodes(problem, reference).sum()) or 1.0
     jobs = len(problem.jobs)
     at_sites = np.full(jobs * len(problem.site_names), 1 / (2 * max(jobs, 1)))
     return np.concatenate([np.full(len(problem.pools), 1 / (2 * nodes)), at_sites])
@@ -140,12 +141,13 @@ def _terms(program: Program) -> tuple[list[list[tuple[Any, float]]], Floats]:
     problem, pools, cohorts = program.problem, program.problem.pools, program.problem.cohorts
     parts: list[list[tuple[Any, float]]] = []
     most: list[float] = []
+    costs = holding_costs(problem)
     for pool, unit in enumerate(pools.order_unit_nodes.tolist()):
-        nodes = [*program.in_service[pool], *program.rented[pool]]
+        nodes = [*program.in_service[pool], *program.rented[pool][costs[pool]]]
         parts.append([(variable, 1 / problem.periods) for variable in nodes])
         standing = cohorts.nodes[pools.sku[cohorts.pool] == pools.sku[pool]].sum()  # they may move here
         bought = unit * sum(order.upBound for order in program.order[pool])
-        rented = max(variable.upBound for variable in program.rented[pool])
+        rented = max((variable.upBound for variable in program.rented[pool][costs[pool]]), default=0)
         most.append(float(standing + bought + rented))
     for job, count in enumerate(problem.jobs.count.tolist()):
         for site in range(len(problem.site_names)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pulp
 
-from solver import account, bounds
+from solver import account, backend, bounds
 from solver.problem import Problem, Solution
 from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
 from solver.solution import Decisions
@@ -125,9 +125,10 @@ class Program:
     def solution(self, values: Mapping[str, float]) -> Solution:
         """The plan that an engine's values stand for; counts are rounded, fractions of replicas up.
 
-        Spares are free up to what is not in use; the plan names only those that it needs. What is not
-        carried, done in part or parked follows from the counts, so that no rounding of the engine stays in
-        it.
+        Spares are free up to what is not in use, and so are rented nodes that are paid by the hour of use;
+        the plan names only those that it needs. What is not carried, done in part or parked follows from the
+        counts, and an amount too small for the engine to tell from nothing is nothing, so that no rounding of
+        the engine stays in it.
         """
         problem = self.problem
 
@@ -139,12 +140,22 @@ class Program:
         def count(variables: Variables) -> Whole:
             return np.rint(read(variables)).astype(np.int64)
 
+        works = problem.work_options
+
+        def of_work(rows: Floats) -> Floats:
+            summed: Floats = account.totals_by(works.work, len(problem.work), rows)[works.work]
+            return summed
+
+        def of_option(rows: Floats) -> Floats:
+            summed: Floats = rows.sum(axis=1, keepdims=True)
+            return summed
+
         run, chosen = count(self.run), count(self.choose)
         served = read(self.replicas)
         whole = problem.serve_options.whole[:, None]
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
         most = problem.elastic_options.node_hours_limit * chosen[:, None]
-        done = np.minimum(read(self.done) * problem.pools.hours, most)
+        done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.pools.hours, most)
         completed, left_out = self._completed(run, chosen, done, read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
         decided = Decisions(
@@ -159,11 +170,12 @@ class Program:
             left_out=left_out,
             replicas=replicas,
             shed_fraction=_not_carried(problem, replicas),
-            work_node_h=read(self.work) * problem.pools.hours,
+            work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work) * problem.pools.hours,
             spares=bounds.fewest_spares(problem, used),
-            parked=read(self.parked),
-            matched_kwh=read(self.matched) * problem.pools.hours,
+            parked=_not_nothing(read(self.parked)),
+            matched_kwh=_not_nothing(read(self.matched)) * problem.pools.hours,
         )
+        decided = replace(decided, rented=_rented_in_use(problem, decided, used))
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
 
     def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:
@@ -247,10 +259,47 @@ def _not_carried(problem: Problem, replicas: Whole) -> Floats:
 
 def _fitting(problem: Problem, chosen: Decisions, used: Floats) -> Floats:
     """Parked nodes, no more than are free: rounding may have taken a hair of room."""
+    free, in_service = _free_nodes(problem, chosen, used)
+    fitting: Floats = np.minimum(chosen.parked, np.minimum(np.maximum(free, 0.0), in_service))
+    return fitting
+
+
+def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
+    """Rented nodes, without those that nothing uses where neither renting nor idling has a price."""
+    free, _ = _free_nodes(problem, chosen, used)
+    unused = np.floor(np.maximum(free - chosen.parked, 0.0) + ROUNDING).astype(np.int64)
+    fewer: Whole = np.where(
+        account.holding_costs(problem), chosen.rented, np.maximum(chosen.rented - unused, 0)
+    )
+    return fewer
+
+
+def _free_nodes(problem: Problem, chosen: Decisions, used: Floats) -> tuple[Floats, Whole]:
+    """Nodes that nothing uses and that are no spares, parked ones among them; and nodes in service.
+
+    f[p,t] = n[p,t] + rented[p,t] - d[p,t] - max(u[p,t], a[p,t] / hours[t]) - spares[p,t]
+    """
     plan = account.solution(problem, chosen)
     active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
     busy = np.maximum(used, active / problem.pools.hours) + plan.spares
-    free = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
-    room = np.minimum(np.maximum(free, 0.0), plan.in_service)
-    fitting: Floats = np.minimum(chosen.parked, room)
-    return fitting
+    free: Floats = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
+    return free, plan.in_service
+
+
+def _not_nothing(amounts: Floats) -> Floats:
+    """Amounts without those that an engine cannot tell from nothing."""
+    found: Floats = np.where(amounts <= backend.EXACT, 0.0, amounts)
+    return found
+
+
+def _rest_makes_up(parts: Floats, weights: Floats | float, sums: Callable[[Floats], Floats]) -> Floats:
+    """Parts of a whole without those that an engine cannot tell from nothing; the others make up for them.
+
+    x'[k] = x[k] * whole / sum of w[k] x[k] over those that stay;  0 where w[k] x[k] <= EXACT * whole
+    """
+    weighed = parts * weights
+    whole = sums(weighed)
+    staying = np.where(weighed > backend.EXACT * whole, parts, 0.0)
+    kept = sums(staying * weights)
+    made_up: Floats = staying * np.divide(whole, kept, out=np.ones_like(kept), where=kept > 0)
+    return made_up

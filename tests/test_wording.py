@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.wording import energy, mass, money
+from planner.wording import energy, mass, money, share_of
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,21 @@ def test_carbon_is_told_in_tonnes_of_a_thousand_kilograms() -> None:
 
 def test_energy_is_told_in_powers_of_a_thousand() -> None:
     assert [energy(kwh) for kwh in (40.0, 4e4, 4e7)] == ["40.0 kWh", "40.0 MWh", "40.0 GWh"]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "share"),
+    [
+        (1.0, 4.0, 0.25),
+        (-1.0, 4.0, -0.25),
+        (1.0, 0.0, None),
+        (1.0, -4.0, None),
+        (None, 4.0, None),
+        (1.0, None, None),
+    ],
+)
+def test_nothing_and_less_than_nothing_have_no_shares(
+    part: float | None, whole: float | None, share: float | None
+) -> None:
+    """From -4 to -3 is one more, and neither +25 % nor -25 % says so."""
+    assert share_of(part, whole) == share

@@ -149,7 +149,10 @@ def carbon_waterfall(document: Document) -> Picture | None:
 
 
 def baselines(document: Document) -> Picture | None:
-    """The plan beside the cost-only plan and the fleet carried on as today; the plan is 100 %."""
+    """The plan beside the cost-only plan and the fleet carried on as today; the plan is 100 %.
+
+    A total below zero has its bar to the left, so that the plan is then -100 %.
+    """
     names = {"plan": "this plan", "cost_only": "cost only", "as_today": "as today"}
     measured = [row for row in document["tables"]["summary"] if row["plan"]]
     heads, rows = [], []
@@ -159,7 +162,8 @@ def baselines(document: Document) -> Picture | None:
             {
                 "row": f"{row['measure']}\n{name}",
                 "plan": name,
-                "share": 100 * row[key] / row["plan"],
+                "share": 100 * row[key] / abs(row["plan"]),
+                "edge": max(0.0, 100 * row[key] / abs(row["plan"])),
                 "label": quantity_text(row[key], row["unit"]),
             }
             for key, name in names.items()
@@ -177,12 +181,13 @@ def baselines(document: Document) -> Picture | None:
     )
     scale = with_room(row["share"] for row in rows)
     x = alt.X("share:Q", title="share of this plan (%)", scale=scale)
-    bars = labelled_bars(rows, y, x, colour("plan", "plan", list(names.values())))
+    bars = labelled_bars(rows, y, x, colour("plan", "plan", list(names.values())), edge="edge")
     head = chart_of(heads).mark_text(color=INK, align="left", dx=2, fontSize=12, fontWeight="bold")
+    below = ", and -100 % where it is below zero" if any(row["plan"] < 0 for row in measured) else ""
     words = "; ".join(f"{row['row'].replace(chr(10), ', ')}: {row['label']}" for row in rows)
     return Picture(
         "The plan beside its baselines",
-        f"Bars; this plan is 100 %. {words}.",
+        f"Bars; this plan is 100 %{below}. {words}.",
         layered(19, *bars, head.encode(y=y, x=alt.datum(0, type="quantitative"), text="measure:N")),
     )
 

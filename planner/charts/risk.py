@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date
 
@@ -31,13 +32,16 @@ MARGIN_KEY = "Bar: from the 95 % finish to the median finish. Dashed line: the d
 
 
 def ranges(document: Document) -> Picture | None:
-    """Cost, carbon and energy from their 5th to their 95th percentile; the plan as made is 100 %."""
+    """Cost, carbon and energy from their 5th to their 95th percentile; the plan as made is 100 %.
+
+    A total below zero lies to the left, so that the plan is then at -100 %.
+    """
     rows = [
         {
             "total": broken(total["label"]),
-            "low": 100 * total["p5"] / total["value"],
-            "high": 100 * total["p95"] / total["value"],
-            "plan": 100,
+            "low": 100 * total["p5"] / abs(total["value"]),
+            "high": 100 * total["p95"] / abs(total["value"]),
+            "plan": math.copysign(100.0, total["value"]),
             "label": f"{quantity_text(total['p5'], total['unit'])} to "
             f"{quantity_text(total['p95'], total['unit'])}",
         }
@@ -46,7 +50,7 @@ def ranges(document: Document) -> Picture | None:
     ]
     if not rows:
         return None
-    scale = with_room(row["high"] for row in rows)
+    scale = with_room(row[end] for row in rows for end in ("low", "high", "plan"))
     base = chart_of(rows).encode(y=row_axis("total"), tooltip=["total:N", "label:N"])
     bars = base.mark_bar(color=PALETTE[0], stroke=OUTLINE, size=16).encode(
         x=alt.X("low:Q", title="share of the plan as made (%)", scale=scale), x2="high:Q"

@@ -14,7 +14,7 @@ from planner.catalogue import load_catalogue
 from planner.inputs import Inputs, with_cards
 from planner.plan import require_trusted
 from planner.scenario import Scenario, digest
-from planner.wording import mass, money
+from planner.wording import mass, money, share_of
 from solver.backend import Status
 from solver.frontier import Front, Point, gathered, pareto_front
 from solver.problem import Problem, Solution
@@ -194,17 +194,24 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
     said.append(f"From {_pair(cheapest)} (cheapest) to {_pair(cleanest)} (cleanest).")
     if front.knee is not None:
         knee = front.points[front.knee]
-        dearer, cleaner = knee.usd / cheapest.usd - 1, 1 - knee.kgco2e / cheapest.kgco2e
+        dearer = _more(knee.usd - cheapest.usd, cheapest.usd, money)
+        cleaner = _more(cheapest.kgco2e - knee.kgco2e, cheapest.kgco2e, mass)
         price = _slope(knee, cheapest)
         paid = "" if price is None else f", at {price:,.0f} USD for each tonne"
         said.append(
-            f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer:.1%} dearer than the cheapest plan "
-            f"and {cleaner:.1%} cleaner{paid}."
+            f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer} dearer than the cheapest plan "
+            f"and {cleaner} cleaner{paid}."
         )
     if beaten := sum(front.dominated):
         points = "1 of the points is" if beaten == 1 else f"{beaten} of the points are"
         said.append(f"{points} beaten by another within the gap of the search.")
     return said
+
+
+def _more(difference: float, of: float, amount: Callable[[float], str]) -> str:
+    """A difference as a share; as an amount where there is nothing to have a share of."""
+    share = share_of(difference, of)
+    return amount(difference) if share is None else f"{share:.1%}"
 
 
 def _pair(point: Point) -> str:

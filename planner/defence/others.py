@@ -43,7 +43,7 @@ def alternative_records(plan: Plan) -> list[Record]:
     return [
         {
             "alternative": number + 1,
-            "excess_fraction": each.excess_fraction,
+            "excess_fraction": each.excess_fraction if plan.answer.objective > 0 else None,
             "cost_usd": each.solution.usd,
             "carbon_kgco2e": each.solution.kgco2e,
             "nodes_bought": float((each.solution.orders * units).sum()),

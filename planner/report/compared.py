@@ -9,6 +9,7 @@ from planner.charts import Record, quantity_text
 from planner.charts.compared import UNITS
 from planner.explanation import format_value
 from planner.units import everyday
+from planner.wording import share_of
 
 
 def totals_rows(record: Record, names: Sequence[str]) -> list[Record]:
@@ -60,7 +61,7 @@ def _row(
     first = values[0]
     for name, more in list(zip(names, differences, strict=True))[1:]:
         row[f"{name} − {names[0]}"] = signed_text(more, unit)
-        share = None if more is None or not first else more / abs(first)
+        share = share_of(more, first)
         row[f"{name} − {names[0]}, share"] = "–" if share is None else f"{share:+.2%}"
     return row
 

@@ -12,6 +12,7 @@ from planner.store.kept import restored
 from planner.store.packing import Record
 from planner.store.plans import SavedPlan, Store
 from planner.store.repeating import fact_values
+from planner.wording import share_of
 
 
 def compare_plans(store: Store, before: str, after: str) -> Record:
@@ -89,7 +90,7 @@ def _totals(before: Record, after: Record) -> Iterator[Record]:
         more = None if was is None or now is None else now - was
         yield {
             "name": name, "label": row["label"], "unit": row["unit"], "before": was, "after": now,
-            "difference": more, "difference_fraction": more / abs(was) if more is not None and was else None,
+            "difference": more, "difference_fraction": share_of(more, was),
         }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from planner.store.comparing import flat_inputs, head_of
 from planner.store.kept import restored
 from planner.store.packing import Record
 from planner.store.plans import Store
+from planner.wording import share_of
 
 MOST_PLANS = 6
 TERMS = {"cost": "usd", "carbon": "kgco2e"}
@@ -91,9 +92,7 @@ def _totals(documents: Sequence[Record]) -> list[Record]:
                 "unit": known["unit"],
                 "values": values,
                 "differences": more,
-                "difference_fractions": [
-                    None if one is None or not first else one / abs(first) for one in more
-                ],
+                "difference_fractions": [share_of(one, first) for one in more],
             }
         )
     return rows

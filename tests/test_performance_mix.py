@@ -5,7 +5,7 @@ import csv
 import ciw
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.performance.mix import (
@@ -247,6 +247,9 @@ def two_classes(batch=12, waiting=30, scv=1.0, prompts=(200.0, 2000.0)):
     load=st.floats(0.05, 1.5), target=st.floats(0.01, 20.0), scv=st.floats(1.0, 6.0),
     waiting=st.integers(0, 60),
 )  # fmt: skip
+@example(load=1.0, target=1.0, scv=1.0, waiting=26)  # arrivals as fast as departures: terms of 1/(1 - r)
+@example(load=1.0 + 1e-6, target=2.0, scv=1.0, waiting=60)
+@example(load=1.0 - 1e-9, target=2.0, scv=1.0, waiting=60)
 def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
     """Independent route: `ttft_met_fraction`, which adds Erlang waits state by state, for each class."""
     replica = two_classes(scv=scv, waiting=waiting)
@@ -266,7 +269,7 @@ def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
         )
         for prefill in replica.class_prefill_s
     ]  # fmt: skip
-    assert got == pytest.approx(SHORT_AND_LONG["share_fraction"] @ np.array(each), abs=1e-6)
+    assert got == pytest.approx(SHORT_AND_LONG["share_fraction"] @ np.array(each), abs=1e-9)
 
 
 def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
@@ -287,11 +290,14 @@ def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
 
 
 def test_the_largest_rate_keeps_its_promise_in_a_simulation(conversation):
-    """Ciw at the rate found for 90 % of first tokens within 2 s: 90 % of waits are, to 2 points."""
+    """Ciw at the rate found for 90 % of first tokens within 2 s: 90 % of waits are, to 2 points.
+
+    Prompts take one step to read: a token's time, stretched as every step of a full replica is.
+    """
     batch, full_speed = 16, 10
     mix = request_mix(
-        context_tokens=np.ones(len(conversation.share_fraction)), requests=conversation.share_fraction,
-        generated_tokens=conversation.output_tokens,
+        context_tokens=np.full(len(conversation.share_fraction), TOKEN_S / PROMPT_TOKEN_S),
+        requests=conversation.share_fraction, generated_tokens=conversation.output_tokens,
     )  # fmt: skip
     prefill, token = shared_replica(mix, batch, full_speed, 0)
     classes = prompt_classes(mix, classes_per_doubling=2)
@@ -316,7 +322,7 @@ def test_the_largest_rate_keeps_its_promise_in_a_simulation(conversation):
         if record.arrival_date > 1_000
     ]
 
-    assert np.mean(np.array(waits) <= 2.0) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(np.array(waits) + token[-1] <= 2.0) == pytest.approx(0.9, abs=0.02)
 
 
 def test_long_prompts_cost_a_mix_its_rate():

@@ -76,10 +76,14 @@ def replica_capacity(
 ) -> ReplicaCapacity:
     """Planned load of one replica and its mean latencies there.
 
-    lambda = u lambda*,  ITL(k) = T(k, k isl/osl),  prefill_j(k) = c_j T(k, isl_j/c_j),  T = T_model / f(k)
+    lambda = u lambda*,  ITL(k) = T(k, q),  q = k isl/osl,  T = T_model / f(k)
+
+    prefill_j(k) = max(c_j T(k, isl_j/c_j), ITL(k))
 
     lambda* is `largest_mix_rate_per_s`; u keeps a margin below it for the peak hour (0.7 to 0.8). The batch
-    limit comes from the memory left; 0 means that the model does not fit and gives no capacity. Requests
+    limit comes from the memory left; 0 means that the model does not fit and gives no capacity. Short
+    answers let many prompts join each step: reading one takes no less than a step with its share of them, so
+    that no prompt is read for free. Where no answer has a second token the time per token is 0. Requests
     come in classes of prompts, on the last axis of `share_fraction` and the three columns after it (as of
     `prompt_classes`: mean prompt and answer of a class over those of all, spread of its answers). Where only
     means are known there is one class, whose answers spread like exponential ones. Where an engine was
@@ -141,8 +145,9 @@ def replica_capacity(
     joining = prefill_tokens(
         batch=running, input_tokens=wide(input_tokens), output_tokens=wide(output_tokens)
     )
+    average_s = step(joining)
     replica = mixed_replica(
-        prefill_s=np.asarray(chunks * step(prompts / chunks)), tpot_s=step(joining)[..., 0, :],
+        prefill_s=np.maximum(chunks * step(prompts / chunks), average_s), tpot_s=average_s[..., 0, :],
         share_fraction=share_fraction, output_tokens=np.asarray(output_tokens)[..., None] * output_ratio,
         output_scv_ratio=output_scv_ratio, batch_limit=limit, queue_places=np.floor(queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
@@ -168,5 +173,5 @@ def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Colum
     return ReplicaCapacity(
         requests_per_s=shown(planned), limit_requests_per_s=shown(largest),
         running=shown(state.queue.running), step_s=shown(state.tpot_s), ttft_s=shown(state.ttft_s),
-        tpot_s=shown(state.tpot_s), wait_s=shown(state.queue.wait_s),
+        tpot_s=shown(np.where(replica.writes_on, state.tpot_s, 0.0)), wait_s=shown(state.queue.wait_s),
     )  # fmt: skip

@@ -216,7 +216,7 @@ def mix_latencies(
 ) -> MixLatencies:
     """Latencies of a mix on one replica at a load.
 
-    mu(k) = k / (E[prefill] + (E[o] - 1) ITL(k)),  S_i = prefill_i + (o_i - 1) TPOT
+    mu(k) = k / max(E[prefill] + (E[o] - 1) ITL(k), E[o] ITL(k)),  S_i = prefill_i + (o_i - 1) TPOT
 
     f = (Ca^2 + Cs^2) / (Ca^2 + 1)
 

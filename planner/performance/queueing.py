@@ -37,13 +37,18 @@ class ReplicaState:
 def departures_per_s(*, running: Column, prefill_s: Column, tpot_s: Column, output_tokens: Column) -> Column:
     """Rate at which `running` requests leave a replica together.
 
-    mu(k) = k / (prefill(k) + (osl - 1) ITL(k))
+    mu(k) = k / max(prefill(k) + (osl - 1) ITL(k), osl ITL(k))
 
-    Source: queue model of the llm-d workload-variant autoscaler.
+    ITL(k) reads the prompts of all k requests over the steps of an answer. A request takes osl steps, so
+    that none leaves sooner than osl ITL(k): the step that reads its own prompt is no cheaper than the others.
+
+    Source: queue model of the llm-d workload-variant autoscaler; the second term is the balance of tokens.
     """
     require_not_negative(running=running)
     require_positive(prefill_s=prefill_s, tpot_s=tpot_s)
-    return running / (prefill_s + np.maximum(output_tokens - 1.0, 0.0) * tpot_s)
+    own_s = prefill_s + np.maximum(output_tokens - 1.0, 0.0) * tpot_s
+    result: Column = running / np.maximum(own_s, output_tokens * tpot_s)
+    return result
 
 
 def state_probability_fraction(
@@ -182,13 +187,15 @@ def largest_rate_per_s(
     `prefill_s` and `tpot_s` hold states 1, 2, ... on the last axis, everything else one entry per
     candidate. `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count
     as late) get their first token in time and that 99 % of running time is spent in states whose token
-    time is within target. Found by halving a bracket for all candidates at once.
+    time is within target. An answer of one token has no further one, and no time per token to keep. Found
+    by halving a bracket for all candidates at once.
 
     Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles.
     """
     _require_below_one(quantile_fraction=quantile_fraction)
     require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
     prefill, token = np.asarray(prefill_s, dtype=np.float64), np.asarray(tpot_s, dtype=np.float64)
+    last = np.asarray(output_tokens) <= 1.0  # the first token is the last
     states = np.arange(1, prefill.shape[-1] + 1)
     running = np.minimum(states, np.asarray(batch_limit)[..., None])
     rates = np.asarray(
@@ -211,19 +218,19 @@ def largest_rate_per_s(
         first, each = mean_latencies_s(
             probability_fraction=p, running=running, prefill_s=prefill, tpot_s=token, wait_s=state.wait_s
         )
-        by_mean = (first <= ttft_target_s) & (each <= tpot_target_s)
+        by_mean = (first <= ttft_target_s) & (last | (each <= tpot_target_s))
         in_time = ttft_met_fraction(
             arrivals_per_s=arrivals_per_s, departures_per_s=rates, prefill_s=prefill, batch_limit=batch_limit,
             places=places, arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s,
         ) * (1.0 - state.refused_fraction)  # fmt: skip
         swift = busy * (token <= np.asarray(tpot_target_s)[..., None])
         swift_fraction = np.sum(swift, axis=-1) / np.sum(busy, axis=-1)
-        by_quantile = (in_time >= quantile_fraction) & (swift_fraction >= quantile_fraction)
+        by_quantile = (in_time >= quantile_fraction) & (last | (swift_fraction >= quantile_fraction))
         good: NDArray[np.bool_] = np.where(np.asarray(quantile_fraction) > 0, by_quantile, by_mean)
         return good
 
     shape = np.broadcast_shapes(
-        *map(np.shape, (batch_limit, places, ttft_target_s, tpot_target_s)), rates.shape[:-1]
+        *map(np.shape, (batch_limit, places, ttft_target_s, tpot_target_s, output_tokens)), rates.shape[:-1]
     )
     high = np.broadcast_to(rates.max(axis=-1), shape).copy()
     low = np.zeros(shape)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc
+from scipy.special import gammainc, gammaincc, gammaln, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
 from planner.performance.mix import bursty_departures_per_s, wait_factor
@@ -20,7 +20,8 @@ Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
 
 _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
-_NEAR_ONE = 1e-7  # a ratio of a geometric series nearer to 1 than this would cancel in its sum
+_NEAR_ONE = 1e-5  # a ratio nearer to 1 than this lets the difference of two Q cancel in the closed sum
+_LARGEST_EXPONENT = 700.0  # e to it is still a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class MixedReplica:
     class_prefill_s: Floats
     share_fraction: Floats
     service_scv_ratio: Floats
+    writes_on: NDArray[np.bool_]
     batch_limit: Floats
     places: Floats
     arrival_scv_ratio: Column
@@ -63,13 +65,13 @@ def mixed_replica(
 ) -> MixedReplica:
     """A replica from its times in states 1, 2, ... up to the largest batch limit.
 
-    mu(k) = k / (E[prefill(k)] + (E[o] - 1) ITL(k)),  Cs^2 = E[S^2]/E[S]^2 - 1
+    mu(k) = k / max(E[prefill(k)] + (E[o] - 1) ITL(k), E[o] ITL(k)),  Cs^2 = E[S^2]/E[S]^2 - 1
 
     S_j = prefill_j(B) + (o_j - 1) ITL(B),  E_j[S^2] = S_j^2 + v_j (o_j ITL(B))^2
 
     `prefill_s` has candidates, classes of prompts and states on its axes, `tpot_s` candidates and states;
     answers of a class have a mean and a squared coefficient of variation v. Beyond the batch limit
-    `queue_places` requests wait.
+    `queue_places` requests wait. `writes_on` says whether any class writes more than its first token.
 
     Source: queue model of the llm-d workload-variant autoscaler; law of total variance.
     """
@@ -101,6 +103,7 @@ def mixed_replica(
         )),
         class_prefill_s=prefill_s, share_fraction=share,
         service_scv_ratio=np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0,
+        writes_on=np.any((share > 0) & (answers > 1.0), axis=-1),
         batch_limit=limit, places=places, arrival_scv_ratio=arrival_scv_ratio,
     )  # fmt: skip
 
@@ -137,13 +140,13 @@ def first_tokens_in_time_fraction(
 
     P = sum_{k<B} p[k] F(k+1) + p[B] sum_j w_j G(x_j),  F(k) = sum_j w_j 1(prefill_j(k) <= T)
 
-    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x) = (1 - r^n)/(1-r) - (e^{-x(1-r)} Q(n, r x) - r^n Q(n, x))/(1-r)
+    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x),  x_j = mu(B) (T - prefill_j(B))/f
 
-    x_j = mu(B) (T - prefill_j(B))/f, r = lambda/mu(B), n places to wait, Q the upper incomplete gamma
-    function. Who finds the replica full waits for departures at rate mu(B), so that the states beyond B fall
-    by r each and the sum of `ttft_met_fraction` over them is closed.
+    r = lambda/mu(B), n places to wait. Who finds the replica full waits for departures at rate mu(B), so
+    that the states beyond B fall by r each and the sum of `ttft_met_fraction` over them is closed
+    (`_waited_in_time`).
 
-    Source: as `ttft_met_fraction`; sum over i exchanged with that of the Poisson terms.
+    Source: as `ttft_met_fraction`.
     """
     states = replica.class_prefill_s.shape[-1]
     target = np.asarray(ttft_target_s)[..., None]
@@ -156,18 +159,41 @@ def first_tokens_in_time_fraction(
 
     full_rate = state.departures_per_s[..., -1]
     ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
-    ratio = np.where(np.abs(1.0 - ratio) < _NEAR_ONE, 1.0 - _NEAR_ONE, ratio)
     spare_s = target - replica.class_prefill_s[..., -1]
     reach = np.minimum(np.maximum(spare_s, 0.0) * (full_rate / _wait_factor(replica))[..., None], 1e12)
     places = (replica.places - replica.batch_limit)[..., None]
-    order = np.maximum(places, 1.0)
-    late = np.exp(-reach * (1.0 - ratio)) * gammaincc(order, ratio * reach)
-    late = late - ratio**order * gammaincc(order, reach)
-    queued = np.where((spare_s >= 0) & (places > 0), 1.0 - ratio**order - late, 0.0) / (1.0 - ratio)
+    waits = _waited_in_time(ratio=ratio, places=np.maximum(places, 1.0), reach=reach)
+    queued = np.where((spare_s >= 0) & (places > 0), waits, 0.0)
     full = np.take_along_axis(
         state.probability_fraction, replica.batch_limit[..., None].astype(np.intp), axis=-1
     )[..., 0]
     result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
+    return result
+
+
+def _waited_in_time(*, ratio: Floats, places: Floats, reach: Floats) -> Floats:
+    """States of a full replica, each by its weight and its chance that the wait is short enough.
+
+    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x) = [(1 - r^n) P(n, x) + (1 - e^{-xd}) Q(n, x) - e^{-xd} D]/d
+
+    d = 1 - r,  D = Q(n, r x) - Q(n, x), near r = 1 the density of Erlang(n) at x (1 - d/2) times x d
+
+    P and Q are the incomplete gamma functions. Every term falls with d of its own, so that nothing cancels
+    where arrivals come as fast as requests leave; there G is sum_{i<n} P(Erlang(i+1) <= x).
+
+    Source: sum over i exchanged with that of the Poisson terms.
+    """
+    gap = 1.0 - ratio
+    gap = np.where(gap == 0.0, np.finfo(np.float64).tiny, gap)
+    near = np.abs(gap) < _NEAR_ONE
+    falls = np.minimum(-reach * gap, _LARGEST_EXPONENT)
+    middle = reach * (1.0 - gap / 2.0)
+    density = np.exp(xlogy(places - 1.0, middle) - middle - gammaln(places))
+    far = gammaincc(places, ratio * reach) - gammaincc(places, reach)
+    between = np.exp(falls) * np.where(near, reach * gap * density, far)
+    shrinks = -np.expm1(places * np.where(near, np.log1p(-np.where(near, gap, 0.0)), np.log(ratio)))
+    summed = shrinks * gammainc(places, reach) - np.expm1(falls) * gammaincc(places, reach) - between
+    result: Floats = summed / gap
     return result
 
 
@@ -180,13 +206,15 @@ def largest_mix_rate_per_s(
 
     `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count as late) get
     their first token in time and that 99 % of running time is spent in states whose token time is within
-    target. Found by halving a bracket for all candidates at once.
+    target. Answers of one token have no further one, and no time per token to keep. Found by halving a
+    bracket for all candidates at once.
 
     Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles over a mix.
     """
     require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
     require_share(quantile_fraction=quantile_fraction)
     swift = replica.tpot_s <= np.asarray(tpot_target_s)[..., None]
+    last = ~replica.writes_on  # the first token is the last
     quantile = np.asarray(quantile_fraction)
     if np.any(quantile >= 1):
         raise ValueError(f"quantile_fraction must stay below 1 (no load is certain), got {quantile_fraction}")
@@ -194,13 +222,13 @@ def largest_mix_rate_per_s(
     def meets(arrivals_per_s: Floats) -> NDArray[np.bool_]:
         """Whether this load keeps both targets, by mean or by quantile."""
         state = mixed_state(replica=replica, arrivals_per_s=arrivals_per_s)
-        by_mean = (state.ttft_s <= ttft_target_s) & (state.tpot_s <= tpot_target_s)
+        by_mean = (state.ttft_s <= ttft_target_s) & (last | (state.tpot_s <= tpot_target_s))
         in_time = first_tokens_in_time_fraction(
             replica=replica, state=state, arrivals_per_s=arrivals_per_s, ttft_target_s=ttft_target_s
         ) * (1.0 - state.queue.refused_fraction)
         busy = state.probability_fraction[..., 1:] * replica.running
         swift_fraction = np.sum(busy * swift, axis=-1) / np.sum(busy, axis=-1)
-        by_quantile = (in_time >= quantile) & (swift_fraction >= quantile)
+        by_quantile = (in_time >= quantile) & (last | (swift_fraction >= quantile))
         good: NDArray[np.bool_] = np.where(quantile > 0, by_quantile, by_mean)
         return good
 

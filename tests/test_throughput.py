@@ -11,12 +11,16 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import planner.performance.replica
 from planner.assembly import assemble
 from planner.catalogue import data_folder, load_catalogue
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.performance.ceilings import CeilingError, request_flop
 from planner.scenario import load_scenario, with_changes
 from planner.throughput import Question, throughput_document, to_csv
 
@@ -194,6 +198,133 @@ def test_looser_targets_never_carry_less():
         return [row.get("rate_per_s", 0.0) for row in document["rows"]]
 
     assert all(more >= less for less, more in zip(rate(0.5, 0.03), rate(2.0, 0.06), strict=True))
+
+
+def limits_per_s(**asked):
+    """Largest rate of a replica of each size; 0 where it keeps no target."""
+    document = throughput_document(Question(serve=True, **asked))
+    return [row.get("limit_per_s", 0.0) for row in document["rows"]]
+
+
+ASKED = {
+    "model": st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"]),
+    "skus": st.sampled_from([("h100-8",), ("l40s-8",), ("b200-8",)]),
+    "precision": st.sampled_from(["bf16", "fp8"]),
+    "input_tokens": st.floats(16, 4096),
+    "output_tokens": st.floats(1, 40) | st.just(1.0),
+}
+
+
+@settings(max_examples=12)
+@given(asked=st.fixed_dictionaries(ASKED | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)}))
+def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
+    """Property: 2 N (i + o - 1) for each request stays below the share of the peak that reading reaches.
+
+    Each prompt was once read at the price of a step that all shared: 66 times the peak of an H100 at one
+    token out.
+    """
+    catalogue = load_catalogue()
+    chip = catalogue.skus[asked["skus"][0]].accelerator
+    peak = catalogue.fact(f"accelerator.{chip}.{asked['precision']}_peak").value * 1e12
+    share = catalogue.fact("performance.serving.prefill_efficiency").value
+    flop = request_flop(
+        active_parameters=catalogue.fact(f"model.{asked['model']}.active_parameters").value,
+        input_tokens=asked["input_tokens"], output_tokens=asked["output_tokens"],
+    )  # fmt: skip
+
+    for tp, limit_per_s in zip((1, 2, 4, 8), limits_per_s(**asked), strict=True):
+        assert limit_per_s * flop <= share * tp * peak * (1 + 1e-6)
+
+
+@settings(max_examples=8)
+@given(asked=st.fixed_dictionaries(ASKED | {"input_tokens": st.floats(16, 1024)}), longer=st.floats(1.05, 10))
+def test_shorter_answers_carry_no_fewer_requests(asked, longer):
+    """Property: where targets leave room, each token more costs rate; 6 % for the tail of the first tokens.
+
+    An answer of one token waits for its prompt only, among the prompts of all others.
+    """
+    shorter, more = (
+        limits_per_s(**asked | {"ttft_s": 30.0, "tpot_s": 10.0, "output_tokens": asked["output_tokens"] * by})
+        for by in (1.0, longer)
+    )
+
+    assert all(less >= 0.94 * other for less, other in zip(shorter, more, strict=True))
+
+
+@settings(max_examples=8)
+@given(asked=st.fixed_dictionaries(ASKED), laxer=st.floats(1.0, 10), ttft_s=st.floats(0.1, 5),
+       tpot_s=st.floats(0.02, 0.2))  # fmt: skip
+def test_laxer_targets_never_lower_the_rate(asked, laxer, ttft_s, tpot_s):
+    targets = {"ttft_s": ttft_s, "tpot_s": tpot_s}
+    strict = limits_per_s(**asked | targets)
+
+    for name in targets:
+        lax = limits_per_s(**asked | targets | {name: targets[name] * laxer})
+        assert all(more >= less * (1 - 1e-4) for less, more in zip(strict, lax, strict=True)), name
+
+
+def test_one_token_out_is_held_to_no_time_per_token():
+    """There is no further token: 50 ms a token, 10 s a token and 1 ms a token are one question."""
+    rates = [
+        limits_per_s(model="llama-3.1-70b", precision="fp8", skus=("h100-8",), input_tokens=512.0,
+                     output_tokens=1.0, ttft_s=1.0, tpot_s=tpot_s)
+        for tpot_s in (0.001, 0.05, 10.0)
+    ]  # fmt: skip
+
+    assert rates[0] == rates[1] == rates[2]
+    assert min(rates[0]) > 10.0
+
+
+@pytest.mark.parametrize(
+    ("output_tokens", "limit_per_s"), [(1.0, 71.7), (2.0, 71.7), (28.0, 68.4)]
+)  # fmt: skip
+def test_short_answers_cost_their_prompts(output_tokens, limit_per_s):
+    """By hand: 0.6 x 989e12 / (2 x 8.03e9 x (512 + o)) requests/s of 8B on one H100, less the host's time."""
+    (one, *_) = limits_per_s(model="llama-3.1-8b", skus=("h100-8",), input_tokens=512.0,
+                             output_tokens=output_tokens, ttft_s=3.0, tpot_s=10.0)  # fmt: skip
+
+    assert one == pytest.approx(limit_per_s, rel=0.01)
+
+
+JOB = """
+title = "classes"
+[site]
+grid = "us"
+pue = 1.1
+[hardware]
+sku = "h100-8"
+[inference]
+model = "llama-3.1-8b"
+requests = 1e9
+tokens_in = 512
+tokens_out = 2
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--input-tokens", "512",
+         "--output-tokens", "2"],
+        ["plan", str(data_folder() / "scenarios" / "serving-only.toml"), "--no-baselines"],
+        ["carbon", "job.toml"],
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_path):
+    """Planted fault: requests leave 100 times too fast. No door shows a number, the message says why."""
+    law = planner.performance.replica.departures_per_s
+    monkeypatch.setattr(planner.performance.replica, "departures_per_s", lambda **of: 100.0 * law(**of))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.toml").write_text(JOB)
+
+    with pytest.raises(CeilingError) as refused:
+        main(command)
+
+    said = str(refused.value)
+    for part in ("llama-3", "in bf16" if "plan" not in command else " in ", "chips of", "tokens in and",
+                 "FLOP/s", "x the dense peak of", "a fault of everfleet, not of your input"):  # fmt: skip
+        assert part in said
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from planner.coefficients.replicas import (
 )
 from planner.inputs import Inputs
 from planner.performance.capacity import replica_capacity
+from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.mix import class_context_tokens
 from planner.performance.power import (
     accelerator_power_kw,
@@ -185,7 +186,34 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         ),
         demand=demand,
     )
+    _check_ceiling(inputs, kinds, arguments)
     return kinds, back
+
+
+def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Mapping[str, Traced]) -> None:
+    """Refuse a load beyond the dense peak: every answer on serving takes its rates from these kinds."""
+    names = ("active_parameters", "input_tokens", "output_tokens")
+    limit_per_s, tp, peak_tflop_per_s, parameters, prompt, answer = (
+        np.broadcast_to(np.asarray(node.value, dtype=np.float64), kinds.service.shape)
+        for node in (
+            kinds.capacity["limit_requests_per_s"],
+            kinds.tp,
+            arguments["peak_tflop_per_s"],
+            *(arguments[name] for name in names),
+        )
+    )
+    flop = request_flop(active_parameters=parameters, input_tokens=prompt, output_tokens=answer)
+    services = [_services(inputs)[i] for i in kinds.service]
+    check_ceiling(
+        flop_per_s=limit_per_s * flop,
+        peak_flop_per_s=tp * peak_tflop_per_s * 1e12,
+        what=[
+            f"service '{service.name}': {service.model} in {service.precision} on {tp[k]:.0f} chips of "
+            f"{inputs.skus[kinds.sku[k]].name}, {limit_per_s[k]:.6g} requests/s of {prompt[k]:.5g} tokens in "
+            f"and {answer[k]:.5g} out"
+            for k, service in enumerate(services)
+        ],
+    )
 
 
 def _at_planned_load(

@@ -6,6 +6,7 @@ import streamlit as st
 
 import planner.ui
 from planner.ui.resting import let_modules_rest
+from planner.ui.waiting import know_visitors
 
 PAGES = Path(planner.ui.__file__).parent
 # A file draws a page and is its address. One list: sections would be lost on screen readers.
@@ -21,6 +22,7 @@ TITLES = {
     "sources": "Sources",
 }
 
+know_visitors()
 st.set_page_config(page_title="everfleet", layout="wide")  # page icons would be fetched from outside
 st.navigation(
     [st.Page(PAGES / f"{name}.py", title=title, default=name == "start") for name, title in TITLES.items()]

@@ -344,8 +344,11 @@ def test_a_search_is_watched_and_cancelled(open_page: Open, works: Works) -> Non
 
 
 def test_nobody_waits_without_a_word(open_page: Open, works: Works) -> None:
-    works.next = Seen("waiting", elapsed_s=2.0)
-    assert open_page("plan").status[0].label == "Waiting for other work to end: 2 s"
+    """How long, and how many come before, as far as that is known."""
+    for place, said in ((0, ""), (1, "; yours is next"), (4, "; 3 before")):
+        works.next = Seen("waiting", elapsed_s=2.0, place=place)
+        works.seen.clear()
+        assert open_page("plan").status[0].label == f"Waiting for other work to end: 2 s{said}"
 
 
 def test_a_plan_that_is_done_is_shown_and_named_by_its_address(

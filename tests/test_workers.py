@@ -15,7 +15,7 @@ import pytest
 
 from planner.workers import Seen, registry, tasks
 from planner.workers.messages import line, message_of, work_key
-from planner.workers.registry import Registry
+from planner.workers.registry import Limits, Registry
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60.0
@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def works(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """A registry of the test's own, whose workers know the tasks of `worked`."""
-    for name in ("count", "refuse", "fail"):
+    for name in ("count", "refuse", "fail", "dawdle"):
         monkeypatch.setitem(tasks.TASKS, name, f"worked:{name}")
     monkeypatch.syspath_prepend(str(HERE))
     held = Registry()
@@ -127,6 +127,123 @@ def test_so_many_at_once_and_the_others_wait(works: Registry) -> None:
     assert works.works[long[1]].state == "working"
 
 
+# Whose turn it is
+
+
+def asked_by(works: Registry, visitor: str, task: str, **arguments: object) -> str:
+    """The key of work that a visitor asks for."""
+    works.visitor = lambda: visitor
+    try:
+        return works.start(task, {**arguments, "visitor": visitor})
+    finally:
+        works.visitor = registry.nobody
+
+
+def test_work_that_takes_too_long_makes_room(works: Registry) -> None:
+    """Two visitors hold both places with work without end: at its longest time it is ended, and told why."""
+    works.limits = Limits(longest_s={"dawdle": 1.0})
+    slow = [asked_by(works, visitor, "dawdle") for visitor in ("a", "b")]
+    third = asked_by(works, "c", "count", to=1)
+    waiting = works.seen(third)
+
+    assert waiting is not None
+    assert (waiting.state, waiting.place) == ("waiting", 1)
+    assert ended(works, third).state == "done"
+    for key in slow:
+        seen = ended(works, key)
+        assert seen.state == "failed"
+        assert seen.error.startswith("It took longer than 1 s, which is the most")
+
+
+def test_work_that_was_left_makes_room_for_who_waits(works: Registry) -> None:
+    """Closed pages: with nobody waiting the work goes on, and ends soon after somebody else has come."""
+    works.limits = Limits(longest_s={"dawdle": 600.0}, left_s=0.2)
+    slow = [asked_by(works, visitor, "dawdle") for visitor in ("a", "b")]
+    pids = [working(works, key) for key in slow]
+    for visitor in ("a", "b"):
+        works.leave(visitor)
+    time.sleep(3 * registry.LOOK_EVERY_S)
+    assert not any(map(is_gone, pids)), "nobody waits"
+    third = asked_by(works, "c", "count", to=1)
+
+    assert ended(works, third).state == "done"
+    gave_way = [seen for key in slow if (seen := works.seen(key)) is not None and seen.ended]
+    assert gave_way
+    assert all(seen.error.startswith("Everybody who had its page open has left") for seen in gave_way)
+
+
+def test_work_that_somebody_came_back_to_goes_on(works: Registry) -> None:
+    """One of two who wait for the same answer leaves, and the other; a third looks at it again."""
+    key = asked_by(works, "a", "count", to=0)
+    work = works.works[key]
+    works.visitor = lambda: "b"
+    works.seen(key)
+    works.leave("a")
+    one_left = work.left
+    works.leave("b")
+    both_left = work.left
+    works.visitor = lambda: "c"
+    works.seen(key)
+
+    assert one_left is None
+    assert both_left is not None
+    assert work.left is None
+
+
+def test_a_visitor_gives_the_second_place_back_to_who_has_none(works: Registry) -> None:
+    """Alone a visitor has both; for another the later work waits again, and is done from its begin after."""
+    first = asked_by(works, "a", "count", to=100_000, pause_s=0.05)
+    second = asked_by(works, "a", "count", to=3, pause_s=0.3)
+    pid = working(works, second)
+    third = asked_by(works, "b", "count", to=1)
+    waiting = works.seen(second)
+
+    assert waiting is not None
+    assert (waiting.state, waiting.parts, waiting.place) == ("waiting", (), 1)
+    assert works.works[third].state == "working"
+    until(lambda: is_gone(pid))
+    assert ended(works, third).state == "done"
+    assert [part["number"] for part in ended(works, second).parts] == [1, 2, 3]
+    assert works.works[first].state == "working"
+
+
+def test_turns_go_round_among_visitors(works: Registry) -> None:
+    """Of one who asks four times and had a turn, and of two others, the two come first, as they asked."""
+    works.most_at_once = 0
+    works.last_turns["a"] = 1.0
+    many = [asked_by(works, "a", "count", to=number) for number in range(4)]
+    others = [asked_by(works, visitor, "count", to=1) for visitor in ("b", "c")]
+
+    seen = [works.seen(key) for key in (*others, *many)]
+    assert [one.place for one in seen if one is not None] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_search_that_takes_too_long_keeps_the_best(works: Registry) -> None:
+    works.limits = Limits(search_s=0.5)
+    seen = ended(works, works.start("count", {"to": 100_000, "pause_s": 0.05}))
+
+    assert seen.state == "stopped"
+    assert seen.result is not None
+    assert seen.result["best"] == len(seen.parts)
+
+
+def test_what_does_not_stop_is_ended(works: Registry) -> None:
+    """A search has a while to bring in what it has; what has nothing to keep is ended at once."""
+    works.limits = Limits(longest_s={}, stop_s=0.2)
+    search = works.start("dawdle", {})
+    working(works, search)
+    works.stop(search)
+    deaf = ended(works, search)
+    works.limits = Limits(longest_s={"dawdle": 600.0})
+    quick = works.start("dawdle", {"number": 2})
+    pid = working(works, quick)
+    works.stop(quick)
+
+    assert (deaf.state, deaf.error[:42]) == ("failed", "It did not end when it was asked to. Begin")
+    assert ended(works, quick).state == "stopped"
+    assert is_gone(pid)
+
+
 def test_a_wrong_input_is_told_in_its_own_words_and_a_fault_as_one(
     works: Registry, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,7 +320,7 @@ def test_old_answers_are_let_go(works: Registry, monkeypatch: pytest.MonkeyPatch
 def test_a_long_trail_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 5 steps with room for 4, every second one is kept, from the first on; then it grows again."""
     monkeypatch.setattr(registry, "MOST_STEPS", 4)
-    work = registry._Work("key", "worked:count", {})
+    work = registry._Work("key", "count", "worked:count", {})
     for number in range(6):
         work.take({"step": [float(number), None, None, None]})
 

@@ -35,3 +35,10 @@ def refuse(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Re
 def fail(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """Have a fault."""
     raise RuntimeError("a wire is loose")
+
+
+def dawdle(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
+    """Take ten minutes, whoever asks for an end."""
+    tell("dawdling")
+    time.sleep(600)
+    return {}

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from uuid import uuid4
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from planner.charts import quantity_text
 from planner.charts.searching import search_trace
 from planner.ui import shared
-from planner.workers import Seen, forget, stop
+from planner.workers import Seen, ask_as, forget, leave, stop
 from planner.workers import seen as look_at
 
 LOOK_EVERY_S = 0.5
 GONE = "This work is not known any more, or ended long ago."
+
+
+def know_visitors() -> None:
+    """Let the workers know who asks, and who has gone: places are shared among visitors."""
+    ask_as(_visitor)
 
 
 def work_shown(key: str) -> Seen:
@@ -49,7 +56,10 @@ def _watched(key: str) -> None:
 
 def _heading(seen: Seen) -> str:
     if seen.state == "waiting":
-        return f"Waiting for other work to end: {seen.elapsed_s:.0f} s"
+        place = (
+            "" if not seen.place else "; yours is next" if seen.place == 1 else f"; {seen.place - 1} before"
+        )
+        return f"Waiting for other work to end: {seen.elapsed_s:.0f} s{before}"
     return f"Working: {seen.elapsed_s:.0f} s"
 
 
@@ -77,3 +87,17 @@ def _came_to_nothing(key: str, seen: Seen) -> None:
         st.error(said, icon=":material/block:")
         st.code(seen.error, language=None, wrap_lines=True)
     st.button("Begin anew", key=f"anew-{key}", on_click=forget, args=(key,))
+
+
+def _visitor() -> str:
+    """Who asks, as long as the page is open; nobody where no session is."""
+    try:
+        return _name()
+    except StreamlitAPIException:
+        return ""
+
+
+# What belongs to a session is let go when its connection ends: the page was closed, or lost.
+@st.cache_resource(show_spinner=False, scope="session", on_release=leave)
+def _name() -> str:
+    return uuid4().hex

@@ -5,6 +5,6 @@ where it was, and two visitors who ask for the same wait for one answer.
 """
 
 from planner.workers.messages import ENDED, Seen, Step, Tell
-from planner.workers.registry import forget, seen, start, stop
+from planner.workers.registry import ask_as, forget, leave, seen, start, stop
 
-__all__ = ["ENDED", "Seen", "Step", "Tell", "forget", "seen", "start", "stop"]
+__all__ = ["ENDED", "Seen", "Step", "Tell", "ask_as", "forget", "leave", "seen", "start", "stop"]

@@ -37,6 +37,7 @@ class Seen:
     error: str = ""
     elapsed_s: float = 0.0
     stopping: bool = False  # it was asked to end, and has not yet
+    place: int = 0  # among those that wait, 1 the next; 0 where it is not told
 
     @property
     def ended(self) -> bool:

@@ -13,3 +13,9 @@ TASKS = {
     "attribution": "planner.workers.comparing:attribution",
     "job": "planner.workers.jobs:estimate",
 }
+
+# How long a task may take (s) that has all of its answer or none; a log of 25 MB is fitted in half of it.
+LONGEST_S = {"read-log": 60.0, "fit-log": 180.0, "program": 180.0, "save": 60.0, "job": 180.0}
+# Every other task is a search: within its scenario's own time limits, and at most so long (s), it keeps the
+# best that it has.
+LONGEST_SEARCH_S = 3600.0

@@ -401,16 +401,63 @@ def test_work_that_came_to_nothing_says_why_and_can_begin_anew(
 def test_a_plan_that_is_not_saved_stays_and_is_saved_on_asking(
     open_page: Open, works: Works, document: dict[str, Any]
 ) -> None:
-    works.next = done(document, saved=None, unsaved="plans.sqlite: the disk is full. Nothing was saved.")
+    full = "plans.sqlite: the disk is full. Nothing was saved."
+    key = planned.work_key(
+        "plan", planned._arguments(shared.scenario_text("next-quarter"), "next-quarter.toml", ())
+    )
+    works.seen[key] = done(document, saved=None, unsaved=full)
+    works.next = Seen("done", result={"saved": None, "unsaved": full})
     page = open_page("plan")
 
     assert "it is not saved" in page.warning[0].value
     assert "the disk is full" in page.code[0].value
     assert page.metric[0].value == "6.352 MUSD"
     works.next = Seen("done", result={"saved": "6b" * 32, "unsaved": ""})
-    next(button for button in page.button if button.label == "Save again").click().run()
-    assert works.started[-1][0] == "save"
+    next(button for button in page.button if button.label == "Save it now").click().run()
+    assert [task for task, _ in works.started] == ["save", "save"], "once when it was opened, once when asked"
     assert f"?plan={'6b' * 5}" in texts(page)
+
+
+def test_a_plan_that_is_not_saved_is_saved_when_its_page_is_opened_again(
+    open_page: Open, works: Works, document: dict[str, Any]
+) -> None:
+    """The store was down and is back: what failed at another visit, or in another session, is no answer."""
+    works.next = done(document, saved=None, unsaved="no server answers there")
+    key = planned.work_key(
+        "plan", planned._arguments(shared.scenario_text("next-quarter"), "next-quarter.toml", ())
+    )
+    works.seen[key] = works.next
+    works.next = Seen("done", result={"saved": None, "unsaved": "no server answers there"})
+    assert "it is not saved" in open_page("plan").warning[0].value
+    works.next = Seen("done", result={"saved": "6b" * 32, "unsaved": ""})
+    page = open_page("plan")
+
+    assert not page.warning
+    assert f"?plan={'6b' * 5}" in texts(page)
+
+
+def test_a_saved_plan_is_not_missed_where_the_store_cannot_be_reached(
+    open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened before and down now, or down from the start: which store, and what would do, is said."""
+    scenario = load_scenario(ROOT / "data" / "scenarios" / "tight-power.toml")
+    held = open_store()
+    digest = held.save_plan(scenario, document)
+    assert open_page("plan", plan=digest).metric
+    Path(held.address).write_bytes(b"no database at all, " * 1000)
+    st.cache_data.clear()
+    opened_before = open_page("plan", plan=digest)
+    monkeypatch.setenv("EVERFLEET_STORE", "postgresql://me:secret@127.0.0.1:1/x")
+    down = open_page("plan", plan=digest)
+
+    for page, said in (
+        (opened_before, held.address),
+        (down, "me:***@127.0.0.1:1/x: no server answers there"),
+    ):
+        assert "The store of saved plans cannot be used." in [error.value for error in page.error]
+        assert any(said in code.value for code in page.code)
+        assert not any("not on this machine" in warning.value for warning in page.warning)
+        assert not any("secret" in code.value for code in page.code)
 
 
 def test_a_saved_plan_opens_by_its_address(

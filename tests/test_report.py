@@ -594,3 +594,43 @@ def test_the_kill_test_can_fail(tmp_path: Path) -> None:
 
     assert done.returncode != 0
     assert "FileNotFoundError" in done.stderr
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from planner.report import saving
+fsync = os.fsync
+def wait(handle):
+    print("writing", flush=True)
+    sys.stdin.read()
+    fsync(handle)
+    os.fsync = fsync
+os.fsync = wait
+saving.write_folder({"plan.json": '{"everfleet": 1}'}, Path(sys.argv[1]), saving.PLAN)
+"""
+
+
+@POSIX
+def test_what_a_killed_writer_left_is_cleared_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+    """Two writers in mid-write, one killed: the next removes its folder alone; the other gets ready."""
+    folder, other = tmp_path / "out", tmp_path / ".out-mine.partial"
+    other.mkdir()  # like ours by name, but no name that we give
+    command, home = [sys.executable, "-c", KILLED, str(folder)], Path(saving.__file__).parents[2]
+    writers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=home) for _ in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"writing\n"
+    assert len(list(tmp_path.glob(".out-????????.partial"))) == 2
+    writers[0].kill()
+    writers[0].communicate()
+    saving.write_folder({"plan.json": '{"everfleet": 2}'}, folder, saving.PLAN)
+    kept = list(tmp_path.glob(".out-????????.partial"))
+    writers[1].communicate()
+
+    assert len(kept) == 1
+    assert writers[1].returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out-mine.partial", "out"]
+    assert json.loads((folder / "plan.json").read_text(encoding="utf-8")) == {"everfleet": 1}

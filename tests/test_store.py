@@ -6,17 +6,21 @@ saved, against planning anew, and against files planned elsewhere.
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
+import traceback
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -37,6 +41,7 @@ from planner.store import (
     KeptScenario,
     Store,
     StoreError,
+    addresses,
     commands,
     compare_plans,
     export_plan,
@@ -46,6 +51,7 @@ from planner.store import (
     repeating,
     restored,
 )
+from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
@@ -655,14 +661,63 @@ def test_a_newer_store_is_refused(file: Path, store: Store) -> None:
         ("oracul://x/y", "no kind of database is called 'oracul'"),
         ("sqlite://", "a store in memory would be gone at once"),
         ("postgresql://me:secret@localhost:1/x", r"me:\*\*\*@localhost:1/x: no server answers there"),
+        ("postgresql://me:sec@secret@localhost:1/x", "in a password @ is written %40"),
+        ("postgresql://me:12@secret/x@localhost:1/x", "in a password @ is written %40"),
+        ("postgresql://me:secret/x", "is no address of a store"),
+        ("postgresql:/me:secret@localhost/x", "is no address of a store"),
+        ("postgresql//me:secret@localhost/x", "is no address of a store"),
+        ("sqlite://me:secret@localhost/", "a store in memory would be gone at once"),
+        ("postgresql://localhost:1/x?user=me&password=secret", r"me:\*\*\*@localhost:1/x: no server answers"),
+        ("postgresql://me:secret@localhost:1/x?secret=1", "has an option that nobody knows: there are appl"),
+        ("postgresql://127.0.0.1:1/x", "names no user: write postgresql://user@host/database"),
+        ("postgresql://127.0.0.1:1/x?password=secret", "names no user: write postgresql://user@host/databa"),
     ],
 )
-def test_a_wrong_address_says_how_to_write_one(address: str, message: str) -> None:
-    """In one line, and without the password."""
+def test_a_wrong_address_says_how_to_write_one(
+    address: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, and without the password, in whatever form; nor is it made a file of that name."""
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match=message) as caught:
         open_store(address)
     assert "\n" not in str(caught.value)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_stands_for_a_store_shows_no_password() -> None:
+    """Neither the address as it is read, nor the engine; it stands in the end of the address, too."""
+    for address in ("postgresql://me:secret@localhost/x", "postgresql://localhost/x?user=me&password=secret"):
+        url = parsed(address)
+        assert url.password == "secret"
+        assert "secret" not in repr(url) + str(url) + repr(engine_for(url, 1.0)) + shown(url)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the driver's own socket
+@pytest.mark.parametrize("greeted", [True, False])
+def test_a_server_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch, greeted: bool) -> None:
+    """It takes the connection and says nothing, or greets and then answers nothing that it is asked."""
+    monkeypatch.setattr(addresses, "SILENT_S", 0.2)
+    welcome = b"R\0\0\0\x08\0\0\0\0" + b"Z\0\0\0\x05I"  # authentication is granted; ready for a query
+    ended = threading.Event()
+
+    def answer() -> None:
+        with server.accept()[0] as connection:
+            if greeted:
+                for said in (b"N", welcome):  # no encryption
+                    connection.recv(1000)
+                    connection.sendall(said)
+            ended.wait(30)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        address = f"postgresql://me:secret@127.0.0.1:{server.getsockname()[1]}/x"
+        with pytest.raises(StoreError, match=r"me:\*\*\*@.*the server does not answer in time: see that"):
+            open_store(address)
+        ended.set()
+        thread.join()
+    gc.collect()
 
 
 def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

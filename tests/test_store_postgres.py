@@ -21,7 +21,7 @@ from planner.catalogue import data_folder
 from planner.document import plan_document
 from planner.plan import plan_fleet
 from planner.scenario import Scenario, load_scenario
-from planner.store import KeptScenario, StoreError, open_store, recompute
+from planner.store import KeptScenario, StoreError, open_store, plans, recompute
 from planner.sweeps import run_sweep, sweep_records, varied
 
 USER = "postgres"
@@ -185,6 +185,29 @@ def test_a_server_that_goes_away_loses_nothing(
 
     assert "\n" not in str(caught.value)
     assert [plan.digest for plan in store.plans()] == [digest]
+    store.close()
+
+
+def test_a_connection_that_is_lost_in_mid_save_is_told_in_one_line(
+    server: Server, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    document: dict[str, Any],
+) -> None:  # fmt: skip
+    """The server ends between two statements: the error says so, and nothing else is said beside it."""
+    store = open_store(address)
+    add_once = plans.add_once
+
+    def lost(*arguments: Any) -> None:
+        server.stop()
+        add_once(*arguments)
+
+    monkeypatch.setattr(plans, "add_once", lost)
+    with pytest.raises(StoreError, match="the connection to the server broke: try again") as caught:
+        store.save_plan(KeptScenario("a" * 64, "t", "", "text", {}), document)
+    server.start()
+
+    assert "\n" not in str(caught.value)
+    assert caplog.records == []
+    assert store.plans() == []
     store.close()
 
 

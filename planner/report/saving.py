@@ -6,6 +6,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -13,12 +14,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from planner.charts import Document
 from planner.errors import InputError
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.texts import to_markdown
 from planner.report.workbook import to_workbook
+
+PARTIAL = ".partial"  # the end of the name of a folder that is being written
 
 
 class ReportError(InputError):
@@ -58,24 +66,72 @@ def write_folder(contents: Mapping[str, str | bytes], folder: Path, kind: Folder
     """Write files, of which some may lie in csv/, into `folder`, all of them or nothing.
 
     The files are written beside `folder` and reach the disk before they take its place in one step, so that
-    a kill or a power cut leaves the old folder or the new one whole. A folder with anything else in it is
-    not touched.
+    a kill or a power cut leaves the old folder or the new one whole; what then lies beside it is cleared by
+    the next who writes there. A folder with anything else in it is not touched.
     """
     folder = folder.absolute()
     _refuse_foreign(folder, kind)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".partial", dir=folder.parent))
+        fresh, handle = _partial(folder)
     except OSError as error:
         raise ReportError(f"{folder}: cannot write there: {error.strerror}. Name another folder.") from error
     try:
+        _clear_left(folder)
         _write_all(fresh, contents)
         _take_place(fresh, folder)
     except OSError as error:
         raise ReportError(f"{folder}: the report was not written: {error.strerror}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)  # what was there before, or what did not get ready
+        if handle is not None:
+            os.close(handle)
     return [folder / name for name in contents]
+
+
+def _partial(folder: Path) -> tuple[Path, int | None]:
+    """A folder of our own beside `folder`, and the lock on it, which goes with our process however that ends.
+
+    Between its begin and its lock another writer may take it for left and remove it: then another is made.
+    """
+    while True:
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=PARTIAL, dir=folder.parent))
+        if fcntl is None:
+            return fresh, None
+        handle = None
+        try:
+            handle = os.open(fresh, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.stat(fresh)
+            return fresh, handle
+        except (BlockingIOError, FileNotFoundError):
+            if handle is not None:
+                os.close(handle)
+        except OSError:  # a disk without locks: nobody removes anything there
+            return fresh, handle
+
+
+def _clear_left(folder: Path) -> None:
+    """Remove the partial folders of writers of `folder` that were killed: those that nobody has locked."""
+    if fcntl is None:
+        return
+    name = re.compile(
+        rf"\.{re.escape(folder.name)}-[a-z0-9_]{{8}}{re.escape(PARTIAL)}"
+    )  # as mkdtemp writes it
+    for left in folder.parent.iterdir():
+        if not name.fullmatch(left.name):
+            continue
+        try:
+            handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue  # gone meanwhile, or somebody else's
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            continue  # being written
+        finally:
+            os.close(handle)
 
 
 def _refuse_foreign(folder: Path, kind: FolderKind) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import struct
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ VARIABLE = "EVERFLEET_STORE"
 FILE = "plans.sqlite"
 DRIVERS = {"postgresql": "postgresql+pg8000", "postgres": "postgresql+pg8000", "sqlite": "sqlite"}
 WRITES = "everfleet_writes"  # execution option of a connection that is going to write
+SILENT_S = 10.0  # a server that says nothing for so long, at the connect or in a statement, is given up
+# What an address of PostgreSQL may say after its question mark; user and password may stand there too.
+OPTIONS = ("application_name", "unix_sock")
+# An address with a slash lost, which would otherwise be a file of that name, password and all.
+_NEARLY = re.compile(r"[A-Za-z][A-Za-z0-9+]+:/|postgres(ql)?(\+\w+)?//")
 
 
 def user_data_folder() -> Path:
@@ -43,38 +49,95 @@ def parsed(address: str) -> URL:
     Raises:
         StoreError: it is no address, or one of a database in memory, which would be gone at once.
     """
-    if "://" not in address:
+    if "://" not in address and not _NEARLY.match(address):
         return URL.create("sqlite", database=str(Path(address).expanduser().absolute()))
     try:
+        if address.count("@") > 1:  # nobody knows where the password ends
+            raise ValueError("more than one @")
         url = make_url(address)
     except (ArgumentError, ValueError):
-        shown = re.sub(r"(//[^:/@]*):[^@]*@", r"\1:***@", address)
         raise StoreError(
-            f"'{shown}' is no address of a store: write a file, or for example "
-            "postgresql://user@host/database"
+            f"{_kind(address)} is no address of a store: write a file, or for example "
+            "postgresql://user@host/database; in a password @ is written %40, / %2F and : %3A"
         ) from None
     url = url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StoreError(f"'{address}' names no file: a store in memory would be gone at once")
-    return url
+        raise StoreError(f"{_kind(address)} names no file: a store in memory would be gone at once")
+    return _with_user(url)
+
+
+def shown(url: URL) -> str:
+    """An address as it may be shown: without the password, wherever it stood."""
+    return url.set(query={}).render_as_string(hide_password=True)
 
 
 def engine_for(url: URL, busy_s: float) -> Engine:
     """An engine whose transactions are whole, on any database.
 
     Raises:
-        StoreError: the driver is unknown or not installed, or the folder of the file cannot be made.
+        StoreError: the driver is unknown or not installed, the address lacks a user or holds an option that
+            nobody knows, or the folder of the file cannot be made.
     """
     if url.get_backend_name() == "sqlite":
         return _sqlite(Path(str(url.database)), busy_s)
-    shown = url.render_as_string(hide_password=True)
     try:
-        return create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, pool_pre_ping=True)
     except NoSuchModuleError:
-        raise StoreError(f"'{shown}': no kind of database is called '{url.drivername}'") from None
+        raise StoreError(f"'{shown(url)}': no kind of database is called '{url.drivername}'") from None
     except ModuleNotFoundError as missing:
         extra = "pip install 'everfleet[postgresql]'" if missing.name == "pg8000" else "install it"
-        raise StoreError(f"'{shown}' needs the driver {missing.name}, which is missing: {extra}") from None
+        raise StoreError(
+            f"'{shown(url)}' needs the driver {missing.name}, which is missing: {extra}"
+        ) from None
+    if engine.driver == "pg8000":
+        _check_options(url)
+        event.listen(engine, "do_connect", _connect)
+    return engine
+
+
+def _kind(address: str) -> str:
+    """What may be shown of an address that is not understood, where anything may be the password."""
+    found = re.match(r"[\w+]*", address)
+    return f"'{found[0] if found else ''}://…'"
+
+
+def _with_user(url: URL) -> URL:
+    """User and password in their place, where the end of the address names them."""
+    held = dict(url.query)
+    user, password = held.pop("user", None), held.pop("password", None)
+    if isinstance(user, str):
+        url = url.set(username=url.username or user)
+    if isinstance(password, str):
+        url = url.set(password=url.password or password)
+    return url.set(query=held)
+
+
+def _check_options(url: URL) -> None:
+    """What the driver would refuse with an error of its own, or take for a fault of ours."""
+    if not url.username:  # what stands for a port may be the password of a user without host
+        raise StoreError(
+            f"{_kind(url.drivername)} names no user: write postgresql://user@host/database, or "
+            "postgresql://user:password@host/database"
+        )
+    if not set(url.query) <= set(OPTIONS):  # its name may be a part of a password
+        raise StoreError(f"'{shown(url)}' has an option that nobody knows: there are {' and '.join(OPTIONS)}")
+
+
+def _connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+    """A connection that is given up when its server falls silent, and that ends without a word."""
+    from pg8000.legacy import Connection as Pg8000  # type: ignore[import-untyped, unused-ignore]
+
+    class Quiet(Pg8000):  # type: ignore[misc, unused-ignore]
+        """What the server has ended cannot be closed: the loss was told when it was met."""
+
+        def close(self) -> None:
+            with suppress(dialect.dbapi.Error, OSError):
+                super().close()
+
+    try:
+        return Quiet(*arguments, timeout=SILENT_S, **options)
+    except (LookupError, struct.error):  # an answer that the driver cannot take apart
+        raise dialect.dbapi.InterfaceError("what answers there is no PostgreSQL server") from None
 
 
 def _sqlite(file: Path, busy_s: float) -> Engine:

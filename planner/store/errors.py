@@ -21,6 +21,7 @@ _REASONS = {
     "is full": "the disk is full: make room, and try again",
     "disk i/o error": "the disk failed, or the file was taken away: put it back, and try again",
     "can't create a connection": "no server answers there: see that it runs, at this host and port",
+    "connection reset": "the connection to the server broke: try again",
     "network error": "the connection to the server broke: try again",
     "terminating connection": "the connection to the server broke: try again",
 }
@@ -30,28 +31,44 @@ class StoreError(InputError):
     """The store cannot be used as asked; the message names it and says what would do."""
 
 
+class StoreUnreachable(StoreError):
+    """The database did not do as asked: nothing is known of what it holds."""
+
+
 @contextmanager
 def in_words(address: str, outcome: str) -> Iterator[None]:
     """Turn what a driver raises into one line that ends with what became of the work."""
     try:
         yield
     except (SQLAlchemyError, OSError) as error:
-        raise StoreError(f"{address}: {_reason(error)}. {outcome}") from error
+        raise StoreUnreachable(f"{address}: {_reason(error)}. {outcome}") from error
 
 
 def _reason(error: BaseException) -> str:
     """The first reason that is known, of the error or of what it came from.
 
+    A server that falls silent is met as a broken connection, which came from the end of our patience.
     A full disk ends the whole transaction, so what is heard last is that a savepoint is gone.
     """
-    heard: BaseException | None = error
-    while heard is not None:
+    if any(isinstance(each, TimeoutError) for each in _chain(error)):
+        return (
+            "the server does not answer in time: see that it runs and is not held up, at this host and port, "
+            "and try again"
+        )
+    for heard in _chain(error):
         said = _said(heard).lower()
         for words, reason in _REASONS.items():
             if words in said:
                 return reason
-        heard = heard.__context__
     return _said(error).rstrip(".")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it came from, and so on."""
+    heard: BaseException | None = error
+    while heard is not None:
+        yield heard
+        heard = heard.__context__
 
 
 def _said(error: BaseException) -> str:

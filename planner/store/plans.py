@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Row, Table, select
 
 from planner.scenario import Scenario
 from planner.store import schema
-from planner.store.addresses import WRITES, default_address, engine_for, parsed
+from planner.store.addresses import WRITES, default_address, engine_for, parsed, shown
 from planner.store.errors import in_words
 from planner.store.futures import SavedFuturesPlans
 from planner.store.kept import KeptScenario, keep
@@ -58,20 +58,20 @@ def open_store(address: str | None = None, *, busy_s: float = 10.0) -> Store:
 
     Args:
         address: none takes EVERFLEET_STORE, else a file in the user's data folder.
-        busy_s: how long a writer waits for another one, on SQLite.
+        busy_s: how long a writer waits for another one, on SQLite; a server has SILENT_S for each answer.
 
     Raises:
         StoreError: it cannot be opened, or a newer everfleet made it.
     """
     url = parsed(address or default_address())
     local = url.get_backend_name() == "sqlite"
-    shown = str(url.database) if local else url.render_as_string(hide_password=True)
-    store = Store(engine_for(url, busy_s), shown)
+    named = str(url.database) if local else shown(url)
+    store = Store(engine_for(url, busy_s), named)
     with store.reading() as connection:
         current = schema.stated_version(connection) == schema.VERSION
     if not current:
         with store.writing() as connection:
-            schema.bring_up_to_date(connection, shown)
+            schema.bring_up_to_date(connection, named)
     return store
 
 

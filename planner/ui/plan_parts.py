@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import streamlit as st
 
@@ -52,6 +53,8 @@ def kept(made: Planned) -> None:
     """Where the plan is kept and by which address it comes back; or why not, and a way to try again."""
     key, asked = f"keep-{made.identity}", f"asked-to-keep-{made.identity}"
     digest, reason = made.saved, made.unsaved
+    if reason and asked not in st.session_state:  # a page that is opened anew tries once by itself
+        st.session_state[asked] = uuid4().hex
     if digest is None and st.session_state.get(asked):
         work = start(
             "save", **made.arguments(), document=made.document, attempt=st.session_state[asked]
@@ -66,12 +69,12 @@ def kept(made: Planned) -> None:
     if reason:
         st.warning("The plan is here, but it is not saved.", icon=":material/folder_off:")
         st.code(reason, language=None, wrap_lines=True)
-    label = "Save again" if reason else "Save this plan"
+    label = "Save it now" if reason else "Save this plan"
     st.button(label, key=key, icon=":material/save:", on_click=_ask_once_more, args=(asked,))
 
 
 def _ask_once_more(name: str) -> None:
-    st.session_state[name] = st.session_state.get(name, 0) + 1
+    st.session_state[name] = uuid4().hex  # no attempt stands for another, of this visitor or of any
 
 
 def rows_of(document: Document, name: str) -> list[Record]:

@@ -12,6 +12,7 @@ from planner.charts import Document, quantity_text
 from planner.errors import InputError
 from planner.store import KeptScenario, SavedPlan, Store, open_store
 from planner.store.addresses import default_address
+from planner.store.errors import StoreUnreachable
 from planner.ui import shared
 
 PARAMETER = "plan"  # of the page's address
@@ -62,6 +63,10 @@ def opened(digest: str) -> Opened | None:
     try:
         plan = held.plan(digest)
         return _opened(plan.digest, held.address, held)
+    except StoreUnreachable as error:  # whether the plan is there nobody knows
+        _store.clear()  # the next look opens it anew
+        unreachable(error)
+        return None
     except InputError as error:
         st.warning("This plan is not on this machine. Its scenario can be planned again from its file.")
         st.code(str(error), language=None, wrap_lines=True)
@@ -85,7 +90,7 @@ def listed() -> None:
 
 
 def unreachable(error: InputError) -> None:
-    """Say why the store cannot be used; plans on screen stay there."""
+    """Say which store cannot be used, and why; plans on screen stay there."""
     st.error("The store of saved plans cannot be used.", icon=":material/folder_off:")
     st.code(str(error), language=None, wrap_lines=True)
 

@@ -89,8 +89,12 @@ def _checkpoints(inputs: str) -> Document:
 
 
 def plain(text: str) -> str:
-    """Text as itself: signs that Markdown would act on are escaped."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
+    """Text as itself: signs that Markdown would act on are escaped.
+
+    An address that stands in it is made a link after that, escaped or not: a joiner without width parts it.
+    """
+    parted = re.sub(r"https?:(?=//)|www(?=\.)|@(?=[\w-])", "\\g<0>\N{WORD JOINER}", text, flags=re.IGNORECASE)
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(parted.split()))
 
 
 def ours(text: str) -> str:

@@ -56,9 +56,7 @@ def _watched(key: str) -> None:
 
 def _heading(seen: Seen) -> str:
     if seen.state == "waiting":
-        place = (
-            "" if not seen.place else "; yours is next" if seen.place == 1 else f"; {seen.place - 1} before"
-        )
+        before = {0: "", 1: "; yours is next"}.get(seen.place, f"; {seen.place - 1} before")
         return f"Waiting for other work to end: {seen.elapsed_s:.0f} s{before}"
     return f"Working: {seen.elapsed_s:.0f} s"
 

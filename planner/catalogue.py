@@ -1,8 +1,8 @@
 """Facts and sources: read once, checked whole, handed out by key.
 
 A fact is a row of `data/facts/*.csv`; its source stands once in `data/sources.toml`. Loading refuses an
-unknown unit, a missing or uncited source, a range that does not hold the value, and duplicates, and names
-every such row at once.
+unknown unit, a missing or uncited source, a range that does not hold the value, a value that its family in
+`data/ranges.csv` does not allow, and duplicates, and names every such row at once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from planner.errors import InputError
+from planner.ranges import Ranges, read_ranges
 from planner.trace import Fact, Kind, Source
 from planner.units import canonical
 
@@ -47,12 +48,13 @@ class Sku:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Facts by key, sources and SKUs by name."""
+    """Facts by key, sources and SKUs by name, and what each family of facts may be."""
 
     facts: Mapping[str, Fact]
     sources: Mapping[str, Source]
     skus: Mapping[str, Sku]
     folder: Path
+    ranges: Ranges
 
     def fact(self, key: str) -> Fact:
         """The fact with this key, in its canonical unit.
@@ -124,20 +126,20 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
         sources = {name: _source(name, entry) for name, entry in tomllib.load(file).items()}
     with (folder / "skus.toml").open("rb") as file:
         skus = {name: Sku(name, **entry) for name, entry in tomllib.load(file).items()}
-    problems: list[str] = []
+    ranges, problems = read_ranges(folder / "ranges.csv")
     facts: dict[str, Fact] = {}
     for path in sorted((folder / "facts").glob("*.csv")):
-        _read_facts(path, sources, facts, problems)
+        _read_facts(path, sources, ranges, facts, problems)
     cited = {fact.source.name for fact in facts.values()}
     problems += [f"sources.toml: no fact cites '{name}'" for name in sources if name not in cited]
     problems += _sku_problems(skus, facts)
     if problems:
         raise CatalogueError("\n".join(problems))
-    return Catalogue(facts, sources, skus, folder)
+    return Catalogue(facts, sources, skus, folder, ranges)
 
 
 def _read_facts(
-    path: Path, sources: Mapping[str, Source], facts: dict[str, Fact], problems: list[str]
+    path: Path, sources: Mapping[str, Source], ranges: Ranges, facts: dict[str, Fact], problems: list[str]
 ) -> None:
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
@@ -150,9 +152,12 @@ def _read_facts(
                 problems.append(f"{where}: the key stands twice")
                 continue
             try:
-                facts[row["key"]] = _fact(row, sources)
+                fact = facts[row["key"]] = _fact(row, sources)
             except ValueError as error:
                 problems.append(f"{where}: {error}")
+                continue
+            if outside := ranges.problem(fact.key, (fact.value, fact.low, fact.high), fact.unit):
+                problems.append(f"{where}: {outside}")
 
 
 def _fact(row: Mapping[str, str], sources: Mapping[str, Source]) -> Fact:

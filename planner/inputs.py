@@ -472,4 +472,5 @@ def known_names(catalogue: Catalogue) -> Known:
         storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),
         fleets=frozenset(catalogue.names("reliability", "failure_rate")),
         fact_units={key: fact.unit for key, fact in catalogue.facts.items()},
+        ranges=catalogue.ranges,
     )

@@ -6,6 +6,11 @@ from planner.catalogue import CatalogueError, UnknownFact, data_folder, load_cat
 from planner.inputs import data_year
 
 HEADER = "key,value,unit,source,locator,kind,low,high,boundary,note\n"
+RANGES = """pattern,unit,low,high,note
+server.*.accelerators,count,1,100,
+accelerator.*.memory,GB,1,1000,
+accelerator.*.tdp a.*.c,kW,0,100,
+"""
 GOOD = (
     "server.box.accelerators,8,count,paper,Table 1,published,,,,\n"
     "accelerator.chip.memory,80,GB,paper,Table 1,published,,,,\n"
@@ -17,6 +22,7 @@ def write(folder, rows, sources='[paper]\ntitle = "A paper"\nyear = 2026\n', sku
     (folder / "facts" / "all.csv").write_text(HEADER + rows, encoding="utf-8")
     (folder / "sources.toml").write_text(sources, encoding="utf-8")
     (folder / "skus.toml").write_text(skus, encoding="utf-8")
+    (folder / "ranges.csv").write_text(RANGES, encoding="utf-8")
     return folder
 
 
@@ -40,6 +46,12 @@ def test_a_small_catalogue_loads_in_canonical_units(tmp_path):
         ("a.b.c,1,kW,paper,,published,2,3,,", "the range 2.0 .. 3.0 does not hold the value 1.0"),
         ("a.b.c,1,kW,paper,,assumed,,,,", "kind assumed needs a range: give low and high"),
         ("a.b.c,nan,kW,paper,,published,,,,", "the value nan is not finite"),
+        (
+            "a.b.c,2,kW,paper,,published,1,200,,",
+            "all.csv:4: a.b.c: 200 kW is out of range: allowed is from 0 to 100 kW",
+        ),
+        ("a.b.c,2,h,paper,,published,,,,", "a.b.c: its unit is h, and ranges.csv gives its family in kW"),
+        ("x.y,1,kW,paper,,published,,,,", "all.csv:4: x.y: no pattern of ranges.csv matches it"),
         ("a.b.c,many,kW,paper,,published,,,,", "could not convert string to float: 'many'"),
         (
             "accelerator.chip.memory,81,GB,paper,,published,,,,",

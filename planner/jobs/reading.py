@@ -12,11 +12,11 @@ from planner.jobs.parts import FACTS, PHASES, TABLES, TITLE, Job
 from planner.jobs.ways import problems_between
 from planner.models import with_model_cards
 from planner.scenario import Problem, ScenarioError
+from planner.scenario.checks import own_fact_problems
 from planner.scenario.files import read_text, read_toml
 from planner.scenario.numbers import Frame, Rule
 from planner.scenario.problems import FieldError, near, shown, shown_key
 from planner.scenario.rules import CARD
-from planner.units import UnitError, parse_quantity
 
 P = TypeVar("P")
 # Flag -> its place in a job file.
@@ -185,16 +185,10 @@ def _unknown(
                     f"federated.{mix}",
                     f"the catalogue has no grid region {shown(name)}; {near(name, known.grids)}",
                 )
-    for fact, text in facts.items():
-        if fact not in known.fact_units:
-            yield Problem(f"facts.{shown_key(fact)}", f"no such fact; {near(fact, known.fact_units)}")
-            continue
-        try:
-            parse_quantity(text, known.fact_units[fact])
-        except UnitError as error:
-            yield Problem(f"facts.{shown_key(fact)}", str(error))
-            continue
-        yield from doubled_figures({fact: text}, catalogue)
+    unfit = list(own_fact_problems(facts, known))
+    yield from unfit
+    if not unfit:
+        yield from doubled_figures(facts, catalogue)
 
 
 def _as_flag(problem: Problem) -> Problem:

@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from planner.fitted import FittedFleet
+from planner.ranges import Ranges
 from planner.scenario.ahead import Future, Uncertainty, ahead_problems
 from planner.scenario.contracting import contract_problems, order_problems
 from planner.scenario.models import Horizon, Policy, Scenario, TrainingJob
@@ -45,7 +46,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Names that the catalogue has, and the unit of each of its facts."""
+    """Names that the catalogue has, the unit of each of its facts, and what their families may be."""
 
     skus: frozenset[str]
     models: frozenset[str]
@@ -54,6 +55,7 @@ class Known:
     storages: frozenset[str]
     fleets: frozenset[str]
     fact_units: Mapping[str, str] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=lambda: Ranges(()))
 
 
 def problems_between(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
@@ -106,15 +108,25 @@ def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
                 yield from _unknown(f"{at}.skus[{k}]", name, "SKU", known.skus)
     if scenario.reliability.failures is not None:
         yield from _unknown("reliability.failures", scenario.reliability.failures, "fleet", known.fleets)
-    for key, text in scenario.facts.items() if known.fact_units else ():
+    if known.fact_units:
+        yield from own_fact_problems(scenario.facts, known)
+
+
+def own_fact_problems(facts: Mapping[str, str], known: Known) -> Iterator[Problem]:
+    """Values of one's own for facts that do not exist, of another unit, or that no such thing can have."""
+    for key, text in facts.items():
         path = f"facts.{shown_key(key)}"
         if key not in known.fact_units:
             yield Problem(path, f"the catalogue has no such fact; {near(key, known.fact_units)}")
             continue
         try:
-            parse_quantity(text, known.fact_units[key])
+            value = parse_quantity(text, known.fact_units[key])
         except UnitError as error:
             yield Problem(path, str(error))
+            continue
+        allowed = known.ranges.of(key)
+        if allowed is not None and not allowed.holds(value):
+            yield Problem(path, f"{shown(text)} is out of range: write a value {allowed.words}")
 
 
 def _unknown(path: str, name: str, kind: str, names: frozenset[str]) -> Iterator[Problem]:

@@ -8,10 +8,11 @@ from typing import Any
 from planner.catalogue import Catalogue
 from planner.editing.changing import Edited, with_values
 from planner.errors import InputError
-from planner.inputs import doubled_figures
+from planner.inputs import doubled_figures, known_names
+from planner.scenario.checks import own_fact_problems
 from planner.scenario.files import read_toml
 from planner.trace import Fact
-from planner.units import UnitError, parse_quantity
+from planner.units import parse_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,14 @@ def override_of(key: str, text: str, catalogue: Catalogue) -> Override:
 
     Raises:
         UnknownFact: there is no such fact.
-        InputError: the text is no quantity of the fact's unit, or a figure that counts sparse operations.
+        InputError: the text is no quantity of the fact's unit, a value that its family does not allow, or a
+            figure that counts sparse operations.
     """
-    fact = catalogue.fact(key)
-    try:
-        value = parse_quantity(text.strip(), fact.unit)
-    except UnitError as error:
-        raise InputError(f"{key}: {error}") from None
-    if problems := list(doubled_figures({key: text.strip()}, catalogue)):
-        raise InputError("\n".join(str(problem) for problem in problems))
-    return Override(fact, text.strip(), value)
+    fact, stated = catalogue.fact(key), text.strip()
+    problems = list(own_fact_problems({key: stated}, known_names(catalogue)))
+    if problems := problems or list(doubled_figures({key: stated}, catalogue)):
+        raise InputError("\n".join(f"{key}: {problem.message}" for problem in problems))
+    return Override(fact, stated, parse_quantity(stated, fact.unit))
 
 
 def overrides_in(text: str, name: str, catalogue: Catalogue) -> list[Override]:

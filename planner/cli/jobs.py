@@ -20,12 +20,11 @@ SCENARIO_STATES = ("model", "storage", "restart_min", "grid", "asynchronous", "s
 CHECKPOINT_FLAGS = {name: f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in SCENARIO_STATES}
 CHECKPOINT_FLAGS |= {"job": "--job", "changes": "--set"}
 
-# Options of `carbon` that a job file speaks for, and what holds where neither says it.
+# Options of `carbon` that a job file speaks for.
 JOB_FLAGS = (
     "model", "tokens", "accelerator_hours", "metered", "sku", "nodes", "grid", "hourly", "start", "pue",
     "lifetime", "utilisation", "power", "interval", "failures", "storage",
 )  # fmt: skip
-JOB_DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -69,13 +68,7 @@ def _job(options: argparse.Namespace) -> Job:
 
     said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
     if options.job is None:
-        asked = {name: getattr(options, name) for name in JOB_FLAGS}
-        defaults = {name: value for name, value in JOB_DEFAULTS.items() if asked[name] is None}
-        if asked["model"] is None:
-            defaults.pop("nodes", None)
-        if asked["hourly"] is not None:
-            defaults.pop("grid", None)
-        return job_from_flags(asked | defaults, load_catalogue())
+        return job_from_flags({name: getattr(options, name) for name in JOB_FLAGS}, load_catalogue())
     if said:
         raise InputError(f"the job file says what {', '.join(said)} would: leave it out, or edit the file")
     path = Path(options.job)

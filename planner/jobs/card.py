@@ -65,6 +65,12 @@ def grid_said(document: Record) -> str:
     return f"{where}, {signal}" if signal else where
 
 
+def assumed_said(document: Record) -> str:
+    """What nobody stated and the figures rest on; empty where the job states all of it."""
+    told = "; ".join(f"{row['what']} {row['value']}" for row in document["assumed"])
+    return f"Not stated, so assumed: {told}." if told else ""
+
+
 def _hours(totals: Record) -> str:
     if "accelerator_hours" not in totals:
         return "The job used "
@@ -86,7 +92,8 @@ def to_card(document: Record) -> str:
         lines.append(
             f"| {row['phase']} | {said(row['kgco2e'], 'kgCO2e')} | {row['of_total_fraction']:.1%} | {parts} |"
         )
-    lines += [f"\n- {note}" for note in document["notes"]]
+    said_too = [assumed_said(document), *document["notes"]]
+    lines += [f"\n- {note}" for note in said_too if note]
     made = f"Made with everfleet {document['everfleet']}, facts {document['catalogue'][:12]}. Sources:"
     lines += ["", f"Boundary: {boundary_said(document)}", "", made, ""]
     return "\n".join(lines + [f"- {source}" for source in sources_of(document)])

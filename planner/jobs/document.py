@@ -15,18 +15,26 @@ from planner.jobs.books import ledger_of, phase_rows, scope_rows, shown_phase
 from planner.jobs.card import card_of
 from planner.jobs.changes import changes_of
 from planner.jobs.footprint import Footprint, accelerator_hours_of, footprint_of
-from planner.jobs.parts import PHASES, Job
+from planner.jobs.parts import PHASES, Job, Work
 from planner.jobs.published import published_rows
 from planner.jobs.reading import with_cards
 from planner.jobs.scores import failures_of, market_based, scores_of, whole_kgco2e
 from planner.jobs.setting import setting_of
 from planner.jobs.sums import both_l
+from planner.jobs.work import FAILURES, STORAGE
 from planner.records import fact_record, swing_records, total_records
 from planner.trace import Fact, Traced, derive, facts_of
 from planner.uncertainty import tornado
 
 Record = dict[str, Any]
 Named = dict[str, tuple[str, Traced]]
+
+# Facts that stand in for what a job does not state of itself, and the places that a default may fill.
+_COMMON = {
+    "pue.default": "PUE", "embodied.lifetime": "life of the hardware",
+    "embodied.utilisation": "share of that life in use",
+}  # fmt: skip
+_PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid": "grid region"}
 
 DRAWS = 400
 SWINGS = 8
@@ -59,6 +67,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "scores": records[len(named) :],
         "phases": phase_rows(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
+        "assumed": _assumed(footprint),
         "notes": _notes(footprint),
         "scopes": scope_rows(ledger),
         "failures": _failure_rows(footprint),
@@ -168,6 +177,38 @@ def _notes(footprint: Footprint) -> list[str]:
         ):
             said.append(f"{shown_phase(phase.name)}: start or length is not stated: every hour weighs alike")
     return said
+
+
+def _assumed(footprint: Footprint) -> list[Record]:
+    """What the job does not state and the total rests on: facts that any job takes, and defaults."""
+    job, used = footprint.setting.job, facts_of(footprint.carbon)
+    rows = [
+        {"what": label, "value": _with_range(used[key]), "because": f"{key} of the catalogue"}
+        for key, label in _COMMON.items()
+        if key in used
+    ]
+    for place in job.assumed:
+        table, key = place.split(".")
+        value = str(getattr(getattr(job, table), key))
+        rows.append({"what": _PLACES[place], "value": value, "because": "the default where none is stated"})
+    for name in ("data", "training", "fine_tuning"):
+        work: Work | None = getattr(job, name)
+        if work is None or work.model is None:
+            continue
+        for what, stated, default in (
+            ("failures as of", work.failures, FAILURES),
+            ("checkpoint storage", work.checkpoint_storage, STORAGE),
+        ):
+            row = {"what": what, "value": default, "because": "the default where none is stated"}
+            if stated is None and row not in rows:
+                rows.append(row)
+    return rows
+
+
+def _with_range(fact: Fact) -> str:
+    unit = "" if fact.unit == "1" else f" {fact.unit}"
+    between = "" if fact.low is None or fact.high is None else f" ({fact.low:g} to {fact.high:g})"
+    return f"{float(fact.value):g}{unit}{between}"
 
 
 def _embodied(footprint: Footprint) -> list[Record]:

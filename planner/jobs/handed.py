@@ -16,10 +16,10 @@ from planner.jobs.cells import cell_explanation
 from planner.jobs.document import job_document
 from planner.jobs.parts import PHASES, TABLES, Job
 from planner.jobs.places import place_document
-from planner.jobs.reading import read_job
+from planner.jobs.reading import read_job, with_defaults
 from planner.metering import MeteredEnergy, read_metered
 from planner.scenario import Problem, ScenarioError
-from planner.scenario.files import read_toml
+from planner.scenario.files import read_toml, write_toml
 from planner.scenario.problems import shown
 from planner.scenario.rules import CARD
 from planner.series import shipped_series
@@ -29,23 +29,29 @@ Files = Mapping[str, bytes]
 LONGEST_NAME = 200  # bytes; what file systems take
 
 
-def handed_document(text: str, name: str, files: Files, catalogue: Catalogue | None = None) -> Record:
+def handed_document(
+    text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
+) -> Record:
     """The document of a job in a TOML text; the files that it names are those of `files`.
+
+    Of an `own` job the text holds only what its owner stated: the command's defaults fill the rest.
 
     Raises:
         InputError: the text or a file of it is wrong, or it names a file that was not handed over.
     """
-    with handed_job(text, name, files, catalogue) as job:
+    with handed_job(text, name, files, catalogue, own=own) as job:
         return job_document(job, catalogue)
 
 
-def handed_places(text: str, name: str, files: Files, catalogue: Catalogue | None = None) -> Record:
+def handed_places(
+    text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
+) -> Record:
     """The same job elsewhere and at other times.
 
     Raises:
         InputError: as `handed_document`.
     """
-    with handed_job(text, name, files, catalogue) as job:
+    with handed_job(text, name, files, catalogue, own=own) as job:
         return place_document(job, catalogue)
 
 
@@ -56,13 +62,15 @@ def handed_cell(
     document: Record,
     cell: tuple[str, int, str],
     catalogue: Catalogue | None = None,
+    *,
+    own: bool = False,
 ) -> Explanation | None:
     """Why a cell of such a document holds its number: table, number of the row from 0, column.
 
     Raises:
         InputError: as `handed_document`.
     """
-    with handed_job(text, name, files, catalogue) as job:
+    with handed_job(text, name, files, catalogue, own=own) as job:
         return cell_explanation(job, document, *cell, catalogue)
 
 
@@ -77,22 +85,43 @@ def takes_long(text: str, name: str) -> bool:
 
 
 @contextmanager
-def handed_job(text: str, name: str, files: Files, catalogue: Catalogue | None = None) -> Iterator[Job]:
+def handed_job(
+    text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
+) -> Iterator[Job]:
     """The job, for as long as its files are needed; messages name files, never where they lay.
 
     Raises:
         InputError: the text is wrong, or it names a file that was not handed over.
     """
-    tables = read_toml(text, name)
+    with _laid_out(text, name, files, own=own) as (tables, assumed, path):
+        yield read_job(tables, name, catalogue or load_catalogue(), path=path, assumed=assumed)
+
+
+def whole_text(text: str, name: str, files: Files) -> str:
+    """An own job as a job file that says all of it, the command's defaults too.
+
+    Raises:
+        InputError: as `handed_job`.
+    """
+    with _laid_out(text, name, files, own=True) as (tables, _, _):
+        return write_toml(tables)
+
+
+@contextmanager
+def _laid_out(
+    text: str, name: str, files: Files, *, own: bool
+) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...], Path]]:
+    """Tables, the places that a default filled, and where the job would lie, its files beside it."""
+    tables: Mapping[str, Any] = read_toml(text, name)
     if problems := list(_strangers(tables, files)):
         raise ScenarioError(name, problems)
-    own = name if _is_plain(name) else "job.toml"
     with TemporaryDirectory(prefix="everfleet-") as folder:
         for file, content in files.items():
             if _is_plain(file):
                 (Path(folder) / file).write_bytes(content)
         try:
-            yield read_job(tables, name, catalogue or load_catalogue(), path=Path(folder) / own)
+            tables, assumed = with_defaults(tables) if own else (tables, ())
+            yield tables, assumed, Path(folder) / (name if _is_plain(name) else "job.toml")
         except InputError as error:
             if folder not in str(error):
                 raise

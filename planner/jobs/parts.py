@@ -248,6 +248,7 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()
     path: Path | None = None
     by_flags: bool = False
+    assumed: tuple[str, ...] = ()  # places of the file that nobody stated and a default filled
 
     @property
     def folder(self) -> Path | None:

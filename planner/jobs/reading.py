@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from copy import deepcopy
+from pathlib import Path, PurePath
 from typing import Any, TypeVar, get_type_hints
 
 from planner.catalogue import Catalogue
@@ -28,6 +29,10 @@ FLAGS = {
     "sku": "hardware.sku", "lifetime": "hardware.lifetime", "utilisation": "hardware.utilisation",
     "grid": "site.grid", "hourly": "site.hourly", "pue": "site.pue", "start": "site.start",
 }  # fmt: skip
+# What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
+DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
+UNTITLED = "One job"
+LONGEST_TITLE = 200  # characters, as `TITLE` takes
 # Names that the catalogue has to know: field -> what it is called, and the set of names.
 _NAMES = {
     "sku": ("SKU", "skus"), "model": ("model", "models"), "grid": ("grid region", "grids"),
@@ -52,15 +57,56 @@ def job_from_flags(options: Mapping[str, Any], catalogue: Catalogue) -> Job:
     Raises:
         ScenarioError: what the flags say is wrong; the error holds every problem.
     """
-    document: dict[str, Any] = {"title": "One job"}
+    document: dict[str, Any] = {}
     for flag, place in FLAGS.items():
         if options.get(flag) is not None:
             table, _, key = place.partition(".")
             document.setdefault(table, {})[key] = options[flag]
+    tables, assumed = with_defaults(document)
     try:
-        return read_job(document, "", catalogue, by_flags=True)
+        return read_job(tables, "", catalogue, by_flags=True, assumed=assumed)
     except ScenarioError as error:
         raise ScenarioError("", [_as_flag(problem) for problem in error.problems]) from None
+
+
+def with_defaults(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The tables of a job that flags or the fields of a page describe, whole; and the places filled here.
+
+    One function for every door, so that the same words give the same job.
+    """
+    whole = deepcopy(dict(document))
+    training, site = whole.get("training", {}), whole.get("site", {})
+    missing = dict(DEFAULTS)
+    if "model" not in training:
+        del missing["nodes"]
+    if "hourly" in site or "grid_intensity" in site:
+        del missing["grid"]
+    assumed = []
+    for flag, value in missing.items():
+        table, _, key = FLAGS[flag].partition(".")
+        if key not in whole.get(table, {}):
+            whole.setdefault(table, {})[key] = value
+            assumed.append(FLAGS[flag])
+    return {"title": title_of(whole) or UNTITLED, **whole}, tuple(assumed)
+
+
+def title_of(document: Mapping[str, Any]) -> str:
+    """What a job is called after its training run; empty where its tables say nothing of one."""
+    work = document.get("training", {})
+    tokens, hours = work.get("tokens"), work.get("accelerator_hours")
+    if "metered" in work:
+        title = f"Metered run of {PurePath(str(work['metered'])).name}"
+    elif "model" in work:
+        name = str(work["model"])
+        title = PurePath(name).stem if CARD.fullmatch(name) else name
+        title += f" on {_tokens_said(tokens)}" if isinstance(tokens, int | float) else ""
+    else:
+        title = f"{hours:,.10g} accelerator-hours" if isinstance(hours, int | float) else ""
+    return title if title.isprintable() and len(title) <= LONGEST_TITLE else ""
+
+
+def _tokens_said(tokens: float) -> str:
+    return f"{tokens / 1e9:,.6g} billion tokens" if tokens >= 1e9 else f"{tokens:,.6g} tokens"
 
 
 def read_job(
@@ -70,8 +116,9 @@ def read_job(
     *,
     path: Path | None = None,
     by_flags: bool = False,
+    assumed: tuple[str, ...] = (),
 ) -> Job:
-    """Job in the tables of a file; `name` begins each message.
+    """Job in the tables of a file; `name` begins each message, `assumed` are places that nobody stated.
 
     Raises:
         ScenarioError: it is wrong; the error holds every problem.
@@ -84,14 +131,14 @@ def read_job(
         for key in document
         if key not in known
     ]
-    title = _read(TITLE, document.get("title", "One job" if by_flags else None), "title", problems)
+    title = _read(TITLE, document.get("title"), "title", problems)
     facts = _read(FACTS, document.get("facts", {}), "facts", problems) or {}
     tables = {
         key: _table(kind, document[key], key, problems) for key, kind in TABLES.items() if key in document
     }
     wrong = {key for key, table in tables.items() if table is None}
     held = {key: table for key, table in tables.items() if table is not None}
-    job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags)
+    job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags, assumed=assumed)
     problems += _unknown(document, facts, with_cards(document, job.folder, catalogue))
     problems += problems_between(job, wrong)
     if not any(phase in document for phase in PHASES):

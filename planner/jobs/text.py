@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from planner.explanation import explanation_from
-from planner.jobs.card import grid_said, said
+from planner.jobs.card import assumed_said, grid_said, said
 
 Record = dict[str, Any]
 
@@ -67,6 +67,8 @@ def _phases(document: Record) -> str:
     if document["left_out"]:
         left_out = f"Not counted, because the job does not state them: {', '.join(document['left_out'])}"
         lines.append(_wrapped(left_out, "  "))
+    if assumed := assumed_said(document):
+        lines.append(_wrapped(assumed, "  "))
     lines += [_wrapped(f"Note: {note}", "  ") for note in document["notes"]]
     return "\n".join(lines)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planner.charts import Document, Record
 from planner.jobs import to_card
-from planner.jobs.card import boundary_said
+from planner.jobs.card import assumed_said, boundary_said
 from planner.report import findings
 from planner.report.data import to_json
 from planner.report.saving import FolderKind, write_folder
@@ -42,8 +42,9 @@ def _sectioned(document: Document) -> Document:
 
 def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     """The document as the page shows it: a heading, sentences, and tables."""
+    told = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
     yield "totals", _section(
-        "Carbon, energy and water", [document["model_card"], f"Boundary: {boundary_said(document)}"],
+        "Carbon, energy and water", [sentence for sentence in told if sentence],
         totals=_ranged(document["totals"]), scores=_ranged(document["scores"]),
     )  # fmt: skip
     yield (

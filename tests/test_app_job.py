@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from planner import workers
-from planner.jobs.card import to_card
+from planner.cli import main
+from planner.jobs.card import assumed_said, said, to_card
 from planner.jobs.handed import handed_document
+from planner.jobs.simple import WITHOUT_INPUTS
+from planner.scenario.files import write_toml
 from planner.ui import job_inputs, shared, waiting
 from planner.workers.jobs import estimate
 
@@ -26,6 +32,8 @@ HOURS = (
     'title = "mine"\n[site]\ngrid = "fr"\n[hardware]\nsku = "h100-8"\n'
     "[training]\naccelerator_hours = 8000\npower = '700 W'\n"
 )
+
+CARDS = ("carbon", "operational", "embodied", "energy", "water", "market")
 
 Open = Callable[[], AppTest]
 
@@ -52,6 +60,11 @@ def look_at(page: AppTest, part: str) -> AppTest:
     """Open one part of the page; the others are not drawn then."""
     page.session_state["job-tabs"] = part
     return page.run()
+
+
+def field(kind: Any, name: str) -> Any:
+    """An input by name: where another job was begun its key is another one."""
+    return next(one for one in kind if re.fullmatch(rf"job\.input\.{name}(\.\d+)?", one.key))
 
 
 def bring(page: AppTest, *files: tuple[str, bytes]) -> AppTest:
@@ -112,8 +125,8 @@ def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     """Twice the nodes, a clean region and a PUE of the catalogue: the page's answer is the library's."""
-    page.number_input("job.input.nodes").set_value(32)
-    page.selectbox("job.input.grid").set_value("fr").run()
+    field(page.number_input, "nodes").set_value(32)
+    field(page.selectbox, "grid").set_value("fr").run()
     text = page.text_area[0].value
     document = handed_document(text, "train-8b.toml", {})
 
@@ -121,17 +134,19 @@ def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     assert tomllib.loads(text)["training"]["nodes"] == 32
     assert tomllib.loads(text)["storage"]["amount"] == "40 TB", "what was not asked for stays"
     assert shared.plain(document["model_card"]) in shown(page)
-    assert "With the inputs above; the title is that of the job file." in [one.value for one in page.caption]
+    assert page.subheader[0].value == shared.plain("llama-3.1-8b on 1,000 billion tokens"), (
+        "not the example's"
+    )
 
 
 def test_another_example_brings_its_own_inputs(page: AppTest) -> None:
     """BLOOM was measured: its hours are asked for, not a model; its authors printed 24.7 t and 11.2 t."""
-    page.number_input("job.input.nodes").set_value(32).run()
+    field(page.number_input, "nodes").set_value(32).run()
     page.selectbox("job.example").set_value("bloom").run()
 
     assert [metric.value for metric in page.metric][1:3] == ["24.69 t CO2e", "11.2 t CO2e"]
-    assert page.number_input("job.input.accelerator_hours").value == 1_082_990
-    assert page.selectbox("job.input.grid").value == job_inputs.OWN
+    assert field(page.number_input, "accelerator_hours").value == 1_082_990
+    assert field(page.selectbox, "grid").value == job_inputs.OWN
     look_at(page, "Where and when")
     assert not page.exception
 
@@ -159,7 +174,7 @@ def test_a_service_that_is_not_done_leaves_the_inputs(page: AppTest, monkeypatch
 
     assert not page.exception
     assert not page.metric
-    assert page.number_input("job.input.requests_per_day").value == 2000
+    assert field(page.number_input, "requests_per_day").value == 2000
 
 
 def test_devices_have_no_place_to_choose(page: AppTest) -> None:
@@ -194,7 +209,7 @@ def test_a_job_file_is_told_before_it_is_used(page: AppTest) -> None:
 
 
 def test_a_metered_file_becomes_the_training_run(page: AppTest) -> None:
-    """CodeCarbon's file says who wrote it and what it saw; the rest of the job stays as it was."""
+    """CodeCarbon's file says who wrote it and what it saw; nothing of the example stays around it."""
     name = "codecarbon-3.3.csv"
     bring(page, (name, (METERED / name).read_bytes()))
     recognised = {row["property"]: row["found"] for row in page.dataframe[0].value.to_dict("records")}
@@ -204,7 +219,143 @@ def test_a_metered_file_becomes_the_training_run(page: AppTest) -> None:
     assert not page.exception
     assert not page.error
     assert "metered by codecarbon" in shown(page).replace("\\", "")
-    assert tomllib.loads(page.text_area[0].value)["training"] == {"metered": name}
+    assert tomllib.loads(page.text_area[0].value) == {
+        "title": f"Metered run of {name}",
+        "training": {"metered": name},
+        "hardware": {"sku": "h100-8"},
+        "site": {"grid": "us"},
+    }
+    assert page.subheader[0].value == shared.plain(f"Metered run of {name}")
+    assert page.selectbox("job.example").value == job_inputs.OWN_JOB
+
+
+def test_the_inputs_of_another_job_are_other_fields(page: AppTest) -> None:
+    """A browser keeps what stands in a field of the same key, and would show the example's tokens and PUE."""
+    before = {one.key for one in [*page.number_input, *page.selectbox, *page.toggle] if "input" in one.key}
+    field(page.selectbox, "model").set_value("llama-3.1-70b").run()
+    after = {one.key for one in [*page.number_input, *page.selectbox, *page.toggle] if "input" in one.key}
+
+    assert len(before) == 17
+    assert not before & after
+
+
+def says_what_the_command_does(page: AppTest, *flags: str) -> dict[str, Any]:
+    """The page's title, totals, phases and assumptions are those that the command prints for these flags."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["carbon", *flags, "--json"]) == 0
+    document: dict[str, Any] = json.loads(out.getvalue())
+    cards = [total for total in document["totals"] if total["name"] in CARDS]
+
+    assert not page.exception
+    assert not page.error
+    assert page.subheader[0].value == shared.plain(document["title"])
+    assert [one.value for one in page.metric][: len(cards)] == [
+        shared.quantity_text(total["value"], total["unit"]) for total in cards
+    ]
+    assert shared.plain(document["model_card"]) in shown(page)
+    assert assumed_said(document).startswith("Not stated, so assumed:")
+    assert shared.plain(assumed_said(document)) in shown(page)
+    return document
+
+
+@pytest.mark.parametrize("name", ["codecarbon-3.3.csv", "dcgm.csv", "nvidia-smi.csv", "sacct.txt"])
+def test_a_metered_file_gives_the_page_the_number_of_the_command(page: AppTest, name: str) -> None:
+    """One function fills what nobody stated, for both; the example's storage and runs are in neither."""
+    bring(page, (name, (METERED / name).read_bytes()))
+    page.button("job.use_meter").click().run()
+    document = says_what_the_command_does(page, "--metered", str(METERED / name))
+
+    assert [row["phase"] for row in document["phases"]] == ["training"]
+    assert [one.label for one in page.toggle if one.value] == ["Training"]
+
+
+def test_another_model_gives_the_page_the_number_of_the_command(page: AppTest) -> None:
+    """A model, tokens, nodes, region and PUE by field and by flag: 1,560 t, where the page had 2,659 t.
+
+    The example's experiments, storage and network are gone; with PUE and region left open it is the
+    command's answer too.
+    """
+    field(page.selectbox, "model").set_value("llama-3.1-70b").run()
+    assert "Write the training tokens" in page.info[0].value
+    assert not page.metric, "no number of an example's tokens"
+    field(page.number_input, "tokens").set_value(15_000.0)
+    field(page.number_input, "nodes").set_value(1024).run()
+    flags = ("--model", "llama-3.1-70b", "--tokens", "15e12", "--nodes", "1024")
+    says_what_the_command_does(page, *flags)
+
+    field(page.selectbox, "grid").set_value("us-srvc")
+    field(page.number_input, "pue").set_value(1.12).run()
+    document = says_what_the_command_does(page, *flags, "--grid", "us-srvc", "--pue", "1.12")
+    assert document["totals"][0]["value"] == pytest.approx(1.56e6, rel=0.01)
+
+
+def test_what_was_typed_goes_along_to_another_model(page: AppTest) -> None:
+    """The user stated tokens, nodes and PUE before the model: they stay, the example's region goes."""
+    field(page.number_input, "tokens").set_value(2000.0)
+    field(page.number_input, "nodes").set_value(64)
+    field(page.number_input, "pue").set_value(1.2).run()
+    field(page.selectbox, "model").set_value("llama-3.1-70b").run()
+
+    says_what_the_command_does(
+        page, "--model", "llama-3.1-70b", "--tokens", "2e12", "--nodes", "64", "--pue", "1.2"
+    )
+
+
+def test_a_job_begins_from_nothing(page: AppTest) -> None:
+    """No number before something is stated; measured hours are then the command's."""
+    page.selectbox("job.example").set_value(job_inputs.OWN_JOB).run()
+    assert page.info[0].value.startswith("Nothing is stated yet")
+    assert not page.metric
+    assert field(page.selectbox, "sku").value == "not stated: h100-8"
+
+    field(page.number_input, "accelerator_hours").set_value(8000.0)
+    field(page.selectbox, "grid").set_value("de").run()
+    says_what_the_command_does(page, "--accelerator-hours", "8000", "--grid", "de")
+
+
+def test_the_job_file_of_an_own_job_gives_its_number(page: AppTest) -> None:
+    """The defaults stand in the file that is taken along: it does not hang on those of another version."""
+    field(page.selectbox, "model").set_value("qwen3-8b").run()
+    field(page.number_input, "tokens").set_value(100.0).run()
+    text = page.text_area[0].value
+
+    assert tomllib.loads(text)["training"] == {"model": "qwen3-8b", "tokens": 1e11, "nodes": 8}
+    document = handed_document(text, "job.toml", {})
+    assert page.metric[0].value == shared.quantity_text(document["totals"][0]["value"], "kgCO2e")
+
+
+def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
+    """Off, a phase is not counted; on again, it is what the job file says of it."""
+    document = handed_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+    switches = {one.label: one for one in page.toggle}
+    assert [label for label, one in switches.items() if one.value] == [
+        "Experimentation", "Training", "Storage", "Network"
+    ]  # fmt: skip
+    for row in document["phases"]:
+        assert f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}" in shown(page)
+    assert [label for label, one in switches.items() if one.disabled] == [
+        "Data", "Fine-tuning", "Federated", "Inference"
+    ]  # fmt: skip
+
+    field(page.toggle, "phase.storage").set_value(False)
+    field(page.toggle, "phase.building").set_value(True).run()
+    tables = tomllib.loads(page.text_area[0].value)
+    assert "storage" not in tables
+    assert tables["building"] == {}
+    assert "building: 1,500 kg a kW" in shown(page).replace("\\", "")
+    field(page.toggle, "phase.building").set_value(False)
+    field(page.toggle, "phase.storage").set_value(True).run()
+    assert page.metric[0].value == "14.22 t CO2e"
+
+
+@pytest.mark.parametrize("phase", WITHOUT_INPUTS)
+def test_a_switch_alone_turns_a_phase_on(phase: str) -> None:
+    """It needs nothing stated: experiments, network, building and end of life are shares of the rest."""
+    tables = tomllib.loads(HOURS) | {phase: {}}
+    found = handed_document(write_toml(tables), "mine.toml", {})["phases"]
+
+    assert {row["phase"] for row in found} == {"training", phase.replace("_", " ")}
 
 
 def test_a_meter_that_does_not_count_is_asked(page: AppTest) -> None:
@@ -258,13 +409,14 @@ def test_a_wrong_text_is_refused_and_kept(page: AppTest) -> None:
 
 def test_a_job_that_cannot_be_estimated_says_why(page: AppTest) -> None:
     """405 billion weights do not fit on one node: no layout, no estimate, and the inputs stay."""
-    page.selectbox("job.input.model").set_value("llama-3.1-405b")
-    page.number_input("job.input.nodes").set_value(1).run()
+    field(page.selectbox, "model").set_value("llama-3.1-405b").run()
+    field(page.number_input, "tokens").set_value(1000.0)
+    field(page.number_input, "nodes").set_value(1).run()
 
     assert not page.exception
     assert page.error[0].value == "This job cannot be estimated as it stands."
     assert "llama-3.1-405b" in shown(page)
-    page.number_input("job.input.nodes").set_value(128).run()
+    field(page.number_input, "nodes").set_value(128).run()
     assert not page.error
 
 

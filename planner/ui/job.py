@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.report.tables import table_of
 from planner.ui import shared
 from planner.ui.drawn import draw_kept
-from planner.ui.job_inputs import Base, Files, chosen_base, incoming, inputs, refused
+from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
 from planner.ui.waiting import work_shown
 from planner.workers import start
 
@@ -25,14 +25,19 @@ def render() -> None:
     st.title("Carbon of a job")
     st.markdown("Data, training, fine-tuning, inference, storage, network: each with its range and sources.")
     base = chosen_base()
-    incoming(base)
-    text = inputs(base)
+    files = st.container()
+    text, wanted = inputs(base)
+    with files:  # they stand above the inputs, and take along what those say
+        incoming(base, wanted)
+    counted = st.container()
     document = estimate(text, base)
+    with counted:  # drawn in every run, or a switch would forget how it stands
+        switches(text, base, document)
     if document is None:
         return
     digest = base.digest(text)
     why = partial(_why, digest, text, base, document)
-    summary(document, digest, why, changed=text != base.text)
+    summary(document, digest, why, kept_title=base.begun == "file" and text != base.text)
     parts: dict[str, Callable[[], None]] = {
         "What it is made of": lambda: split(document, digest, why),
         "Where and when": lambda: elsewhere(text, base),
@@ -46,27 +51,34 @@ def render() -> None:
         if tab.open:
             with tab:
                 draw()
-    downloads(document, text)
+    downloads(document, job_file(text, base))
 
 
 def estimate(text: str, base: Base) -> Document | None:
     """The document of the job; None where it is wrong or still being worked out, and says so."""
     from planner.jobs.handed import takes_long
+    from planner.jobs.simple import lacking
+    from planner.scenario.files import read_toml
 
     try:
+        if base.own and (lacks := lacking(read_toml(text, base.name))):
+            st.info(lacks)
+            return None
         if takes_long(text, base.name):
             return work_shown(start("job", text=text, name=base.name, files=dict(base.files))).result
         with st.spinner("Working the job out"):
-            return _document(base.digest(text), text, base.name, base.files)
+            return _document(base.digest(text), text, base)
     except InputError as error:
         refused("This job cannot be estimated as it stands.", error)
         return None
 
 
-def summary(document: Document, digest: str, why: Why, *, changed: bool) -> None:
+def summary(document: Document, digest: str, why: Why, *, kept_title: bool) -> None:
     """The totals with their ranges."""
+    from planner.jobs.card import assumed_said
+
     st.subheader(shared.plain(document["title"]))
-    if changed:
+    if kept_title:
         st.caption("With the inputs above; the title is that of the job file.")
     shared.totals(document, "job", ("carbon", "operational", "embodied", "energy", "water", "market"))
     left, right = st.columns(2)
@@ -74,6 +86,8 @@ def summary(document: Document, digest: str, why: Why, *, changed: bool) -> None
         draw_kept(f"{digest} range_bars", lambda: jobs.range_bars(document))
     with right:
         st.markdown(shared.plain(document["model_card"]))
+        if assumed := assumed_said(document):
+            st.markdown(shared.plain(assumed))
         if document["notes"]:
             shared.lines(document["notes"])
     shared.data("totals", document["totals"], opens=partial(why, "totals"), key="job-totals")
@@ -131,7 +145,7 @@ def elsewhere(text: str, base: Base) -> None:
     digest = base.digest(text)
     try:
         with st.spinner("Trying other places and hours"):
-            document = _places(digest, text, base.name, base.files)
+            document = _places(digest, text, base)
     except InputError as error:
         refused("Other places cannot be worked out.", error)
         return
@@ -207,18 +221,18 @@ def downloads(document: Document, text: str) -> None:
 
 # The digest of everything that the answer rests on is the key; the rest is not part of it.
 @st.cache_data(show_spinner=False, max_entries=32)
-def _document(digest: str, _text: str, _name: str, _files: Files) -> Document:
+def _document(digest: str, _text: str, _base: Base) -> Document:
     from planner.jobs.handed import handed_document
 
-    document: Document = handed_document(_text, _name, dict(_files))
+    document: Document = handed_document(_text, _base.name, dict(_base.files), own=_base.own)
     return document
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _places(digest: str, _text: str, _name: str, _files: Files) -> Document:
+def _places(digest: str, _text: str, _base: Base) -> Document:
     from planner.jobs.handed import handed_places
 
-    document: Document = handed_places(_text, _name, dict(_files))
+    document: Document = handed_places(_text, _base.name, dict(_base.files), own=_base.own)
     return document
 
 
@@ -236,7 +250,7 @@ def _opened(
 ) -> str | None:
     from planner.jobs.handed import handed_cell
 
-    found = handed_cell(_text, _base.name, dict(_base.files), _document, _cell)
+    found = handed_cell(_text, _base.name, dict(_base.files), _document, _cell, own=_base.own)
     return None if found is None else found.to_text()
 
 

@@ -1,6 +1,7 @@
 """What the page on a job's carbon asks: the few inputs, the whole job file, and files of one's own.
 
-A `Base` stands in the session: the text of a job file and the files that it names. Inputs change a copy.
+A `Base` stands in the session: the text of a job file and the files that it names. Inputs change a copy. A
+metered file, or another model than an example's, begins a job of one's own: nothing of the example is in it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from planner.ui import shared
 FIRST = "train-8b"
 LARGEST_FILE_MB = 25
 IN_A_ROW = 4
+SWITCHES_IN_A_ROW = 5
+_BY_FACTS = ("pue", "lifetime_y")
+OWN_JOB = "a job of my own"
+OWN_NAME = "job.toml"
 OWN = "as the job file says"
 LABELS = {
     "model": "Model", "tokens": "Training tokens (billions)", "nodes": "Nodes",
@@ -31,6 +36,7 @@ HELP = {
     "lifetime_y": "Years over which the making of nodes is spread. Empty: the catalogue's, with its range.",
     "grid": "What the region's grid emits for a kilowatt-hour; the Sources page lists them all.",
     "nodes": "Nodes that the training run takes, all at once.",
+    "accelerator_hours": "Measured hours of all accelerators together, in place of model and tokens.",
 }
 # Input -> least, most, and how many of its own units the number on the page counts.
 NUMBERS = {
@@ -39,49 +45,84 @@ NUMBERS = {
 }  # fmt: skip
 _BASE = "job.base"
 _INPUT = "job.input."
+_MOVED, _TURN = "job.moved", "job.turn"
 
 Files = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What the few inputs change: the text of a job file and the files that it names."""
+    """What the few inputs change: the text of a job file and the files that it names.
+
+    `begun` is "example" for a shipped job, "file" for one of the user's, and "own" for one that the page made
+    of what the user stated: its text holds that alone, and the command's defaults fill the rest.
+    """
 
     text: str
     name: str
     files: Files = ()
+    begun: str = "file"
+
+    @property
+    def own(self) -> bool:
+        """Whether its text holds only what the user stated."""
+        return self.begun == "own"
 
     def digest(self, text: str) -> str:
         """SHA-256 of another text in its place, with its name and files."""
         held = [
             self.name,
+            "own" if self.own else "whole",
             text,
             *(f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in self.files),
         ]
         return hashlib.sha256("\0".join(held).encode()).hexdigest()
 
+    @property
+    def label(self) -> str:
+        """What the list of beginnings calls it."""
+        match self.begun:
+            case "own":
+                return OWN_JOB
+            case "example":
+                return self.name.removesuffix(".toml")
+        return f"{self.name} (yours)"
+
 
 def chosen_base() -> Base:
-    """The job that the inputs start from: a shipped one, or a file that was taken over."""
-    names = job_names()
+    """The job that the inputs start from: a shipped one, an empty one, or a file that was taken over."""
+    first, *others = job_names()
+    names = [first, OWN_JOB, *others]
+    held: Base | None = st.session_state.get(_BASE)
+    if held is not None and held.begun == "file":
+        names.append(held.label)
+    if held is not None and st.session_state.pop(_MOVED, False):
+        st.session_state["job.example"] = held.label
     st.selectbox("Start from", names, key="job.example", on_change=_begin, bind="query-params")
-    if _BASE not in st.session_state:
+    if held is None:
         _begin()
-    held: Base = st.session_state[_BASE]
-    return held
+    began: Base = st.session_state[_BASE]
+    return began
 
 
 def _begin() -> None:
-    """Start again from the shipped job that is chosen."""
+    """Start again from what is chosen: nothing, or a shipped job."""
     name = st.session_state.get("job.example", FIRST)
-    take(Base(job_text(name if name in job_names() else FIRST), f"{name}.toml"))
+    if name == OWN_JOB:
+        take(Base("", OWN_NAME, begun="own"))
+        return
+    name = name if name in job_names() else FIRST
+    take(Base(job_text(name), f"{name}.toml", begun="example"))
 
 
 def take(base: Base) -> None:
     """Let another job file stand; what was typed for the one before is forgotten."""
     for key in [key for key in st.session_state if str(key).startswith(_INPUT)]:
         del st.session_state[key]
+    if _BASE in st.session_state:
+        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     st.session_state[_BASE] = base
+    st.session_state[_MOVED] = True  # the list of beginnings shows it from the next run on
 
 
 def take_over(base: Base) -> None:
@@ -89,7 +130,7 @@ def take_over(base: Base) -> None:
     from planner.jobs.handed import handed_job
 
     try:
-        with handed_job(base.text, base.name, dict(base.files)):
+        with handed_job(base.text, base.name, dict(base.files), own=base.own):
             pass
     except InputError as error:
         refused("This job file cannot be used; nothing of it was taken.", error)
@@ -113,9 +154,9 @@ def job_text(name: str) -> str:
     return (data_folder() / "jobs" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def inputs(base: Base) -> str:
-    """The job file as the few inputs leave it."""
-    from planner.jobs.simple import with_simple
+def inputs(base: Base) -> tuple[str, dict[str, Any]]:
+    """The job file as the few inputs and the switches leave it, and which inputs say something else."""
+    from planner.jobs.simple import with_phases, with_simple
     from planner.scenario.files import read_toml, write_toml
 
     asked, stated = _stated(base.digest(base.text), base)
@@ -126,12 +167,89 @@ def inputs(base: Base) -> str:
     for place, name in enumerate(asked):
         with rows[place // IN_A_ROW][place % IN_A_ROW]:
             was = stated[name]
-            value = _asked_for(name, was, lists.get(name))
+            value = _asked_for(name, was, lists.get(name), own=base.own)
         if value != was:
             wanted[name] = value
-    text = write_toml(with_simple(read_toml(base.text, base.name), wanted)) if wanted else base.text
+    if base.begun == "example" and wanted.get("model") is not None:
+        take(Base(write_toml(with_simple({}, wanted)), OWN_NAME, begun="own"))
+        st.rerun()
+    switched = _switched(base)
+    text = base.text
+    if wanted or switched:
+        tables = with_phases(with_simple(read_toml(base.text, base.name), wanted), switched)
+        text = write_toml(_titled(tables, base))
     expert(text, base)
-    return text
+    return text, wanted
+
+
+def _titled(tables: dict[str, Any], base: Base) -> dict[str, Any]:
+    """The tables with a title that follows the inputs; one that the user wrote stays."""
+    from planner.jobs.reading import title_of
+
+    if base.begun != "example":
+        return tables
+    return tables | {"title": title_of(tables) or f"{tables['title']}, changed"}
+
+
+def _switched(base: Base) -> dict[str, bool]:
+    """The phases whose switch stands otherwise than the job that was begun from."""
+    from planner.jobs.parts import PHASES
+
+    held = _phases_in(base.digest(base.text), base)
+    wanted = {name: bool(st.session_state.get(_key(f"phase.{name}"), name in held)) for name in PHASES}
+    return {name: on for name, on in wanted.items() if on != (name in held)}
+
+
+def switches(text: str, base: Base, document: dict[str, Any] | None) -> None:
+    """A switch for each phase with its carbon: what is counted, and what could be."""
+    from planner.jobs.books import shown_phase
+    from planner.jobs.card import said
+    from planner.jobs.parts import PHASES
+    from planner.jobs.simple import WITHOUT_INPUTS
+
+    held = _phases_in(base.digest(base.text), base)
+    now = _phases_in(base.digest(text), Base(text, base.name, base.files, base.begun))
+    found = {row["phase"]: row for row in document["phases"]} if document else {}
+    st.markdown("What is counted, phase by phase:")
+    rows = [st.columns(SWITCHES_IN_A_ROW) for _ in range(0, len(PHASES), SWITCHES_IN_A_ROW)]
+    for place, name in enumerate(PHASES):
+        label = shown_phase(name)
+        can = (name in held or name in WITHOUT_INPUTS) and not (base.own and name == "training")
+        with rows[place // SWITCHES_IN_A_ROW][place % SWITCHES_IN_A_ROW]:
+            st.toggle(
+                label[:1].upper() + label[1:], name in held, key=_key(f"phase.{name}"), disabled=not can,
+                help=None if can else _fixed_because(name, base),
+            )  # fmt: skip
+            row = found.get(label)
+            if row is not None:
+                st.markdown(f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}")
+            else:
+                st.markdown("not worked out" if name in now else "not counted")
+
+
+def _fixed_because(name: str, base: Base) -> str:
+    if base.own and name == "training":
+        return "The run that this job is about."
+    return f"It has to be described first: write [{name}] in the whole job file below the inputs."
+
+
+def _key(name: str) -> str:
+    """The key of an input; another one where another job was begun.
+
+    A browser keeps what stood in a field of the same key, and would show what is not worked out.
+    """
+    turn = st.session_state.get(_TURN, 0)
+    return f"{_INPUT}{name}.{turn}" if turn else f"{_INPUT}{name}"
+
+
+# The digest alone is the key.
+@st.cache_data(show_spinner=False, max_entries=32)
+def _phases_in(digest: str, _base: Base) -> frozenset[str]:
+    """The phases that a job has."""
+    from planner.jobs.parts import PHASES
+    from planner.scenario.files import read_toml
+
+    return frozenset(PHASES) & read_toml(_base.text, _base.name).keys()
 
 
 # The digest alone is the key.
@@ -139,8 +257,12 @@ def inputs(base: Base) -> str:
 def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Which inputs a job takes, and what it states of them."""
     from planner.jobs.handed import handed_job
-    from planner.jobs.simple import asked_of, simple_of
+    from planner.jobs.simple import asked_of, asked_of_own, simple_of, simple_stated
+    from planner.scenario.files import read_toml
 
+    if _base.own:
+        tables = read_toml(_base.text, _base.name)
+        return asked_of_own(tables), asdict(simple_stated(tables))
     with handed_job(_base.text, _base.name, dict(_base.files)) as job:
         return asked_of(job), asdict(simple_of(job))
 
@@ -155,14 +277,15 @@ def _lists() -> dict[str, list[str]]:
     return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
 
 
-def _asked_for(name: str, was: Any, options: list[str] | None) -> Any:
+def _asked_for(name: str, was: Any, options: list[str] | None, *, own: bool) -> Any:
     """One input, as the job states it until something else is typed."""
     if options is not None:
-        return _one_of(name, was, options)
+        return _one_of(name, was, options, own=own)
     least, most, scale = NUMBERS[name]
     shown = None if was is None else int(was) if isinstance(least, int) else was / scale
     value = st.number_input(
-        LABELS[name], least, most, shown, key=_INPUT + name, help=HELP.get(name), placeholder="catalogue",
+        LABELS[name], least, most, shown, key=_key(name), help=HELP.get(name),
+        placeholder="catalogue" if name in _BY_FACTS else _blank(name),
         format="%d" if isinstance(least, int) else "%.6g",
     )  # fmt: skip
     if value == shown:
@@ -170,28 +293,53 @@ def _asked_for(name: str, was: Any, options: list[str] | None) -> Any:
     return None if value is None else int(value) if isinstance(least, int) else float(value) * scale
 
 
-def _one_of(name: str, was: str | None, options: list[str]) -> str | None:
-    """A name of a list; what the file says in another way is one of the choices."""
-    held = options if was in options else [was or OWN, *options]
-    chosen = st.selectbox(LABELS[name], held, held.index(was or OWN), key=_INPUT + name, help=HELP.get(name))
-    return was if chosen == OWN else chosen
+def _one_of(name: str, was: str | None, options: list[str], *, own: bool) -> str | None:
+    """A name of a list; what the file says in another way, or nobody says, is one of the choices."""
+    blank = _blank(name) if own else OWN
+    held = [blank, *options] if own else options if was in options else [was or blank, *options]
+    chosen = st.selectbox(LABELS[name], held, held.index(was or blank), key=_key(name), help=HELP.get(name))
+    if chosen == blank:
+        return None if own else was
+    return chosen
+
+
+def _blank(name: str) -> str:
+    """What an input shows that nobody has stated."""
+    from planner.jobs.reading import DEFAULTS
+
+    return f"not stated: {DEFAULTS[name]}" if name in DEFAULTS else "not stated"
 
 
 def expert(text: str, base: Base) -> None:
     """The whole job file, to be changed by hand."""
     with st.expander("Expert: the whole job file"):
         st.markdown("Every phase and option of the job; what a phase needs is said when the text is used.")
+        text = job_file(text, base)
         key = f"job.text.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         typed = st.text_area("Job file (TOML)", text, height=380, key=key)
         if st.button("Use this text", key="job.use_text"):
             take_over(Base(typed, base.name, base.files))
 
 
+# The digest alone is the key.
+@st.cache_data(show_spinner=False, max_entries=32)
+def _whole(digest: str, _text: str, _base: Base) -> str:
+    """The job file of an own job, with the defaults that fill it."""
+    from planner.jobs.handed import whole_text
+
+    return whole_text(_text, _base.name, dict(_base.files))
+
+
+def job_file(text: str, base: Base) -> str:
+    """A job file that gives the answer shown, by the command too."""
+    return _whole(base.digest(text), text, base) if base.own else text
+
+
 # Files
 
 
-def incoming(base: Base) -> None:
-    """Files of one's own: what was recognised in each, before it is used."""
+def incoming(base: Base, wanted: dict[str, Any]) -> None:
+    """Files of one's own: what was recognised in each, before it is used; `wanted` is what was typed."""
     with st.expander("Bring a job file or metered energy"):
         files = st.file_uploader(
             "A job file (TOML) with the files it names, or what CodeCarbon, nvidia-smi, DCGM or Slurm wrote",
@@ -204,7 +352,7 @@ def incoming(base: Base) -> None:
         if job is not None:
             recognised_job(Base(held[job].decode("utf-8", errors="replace"), job, beside))
         elif beside:
-            recognised_meter(base, *beside[0])
+            recognised_meter(base, wanted, *beside[0])
 
 
 def recognised_job(brought: Base) -> None:
@@ -223,11 +371,9 @@ def recognised_job(brought: Base) -> None:
         take_over(brought)
 
 
-def recognised_meter(base: Base, name: str, content: bytes) -> None:
+def recognised_meter(base: Base, wanted: dict[str, Any], name: str, content: bytes) -> None:
     """What a meter saw, what was left out and why, and a button that makes it the training run."""
     from planner.jobs.handed import metered_rows, metered_seen
-    from planner.jobs.simple import with_metered
-    from planner.scenario.files import read_toml, write_toml
 
     known = meter_questions()
     try:
@@ -246,9 +392,20 @@ def recognised_meter(base: Base, name: str, content: bytes) -> None:
     if seen.accelerator_h is None:
         st.warning("The file does not say how many accelerators it saw: write the number above.")
     elif st.button("Use as the training run", key="job.use_meter"):
-        tables = with_metered(read_toml(base.text, base.name), name, known)
-        others = tuple(held for held in base.files if held[0] != name)
-        take_over(Base(write_toml(tables), base.name, (*others, (name, content))))
+        take_over(metered_base(base, wanted, (name, content), known))
+
+
+def metered_base(base: Base, wanted: dict[str, Any], file: tuple[str, bytes], known: dict[str, Any]) -> Base:
+    """The job whose training run is what a meter saw: the user's own file, else one of what was stated."""
+    from planner.jobs.simple import with_metered, with_simple
+    from planner.scenario.files import read_toml, write_toml
+
+    stated = {} if base.begun == "example" else read_toml(base.text, base.name)
+    text = write_toml(with_metered(with_simple(stated, wanted), file[0], known))
+    if base.begun == "example":
+        return Base(text, OWN_NAME, (file,), "own")
+    others = tuple(held for held in base.files if held[0] != file[0])
+    return Base(text, base.name, (*others, file), base.begun)
 
 
 def meter_questions() -> dict[str, Any]:

@@ -138,6 +138,85 @@ def test_changes_are_told_with_what_stands() -> None:
     ]
 
 
+# Renames
+
+NAMED = """# our sites
+title = "x"
+[[sites]]
+name = "dallas" # in Texas
+[[sites]]
+name = "oregon"
+[[fleet]]
+site = "dallas"
+sku = "h100-8"
+[[market]]
+sku = "h200-8"
+sites = ["oregon", "dallas"]
+[[moves]]
+from = "oregon"
+to = "dallas"
+[[rental]]
+name = "cloud"
+[[services]]
+name = "chat"
+sites = ["dallas", "cloud"]
+[[futures]]
+name = "boom"
+set = { "sites.dallas.pue" = 1.2, "services.chat.peak_rate" = "9 /s", "services.chat.sites" = ["dallas"] }
+"""
+
+
+def words_of(value: Any) -> list[str]:
+    """Every word that stands anywhere in tables, keys too."""
+    if isinstance(value, dict):
+        return [word for key, held in value.items() for word in [*key.split("."), *words_of(held)]]
+    if isinstance(value, list):
+        return [word for held in value for word in words_of(held)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize(
+    ("section", "number", "old", "count"),
+    [
+        ("sites", 0, "dallas", 7),
+        ("sites", 1, "oregon", 3),
+        ("rental", 0, "cloud", 2),
+        ("services", 0, "chat", 3),
+    ],
+)
+def test_a_rename_takes_every_reference_along(section: str, number: int, old: str, count: int) -> None:
+    """By field and by table: fleet, market, moves, work, and the paths and values of futures."""
+    before = words_of(tomllib.loads(NAMED))
+    by_path = editing.with_values(NAMED, "x", {f"{section}.{old}.name": "frankfurt"})
+    by_row = editing.with_rows(NAMED, "x", section, edited={number: {"name": "frankfurt"}})
+
+    assert before.count(old) == count
+    assert by_path == by_row
+    assert words_of(tomllib.loads(by_path.text)) == ["frankfurt" if word == old else word for word in before]
+    assert by_path.comments_kept
+    assert by_path.text.count("#") == NAMED.count("#")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_each_site_of_a_shipped_scenario_can_be_renamed(path: Path) -> None:
+    """The whole still checks: no reference was forgotten, whatever section it stands in."""
+    text = path.read_text(encoding="utf-8")
+    for site in tomllib.loads(text)["sites"]:
+        text = editing.with_values(
+            text, path.name, {f"sites.{site['name']}.name": f"new-{site['name']}"}
+        ).text
+
+    editing.check(text, path.name)
+
+
+def test_a_rename_and_a_removed_row_are_one_edit() -> None:
+    """Rows are counted as they began; what is removed is followed by nothing."""
+    edited = editing.with_rows(NAMED, "x", "sites", edited={1: {"name": "frankfurt"}}, removed=[0])
+
+    assert tomllib.loads(edited.text)["sites"] == [{"name": "frankfurt"}]
+    assert tomllib.loads(edited.text)["moves"] == [{"from": "frankfurt", "to": "dallas"}]
+
+
 # Inputs
 
 

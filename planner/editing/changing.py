@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from planner.editing.lines import OddText, with_table, with_value, without_table
 from planner.editing.typed import shown_value
-from planner.scenario import Problem, ScenarioError
+from planner.scenario import Problem, Scenario, ScenarioError
 from planner.scenario.files import read_toml, write_toml
+from planner.scenario.models import rule_of
+from planner.scenario.part import SiteRef, part_in
 from planner.scenario.writing import at_path
 
 Tables = dict[str, Any]
+_PLACES = ("sites", "rental")  # what a key that names a site may name
 _Step = Callable[[list[str]], list[str]]
 
 
@@ -33,6 +36,7 @@ def with_values(text: str, name: str, changes: Mapping[str, Any]) -> Edited:
         ScenarioError: the text is no TOML, or a path leads nowhere.
     """
     wanted = read_toml(text, name)
+    began = deepcopy(wanted)
     steps, problems = list[_Step](), list[Problem]()
     for path, value in changes.items():
         found = at_path(wanted, path)
@@ -45,7 +49,7 @@ def with_values(text: str, name: str, changes: Mapping[str, Any]) -> Edited:
         _put(table, key, value)
     if problems:
         raise ScenarioError(name, problems)
-    return _edited(text, steps, wanted)
+    return _edited(text, [*steps, *_following(began, wanted)], wanted)
 
 
 def with_rows(
@@ -63,12 +67,14 @@ def with_rows(
         ScenarioError: the text is no TOML.
     """
     wanted = read_toml(text, name)
+    began = deepcopy(wanted)
     rows: list[Tables] = wanted.setdefault(section, [])
     steps = list[_Step]()
     for number, cells in edited.items():
         for key, value in cells.items():
             _put(rows[number], key, value)
             steps.append(partial(with_value, section=section, number=number, key=key, value=value))
+    steps += _following(began, wanted)
     for row in added:
         held = {key: value for key, value in row.items() if value is not None}
         rows.append(held)
@@ -96,6 +102,80 @@ def change_rows(text: str, name: str, changes: Mapping[str, Any]) -> list[dict[s
         if table.get(key) != value:
             rows.append({"key": path, "now": shown_value(table.get(key)), "then": shown_value(value)})
     return rows
+
+
+def _following(began: Tables, wanted: Tables) -> list[_Step]:
+    """The steps by which whatever names an entry follows its new name; they are made in the tables, too.
+
+    Call it while the entries stand in the order in which they began.
+    """
+    steps = list[_Step]()
+    for section, entries in began.items():
+        now = wanted.get(section)
+        if not (isinstance(entries, list) and isinstance(now, list)):
+            continue
+        for entry, changed in zip(entries, now, strict=False):
+            old, new = _name_of(entry), _name_of(changed)
+            alone = sum(_name_of(other) == old for other in entries) == 1
+            if old and new and old != new and alone:
+                steps += _renamed(wanted, section, old, new)
+    return steps
+
+
+def _name_of(entry: Any) -> str:
+    name = entry.get("name") if isinstance(entry, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _renamed(wanted: Tables, section: str, old: str, new: str) -> Iterator[_Step]:
+    """Whatever names a site or rented nodes follows, and paths of futures that lead to any entry."""
+
+    def follow(value: Any) -> Any:
+        return [new if one == old else one for one in value] if isinstance(value, list) else new
+
+    for holder, keys in _site_keys().items() if section in _PLACES else ():
+        held = wanted.get(holder)
+        for number, entry in enumerate(held if isinstance(held, list) else ()):
+            for key in keys & entry.keys() if isinstance(entry, dict) else ():
+                if entry[key] == old or (isinstance(entry[key], list) and old in entry[key]):
+                    entry[key] = follow(entry[key])
+                    yield partial(with_value, section=holder, number=number, key=key, value=entry[key])
+    futures = wanted.get("futures")
+    for number, future in enumerate(futures if isinstance(futures, list) else ()):
+        values = future.get("set") if isinstance(future, dict) else None
+        if not isinstance(values, dict):
+            continue
+        moved = {_path_after(path, section, old, new): value for path, value in values.items()}
+        if section in _PLACES:
+            for path, value in moved.items():
+                holder, _, rest = path.partition(".")
+                named = value == old or (isinstance(value, list) and old in value)
+                if named and rest.rpartition(".")[2] in _site_keys().get(holder.partition("[")[0], ()):
+                    moved[path] = follow(value)
+        if moved != values:
+            future["set"] = moved
+            yield partial(with_value, section="futures", number=number, key="set", value=moved)
+
+
+def _path_after(path: str, section: str, old: str, new: str) -> str:
+    """A path to an entry that has another name now; one to an entry by number stays."""
+    begin = f"{section}.{old}."
+    return f"{section}.{new}.{path.removeprefix(begin)}" if path.startswith(begin) else path
+
+
+@cache
+def _site_keys() -> dict[str, frozenset[str]]:
+    """The keys that name a site or a rental, by section, as the schema has them."""
+    found = {}
+    for section, field in Scenario.model_fields.items():
+        if rule_of(Scenario, section) is not None:
+            continue
+        part = part_in(field)
+        rules = {one.alias or name: rule_of(part, name) for name, one in part.model_fields.items()}
+        keys = {key for key, rule in rules.items() if isinstance(getattr(rule, "rule", rule), SiteRef)}
+        if keys:
+            found[section] = frozenset(keys)
+    return found
 
 
 def _put(table: Tables, key: str, value: Any) -> None:

@@ -15,7 +15,7 @@ from planner.scenario import Scenario
 from planner.scenario.ahead import Values
 from planner.scenario.models import rule_of
 from planner.scenario.numbers import Count, Fraction, Number, Quantity, Rule
-from planner.scenario.part import Part, is_list, part_in
+from planner.scenario.part import Part, SiteRef, is_list, part_in
 from planner.scenario.problems import place
 from planner.scenario.rules import Choice, Day, EachPeriod, Flag, Overrides, Several, Text
 
@@ -32,7 +32,6 @@ _NAMES = {
     "sku": "skus", "reference": "skus", "model": "models", "grid": "grids", "traffic": "traffics",
     "checkpoint_storage": "storages", "failures": "fleets",
 }  # fmt: skip
-_SITES = ("site", "from", "to")
 _CAPITALS = {"sku": "SKU", "skus": "SKUs", "pue": "PUE", "wue": "WUE", "gpu": "GPU"}
 
 
@@ -209,7 +208,7 @@ def _choices(document: Mapping[str, Any], rule: Rule, key: str) -> tuple[str, ..
         return rule.words
     if isinstance(rule, Several):
         return ()
-    if key in _SITES:
+    if isinstance(rule, SiteRef):
         held = document.get("sites")
         entries = held if isinstance(held, list) else []
         return tuple(str(entry.get("name")) for entry in entries if isinstance(entry, Mapping))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
@@ -10,7 +11,13 @@ from pydantic.fields import FieldInfo
 from planner.scenario.numbers import Frame, Rule
 from planner.scenario.rules import Choice, ModelName, Several, Text
 
-_CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), Text('"dallas"')
+
+@dataclass(frozen=True, slots=True)
+class SiteRef(Text):
+    """The name of a site, or of rented nodes where work may go: it follows when that is renamed."""
+
+
+_CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), SiteRef('"dallas"')
 
 CardName = Annotated[str, _CARD]
 SkuName = Annotated[str, _SKU]

@@ -211,9 +211,9 @@ def _serving(
     options = ServeOptions(
         service=service,
         pool=pool,
-        capacity=speed,
+        capacity=speed[:, None] * np.ones((1, periods)),
         nodes=nodes[service],
-        standby_fraction=np.full(len(pool), 0.05),
+        standby_fraction=np.full((len(pool), periods), 0.05),
         node_hours=active_h[:, None] * np.ones((1, periods)),
         active_kw=above * nodes[service],
         usd=kwh * market.usd_per_kwh[pools.site[pool]][:, None],

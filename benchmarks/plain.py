@@ -96,7 +96,8 @@ def _services(model: Any, problem: Problem, held: Any, power: Any, cost: list[An
         unmet = pulp.LpVariable(f"unmet_{i}_{t}", 0)
         carried = [unmet]
         for v in np.flatnonzero(serves.service == i).tolist():
-            carried.append(float(serves.capacity[v] / (1 + serves.standby_fraction[v])) * replicas[v][t])
+            once = float(serves.capacity[v, t] / (1 + serves.standby_fraction[v, t]))
+            carried.append(once * replicas[v][t])
             held[serves.pool[v]][t].append(float(serves.nodes[v]) * replicas[v][t])
             power[serves.pool[v]][t].append(float(serves.active_kw[v]) * replicas[v][t])
             cost.append(float(each[v, t]) * replicas[v][t])

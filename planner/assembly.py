@@ -52,7 +52,7 @@ from solver.problem import (
 )
 
 ROUNDING = 1e-9  # of a product of a share and a count
-COUNTED = 40  # replicas up to which standby is a count for each period; beyond, it is a share of them
+COUNTED = 40  # replicas up to which standby is a count in a period; beyond, it is a share of them
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _serve_options(
         return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
-    usable = carried > 0
+    usable = (carried > 0).all(axis=1)
     too_slow = [
         Dropped(
             f"{inputs.scenario.services[i].name}, split over {tp}",
@@ -246,10 +246,14 @@ def _serve_options(
             }
         )
     ]
-    per_request = np.maximum(carried, 1e-12)[:, None]
-    many = np.ceil(replicas.carrying.value).min(axis=1) > COUNTED
-    share = np.where(many, replicas.standby_ratio.value.max(axis=1), 0.0)
-    standby = np.where(many[:, None], 0, replicas.standby.value).astype(int)
+    demand = np.array([s.peak_requests_per_s for s in inputs.scenario.services])[each.service]
+    carrying = np.asarray(replicas.carrying.value)
+    # What one of the replicas takes of the demand that they share; without demand, what it could.
+    capacity = np.divide(demand, carrying, out=carried.copy(), where=carrying > 0)
+    per_request = np.maximum(capacity, 1e-12)
+    many = np.ceil(carrying) > COUNTED
+    share = np.where(many, replicas.standby_ratio.value, 0.0)
+    standby = np.where(many, 0, replicas.standby.value).astype(int)
     columns = [
         values * (1.0 + replicas.standby_ratio.value) / per_request
         for values in (
@@ -266,7 +270,7 @@ def _serve_options(
     options = ServeOptions(
         service=each.service[row],
         pool=each.pool[row],
-        capacity=carried[row],
+        capacity=capacity[row],
         nodes=replicas.nodes.value[row],
         standby_fraction=share[row],
         node_hours=replicas.node_h.value[row],

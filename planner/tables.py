@@ -201,10 +201,10 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
                     "standby": _standing_by(problem.serve_options, int(v), t, count),
-                    "capacity_per_s": float(count * replicas.requests_per_s.value[row]),
+                    "capacity_per_s": float(count * replicas.requests_per_s.value[row, t]),
                     "demand_per_s": float(problem.services.demand[service, t]),
-                    "first_token_s": float(replicas.ttft_s.value[row]),
-                    "per_token_s": float(replicas.tpot_s.value[row]),
+                    "first_token_s": float(replicas.ttft_s.value[row, t]),
+                    "per_token_s": float(replicas.tpot_s.value[row, t]),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
@@ -213,7 +213,7 @@ def _services(plan: Plan, solution: Solution) -> list[Record]:
 def _standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
     """Replicas beyond those that carry: a count, and a share where there are many."""
     counted = min(replicas, int(options.standby[option, period]))
-    share = float(options.standby_fraction[option])
+    share = float(options.standby_fraction[option, period])
     return counted + (replicas - counted) * share / (1 + share)
 
 

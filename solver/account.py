@@ -156,12 +156,12 @@ def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
 def carried(problem: Problem, replicas: Whole) -> Floats:
     """Requests/s that replicas carry, those on standby not counted.
 
-    c[i,t] = sum_v capacity[v] / (1 + standby share[v]) * max(0, replicas[v,t] - standby[v,t])
+    c[i,t] = sum_v capacity[v,t] / (1 + standby share[v,t]) * max(0, replicas[v,t] - standby[v,t])
     """
     serves = problem.serve_options
     each = serves.capacity / (1 + serves.standby_fraction)
     carrying = np.maximum(replicas - serves.standby, 0)
-    return totals_by(serves.service, len(problem.services), each[:, None] * carrying)
+    return totals_by(serves.service, len(problem.services), each * carrying)
 
 
 def rebate_fraction(problem: Problem, orders: Whole) -> Floats:

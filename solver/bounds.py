@@ -31,12 +31,12 @@ def allowed_runs(problem: Problem, any_lateness: bool) -> Flags:
 def most_replicas(problem: Problem) -> Whole:
     """Replicas that carry a service alone.
 
-    most[v,t] = ceil(demand[i,t] * (1 + standby share[v]) / capacity[v]) + standby[v,t]; none without capacity
-    or demand
+    most[v,t] = ceil(demand[i,t] * (1 + standby share[v,t]) / capacity[v,t]) + standby[v,t]; none without
+    capacity or demand
     """
     serves = problem.serve_options
-    needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction[:, None])
-    capacity = serves.capacity[:, None]
+    needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction)
+    capacity = serves.capacity
     carrying = whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
     return carrying + serves.standby * (carrying > 0)
 

@@ -100,17 +100,17 @@ def choose_before_doing_a_part(program: Program) -> None:
 
 
 def meet_demand(program: Program) -> None:
-    """sum_v c[v] * (replicas[v,t] - standby[v,t] * serves[v,t]) >= demand[i,t] * (1 - shed[i,t] - give)
+    """sum_v c[v,t] * (replicas[v,t] - standby[v,t] * serves[v,t]) >= demand[i,t] * (1 - shed[i,t] - give)
 
-    c[v] = capacity[v] / (1 + standby share[v]). Each row is divided by its largest c, so that it counts
+    c[v,t] = capacity[v,t] / (1 + standby share[v,t]). Each row is divided by its largest c, so that it counts
     replicas. An option that serves keeps its standby: replicas[v,t] <= most[v,t] * serves[v,t].
     """
     problem, serves, demand = program.problem, program.problem.serve_options, program.problem.services.demand
     carried = serves.capacity / (1 + serves.standby_fraction)
-    scale = np.zeros(len(demand))
+    scale = np.zeros(demand.shape)
     np.maximum.at(scale, serves.service, carried)
     scale[scale == 0] = 1.0
-    share = np.broadcast_to((carried / scale[serves.service])[:, None], program.replicas.shape)
+    share = carried / scale[serves.service]
     sheds = np.isfinite(problem.services.unmet_usd)
     wanted = np.where(demand > 0, demand, -np.inf)
     row, variables, sizes = program.gives("demand", wanted)
@@ -120,11 +120,11 @@ def meet_demand(program: Program) -> None:
         "demand",
         cells(*demand.shape),
         pulp.LpConstraintGE,
-        (wanted / scale[:, None]).ravel(),
+        (wanted / scale).ravel(),
         grouped(serves.service, program.replicas, share),
         _standby(program, share),
-        each(program.shed, np.where(sheds, demand / scale[:, None], 0.0)),
-        (row, variables, -sizes / scale[row // problem.periods]),
+        each(program.shed, np.where(sheds, demand / scale, 0.0)),
+        (row, variables, -sizes / scale.ravel()[row]),
     )
 
 

@@ -209,7 +209,7 @@ class _Fitting:
         room, now = self._room[pool, period], self._replicas[rows, period]
         price = self._cost[rows, period] + size * self._dearer[pool, period]
         one_more = price + self._steep * np.maximum(used[pool] + size - np.maximum(room, used[pool]), 0.0)
-        standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows]
+        standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows, period]
         able = (gives > 0) & ((now > 0) | (room >= size - SOME))
         dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
         some = np.argsort(np.where(now > 0, -math.inf, dear), kind="stable")[: min(OPTIONS, int(able.sum()))]

@@ -267,7 +267,7 @@ def _step(problem: Problem, family: str, index: Index) -> float:
     if family == "demand":
         serves = problem.serve_options
         each = serves.capacity / (1 + serves.standby_fraction)
-        return float(each[serves.service == index[0]].max(initial=0.0))
+        return float(each[serves.service == index[0], index[1]].max(initial=0.0))
     if family == "work":
         return float(pools.hours[index[1]])
     if family == "minimum order":

@@ -122,9 +122,9 @@ class ServeOptions(Table):
 
     service: Whole  # [V]
     pool: Whole  # [V]
-    capacity: Floats  # [V] requests/s that one replica carries inside its latency targets
+    capacity: Floats  # [V, T] requests/s that one replica carries inside its latency targets
     nodes: Floats  # [V] nodes per replica; half a node is 0.5
-    standby_fraction: Floats  # [V] replicas kept beyond demand, as a share
+    standby_fraction: Floats  # [V, T] replicas kept beyond demand, as a share
     node_hours: Floats  # [V, T] active node-hours per replica
     active_kw: Floats  # [V] facility power above idle per replica at the peak hour
     usd: Floats  # [V, T]
@@ -136,9 +136,9 @@ class ServeOptions(Table):
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
         "pool": ROW,
-        "capacity": Shape("*", low=0),
+        "capacity": Shape("*T", low=0),
         "nodes": Shape("*", low=0),
-        "standby_fraction": Shape("*", low=0),
+        "standby_fraction": Shape("*T", low=0),
         "node_hours": Shape("*T", low=0),
         "active_kw": Shape("*", low=0),
         "usd": Shape("*T"),

@@ -90,11 +90,11 @@ def _full_price_of_services(program: Program, sku: int, share: Variables, stem: 
 def most_together(program: Program, rows: Whole, group: Whole, groups: int) -> Floats:
     """Nodes that options of a service hold together at most where no part of a replica is needless [I, T].
 
-    most[i,t] = demand[i,t] * max_v (nodes[v] / c[v]) + sum_v standby[v,t] * nodes[v], c as in `meet_demand`
+    most[i,t] = demand[i,t] * max_v (nodes[v] / c[v,t]) + sum_v standby[v,t] * nodes[v], c as in `meet_demand`
     """
     problem, serves = program.problem, program.problem.serve_options
     alone, nodes = bounds.most_replicas(problem)[rows], serves.nodes[rows, None]
-    carried = (serves.capacity / (1 + serves.standby_fraction))[rows, None]
+    carried = (serves.capacity / (1 + serves.standby_fraction))[rows]
     demand = problem.services.demand[serves.service[rows]]
     needed = np.divide(demand * nodes, carried, out=np.zeros_like(demand), where=alone > 0)
     most, standby = np.zeros((groups, problem.periods)), np.zeros((groups, problem.periods))

@@ -61,10 +61,15 @@ def _above(
 
 
 def _below(
-    rule: str, got: NDArray[Any], limit: NDArray[Any] | float, tolerance: float
+    rule: str,
+    got: NDArray[Any],
+    limit: NDArray[Any] | float,
+    tolerance: float,
+    size: NDArray[Any] | float = 1.0,
 ) -> Iterator[Violation]:
     """Where got < limit."""
-    for found in _above(rule, -np.asarray(got, dtype=float), -np.asarray(limit, dtype=float), tolerance):
+    negative = (-np.asarray(side, dtype=float) for side in (got, limit))
+    for found in _above(rule, *negative, tolerance, size):
         yield Violation(rule, found.index, -found.got, -found.limit)
 
 
@@ -123,6 +128,20 @@ def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("run late", runs.late_h * (plan.run > 0), jobs.allowed_late_h[runs.job], tolerance)
 
 
+def jobs_stand_on_nodes(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """nodes[r,t] >= 1 in some t, and in every t with node_hours[r,t] > 0, of every run[r] > 0;
+
+    in service + rented >= 1 in some t with done[e,t] > 0, of every completed[e] > 0
+
+    Nodes are whole, however short a run is: a share of time is no share of a node.
+    """
+    runs, elastic, chosen = problem.run_options, problem.elastic_options, plan.run > tolerance
+    without = (runs.nodes == 0) & ((runs.node_hours > 0) | (runs.nodes.sum(axis=1, keepdims=True) == 0))
+    yield from _above("run without nodes", without & chosen[:, None], 0.0, tolerance)
+    standing = np.where(plan.done_node_h > 0, (plan.in_service + plan.rented)[elastic.pool], 0)
+    yield from _below("elastic without nodes", standing.max(axis=1, initial=0), plan.completed > 0, tolerance)
+
+
 def elastic_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """sum_t done[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
 
@@ -154,13 +173,15 @@ def elastic_jobs_have_nodes(problem: Problem, plan: Solution, tolerance: float) 
 
 
 def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_v capacity[v] / (1 + standby share[v]) * carrying[v,t] >= demand[i,t] * (1 - shed[i,t])
+    """sum_v capacity[v,t] / (1 + standby share[v,t]) * carrying[v,t] >= demand[i,t] * (1 - shed[i,t])
 
     carrying[v,t] = max(0, replicas[v,t] - standby[v,t])
     """
     services = problem.services
     wanted = services.demand * (1 - plan.shed_fraction)
-    yield from _below("demand", account.carried(problem, plan.replicas), wanted, tolerance)
+    carried = account.carried(problem, plan.replicas)
+    # A small demand is no less a demand: the tolerance is a share of it.
+    yield from _below("demand", carried, wanted, tolerance, size=services.demand)
     yield from _above("shed", plan.shed_fraction, np.isfinite(services.unmet_usd), tolerance)
 
 
@@ -168,7 +189,7 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
     """sum_o speed[o] * work[o,t] >= demand_h[w,t]"""
     options = problem.work_options
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
-    yield from _below("work", done, problem.work.demand_h, tolerance)
+    yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -262,6 +283,7 @@ CHECKS: tuple[Check, ...] = (
     sums_are_sums,
     orders_are_allowed,
     jobs_run_once,
+    jobs_stand_on_nodes,
     elastic_jobs_are_done,
     elastic_jobs_have_nodes,
     demand_is_met,

@@ -162,9 +162,9 @@ def _round(program: Program, values: Mapping[str, float], part: int) -> None:
     for service in range(part, len(program.problem.services), PARTS):
         rows = np.flatnonzero(serves.service == service)
         order = np.argsort(-rank[rows], axis=0, kind="stable")
-        missing = (serves.capacity[rows, None] * fractions[rows]).sum(axis=0)
+        missing = (serves.capacity[rows] * fractions[rows]).sum(axis=0)
         able = np.take_along_axis(grows[rows] | (fractions[rows] > 0), order, axis=0)
-        carries = serves.capacity[rows][order] * able
+        carries = np.take_along_axis(serves.capacity[rows], order, axis=0) * able
         before = np.cumsum(carries, axis=0) - carries
         np.put_along_axis(up := np.zeros(order.shape), order, able & (before < (1 - SOME) * missing), axis=0)
         whole[rows] += up

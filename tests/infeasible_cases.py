@@ -59,9 +59,9 @@ def fleet(seed: int) -> Problem:
     serves = ServeOptions(
         service=np.zeros(2),
         pool=rng.choice(POOLS, 2, replace=False),
-        capacity=rng.choice([8.0, 10.0], 2),
+        capacity=rng.choice([8.0, 10.0], (2, 1)) * flat,
         nodes=np.ones(2),
-        standby_fraction=np.zeros(2),
+        standby_fraction=0 * flat,
         node_hours=100 * flat,
         active_kw=np.ones(2),
         usd=rng.integers(8, 30, (2, 1)) * flat,

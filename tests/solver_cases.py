@@ -116,9 +116,9 @@ def service(demand: list[float], *, capacity: float = 10.0, **columns: Any) -> d
     plain: dict[str, Any] = {
         "service": [0],
         "pool": [0],
-        "capacity": [capacity],
+        "capacity": np.full((1, periods), capacity),
         "nodes": [1.0],
-        "standby_fraction": [0.0],
+        "standby_fraction": np.zeros((1, periods)),
         "node_hours": np.full((1, periods), 100.0),
         "active_kw": [1.0],
         "usd": np.full((1, periods), 15.0),

@@ -57,9 +57,9 @@ def served_by_three() -> Problem:
         serve_options=ServeOptions(
             service=np.zeros(2),
             pool=np.arange(2),
-            capacity=np.full(2, 10.0),
+            capacity=10 * one,
             nodes=np.ones(2),
-            standby_fraction=np.zeros(2),
+            standby_fraction=0 * one,
             node_hours=100 * one,
             active_kw=np.ones(2),
             usd=15 * one,

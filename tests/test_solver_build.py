@@ -26,7 +26,7 @@ def everything() -> Problem:
         jobs=one_job(),
         run_options=run_option([[2, 0], [0, 3]], late_h=[0, 5]),
         cohorts=cohort(nodes=3, periods=2, must_retire_by=[1]),
-        **service([25.0, 60.0], standby_fraction=[0.25]),
+        **service([25.0, 60.0], standby_fraction=np.full((1, 2), 0.25)),
         **work([50.0, 80.0], speed=[2.0]),
         spare_steps=steps((0, 1, 1), (0, 2, 3), (0, 3, 12), (0, 4, 20)),
         limits=limits(

@@ -155,7 +155,7 @@ def test_options_of_one_pool_fill_it_together() -> None:
     """What is told of the nodes in use is what the replicas use, whichever of two sizes they are."""
     one = service([24.0])["serve_options"]
     both = {field.name: np.repeat(getattr(one, field.name), 2, axis=0) for field in dataclasses.fields(one)}
-    sizes = {"capacity": np.array([10.0, 7.0]), "nodes": np.array([1.0, 0.5])}
+    sizes = {"capacity": np.array([[10.0], [7.0]]), "nodes": np.array([1.0, 0.5])}
     serves = dataclasses.replace(one, **(both | sizes))
     case = problem(services=Services(name=("a",), demand=np.array([[24.0]])), serve_options=serves)
     program = build(case)

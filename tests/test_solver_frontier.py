@@ -34,9 +34,9 @@ def three_skus(**columns: float) -> Problem:
         serve_options=ServeOptions(
             service=np.zeros(SKUS),
             pool=np.arange(SKUS),
-            capacity=np.full(SKUS, 10.0),
+            capacity=10 * one,
             nodes=np.ones(SKUS),
-            standby_fraction=np.zeros(SKUS),
+            standby_fraction=0 * one,
             node_hours=100 * one,
             active_kw=np.ones(SKUS),
             usd=15 * one,

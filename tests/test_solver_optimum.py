@@ -102,9 +102,9 @@ def draw(seed: int) -> Problem:
     serves = ServeOptions(
         service=np.zeros(serving),
         pool=serve_pool,
-        capacity=rng.choice([5.0, 10.0], serving),
+        capacity=rng.choice([5.0, 10.0], (serving, periods)),
         nodes=size,
-        standby_fraction=rng.choice([0.0, 0.25], serving),
+        standby_fraction=rng.choice([0.0, 0.25], (serving, periods)),
         node_hours=serve_h,
         active_kw=rng.integers(0, 3, serving),
         usd=serve_h / fleet.hours * idle_usd[serve_pool] + rng.integers(1, 30, (serving, periods)),
@@ -479,15 +479,15 @@ def ways_to_serve(case: Problem) -> list[Use]:
     serves, pools, spans = case.serve_options, case.pools, range(case.periods)
     counts = []
     for v, t in itertools.product(range(len(serves)), spans):
-        alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v])
-        counts.append(range(math.ceil(alone / serves.capacity[v]) + 2 + serves.standby[v, t]))
+        alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v, t])
+        counts.append(range(math.ceil(alone / serves.capacity[v, t]) + 2 + serves.standby[v, t]))
     found = []
     for replicas in itertools.product(*counts):
         one = Use.none(case)
         carried = [0.0] * case.periods
         for v, t in itertools.product(range(len(serves)), spans):
             p, n = serves.pool[v], replicas[v * case.periods + t]
-            each = serves.capacity[v] / (1 + serves.standby_fraction[v])
+            each = serves.capacity[v, t] / (1 + serves.standby_fraction[v, t])
             carried[t] += max(0, n - serves.standby[v, t]) * each
             one.used[p, t] += n * serves.nodes[v]
             one.busy[p, t] += n * serves.node_hours[v, t] / pools.hours[t]

@@ -84,9 +84,9 @@ def test_replicas_that_cannot_be_rounded_up_are_let_go() -> None:
     either = ServeOptions(
         service=[0, 0],  # type: ignore[arg-type]
         pool=[0, 1],  # type: ignore[arg-type]
-        capacity=np.full(2, 10.0),
+        capacity=np.full((2, 1), 10.0),
         nodes=np.ones(2),
-        standby_fraction=np.zeros(2),
+        standby_fraction=np.zeros((2, 1)),
         node_hours=np.full((2, 1), 100.0),
         active_kw=np.ones(2),
         usd=np.full((2, 1), 15.0),

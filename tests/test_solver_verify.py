@@ -284,5 +284,41 @@ def test_every_rule_of_the_program_has_its_check() -> None:
         reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
     strict = changed(other_case(), "elastic_options", nodes=np.array([4]), nodes_least=np.array([4]))
     reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
+    planted = problem(jobs=one_job(), run_options=run_option([[0]]))
+    reached |= {check for check in CHECKS if list(check(planted, plan_of_one_run(planted), TOLERANCE))}
 
     assert reached == set(CHECKS)
+
+
+def test_nodes_are_whole_however_short_a_run_is() -> None:
+    """A run of no time at all on nodes that nobody owns is no plan, whatever its share of time."""
+    vanishing = run_option([[0]], node_hours=[[1e-15]])
+    planted = problem(jobs=one_job(), run_options=vanishing)
+    rules = {each.rule for each in verify(planted, plan_of_one_run(planted), TOLERANCE)}
+    assert rules == {"run without nodes"}
+
+    held = problem(jobs=one_job(), run_options=run_option([[2]], node_hours=[[1e-15]]))
+    rules = {each.rule for each in verify(held, plan_of_one_run(held), TOLERANCE)}
+    assert "nodes in use" in rules
+
+
+def plan_of_one_run(of: Problem) -> Solution:
+    """Run the first option, and buy nothing."""
+    decisions = account.Decisions(
+        **{
+            part.name: np.zeros_like(getattr(plan(problem()), part.name))
+            for part in dataclasses.fields(account.Decisions)
+        }
+        | {"run": np.array([1]), "left_out": np.zeros(1)}
+    )
+    return account.solution(of, decisions)
+
+
+def test_a_small_demand_is_no_less_a_demand() -> None:
+    """1e-9 requests a second that nobody serves are not served."""
+    of = problem(**service([1e-9], capacity=1e-9))
+    served = plan(of)
+    assert served.replicas.tolist() == [[1]]
+    none = with_decisions(of, dataclasses.replace(served, replicas=0 * served.replicas))
+
+    assert "demand" in {each.rule for each in verify(of, none, TOLERANCE)}

@@ -43,8 +43,8 @@ def fleet(site: str = "oregon", sku: str = "h100-8") -> Problem:
         ),
         "services": Services(name=("chat",), demand=np.array([[5.0, 9.0]])),
         "serve_options": ServeOptions(
-            service=np.zeros(2), pool=np.array([0, 1]), capacity=np.array([2.0, 3.0]),
-            nodes=np.array([0.5, 1.0]), standby_fraction=np.zeros(2), node_hours=np.full((2, 2), 40.0),
+            service=np.zeros(2), pool=np.array([0, 1]), capacity=np.array([[2.0, 2.0], [3.0, 3.0]]),
+            nodes=np.array([0.5, 1.0]), standby_fraction=np.zeros((2, 2)), node_hours=np.full((2, 2), 40.0),
             active_kw=np.ones(2), usd=np.full((2, 2), 3.0), kgco2e=flat,
         ),
         "limits": limits(

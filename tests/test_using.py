@@ -262,7 +262,7 @@ def test_a_cap_on_a_service_slows_its_prompts_and_keeps_its_latencies() -> None:
     every = plan.assembled.replicas
     assert every is not None
     share, tp = every.candidates.power_cap_fraction, every.candidates.tp
-    rate, drawn = every.requests_per_s.value, every.increment_kw.value
+    rate, drawn = every.requests_per_s.value.min(axis=1), every.increment_kw.value
     for split in np.unique(tp[rate > 0]):
         full, half = ((tp == split) & (share == cap) for cap in (1.0, 0.5))
         assert np.all(rate[half] <= rate[full])

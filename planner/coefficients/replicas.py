@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,170 @@ from numpy.typing import NDArray
 
 Column = float | NDArray[Any]
 
+LEAST_PER_S = 1e-6  # a replica that carries less carries nothing
+COUNTED_REPLICAS = 1000.0  # beyond it the share that stands by no longer falls
+
+
+# A power of this is the step from one burstiness to the next in which a replica is tried.
+_BURST_STEP = 4.0
+_HALVINGS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDemand:
+    """Replicas that a demand needs, not rounded up but one at least, and the burstiness at one of them."""
+
+    carrying_replicas: Column
+    arrival_scv_ratio: Column
+
 
 def replica_arrival_scv_ratio(
-    *, trace_scv_ratio: Column, trace_per_s: Column, demand_per_s: Column, requests_per_s: Column
+    *, trace_scv_ratio: Column, trace_per_s: Column, demand_per_s: Column, carrying_replicas: Column
 ) -> Column:
-    """Squared coefficient of variation of the arrivals at one replica.
+    """Squared coefficient of variation of the arrivals at one of n replicas that share a demand.
 
-    c^2 = 1 + (c_trace^2 - 1) / (m n),  m = demand / trace rate,  n = demand / capacity
+    c^2 = 1 + (c_trace^2 - 1) min(m, 1/m) / n,  m = demand / trace rate
 
-    A larger demand is taken as m independent streams like the trace, dealt out at random to n replicas. Both
-    thin bursts. Bursts that all users share are not thinned in truth: plan them as a higher peak rate.
+    A larger demand is taken as m independent streams like the trace, a smaller one as a random part of one
+    stream; both are dealt out at random to n replicas. All three thin bursts. Bursts that all users share
+    are not thinned in truth: plan them as a higher peak rate. Arrivals that are more regular than Poisson's
+    count as Poisson's, which is what dealing out makes of them.
 
     Source: random splitting, c_i^2 = p c^2 + 1 - p (Whitt, "The queueing network analyzer", BSTJ 1983);
     for superposition the stationary-interval limit.
     """
-    streams = np.maximum(1.0, np.divide(demand_per_s, trace_per_s))
-    replicas = np.maximum(1.0, np.divide(demand_per_s, np.maximum(requests_per_s, 1e-9)))
-    thinned: Column = 1.0 + (np.asarray(trace_scv_ratio) - 1.0) / (streams * replicas)
+    streams = np.divide(demand_per_s, trace_per_s)
+    alike = np.minimum(streams, np.divide(1.0, np.maximum(streams, 1.0)))
+    thinned: Column = 1.0 + _bursts(trace_scv_ratio) * alike / np.maximum(carrying_replicas, 1.0)
     return thinned
+
+
+def tried_scv_ratio(*, trace_scv_ratio: Column, thinned_fraction: Column) -> Column:
+    """Burstiness at which a replica is tried.
+
+    c^2 = 1 + f (c_trace^2 - 1)
+
+    Source: random splitting (Whitt, "The queueing network analyzer", BSTJ 1983).
+    """
+    return 1.0 + _bursts(trace_scv_ratio) * thinned_fraction
+
+
+def burst_fractions(largest_scv_ratio: float) -> NDArray[np.float64]:
+    """Shares of a trace's bursts to try: none, and from about one (Poisson's spread) up to all of them."""
+    steps = int(np.ceil(np.log(max(largest_scv_ratio - 1.0, 1.0)) / np.log(_BURST_STEP)))
+    return np.concatenate([[0.0], _BURST_STEP ** -np.arange(steps, -1.0, -1.0)])
+
+
+def shared_demand(
+    *,
+    demand_per_s: Column,
+    trace_scv_ratio: Column,
+    trace_per_s: Column,
+    tried_scv_ratio: Column,
+    tried_requests_per_s: Column,
+) -> SharedDemand:
+    """Fewest replicas that carry a demand, thinning its bursts among themselves.
+
+    x(D) = min over D' >= D of max(1, n(D')),  n(D') = min {n : D' / n <= c(y)},
+
+    y = (c_trace^2 - 1) min(m, 1/m) / max(1, n),  m = D' / trace rate
+
+    c(y) is what one replica carries at a burstiness of 1 + y, known where it was tried (last axis, from
+    Poisson's on) and exponential in y between. A larger demand is the smoother one, so n(D') alone may fall
+    as D' grows. But replicas that keep the targets for D' keep them for any part of D': with fewer requests
+    beside it, none waits longer. So what serves more serves less, and x never rises as the demand falls.
+
+    With D' of the trace's rate or more, n(D')^2 = (c_trace^2 - 1) r / (y c(y)): fewest where y c(y) is
+    largest, over the y that D or more may have.
+
+    Source: `replica_arrival_scv_ratio`; Kiefer and Wolfowitz, "On the theory of queues with many servers",
+    Trans. AMS 1955 (their recursion: a request that is taken away delays none of the others).
+    """
+    demand, rate = np.broadcast_arrays(np.asarray(demand_per_s, dtype=np.float64), trace_per_s)
+    bursts = np.broadcast_to(_bursts(trace_scv_ratio), demand.shape)
+    tried = _Tried(np.asarray(tried_scv_ratio) - 1.0, np.asarray(tried_requests_per_s))
+
+    def least(wanted: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Burstiness, and number, of the fewest replicas by the first formula alone."""
+        streams = wanted / rate
+        low, high = np.zeros(wanted.shape), bursts * np.minimum(streams, 1.0 / np.maximum(streams, 1.0))
+        alone = tried.carries(high) >= wanted
+        most = high
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            # n replicas of this burstiness, n = most / y, carry n c(y).
+            enough = most * tried.carries(middle) >= wanted * middle
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        spread = np.where(alone, most, low)
+        return spread, np.where(alone, 1.0, np.maximum(wanted / tried.carries(spread), 1.0))
+
+    own, replicas = least(demand)
+    most, _ = least(np.maximum(demand, rate))
+    best = tried.best_up_to(most)
+    weight = np.maximum(best * tried.carries(best), 1e-300)
+    larger = np.maximum(np.sqrt(bursts * rate / weight), 1.0)
+    larger = np.where(bursts > 0, larger, np.inf)
+    fewest = np.minimum(replicas, larger)
+    return SharedDemand(
+        carrying_replicas=np.where(demand > 0, fewest, 0.0),
+        arrival_scv_ratio=1.0 + np.where(replicas <= larger, own, best),
+    )
+
+
+class _Tried:
+    """c(y) between the points at which a replica was tried, one row of points for each candidate."""
+
+    def __init__(self, bursts: NDArray[np.float64], requests_per_s: NDArray[np.float64]) -> None:
+        self._at = np.maximum.accumulate(bursts, axis=-1)
+        self._log = np.log(np.maximum(requests_per_s, LEAST_PER_S))
+        self._log = np.minimum.accumulate(self._log, axis=-1)  # more bursts never help
+        width = np.diff(self._at, axis=-1)
+        self._fall = np.divide(
+            -np.diff(self._log, axis=-1), width, out=np.zeros(width.shape), where=width > 0
+        )
+
+    def carries(self, bursts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """c(y) = c_k exp(-b_k (y - y_k)) from each point to the next"""
+        beyond = np.clip(bursts[..., None] - self._at[..., :-1], 0.0, np.diff(self._at, axis=-1))
+        found: NDArray[np.float64] = np.exp(self._log[..., 0] - np.sum(self._fall * beyond, axis=-1))
+        return found
+
+    def best_up_to(self, most: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where y c(y) is largest: at 1/b_k inside a stretch, or at one of its ends."""
+        peak = np.divide(1.0, self._fall, out=np.full(self._fall.shape, np.inf), where=self._fall > 0)
+        places = np.minimum(np.clip(peak, self._at[..., :-1], self._at[..., 1:]), most[..., None])
+        values = places * np.stack([self.carries(places[..., k]) for k in range(places.shape[-1])], axis=-1)
+        best = np.argmax(values, axis=-1)[..., None]
+        chosen: NDArray[np.float64] = np.take_along_axis(places, best, axis=-1)[..., 0]
+        return chosen
+
+
+def _bursts(trace_scv_ratio: Column) -> NDArray[np.float64]:
+    return np.maximum(np.asarray(trace_scv_ratio, dtype=np.float64) - 1.0, 0.0)
+
+
+def load_fraction(*, demand_per_s: Column, carrying_replicas: Column, requests_per_s: Column) -> Column:
+    """Load of a replica at the peak hour over the load that it could be planned for.
+
+    l = D / (x c), at most 1
+
+    Below 1 where one replica would carry more than there is, or where bursts ask for more replicas.
+
+    Source: definition; a thousandth at least, so that a queue has arrivals.
+    """
+    carried = np.maximum(np.multiply(carrying_replicas, requests_per_s), LEAST_PER_S)
+    result: Column = np.clip(np.divide(demand_per_s, carried), 1e-3, 1.0)
+    return result
+
+
+def loaded_utilisation_fraction(*, utilisation_fraction: Column, load_fraction: Column) -> Column:
+    """Load of a replica over the largest that keeps the targets.
+
+    u' = u l
+
+    Source: definition.
+    """
+    return utilisation_fraction * load_fraction
 
 
 def replica_nodes(*, tp: Column, accelerators: Column) -> Column:
@@ -129,11 +276,12 @@ def standby_ratio(*, carrying: Column, standby: Column) -> Column:
 
     s = k / x
 
-    With x not rounded up, ceil(x (1 + s)) = ceil(x) + k: as many as are asked for.
+    With x not rounded up, ceil(x (1 + s)) = ceil(x) + k: as many as are asked for. Beyond 1000 replicas, up
+    to which they are counted, the share no longer falls.
 
     Source: n + k redundancy.
     """
-    return np.divide(standby, carrying)
+    return np.divide(standby, np.clip(carrying, 1.0, COUNTED_REPLICAS))
 
 
 def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
@@ -144,16 +292,6 @@ def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
     Source: definition.
     """
     return np.ceil(np.divide(demand_per_s, requests_per_s))
-
-
-def carrying_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
-    """Replicas that carry a demand; not rounded up.
-
-    x = demand / capacity
-
-    Source: definition.
-    """
-    return np.divide(demand_per_s, requests_per_s)
 
 
 def replica_node_h(*, replica_nodes: Column, hours_h: Column) -> Column:
@@ -216,16 +354,6 @@ def at_least_s(*, step_s: Column, least_s: Column) -> Column:
     Source: guard; such candidates are dropped.
     """
     return np.maximum(step_s, least_s)
-
-
-def at_least_per_s(*, rate_per_s: Column, least_per_s: Column) -> Column:
-    """Rate, kept above zero where a candidate carries no load.
-
-    x = max(x, least)
-
-    Source: guard; such candidates are dropped.
-    """
-    return np.maximum(rate_per_s, least_per_s)
 
 
 def at_most(*, value: Column, most: Column) -> Column:

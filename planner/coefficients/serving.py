@@ -13,23 +13,26 @@ from planner.coefficients.capping import at_least_cap_kw, cap_of, clock_under, c
 from planner.coefficients.measured import measured_points
 from planner.coefficients.nodes import POWER_CURVE, Nodes, energy_by_site, idle_node_items
 from planner.coefficients.replicas import (
-    at_least_per_s,
+    COUNTED_REPLICAS,
     at_least_running,
     at_least_s,
     at_most,
+    burst_fractions,
     cache_read_gb_per_step,
-    carrying_replicas,
     day_mean_kw,
     exchange_fraction,
+    load_fraction,
+    loaded_utilisation_fraction,
     node_available_fraction,
-    replica_arrival_scv_ratio,
     replica_increment_kw,
     replica_node_h,
     replica_nodes,
     routed_layer_s,
+    shared_demand,
     shared_node_kw,
     standby_ratio,
     step_tokens,
+    tried_scv_ratio,
     weights_gb_per_accelerator,
 )
 from planner.inputs import Inputs
@@ -67,7 +70,11 @@ SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
 
 @dataclass(frozen=True)
 class Replicas:
-    """Serving candidates (V rows) that meet their latency targets, and what one replica of each does."""
+    """Serving candidates (V rows) that meet their latency targets, and what one replica of each does.
+
+    What a replica carries, and how fast, depends on how many share the demand: it is by period (V x T), as
+    are replicas that carry the demand alone, and those that stand by then.
+    """
 
     candidates: ServingCandidates
     requests_per_s: Traced
@@ -77,6 +84,7 @@ class Replicas:
     carrying: Traced
     standby: Traced
     standby_ratio: Traced
+    planned_kw: Traced
     node_h: Traced
     increment_kw: Traced
     facility_kwh: Traced
@@ -86,7 +94,7 @@ class Replicas:
 
 @dataclass(frozen=True)
 class Kinds:
-    """What is the same at every site: one row for each service, SKU and split (U rows)."""
+    """What is the same at every site: one row for each service, SKU, split, cap and demand (U rows)."""
 
     service: NDArray[np.intp]
     sku: NDArray[np.intp]
@@ -95,16 +103,19 @@ class Kinds:
     batch: Traced
     capacity: Mapping[str, Traced]
     nodes: Traced
-    busy_kw: Traced
+    busy_kw: Traced  # at the planned load
+    loaded_kw: Traced  # at the load of one of the replicas that carry the demand
     demand: Traced
+    carrying: Traced
 
     def some(self, index: NDArray[np.intp]) -> Kinds:
         """Some of the kinds."""
-        columns = (self.tp, self.batch, self.nodes, self.busy_kw, self.demand)
-        tp, batch, nodes, busy_kw, demand = (rows(column, index) for column in columns)
+        columns = (self.tp, self.batch, self.nodes, self.busy_kw, self.loaded_kw, self.demand, self.carrying)
+        tp, batch, nodes, busy_kw, loaded_kw, demand, carrying = (rows(column, index) for column in columns)
         return Kinds(
             service=self.service[index], sku=self.sku[index], tp=tp, batch=batch, nodes=nodes,
-            busy_kw=busy_kw, demand=demand, power_cap_fraction=self.power_cap_fraction[index],
+            busy_kw=busy_kw, loaded_kw=loaded_kw, demand=demand, carrying=carrying,
+            power_cap_fraction=self.power_cap_fraction[index],
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
         )  # fmt: skip
 
@@ -116,19 +127,27 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     sku, site = inputs.pool_sku[pool], inputs.pool_site[pool]
     kinds, back = replica_kinds(inputs, candidates)
     capacity = {name: rows(part, back) for name, part in kinds.capacity.items()}
-    share, busy_kw = rows(kinds.nodes, back), rows(kinds.busy_kw, back)
-    idle_kw = inputs.of_sku(idle_node_items(inputs), sku)
+    tall = np.arange(len(candidates))[:, None]
+    share, idle_kw = rows(kinds.nodes, back[:, 0]), inputs.of_sku(idle_node_items(inputs), sku)
     load = pick(
         [inputs.yours(f"services.{s.name}.mean_to_peak", s.mean_to_peak_fraction, "1") for s in services],
         service,
     )
-    power = derive(day_mean_kw, idle_kw=idle_kw, busy_kw=busy_kw, mean_to_peak_fraction=load)
-    tall = np.arange(len(candidates))[:, None]
-    replica_kw = derive(shared_node_kw, node_kw=power, replica_nodes=share)
-    it_kwh = derive(drawn_kwh, power_kw=rows(replica_kw, tall), active_h=inputs.period_h)
+
+    def replica_kw(busy_kw: Traced) -> Traced:
+        """Power of a replica over the day, whose node draws so much at the peak hour."""
+        idle, mean = rows(idle_kw, tall), rows(load, tall)
+        power = derive(day_mean_kw, idle_kw=idle, busy_kw=rows(busy_kw, back), mean_to_peak_fraction=mean)
+        return derive(shared_node_kw, node_kw=power, replica_nodes=rows(share, tall))
+
+    it_kwh = derive(drawn_kwh, power_kw=replica_kw(kinds.loaded_kw), active_h=inputs.period_h)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     pue = pick(inputs.pue, site)
-    carrying, standby = _standby(inputs, nodes, candidates, capacity["requests_per_s"])
+    carrying = rows(kinds.carrying, back)
+    standby = _standby(inputs, nodes, candidates, carrying)
+    # The peak hour of the horizon is that of the period with the largest demand.
+    highest = np.array([int(np.argmax(s.peak_requests_per_s)) for s in services])[service]
+    busiest_kw = rows(kinds.loaded_kw, back[np.arange(len(candidates)), highest])
     return Replicas(
         candidates=candidates,
         requests_per_s=capacity["requests_per_s"],
@@ -138,9 +157,10 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
         carrying=carrying,
         standby=standby,
         standby_ratio=derive(standby_ratio, carrying=carrying, standby=standby),
+        planned_kw=replica_kw(kinds.busy_kw),
         node_h=derive(replica_node_h, replica_nodes=rows(share, tall), hours_h=inputs.period_h),
         increment_kw=derive(
-            replica_increment_kw, busy_kw=busy_kw, idle_kw=idle_kw, replica_nodes=share, pue=pue
+            replica_increment_kw, busy_kw=busiest_kw, idle_kw=idle_kw, replica_nodes=share, pue=pue
         ),
         facility_kwh=facility,
         usd=usd,
@@ -149,27 +169,51 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
 
 
 def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds, NDArray[np.intp]]:
-    """The kinds of replica among the candidates, and which is which: their capacity is the slow part."""
-    each = (candidates.service, inputs.pool_sku[candidates.pool], candidates.tp)
-    stacked = np.stack([*each, candidates.power_cap_fraction])
-    (*columns, caps), back = np.unique(stacked, axis=1, return_inverse=True)
-    service, sku, split = (column.astype(np.intp) for column in columns)
-    tp = chosen("tp", split.astype(float), "enumerated: accelerators that share the model")
-    least_per_s = [min(s.peak_requests_per_s) for s in _services(inputs)]
-    demand = _stated(inputs, service, "peak_rate", least_per_s, "1/s")
+    """The kinds of replica among the candidates, and which is which in each period.
+
+    Their capacity is the slow part.
+    """
+    demands, which = _demands(inputs)
+    sku_of, periods = inputs.pool_sku[candidates.pool], inputs.periods
+    each = (candidates.service, sku_of, candidates.tp, candidates.power_cap_fraction)
+    stacked = np.stack([*(np.repeat(column, periods) for column in each), which[candidates.service].ravel()])
+    found, back = np.unique(stacked, axis=1, return_inverse=True)
+    service, sku, split, of_demand = (column.astype(np.intp) for column in found[[0, 1, 2, 4]])
+    caps, tp = found[3], chosen("tp", found[2], "enumerated: accelerators that share the model")
+    demand = pick(demands, of_demand)
     arguments = replica_arguments(inputs, service, sku, tp)
-    # How bursty arrivals are at one replica depends on how many share them: count them at Poisson first.
-    poisson = chosen("arrival_scv_ratio", 1.0, "Poisson, to count replicas")
-    burstiness = derive(
-        replica_arrival_scv_ratio,
-        trace_scv_ratio=pick([inputs.arrival_scv(s) for s in _services(inputs)], service),
-        trace_per_s=pick([inputs.trace_rate(s) for s in _services(inputs)], service),
-        demand_per_s=demand,
-        requests_per_s=derive_parts(replica_capacity, arrival_scv_ratio=poisson, **arguments).requests_per_s,
-    )
-    arguments["arrival_scv_ratio"] = burstiness
-    capacity, accelerator_kw = _at_planned_load(inputs, service, sku, caps, arguments)
+    alike = np.stack([service, sku, split])
+    carrying, scv, smooth = _sharing(inputs, demand, arguments, alike)
+    arguments["arrival_scv_ratio"] = scv
+    if not np.all(caps == UNCAPPED):
+        arguments = _under_a_cap(inputs, service, sku, caps, arguments)
+        # Slower replicas carry less, so that more share the demand.
+        alike = np.stack([*alike, np.arange(len(service))])
+        carrying, scv, smooth = _sharing(inputs, demand, arguments, alike)
+        arguments["arrival_scv_ratio"] = scv
+    capacity = derive_parts(replica_capacity, **arguments)
+    # Energy is a mean over hours: bursts move work about, but hardly change how much there is.
+    part = derive(load_fraction, demand_per_s=demand, carrying_replicas=carrying, requests_per_s=smooth)
+    calm = {
+        "arrival_scv_ratio": chosen("arrival_scv_ratio", 1.0, "Poisson, for energy"),
+        "utilisation_fraction": derive(
+            loaded_utilisation_fraction,
+            utilisation_fraction=arguments["utilisation_fraction"],
+            load_fraction=part,
+        ),
+    }
+    loaded = derive_parts(replica_capacity, **(arguments | calm))
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+
+    def node_kw(state: Parts) -> Traced:
+        """Power of a node whose replicas are in this state."""
+        return derive(
+            node_power_kw,
+            host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+            accelerators=accelerators,
+            accelerator_kw=_drawn_kw(inputs, service, sku, caps, state, arguments),
+        )
+
     kinds = Kinds(
         service=service,
         sku=sku,
@@ -178,16 +222,65 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         batch=arguments["batch_limit"],
         capacity=capacity,
         nodes=derive(replica_nodes, tp=tp, accelerators=accelerators),
-        busy_kw=derive(
-            node_power_kw,
-            host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-            accelerators=accelerators,
-            accelerator_kw=accelerator_kw,
-        ),
+        busy_kw=node_kw(capacity),
+        loaded_kw=node_kw(loaded),
         demand=demand,
+        carrying=carrying,
     )
     _check_ceiling(inputs, kinds, arguments)
-    return kinds, back
+    return kinds, back.reshape(len(candidates), periods)
+
+
+def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
+    """Demands that differ, and which of them each service has in each period."""
+    demands: list[Traced] = []
+    which = np.zeros((len(_services(inputs)), inputs.periods), dtype=np.intp)
+    for i, service in enumerate(_services(inputs)):
+        known: dict[float, int] = {}
+        for t, rate in enumerate(service.peak_requests_per_s):
+            if rate not in known:
+                known[rate] = len(demands)
+                demands.append(inputs.yours(f"services.{service.name}.peak_rate[{t}]", rate, "1/s"))
+            which[i, t] = known[rate]
+    return demands, which
+
+
+def _sharing(
+    inputs: Inputs, demand: Traced, arguments: Mapping[str, Traced], alike: NDArray[np.intp]
+) -> tuple[Traced, Traced, Traced]:
+    """Replicas that carry each demand, how bursty arrivals are at one, and what one carries without bursts.
+
+    Bursts depend on how many share the demand, and how many it takes depends on bursts: each kind of replica
+    (equal columns of `alike`, whose first row is the service) is tried at some burstinesses first.
+    """
+    _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
+    services = _services(inputs)
+    trace = [inputs.arrival_scv(s) for s in services]
+    fractions = burst_fractions(max(float(one.value) for one in trace))
+    wide = np.repeat(first, len(fractions))
+    scv = derive(
+        tried_scv_ratio,
+        trace_scv_ratio=pick(trace, alike[0][wide]),
+        thinned_fraction=chosen(
+            "thinned_fraction", np.tile(fractions, len(first)), "from no burst to all of the trace's"
+        ),
+    )
+    tried = derive_parts(
+        replica_capacity,
+        arrival_scv_ratio=scv,
+        **{name: rows(part, wide) for name, part in arguments.items() if name != "arrival_scv_ratio"},
+    )
+    points = np.arange(len(wide)).reshape(len(first), -1)[back.ravel()]
+    shared = derive_parts(
+        shared_demand,
+        demand_per_s=demand,
+        trace_scv_ratio=pick(trace, alike[0]),
+        trace_per_s=pick([inputs.trace_rate(s) for s in services], alike[0]),
+        tried_scv_ratio=rows(scv, points),
+        tried_requests_per_s=rows(tried.requests_per_s, points),
+    )
+    without_bursts = rows(tried.requests_per_s, points[:, 0])
+    return shared.carrying_replicas, shared.arrival_scv_ratio, without_bursts
 
 
 def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Mapping[str, Traced]) -> None:
@@ -216,29 +309,38 @@ def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Mapping[str, Traced]
     )
 
 
-def _at_planned_load(
+def _under_a_cap(
     inputs: Inputs,
     service: NDArray[np.intp],
     sku: NDArray[np.intp],
     caps: NDArray[np.float64],
     arguments: Mapping[str, Traced],
-) -> tuple[Parts, Traced]:
-    """Load that each replica carries, and power of its accelerators there.
+) -> dict[str, Traced]:
+    """Arguments of replicas whose clock a power cap lowers, and with it the matrix rate.
 
-    A power cap lowers the clock, and with it the matrix rate; the load follows from the slower steps, so that
-    latency targets hold under the cap as well.
+    The load follows from the slower steps, so that latency targets hold under the cap as well.
     """
-    capacity = derive_parts(replica_capacity, **arguments)
-    drawn = _accelerator_kw(inputs, service, sku, capacity, arguments)
-    if np.all(caps == UNCAPPED):
-        return capacity, drawn
+    drawn = _accelerator_kw(inputs, service, sku, derive_parts(replica_capacity, **arguments), arguments)
     cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
     clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
     rate = derive(clocked_tflop_per_s, peak_tflop_per_s=arguments["peak_tflop_per_s"], clock_fraction=clock)
-    slower = {**arguments, "peak_tflop_per_s": rate}
-    capacity = derive_parts(replica_capacity, **slower)
-    drawn = _accelerator_kw(inputs, service, sku, capacity, slower)
-    return capacity, derive(capped_power_kw, power_kw=drawn, cap_kw=cap)
+    return {**arguments, "peak_tflop_per_s": rate}
+
+
+def _drawn_kw(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    caps: NDArray[np.float64],
+    state: Parts,
+    arguments: Mapping[str, Traced],
+) -> Traced:
+    """Power of an accelerator of a replica in a state, within its cap."""
+    drawn = _accelerator_kw(inputs, service, sku, state, arguments)
+    if np.all(caps == UNCAPPED):
+        return drawn
+    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
+    return derive(capped_power_kw, power_kw=drawn, cap_kw=cap)
 
 
 def replica_arguments(
@@ -374,25 +476,14 @@ def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.in
     }
 
 
-def _standby(
-    inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, requests_per_s: Traced
-) -> tuple[Traced, Traced]:
-    """Replicas that carry the demand of each period alone, and those that stand by then.
+def _standby(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, carrying: Traced) -> Traced:
+    """Replicas that stand by in each period beside those that carry its demand alone.
 
     Where several options share a service, each keeps the standby of the whole. The chance that more than k of
     n + k are down at once, about C(n + k, k + 1) (1 - A)^(k + 1), grows faster than n: together they are
     short no more often than one alone that carries all.
     """
-    tall, services = np.arange(len(candidates))[:, None], inputs.scenario.services
-    index = candidates.service[:, None] * inputs.periods + np.arange(inputs.periods)
-    demand = [
-        inputs.yours(f"services.{s.name}.peak_rate[{t}]", rate, "1/s")
-        for s in services
-        for t, rate in enumerate(s.peak_requests_per_s)
-    ]
-    least = chosen("least_per_s", 1e-6, "avoids 0/0 where no load fits")
-    usable = derive(at_least_per_s, rate_per_s=rows(requests_per_s, tall), least_per_s=least)
-    needed = derive(carrying_replicas, demand_per_s=pick(demand, index), requests_per_s=usable)
+    services = inputs.scenario.services
     up = derive(
         node_available_fraction,
         failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool[:, None]),
@@ -402,8 +493,6 @@ def _standby(
         [inputs.yours(f"services.{s.name}.availability", s.availability_fraction, "1") for s in services],
         candidates.service[:, None],
     )
-    most = chosen("most", 1000.0, "beyond it the share no longer falls")
-    carrying = derive(at_most, value=needed, most=most)
-    return carrying, derive(
-        n_plus_k_spares, needed=carrying, availability_fraction=up, target_fraction=target
-    )
+    most = chosen("most", COUNTED_REPLICAS, "beyond it the share no longer falls")
+    needed = derive(at_most, value=carrying, most=most)
+    return derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)

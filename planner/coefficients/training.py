@@ -225,6 +225,8 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     active = derive(active_h, duration_h=rows(progress.duration_h, tall), **calendar)
     # Nodes are held until the run is done at the confidence asked for; energy is that of the expected hours.
     held = derive(active_h, duration_h=rows(finish_h, tall), **calendar).value > 0
+    # However short it is, a run holds its nodes when it starts.
+    held[np.arange(len(start)), start] = True
     power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
     it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
     site = inputs.pool_site[pool[candidate]]

@@ -23,7 +23,7 @@ from planner.jobs.setting import Setting
 from planner.jobs.work import PRECISION, alone, node_kw_of
 from planner.jobs.work_done import Done
 from planner.serving_candidates import serving_candidates
-from planner.trace import Traced, children, derive, rows
+from planner.trace import Traced, derive, rows
 from planner.units import DIMENSIONLESS
 
 PHASE = "inference"
@@ -76,13 +76,13 @@ def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
     replica = _replica(setting, asked, inputs, sku)
     only = np.array(0)
     hours = derive(
-        answering_h, requests=requests, requests_per_s=rows(replica.requests_per_s, only),
+        answering_h, requests=requests, requests_per_s=rows(rows(replica.requests_per_s, only), only),
         mean_to_peak_fraction=inputs.yours(
             "services.inference.mean_to_peak", inputs.scenario.services[0].mean_to_peak_fraction, "1"
         ),
     )  # fmt: skip
     node_h = derive(run_node_h, nodes=rows(replica.nodes, only), duration_h=hours)
-    it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(_replica_kw(replica), only))
+    it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(rows(replica.planned_kw, only), only))
     tp = int(replica.candidates.tp[0])
     said = f"{requests.value:,.0f} requests to {asked.model} on {sku}, {tp} accelerators each (predicted)"
     return Done(sku, node_h, it, said=said)
@@ -97,23 +97,18 @@ def _replica(setting: Setting, asked: Inference, inputs: Inputs, sku: str) -> Re
             raise InputError(f"{PHASE}: {asked.model} on {sku}: {dropped[0].reason}")
         nodes = node_columns(inputs)
         tried = replica_columns(inputs, nodes, candidates)
-        works = np.flatnonzero(np.asarray(tried.requests_per_s.value) > 0)
+        rate = np.asarray(tried.requests_per_s.value)[:, 0]
+        works = np.flatnonzero(rate > 0)
         if not len(works):
             raise InputError(
                 f"{PHASE}: {asked.model} on {sku} meets its latency targets at no load: allow a longer "
                 "first_token or per_token, or choose another SKU"
             )
-        each = np.asarray(_replica_kw(tried).value)[works] / np.asarray(tried.requests_per_s.value)[works]
+        each = np.asarray(tried.planned_kw.value)[works, 0] / rate[works]
         best = works[[np.argmin(each)]]
         setting.kept[key] = replica_columns(inputs, nodes, candidates.some(best))
     found: Replicas = setting.kept[key]
     return found
-
-
-def _replica_kw(replicas: Replicas) -> Traced:
-    """Power of each replica over the day, that its energy was made from."""
-    it = children(replicas.facility_kwh)["it_energy_kwh"]
-    return children(children(it)["power_kw"])["column"]
 
 
 def _tokens(setting: Setting, asked: Inference) -> tuple[Traced, Traced]:
@@ -148,7 +143,7 @@ name = "{PHASE}"
 model = "{asked.model}"
 precision = "{asked.precision or PRECISION}"
 {lengths}
-peak_rate = "{min(max(per_s, 1e-9), 1e8)!r} /s"
+peak_rate = "{min(max(per_s, 1e-6), 1e8)!r} /s"
 mean_to_peak = {mean_to_peak!r}
 first_token = "{first!r} s"
 per_token = "{per!r} s"

@@ -23,6 +23,8 @@ from planner.scenario.rules import Choice, Day, EachPeriod, Flag, Overrides, Sev
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
+# The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
+_TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
 _SITE = Text('"dallas"')
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
@@ -126,7 +128,7 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _POSITIVE)] = Field(description="Tokens to train on")
+    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
     sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
         description="Tokens in one sequence"
     )
@@ -186,7 +188,7 @@ class Pool(Part):
     name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
     model: CardName = Field(description=f"{_MODEL}; it stands for the work")
     reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
-    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", Range(0, 1e12)))] = Field(
+    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
         alias="gpu_time", description="Accelerator-hours of the reference in a period"
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
@@ -211,9 +213,9 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`"
     )
-    peak_requests_per_s: Annotated[
-        tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", Range(0, 1e9, open=True)))
-    ] = Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
+        Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
     )

@@ -50,25 +50,30 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Limits of a number; an open range leaves out `least` itself."""
+    """Limits of a number; an open range leaves out `least` itself, `or_none` takes 0 in beside it."""
 
     least: float
     most: float
     open: bool = False
+    or_none: bool = False
 
     def check(self, number: float, value: object, unit: str = "", hint: str = "") -> None:
         """Refuse a number outside, quoting what was written."""
-        if not self.least <= number <= self.most or (self.open and number == self.least):
+        outside = not self.least <= number <= self.most or (self.open and number == self.least)
+        if outside and not (self.or_none and number == 0):
             raise ValueError(f"{shown(value)} is out of range: write a value {self.words(unit)}{hint}")
 
     def words(self, unit: str = "") -> str:
         """The limits in words, such as `from 1 to 5 kW`."""
         low, high = f"{self.least:,.10g}", f"{self.most:,.10g} {unit.removeprefix('1')}".strip()
-        return f"above {low} and up to {high}" if self.open else f"from {low} to {high}"
+        if self.open:
+            return f"above {low} and up to {high}"
+        return f"0, or from {low} to {high}" if self.or_none else f"from {low} to {high}"
 
     def schema(self) -> dict[str, Any]:
         """The limits as JSON Schema."""
-        return {"exclusiveMinimum" if self.open else "minimum": self.least, "maximum": self.most}
+        least = 0.0 if self.or_none else self.least
+        return {"exclusiveMinimum" if self.open else "minimum": least, "maximum": self.most}
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _common(asked: Setting, arguments: dict[str, Floats], rate: float) -> dict[s
     service, inputs = asked.inputs.scenario.services[0], asked.inputs
     burstiness = replica_arrival_scv_ratio(
         trace_scv_ratio=inputs.arrival_scv(service).value, trace_per_s=inputs.trace_rate(service).value,
-        demand_per_s=rate, requests_per_s=rate,
+        demand_per_s=rate, carrying_replicas=1.0,
     )  # fmt: skip
     return {
         "requests_per_s": rate, "arrival_scv_ratio": float(burstiness),

@@ -34,7 +34,7 @@ def replica_explanation(scenario: Scenario, row: Record, part: str, value: float
         return None
     replicas = replica_columns(inputs, node_columns(inputs), candidates.some(np.array(wanted)))
     column = getattr(replicas, part)
-    at = next((number for number, one in enumerate(column.value) if close(float(one), value)), None)
+    at = next((index for index, one in np.ndenumerate(column.value) if close(float(one), value)), None)
     return None if at is None else explain(column, row=at)
 
 

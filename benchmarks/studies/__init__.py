@@ -1,0 +1,1 @@
+"""Studies: programs that make the figures of the documentation."""

@@ -174,20 +174,27 @@ def bursty_departures_per_s(
 ) -> NDArray[np.float64]:
     """Departure rates with which a Poisson stream fills a replica as a bursty stream does with its own.
 
-    mu'(k) = lambda (mu(k) / lambda)^(1/z),  z = (Ca^2 + 1)/2
+    mu'(k) = max(lambda (mu(k) / lambda)^(1/z), mu(k)/b),  z = (Ca^2 + 1)/2
+
+    b = 1 + sqrt((Ca^2 - 1)/(Ca^2 + 1))
 
     With many servers the number inside spreads z times as much as Poisson's (peakedness), near saturation
-    the queue is z times as long, and Ca^2 = 1 changes nothing: both known limits, one form between them. A
-    process that is bursty over minutes (a shift, a release) is a change of load, not of Ca^2. States lie on
-    the last axis of `departures_per_s`.
+    the queue is z times as long, and Ca^2 = 1 changes nothing: both known limits, one form between them. Far
+    from saturation that form queues requests which a burst never brings: the stream of two exponentials with
+    balanced means comes at b < 2 times its mean rate at most, so that no state is fuller than under a Poisson
+    stream of rate b lambda. A process that is bursty over minutes (a shift, a release) is a change of load,
+    not of Ca^2. States lie on the last axis of `departures_per_s`.
 
     Source: peakedness of renewal streams, Whitt, "Heavy-traffic approximations for service systems with
-    blocking", AT&T Bell Laboratories Technical Journal 1984; Kingman 1961 (one server near saturation).
+    blocking", AT&T Bell Laboratories Technical Journal 1984; Kingman 1961 (one server near saturation); the
+    stream: Whitt, "Approximating a point process by a renewal process", Operations Research 1982, section 3.
     """
     require_positive(arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s)
     require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
     load, spread = np.asarray(arrivals_per_s)[..., None], np.asarray(arrival_scv_ratio)[..., None]
-    result: NDArray[np.float64] = load * (departures_per_s / load) ** (2.0 / (spread + 1.0))
+    spreading = load * (departures_per_s / load) ** (2.0 / (spread + 1.0))
+    in_burst = departures_per_s / (1.0 + np.sqrt(np.maximum(spread - 1.0, 0.0) / (spread + 1.0)))
+    result: NDArray[np.float64] = np.where(spread > 1.0, np.maximum(spreading, in_burst), spreading)
     return result
 
 

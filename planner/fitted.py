@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from planner.catalogue import make_fact
 from planner.errors import InputError
+from planner.files import parse_json, read_limited
 from planner.trace import Fact, Source
 
 
@@ -39,7 +39,9 @@ def read_fit(path: Path) -> FittedFleet:
         InputError: the file cannot be read, is none of ours, or holds a number that cannot be.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(read_limited(path).decode("utf-8"))
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read as a fit: {why}") from None
@@ -99,9 +101,11 @@ def read_calibration(path: Path) -> Calibration:
         f"{path}: is no calibration: write one by `everfleet calibrate MEASUREMENTS --json > {path.name}`"
     )
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(read_limited(path).decode("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except InputError:
+        raise
     except ValueError:
         raise wrong from None
     if not isinstance(found, dict) or found.get("everfleet_calibration") != 1:
@@ -113,7 +117,7 @@ def read_calibration(path: Path) -> Calibration:
             one["accelerator"]: one["speed"]["expected_error"] for one in found["hardware"] if one["speed"]
         }
         errors = {chip: (_number("worst", own["worst"]), str(own["from"])) for chip, own in speeds.items()}
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise wrong from None
     return Calibration(tuple(facts), errors)
 

@@ -160,6 +160,11 @@ _EXAMPLES = {
 }  # fmt: skip
 
 
+# Of a unit; the longest in use has 15. Pint's time grows with the square, and a power of powers never ends.
+MOST_UNIT_CHARACTERS = 50
+_POWER = re.compile(r"\*\*(?!(?<=[A-Za-z]\*\*)-?\d(?![\d.*]))")
+
+
 class UnitError(InputError):
     """A unit is missing, unknown, or of another dimension than the one wanted."""
 
@@ -281,6 +286,9 @@ def _canonical_unit(unit: str) -> str:
 @cache
 def _unit(unit: str) -> pint.Quantity[float]:
     text = unit.strip()
+    if len(text) > MOST_UNIT_CHARACTERS:
+        told = f"'{text[:20]}…' of {len(text):,} characters"
+        raise UnitError(f"the unit {told} is not known here: write one such as 'kW' or '1/h'")
     if text in (DIMENSIONLESS, "", "count"):
         text = "1"
     text = re.sub(r"\bnode\b|\bnodes\b|\bGPU\b|\btokens?\b|\brequests?\b", "1", text)
@@ -288,6 +296,8 @@ def _unit(unit: str) -> pint.Quantity[float]:
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", text.replace("%", "percent").replace("^", "**"))
     text = "1" + text if text.startswith("/") else text
     text = re.sub(r"\byear\b", "calendar_year", text)
+    if _POWER.search(text):
+        raise UnitError(f"the unit '{unit}' is not known here: a power is one digit after a unit, as in cm^2")
     try:
         parsed: pint.Quantity[float] = _registry().Quantity(text)
     except Exception as error:  # pint raises several unrelated types for malformed text

@@ -244,7 +244,8 @@ def _gamma_hazard(z: NDArray[np.float64], shape: float) -> NDArray[np.float64]:
     """-ln S, from whichever of S and 1 - S is the smaller, and by its leading terms where both are lost."""
     order = 1.0 / shape**2
     log_power = np.log(order) + shape * z
-    with np.errstate(over="ignore", divide="ignore"):
+    # What overflows, or is infinity less infinity, stands on the side that is not taken.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         power = np.exp(log_power)
         alive, dead = gammaincc(order, power), gammainc(order, power)
         tail = np.log(np.abs(power + 1.0 - order))

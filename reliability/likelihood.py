@@ -11,6 +11,8 @@ from scipy.special import ndtri
 from reliability.domain import require_share
 
 Floats = NDArray[np.float64]
+# A last step longer than this, as a part of the point, still goes somewhere.
+_STILL = 1e-3
 # The logarithm of a likelihood at a point, its gradient and its second derivatives.
 Likelihood = Callable[[Floats], tuple[float, Floats, Floats]]
 
@@ -49,8 +51,25 @@ def highest_likelihood(likelihood: Likelihood, start: Floats) -> tuple[Floats, f
                 new = likelihood(point + step)
             point, (value, slope, curve) = point + step, new
             if rise < 1e-12:
-                return point, value, np.asarray(np.linalg.inv(-curve), dtype=float)
+                return point, value, _covariance(point, step, curve)
     raise NoMaximumError(step)
+
+
+def _covariance(point: Floats, step: Floats, curve: Floats) -> Floats:
+    """The inverse of the curvature, where there is a top: a hill to all sides, and the search stands still.
+
+    On a slope that flattens without end the rise vanishes too, but each step is as long as the one before.
+    """
+    if np.any(np.abs(step) > _STILL * np.maximum(1.0, np.abs(point))):
+        raise NoMaximumError(step)
+    try:
+        np.linalg.cholesky(-curve)
+        covariance = np.asarray(np.linalg.inv(-curve), dtype=float)
+    except np.linalg.LinAlgError:
+        raise NoMaximumError(step) from None
+    if not (np.isfinite(covariance).all() and np.all(np.diag(covariance) > 0)):
+        raise NoMaximumError(step)
+    return covariance
 
 
 def _uphill(slope: Floats, curve: Floats) -> Floats:

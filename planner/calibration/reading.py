@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planner.catalogue import Catalogue, Sku
 from planner.errors import InputError
+from planner.files import limited_lines, read_limited, refuse_many
 from planner.performance.calibrate_serving import measured_rate_per_s
 from planner.units import UnitError, convert_factor
 
@@ -102,10 +103,11 @@ def read_measurements(path: Path, catalogue: Catalogue) -> tuple[list[Measuremen
         InputError: the file cannot be read, its header is wrong, or it has no rows.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_limited(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: cannot be read: {_reason(error)}") from None
-    reader = csv.DictReader(text.splitlines(), restkey="")
+    reader = csv.DictReader(limited_lines(path.name, text.splitlines()), restkey="")
+    refuse_many(path.name, 1, len(reader.fieldnames or ()))
     header = [name.strip() for name in reader.fieldnames or ()]
     reader.fieldnames = header
     refuse(path.name, _header_problems(header))
@@ -261,7 +263,7 @@ def _number(text: str) -> float:
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3)
+    close = difflib.get_close_matches(name[:64], names, n=3)
     if not close and len(names) <= FEW:
         return f"; there is {', '.join(names)}"
     return f"; near: {', '.join(close)}" if close else ""

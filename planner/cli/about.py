@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from planner.cli import arguments
-from planner.cli.talking import ANSWER, NO_PLAN, say
+from planner.cli.talking import ANSWER, NO_PLAN, say, show, show_json
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -39,7 +38,10 @@ def run_validate(options: argparse.Namespace) -> int:
     result = validate([Path(file) for file in options.files], [Path(folder) for folder in options.data])
     if options.readme is not None:
         write_readme_table(result, Path(options.readme))
-    print(json.dumps(result, indent=2) if options.json else report_text(result))
+    if options.json:
+        show_json(result)
+    else:
+        show(report_text(result))
     summary = result["summary"]
     return ANSWER if summary["outside"] == summary["not understood"] == 0 else NO_PLAN
 
@@ -52,7 +54,7 @@ def run_facts(options: argparse.Namespace) -> int:
 
     found = load_catalogue().search(" ".join(options.words))
     if options.json:
-        print(json.dumps([fact_record(fact) for fact in found], indent=2))
+        show_json([fact_record(fact) for fact in found])
         return ANSWER
     for fact in found:
         spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
@@ -67,7 +69,7 @@ def run_schema(options: argparse.Namespace) -> int:
     """Print the JSON Schema of the scenario."""
     from planner.scenario import schema
 
-    print(json.dumps(schema(), indent=2))
+    show_json(schema())
     return ANSWER
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli import arguments
-from planner.cli.talking import ANSWER, NO_PLAN, say, show, write_file
+from planner.cli.talking import ANSWER, NO_PLAN, say, show, show_json, write_file
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +46,10 @@ def run_calibrate(options: argparse.Namespace) -> int:
     if options.measurements is None:
         raise InputError("name a CSV of measurements, or use --measure on a machine with an NVIDIA device")
     document = calibration_document(Path(options.measurements), options.sizes)
-    show(json.dumps(document, indent=2) if options.json else to_text(document))
+    if options.json:
+        show_json(document)
+    else:
+        show(to_text(document))
     if options.out is not None:
         write_file(Path(options.out), facts_toml(document))
     return ANSWER
@@ -64,7 +66,10 @@ def _probe(options: argparse.Namespace) -> int:
     except NothingToMeasure as missing:
         say(str(missing))
         return NO_PLAN
-    show(json.dumps(document, indent=2) if options.json else probe_text(document))
+    if options.json:
+        show_json(document)
+    else:
+        show(probe_text(document))
     if options.out is not None:
         write_file(Path(options.out), probe_csv(document))
     return ANSWER
@@ -76,7 +81,7 @@ def run_throughput(options: argparse.Namespace) -> int:
 
     document = throughput_document(_hardware_question(options))
     if options.json:
-        show(json.dumps(document, indent=2))
+        show_json(document)
     else:
         show((to_csv if options.csv else to_text)(document))
     rows = document["reached" if "reached" in document else "rows"]

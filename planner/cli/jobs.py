@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.loading import asked_scenario
-from planner.cli.talking import ANSWER, say, show
+from planner.cli.talking import ANSWER, say, show, show_json
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,9 +45,12 @@ def run_carbon(options: argparse.Namespace) -> int:
         from planner.jobs.cells import named_explanation
 
         opened = named_explanation(job, document, options.explain, load_catalogue())
-        show(json.dumps(opened.to_dict(), indent=2) if options.json else opened.to_text())
+        if options.json:
+            show_json(opened.to_dict())
+        else:
+            show(opened.to_text())
     elif options.json:
-        print(json.dumps(document, indent=2))
+        show_json(document)
     elif options.card:
         show(to_card(document))
     else:
@@ -88,7 +90,10 @@ def run_checkpoint(options: argparse.Namespace) -> int:
 
         paths = save_checkpoints(document, text, Path(options.out))
         say(f"curve and tables: {next(path for path in paths if path.suffix == '.html')}")
-    print(json.dumps(document, indent=2) if options.json else text)
+    if options.json:
+        show_json(document)
+    else:
+        show(text)
     return ANSWER
 
 

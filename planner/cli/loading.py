@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.arguments import CHANGE_EXAMPLE
 from planner.cli.talking import progress
 from planner.errors import InputError
+from planner.files import parse_json, read_limited
 
 if TYPE_CHECKING:
     from planner.plan import Plan
@@ -75,7 +75,7 @@ def _saved(file: Path) -> dict[str, Any]:
     from planner.scenario import Problem, ScenarioError
 
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = parse_json(read_limited(file).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
     if (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli import arguments
 from planner.cli.loading import see_store
+from planner.cli.stopping import cleaning_up
 from planner.cli.talking import ANSWER, clear, progress, say, show, watcher
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def run_fit(options: argparse.Namespace) -> int:
     from planner.failures import proposed_mapping_text
 
     if options.show_mapping:
-        text = proposed_mapping_text(Path(options.log))
+        with cleaning_up():
+            text = proposed_mapping_text(Path(options.log))
         print(json.dumps({"mapping": text}) if options.json else text, end="\n" if options.json else "")
         return ANSWER
     from planner.failures import fit_document
@@ -77,13 +79,14 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
     path = Path(options.log)
     if not options.quiet:
         progress(f"reading {path.name or path}")
-    return read_failures(
-        path,
-        mapping_for(path, None if options.mapping is None else Path(options.mapping)),
-        fleet_size=options.fleet_size,
-        severities=options.severities,
-        with_planned=options.with_planned,
-    )
+    with cleaning_up():  # a packed log lies unpacked in a temporary folder while it is read
+        return read_failures(
+            path,
+            mapping_for(path, None if options.mapping is None else Path(options.mapping)),
+            fleet_size=options.fleet_size,
+            severities=options.severities,
+            with_planned=options.with_planned,
+        )
 
 
 def _asked_of_log(options: argparse.Namespace) -> FitAsked:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.loading import asked_scenario, load, opened, see_store, solve
-from planner.cli.talking import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, watcher, wrong
+from planner.cli.talking import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def run_check(options: argparse.Namespace) -> int:
             answers.append({"file": name, "ok": False, "problems": problems})
             say(str(error))
     if options.json:
-        print(json.dumps(answers, indent=2))
+        show_json(answers)
     else:
         for answer in answers:
             count = len(answer["problems"])
@@ -145,8 +144,14 @@ def run_explain(options: argparse.Namespace) -> int:
     if options.number is None or options.number not in known:
         if options.number is not None:
             return wrong(f"no number '{options.number}' in this plan; it has: {', '.join(sorted(known))}")
-        print(json.dumps(sorted(known)) if options.json else "\n".join(sorted(known)))
+        if options.json:
+            show_json(sorted(known))
+        else:
+            show("\n".join(sorted(known)))
         return ANSWER
     steps = known[options.number]
-    print(json.dumps(steps, indent=2) if options.json else explanation_from(steps).to_text(options.depth))
+    if options.json:
+        show_json(steps)
+    else:
+        show(explanation_from(steps).to_text(options.depth))
     return ANSWER

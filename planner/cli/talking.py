@@ -52,6 +52,13 @@ def watcher(options: argparse.Namespace) -> Callable[[str], None] | None:
     return None if options.quiet else progress
 
 
+def show_json(value: Any) -> None:
+    """Print data as JSON: NaN and infinity, which it does not know, are null, as in a plan.json."""
+    from planner.report.data import to_json
+
+    show(to_json(value, sort_keys=False).rstrip("\n"))
+
+
 def told(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     """Print an answer, as data or in words."""
     from planner.report import to_json

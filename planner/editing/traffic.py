@@ -18,6 +18,7 @@ _OUT = (
     r"generated_?tokens", r"(?:output|completion|decode|response)_?(?:tokens|length)", r"num_decode_tokens",
 )  # fmt: skip
 _REQUESTS = (r"requests", r"count", r".*_requests")
+MOST_OF_ROW = 1e15  # requests or tokens: more than the world's in a row is a slip, and sums stay finite
 SHORTEST_H = 24.0  # of a trace that says how its busiest hour compares with the mean
 
 
@@ -44,6 +45,8 @@ def traffic_found(
             "timestamp, context_tokens and generated_tokens"
         )
     held, dropped = _rows(table, columns)
+    if held.empty and not dropped:
+        raise InputError(f"{table.name}: every row counts 0 requests: name a trace that holds some")
     if held.empty:
         raise InputError(
             f"{table.name}: no row can be used; the first: line {dropped[0][0]}, {dropped[0][1]}"
@@ -78,7 +81,7 @@ def _rows(table: Table, columns: dict[str, str | None]) -> tuple[pd.DataFrame, l
             wrong = frame[what].isna()
         else:
             frame[what] = pd.to_numeric(texts, errors="coerce")
-            wrong = ~(frame[what] >= 0) | (frame[what] == float("inf"))
+            wrong = ~frame[what].between(0.0, MOST_OF_ROW)
         said = "is no time" if what == "time" else "is no count"
         reason = reason.mask(wrong & (reason == ""), texts.map(lambda text, say=said: f"'{text[:40]}' {say}"))
     kept = reason == ""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
+from planner.errors import shortened
+
 Covers = Literal["accelerators", "components", "node", "unstated"]
 COVERS = get_args(Covers)
 
@@ -23,6 +25,9 @@ class BadRow:
 
     line: int
     reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", shortened(self.reason))
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.reason}"

@@ -178,4 +178,6 @@ def _window(
     place = find_zone(zone)
     starts_s, in_utc = seconds_of(dated, "start", place)
     ends_s, _ = seconds_of(dated, "end", place)
+    if np.isnan(starts_s).all() or np.isnan(ends_s).all():
+        return None, False
     return (float(np.nanmin(starts_s)), float(np.nanmax(ends_s))), in_utc

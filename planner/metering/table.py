@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from planner.errors import InputError
+from planner.files import csv_rows, read_limited
 from planner.metering.result import BadRow
 from planner.units import UnitError, convert_factor
 
@@ -105,7 +105,7 @@ def read_lines(path: Path) -> list[str]:
         InputError: it cannot be opened, is empty or is no text.
     """
     try:
-        data = path.read_bytes()
+        data = read_limited(path)
     except OSError as error:
         raise InputError(f"{path.name}: cannot be read: {error.strerror}") from None
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
@@ -127,13 +127,13 @@ def make_table(name: str, lines: Sequence[str], columns: Sequence[str] | None) -
     """A table of delimited lines; `columns` names them where the file has no header."""
     start = next(i for i, line in enumerate(lines) if line.strip())
     delimiter = delimiter_of(lines[start])
-    reader = csv.reader(lines[start:], delimiter=delimiter, skipinitialspace=True)
-    titles = list(columns) if columns else _without_last_empty(next(reader))
+    rows = csv_rows(name, lines[start:], delimiter=delimiter, tight=True)
+    titles = list(columns) if columns else _without_last_empty(next(rows)[1])
     named = [_title(title) for title in titles]
     header, units = [title for title, _ in named], [unit for _, unit in named]
     table = Table(name, header, units, [], [], decimal_comma=delimiter != ",")
     repeats = 0
-    for row in reader:
+    for line, row in rows:
         cells = _without_last_empty(row) if len(row) == len(header) + 1 else row
         if not any(cell.strip() for cell in cells):
             continue
@@ -142,10 +142,10 @@ def make_table(name: str, lines: Sequence[str], columns: Sequence[str] | None) -
         elif len(cells) != len(header):
             hint = ": decimal commas?" if delimiter == "," and len(cells) > len(header) else ""
             reason = f"has {len(cells)} cells, {len(header)} were expected{hint}"
-            table.bad_rows.append(BadRow(start + reader.line_num, reason))
+            table.bad_rows.append(BadRow(start + line, reason))
         else:
             table.rows.append(cells)
-            table.lines.append(start + reader.line_num)
+            table.lines.append(start + line)
     if repeats:
         table.notes.append(f"the header stands {repeats + 1} times: several starts, read as one log")
     return table

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.files import parse_json, read_limited
 from planner.models.shape import ModelShape
 
 MAX_BYTES = 1_000_000
+# Of one figure, such as a width or a vocabulary: a thousand times the largest that was published.
+LARGEST_FIGURE = 1_000_000_000
 
 
 class ModelCardError(InputError):
@@ -114,15 +117,14 @@ def read_shape(path: Path) -> ModelShape:
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_limited(path, most_bytes=MAX_BYTES, instead="name the config.json, not the weights")
     except OSError as error:
         raise _error(path, [f"cannot be read: {error.strerror}"]) from None
-    if len(content) > MAX_BYTES:
-        raise _error(path, [f"is larger than {MAX_BYTES:,} bytes: name the config.json, not the weights"])
+    except InputError as error:
+        raise ModelCardError(str(error)) from None
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = parse_json(content)
+    except ValueError:
         raise _error(path, ["is not JSON"]) from None
     if not isinstance(document, dict):
         raise _error(path, ["is not a model configuration: it holds no keys"])
@@ -156,6 +158,9 @@ def _figure(
     lowest = 0 if name in _MAY_BE_ZERO else 1
     if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
         problems.append(f"{key} is a whole number from {lowest}, got {json.dumps(value)}")
+        return None
+    if value > LARGEST_FIGURE:
+        problems.append(f"{key} is larger than any model has, a whole number up to {LARGEST_FIGURE:,}")
         return None
     return value
 

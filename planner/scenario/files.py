@@ -16,7 +16,8 @@ from planner.scenario.problems import Problem, ScenarioError
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 _PART = r"""(?:"[^"\n]*"|'[^'\n]*'|[A-Za-z0-9_-]++)"""
-_LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH}}}")
+# A key begins where no letter is before it: looked for at each letter of a long word, it would take hours.
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH}}}")
 _TOO_DEEP = Problem("", f"is nested deeper than {MAX_DEPTH} levels, and a scenario needs three")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
+from planner.files import csv_rows, read_limited
 
-_LARGEST_BYTES = 200_000_000
+# Beyond any power, energy or intensity of a grid, in any unit; sums of such numbers stay finite.
+_LARGEST_NUMBER = 1e15
 _MISSING = frozenset({"", "-", "n/a", "n/e", "na", "nan", "null", "none"})
 
 
@@ -44,6 +45,8 @@ class Table:
                 continue
             try:
                 found[i] = float(text.replace(",", ".") if self.decimal_commas else text)
+                if not abs(found[i]) <= _LARGEST_NUMBER:
+                    raise ValueError
             except ValueError:
                 hint = ": decimal commas need ';' between cells" if "," in text else ""
                 raise InputError(
@@ -71,17 +74,15 @@ def read_table(path: Path) -> Table:
         InputError: no such file, not UTF-8, empty, or a row is longer or shorter than the header.
     """
     try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise InputError(f"{path}: larger than {_LARGEST_BYTES // 1_000_000} MB: split it")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_limited(path).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    separator = max(",;\t", key=first.count)
-    reader = csv.reader(text.splitlines(), delimiter=separator)
-    found = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    lines = text.splitlines()
+    separator = max(",;\t", key=next((line for line in lines if line.strip()), "").count)
+    rows = csv_rows(path.name, lines, delimiter=separator)
+    found = [(line, row) for line, row in rows if any(cell.strip() for cell in row)]
     if len(found) < 2:
         raise InputError(f"{path.name}: empty: a header and rows of a time and a value are wanted")
     header = tuple(cell.strip() for cell in found[0][1])

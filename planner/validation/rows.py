@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import statistics
@@ -15,6 +16,7 @@ import numpy as np
 
 from planner.catalogue import data_folder
 from planner.errors import InputError
+from planner.files import limited_lines, read_limited
 from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
 from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
@@ -104,17 +106,15 @@ def read_rows(path: Path) -> Iterator[dict[str, str]]:
         InputError: no such file, not a table, or a column is missing.
     """
     try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise InputError(f"{path}: larger than {_LARGEST_BYTES // 1_000_000} MB: split it")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                raise InputError(
-                    f"{path}: no column {', '.join(missing)}; the first line must name id, source, inputs, "
-                    "expected, unit, tolerance and may name note"
-                )
-            rows = [{name: row.get(name) or "" for name in COLUMNS} for row in reader]
+        text = read_limited(path, most_bytes=_LARGEST_BYTES).decode("utf-8-sig")
+        reader = csv.DictReader(limited_lines(path.name, io.StringIO(text, newline="")))
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(
+                f"{path}: no column {', '.join(missing)}; the first line must name id, source, inputs, "
+                "expected, unit, tolerance and may name note"
+            )
+        rows = [{name: row.get(name) or "" for name in COLUMNS} for row in reader]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -146,6 +146,10 @@ def _judged(
     ours: float | None = None, note: str = "", subject: str = "",
 ) -> Judged:  # fmt: skip
     error = None if ours is None or expected is None else relative_error(ours, expected)
+    beyond = [name for name, value in (("ours", ours), ("the error", error)) if not _is_told(value)]
+    if beyond:  # JSON has no word for it: there it is null, and this says why
+        note = "; ".join(filter(None, (note, f"{' and '.join(beyond)} is no finite number")))
+        error = None
     return Judged(
         row["id"],
         row["source"],
@@ -159,6 +163,10 @@ def _judged(
         note,
         subject,
     )
+
+
+def _is_told(value: float | None) -> bool:
+    return value is None or math.isfinite(value)
 
 
 def _inputs(text: str) -> tuple[str, dict[str, Any]]:
@@ -185,5 +193,5 @@ def _expected(text: str) -> float:
     except ValueError as error:
         raise NotUnderstood(f"the expected value '{text[:40]}' is not a number") from error
     if not math.isfinite(value):
-        raise NotUnderstood(f"the expected value '{text}' is not finite")
+        raise NotUnderstood(f"the expected value '{text[:40]}' is not finite")
     return value

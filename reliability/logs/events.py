@@ -8,13 +8,13 @@ import pandas as pd
 
 from reliability.logs.event_rows import RECORD, event_rows
 from reliability.logs.fleet import Fleet, name_units, quiet_units, quiet_units_of_groups
-from reliability.logs.frames import Window, event_frame, exposure_of, no_jobs, unit_frame
+from reliability.logs.frames import Window, covariate_names, event_frame, exposure_of, no_jobs, unit_frame
 from reliability.logs.log import FailureLog
 from reliability.logs.mapping import Mapping
 from reliability.logs.outages import make_outages
 from reliability.logs.problems import count_of
 from reliability.logs.records import load, one_row
-from reliability.logs.source import Source, quoted
+from reliability.logs.source import Source
 from reliability.logs.times import check_zones, has_calendar, window_edge
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str) -> Wind
 
 def _units(connection: DuckDBPyConnection, mapping: Mapping, window: Window) -> pd.DataFrame:
     """Each unit that a row names: when it was watched, how old it was then, and its covariates."""
-    covariates = "".join(
-        f", min(covariate_{i}) AS {quoted(name)}" for i, name in enumerate(mapping.covariates)
-    )
+    covariates = "".join(f", min(covariate_{i}) AS covariate_{i}" for i in range(len(mapping.covariates)))
     units = connection.execute(
         f"""SELECT unit, least(greatest(coalesce(came_h, 0), 0), {window.hours}) AS entry_h,
                 greatest(least(coalesce(left_h, {window.hours}), {window.hours}), entry_h) AS exit_h,
@@ -91,7 +89,7 @@ def _units(connection: DuckDBPyConnection, mapping: Mapping, window: Window) -> 
                       (max(exit_s) - {window.start_s}) / 3600 AS left_h{covariates}
                   FROM records GROUP BY unit)"""
     ).fetch_df()
-    return unit_frame(units)
+    return unit_frame(units.rename(columns=covariate_names(mapping)))
 
 
 def _quiet(

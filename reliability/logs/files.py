@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import shutil
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from reliability.logs.problems import LogError
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz"}
+LONGEST_LINE_BYTES = 1024 * 1024
+# A packed log may grow to the larger of these. Logs of jobs and events pack to a tenth, seldom to a
+# thirtieth; a file that was made to fill a disk, to a thousandth. A log that is not packed has no such limit.
+MOST_UNPACKED_BYTES = 200_000_000
+MOST_UNPACKED_RATIO = 50
+_PIECE_BYTES = 1 << 20
 
 
 def plain_file(path: Path, folder: Path) -> Path:
     """The file itself, or its unpacked copy in `folder`.
 
     Raises:
-        LogError: there is no such file, it is empty or no text, or it is packed and damaged.
+        LogError: there is no such file, it is empty or no text, or it is packed and damaged or far too large.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise LogError([f"{path.name}: is no regular file: write the log to a file and name that"])
         with path.open("rb") as file:
             head = file.read(8)
     except OSError as error:
@@ -31,7 +39,7 @@ def plain_file(path: Path, folder: Path) -> Path:
     copy = folder / "unpacked"
     try:
         with gzip.open(path) if name == "gzip" else lzma.open(path) as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+            _unpack(path, source, target)
     except EOFError as error:
         raise LogError([f"{path.name}: the {name} file ends too early: copy or download it again"]) from error
     except (OSError, lzma.LZMAError, zlib.error) as error:
@@ -39,13 +47,45 @@ def plain_file(path: Path, folder: Path) -> Path:
     return _text(copy, path)
 
 
-def header_of(path: Path) -> tuple[int, str]:
-    """The first line of a text that is not blank, and how many lines end with it."""
-    with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                return number, line.rstrip("\r\n")
+def _unpack(path: Path, source: gzip.GzipFile | lzma.LZMAFile, target: IO[bytes]) -> None:
+    most_bytes = max(MOST_UNPACKED_BYTES, MOST_UNPACKED_RATIO * path.stat().st_size)
+    unpacked_bytes = 0
+    while piece := source.read(_PIECE_BYTES):
+        unpacked_bytes += len(piece)
+        if unpacked_bytes > most_bytes:
+            raise LogError([
+                f"{path.name}: unpacks to more than {most_bytes / 1e6:,.0f} MB, {MOST_UNPACKED_RATIO} "
+                "times its size or more: if it is the right file, unpack it yourself and name the text"
+            ])  # fmt: skip
+        target.write(piece)
+
+
+def header_of(path: Path, name: str) -> tuple[int, str]:
+    """The first line of a text that is not blank, and how many lines end with it; `name` begins messages.
+
+    Raises:
+        LogError: the line is too long to be a header.
+    """
+    for number, line in enumerate(lines_of(path), start=1):
+        if len(line) > LONGEST_LINE_BYTES:
+            raise LogError([
+                f"{name}: line {number} is longer than {LONGEST_LINE_BYTES:,} characters: is it a log, "
+                "with a line for each record?"
+            ])  # fmt: skip
+        if line.strip():
+            return number, line.rstrip("\r\n")
     return 0, ""
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Lines of a text, each with its end; of one that is too long, its beginning, a character too long."""
+    with open_text(path) as file:
+        while line := file.readline(LONGEST_LINE_BYTES + 1):
+            yield line
+            ended = line.endswith("\n") or len(line) <= LONGEST_LINE_BYTES
+            while not ended:
+                rest = file.readline(LONGEST_LINE_BYTES)
+                ended = not rest or rest.endswith("\n")
 
 
 def open_text(path: Path) -> IO[str]:

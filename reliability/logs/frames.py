@@ -8,8 +8,15 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 
+from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError
 
+# One time that is centuries off makes a window of millions of hours that nobody watched.
+LONGEST_WINDOW_Y = 100.0
+_HOURS_PER_YEAR = 8_766.0
+
+# What our own columns of units and lives are called.
+OWN_COLUMNS = ("unit", "entry_h", "exit_h", "duration_h", "died", "age_h", "age_known")
 JOB_COLUMNS = ("nodes", "jobs", "node_h", "failures", "queue_mean_h", "queue_median_h")
 
 
@@ -40,8 +47,26 @@ class Window:
                 f"{name}: the window ends where it starts or before, after {(end - start) / 3600:g} h: write "
                 "[window] with a start and a later end into the mapping"
             ])  # fmt: skip
+        if (end - start) / 3600.0 > LONGEST_WINDOW_Y * _HOURS_PER_YEAR:
+            years = (end - start) / 3600.0 / _HOURS_PER_YEAR
+            raise LogError([
+                f"{name}: its times span {years:,.0f} years, and {LONGEST_WINDOW_Y:g} are the most: correct "
+                "the first or the last, or write [window] with a start and an end into the mapping"
+            ])  # fmt: skip
         origin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=start) if dated else None
         return cls(start, (end - start) / 3600.0, origin)
+
+
+def covariate_names(mapping: Mapping) -> dict[str, str]:
+    """What a covariate is called in a frame, by its name in SQL: as its column, unless we call ours so."""
+    taken = {*OWN_COLUMNS, *mapping.covariates}
+    names = {}
+    for i, column in enumerate(mapping.covariates):
+        name = column
+        while name in OWN_COLUMNS or (name != column and name in taken):
+            name += " of the log"
+        names[f"covariate_{i}"] = name
+    return names
 
 
 def event_frame(events: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NODE_LISTS_AT_ONCE = 100_000
+MOST_NODES = 3_000_000  # more than any cluster has; the names are kept in memory
 
 
 def read_jobs(
@@ -36,7 +37,7 @@ def read_jobs(
     notes = [*check_zones(connection, source.name, mapping), *_make_runs(connection)]
     window = _window(connection, mapping, source.name)
     notes += _make_inside(connection, window)
-    units = _units(connection, notes)
+    units = _units(connection, notes, source.name)
     if fleet.size is not None and len(units) > fleet.size:
         raise LogError([
             f"{source.name}: {len(units):,} nodes appear, but the fleet has {fleet.size:,}: correct "
@@ -170,7 +171,7 @@ def _exposure(connection: DuckDBPyConnection, window: Window) -> pd.DataFrame:
     return pd.DataFrame({"time_h": time_h, "node_h": time_h * n - nt})
 
 
-def _units(connection: DuckDBPyConnection, notes: list[str]) -> pd.DataFrame:
+def _units(connection: DuckDBPyConnection, notes: list[str], name: str) -> pd.DataFrame:
     """First and last hour that each node of a NodeList ran anything."""
     lists = connection.execute(
         """SELECT node_list, min(from_h), max(to_h) FROM inside WHERE node_list IS NOT NULL
@@ -187,6 +188,11 @@ def _units(connection: DuckDBPyConnection, notes: list[str]) -> pd.DataFrame:
             except ValueError:
                 unread += 1
                 continue
+            if len(first) + len(expanded) > MOST_NODES:
+                raise LogError([
+                    f"{name}: its node lists name more than {MOST_NODES:,} nodes: is a range a digit too "
+                    f"long, as in '{node_list}'?"
+                ])  # fmt: skip
             for node in expanded:
                 first[node] = min(from_h, first.get(node, from_h))
                 last[node] = max(to_h, last.get(node, to_h))

@@ -8,13 +8,13 @@ import pandas as pd
 
 from reliability.logs.columns import NO, YES, not_durations, not_times, selected, unit_of
 from reliability.logs.fleet import Fleet, name_units, quiet_units, unknown_unit
-from reliability.logs.frames import Window, event_frame, exposure_of, no_jobs, unit_frame
+from reliability.logs.frames import Window, covariate_names, event_frame, exposure_of, no_jobs, unit_frame
 from reliability.logs.log import FailureLog
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import count_of
 from reliability.logs.records import first_problem, listed, load, not_a, number, one_row
 from reliability.logs.roles import DURATIONS, ENTRY_AGES, SECONDS
-from reliability.logs.source import Source, quoted
+from reliability.logs.source import Source
 from reliability.logs.times import check_zones, has_calendar, seconds, window_edge, zone_marks
 
 if TYPE_CHECKING:
@@ -139,9 +139,10 @@ def _table(
     connection: DuckDBPyConnection, mapping: Mapping, window: Window, notes: list[str]
 ) -> pd.DataFrame:
     """Lives cut to the window: age when watching began, and at death or at the end of watching."""
-    covariates = "".join(f", covariate_{i} AS {quoted(name)}" for i, name in enumerate(mapping.covariates))
-    table = connection.execute(
-        f"""SELECT unit, greatest(came_h, 0) AS entry_h, least(left_h, {window.hours}) AS exit_h,
+    covariates = "".join(f", covariate_{i}" for i in range(len(mapping.covariates)))
+    table = (
+        connection.execute(
+            f"""SELECT unit, greatest(came_h, 0) AS entry_h, least(left_h, {window.hours}) AS exit_h,
                 first_age_h + greatest(-came_h, 0) AS age_h, age_h + exit_h - entry_h AS duration_h,
                 died AND left_h <= {window.hours} AS died{covariates}
             FROM (SELECT *, coalesce(entry_age_s, 0) / 3600 AS first_age_h,
@@ -150,7 +151,10 @@ def _table(
                                {window.hours}) AS left_h
                   FROM records)
             WHERE came_h <= {window.hours} AND left_h >= 0 ORDER BY unit, entry_h"""
-    ).fetch_df()
+        )
+        .fetch_df()
+        .rename(columns=covariate_names(mapping))
+    )
     (lives,) = one_row(connection, "SELECT count(*) FROM records")
     if len(table) < lives:
         notes.append(f"{count_of(lives - len(table), 'row')} outside the window left out.")

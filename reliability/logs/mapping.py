@@ -16,6 +16,7 @@ start = "opened"
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -26,6 +27,9 @@ from reliability.logs.mapping_checks import wrong_roles, wrong_values
 from reliability.logs.problems import LogError
 from reliability.logs.roles import Columns
 
+LARGEST_CHARACTERS = 1_000_000
+_WORD = r"[A-Za-z0-9_\"'-]"
+_LONG_KEY = re.compile(rf"(?<!{_WORD}){_WORD}++(?:[ \t]*+\.[ \t]*+{_WORD}++){{32}}")
 TABLES = ("columns", "severity", "causes", "transitions")
 
 
@@ -93,10 +97,15 @@ def parse_mapping(text: str, name: str = "mapping") -> Mapping:
     Raises:
         LogError: the text is wrong; the error holds every problem.
     """
+    # Before parsing: the time of tomllib grows with the square of the parts of a key.
+    if len(text) > LARGEST_CHARACTERS or _LONG_KEY.search(text):
+        raise LogError([f"{name}: is no mapping: a mapping has some lines, its keys have one part or two"])
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or of an integer with thousands of digits
         raise LogError([f"{name}: is not TOML: {error}"]) from error
+    except RecursionError:
+        raise LogError([f"{name}: is nested too deep: a mapping is a table of tables"]) from None
     window = document.pop("window", {})
     if isinstance(window, dict):
         document |= {f"window_{edge}": value for edge, value in window.items()}
@@ -149,4 +158,6 @@ def _plain(key: str, value: Any) -> Any:
         return value.isoformat()
     if key.startswith("window_") and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
+    if key == "covariates" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(dict.fromkeys(value))
     return tuple(value) if isinstance(value, list) else value

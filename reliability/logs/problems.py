@@ -6,6 +6,10 @@ import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+# Of one problem: longer ones quote a value of the file, whose middle says nothing that its ends do not.
+LONGEST_CHARACTERS = 1_000
+_HEAD, _TAIL = 600, 300
+
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
@@ -15,6 +19,9 @@ class BadRow:
     line: int
     reason: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", _shortened(self.reason))
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"
 
@@ -23,7 +30,7 @@ class LogError(ValueError):
     """A log or its mapping cannot be used: `problems` holds everything that is wrong, each with a remedy."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(_shortened, problems))
         super().__init__("\n".join(self.problems))
 
 
@@ -41,3 +48,8 @@ def near(name: str, known: Collection[str]) -> str:
 def count_of(number: int, thing: str) -> str:
     """`1 row`, `2 rows`, `4,000,000 rows`: the last word takes the s."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _shortened(text: str) -> str:
+    """A problem, without the middle of a very long one."""
+    return text if len(text) <= LONGEST_CHARACTERS else f"{text[:_HEAD]} … {text[-_TAIL:]}"

@@ -11,12 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reliability.logs.files import header_of, open_text
+from reliability.logs.files import header_of, lines_of
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError
 from reliability.logs.roles import DURATIONS, NEEDED, Columns
 from reliability.logs.shapes import EVENT_TABLE, SHAPES, XIDS, Shape
-from reliability.logs.source import KERNEL, KERNEL_MARK, first_object, split_line
+from reliability.logs.source import KERNEL, KERNEL_MARK, columns_of, first_object, split_line
 from reliability.logs.times import NAIVE_ISO
 
 SEPARATORS = ("|", ",", "\t", ";")
@@ -55,7 +55,7 @@ def propose(path: Path, file: Path) -> Mapping:
     Raises:
         LogError: its shape is not known, or not clear.
     """
-    head = _head(file)
+    head = _head(path.name, file)
     for shape in SHAPES:
         columns = _columns(shape, head)
         if columns is not None:
@@ -66,16 +66,17 @@ def propose(path: Path, file: Path) -> Mapping:
     return kernel
 
 
-def _head(file: Path) -> Head:
-    entry = first_object(file)
-    if entry:
-        return Head("json", ",", tuple(entry), (tuple(entry.values()),))
-    skipped_lines, header = header_of(file)
+def _head(name: str, file: Path) -> Head:
+    leaves = first_object(name, file)
+    if leaves:
+        row = tuple(leaf.text for leaf in leaves)
+        return Head("json", ",", tuple(leaf.column for leaf in leaves), (row,))
+    skipped_lines, header = header_of(file, name)
     separator = max(SEPARATORS, key=lambda mark: len(split_line(header, mark)))
-    with open_text(file) as text:
-        lines = itertools.islice(text, skipped_lines, skipped_lines + SAMPLE_ROWS)
-        rows = tuple(split_line(line.rstrip("\r\n"), separator) for line in lines)
-    return Head("table", separator, tuple(cell.strip() for cell in split_line(header, separator)), rows)
+    columns = columns_of(name, header, separator)
+    lines = itertools.islice(lines_of(file), skipped_lines, skipped_lines + SAMPLE_ROWS)
+    rows = tuple(split_line(line.rstrip("\r\n"), separator) for line in lines)
+    return Head("table", separator, columns, rows)
 
 
 def _columns(shape: Shape, head: Head) -> Columns | None:
@@ -102,7 +103,9 @@ def _mapping(name: str, shape: Shape, columns: Columns, head: Head) -> Mapping:
         settings = {"timezone": _zone(cells), **settings, "time_format": (_time_format(name, timed, cells),)}
     if shape.covariates:
         used = set(columns.values())
-        settings["covariates"] = tuple(column for column in head.columns if column and column not in used)
+        settings["covariates"] = tuple(
+            dict.fromkeys(column for column in head.columns if column and column not in used)
+        )
     return Mapping(shape.kind, columns, shape.about, head.layout, head.separator, **settings)
 
 
@@ -154,8 +157,7 @@ def _zone(cells: list[str]) -> str | None:
 
 
 def _kernel(file: Path) -> Mapping | None:
-    with open_text(file) as text:
-        line = next((line for line in text if KERNEL_MARK in line), None)
+    line = next((line for line in lines_of(file) if KERNEL_MARK in line), None)
     found = re.match(KERNEL, line.rstrip("\r\n")) if line else None
     if found is None:
         return None

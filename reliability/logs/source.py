@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from reliability.logs.files import header_of
+from reliability.logs.files import LONGEST_LINE_BYTES, header_of, open_text
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError, near
 
@@ -25,7 +26,8 @@ KERNEL = (
 )
 # Between these sacct quotes nothing: a quote is a character like others.
 UNQUOTED = "|"
-LONGEST_LINE_BYTES = 1024 * 1024
+# More than any scheduler or monitor writes, `sacct` knows about a hundred; the SQL has a part for each.
+MOST_COLUMNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,6 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def quoted(name: str) -> str:
-    """A name of a column as SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def source_of(path: Path, file: Path, mapping: Mapping) -> Source:
     """The plain `file` as its mapping reads it; `path` names it in messages.
 
@@ -101,28 +98,74 @@ def split_line(line: str, separator: str) -> list[str]:
     return [cell[1:-1].replace('""', '"') if cell.startswith('"') else cell.strip() for cell in cells]
 
 
-def first_object(file: Path) -> dict[str, str]:
-    """Paths and values of the first object in a list, or in lines of objects; empty where there is none."""
-    with file.open(encoding="utf-8-sig", errors="replace") as text:
+def columns_of(name: str, header: str, separator: str) -> tuple[str, ...]:
+    """The names in the header of a table; `name` begins messages.
+
+    Raises:
+        LogError: there are far too many.
+    """
+    columns = tuple(cell.strip() for cell in split_line(header, separator))
+    _refuse_many(name, len(columns))
+    return columns
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value of an object: the keys that lead to it, and its text."""
+
+    steps: tuple[str, ...]
+    text: str
+
+    @property
+    def column(self) -> str:
+        """The name that a mapping writes: its keys, joined by dots."""
+        return ".".join(self.steps)
+
+    @property
+    def pointer(self) -> str:
+        """Where it is, as a JSON pointer: there any key can be written, whatever characters it holds."""
+        return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in self.steps)
+
+
+def first_object(name: str, file: Path) -> tuple[Leaf, ...]:
+    """Values of the first object in a list, or in lines of objects; none where there is none.
+
+    Raises:
+        LogError: it is nested too deep, or has far too many keys.
+    """
+    with open_text(file) as text:
         head = text.read(1 << 16).lstrip().removeprefix("[").lstrip()
     try:
         entry, _ = json.JSONDecoder().raw_decode(head)
-    except json.JSONDecodeError:
-        return {}
-    return dict(_leaves(entry, "")) if isinstance(entry, dict) else {}
+        leaves = tuple(_leaves(entry, ())) if isinstance(entry, dict) else ()
+    except ValueError:
+        return ()
+    except RecursionError:
+        raise LogError([f"{name}: its first object is nested too deep: write flat objects"]) from None
+    _refuse_many(name, len(leaves))
+    return leaves
 
 
-def _leaves(value: object, path: str) -> list[tuple[str, str]]:
+def _leaves(value: object, steps: tuple[str, ...]) -> Iterator[Leaf]:
     if not isinstance(value, dict):
-        return [(path, str(value))]
-    lead = f"{path}." if path else ""
-    return [leaf for key, inner in value.items() for leaf in _leaves(inner, f"{lead}{key}")]
+        yield Leaf(steps, str(value))
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, (*steps, key))
+
+
+def _refuse_many(name: str, columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise LogError([
+            f"{name}: its header has {columns:,} columns, and {MOST_COLUMNS:,} are read at most: keep "
+            "those that say which unit failed, when and why"
+        ])  # fmt: skip
 
 
 def _table(name: str, file: Path, mapping: Mapping) -> Source:
-    skipped_lines, header = header_of(file)
+    skipped_lines, header = header_of(file, name)
     separator, mark = mapping.separator, literal(mapping.separator)
-    columns = tuple(cell.strip() for cell in split_line(header, separator))
+    columns = columns_of(name, header, separator)
     quotes = """contains(line, '"')""" if separator not in UNQUOTED else "false"
     # Most lines need no care; a regular expression for each would take most of the time.
     spaces = f"contains(framed, ' ' || {mark}) OR contains(framed, {mark} || ' ')"
@@ -148,16 +191,15 @@ def _table(name: str, file: Path, mapping: Mapping) -> Source:
 
 
 def _objects(name: str, file: Path, mapping: Mapping) -> Source:
-    columns = tuple(first_object(file))
-    paths = ["$" + "".join(f'."{step}"' for step in column.split(".")) for column in columns]
+    leaves = first_object(name, file)
     return Source(
         name=name,
         lines=f"(SELECT json AS line FROM read_json_objects({literal(str(file))}, format = 'auto', "
         f"maximum_object_size = {LONGEST_LINE_BYTES}))",
         kept="true",
-        cells=f"json_extract_string(line, [{', '.join(map(literal, paths))}])",
+        cells=f"json_extract_string(line, [{', '.join(literal(leaf.pointer) for leaf in leaves)}])",
         wrong="NULL",
-        columns=columns,
+        columns=tuple(leaf.column for leaf in leaves),
         missing=mapping.missing,
         undecoded="(SELECT 0 AS line WHERE false)",
     )

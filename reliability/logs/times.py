@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NAIVE_ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.]\d+)?)?)?"
 NAIVE, AWARE = 1, 2
+# The years 1 to 9999, which Python's calendar holds; times since a start are as far from it at most.
+FIRST_S, LAST_S = -62_135_596_800, 253_402_300_799
 
 
 def has_calendar(mapping: Mapping) -> bool:
@@ -24,7 +26,7 @@ def has_calendar(mapping: Mapping) -> bool:
 
 
 def seconds(text: str, mapping: Mapping) -> str:
-    """SQL for the seconds of a time; NULL where it is none."""
+    """SQL for the seconds of a time; NULL where it is none, or lies outside the years 1 to 9999."""
     forms = [form for form in mapping.time_format if "%" in form]
     found = [_seconds(text, form, mapping) for form in mapping.time_format if "%" not in form]
     if forms:
@@ -34,7 +36,7 @@ def seconds(text: str, mapping: Mapping) -> str:
         listed = ", ".join(literal(lead + form) for form in forms)
         found.append(f"epoch(CAST(try_strptime({spaced}, [{listed}]) AS TIMESTAMPTZ))")
     value = f"coalesce({', '.join(found)})"
-    return f"(CASE WHEN isfinite({value}) THEN {value} END)"
+    return f"(CASE WHEN {value} BETWEEN {FIRST_S} AND {LAST_S} THEN {value} END)"
 
 
 def zone_marks(text: str, mapping: Mapping) -> str:

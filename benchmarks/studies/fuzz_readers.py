@@ -1,0 +1,771 @@
+"""Damaged files for every reader: what is refused, what crashes, what hangs, and how much memory it takes.
+
+    python -m benchmarks.studies.fuzz_readers --inputs 100000 --seed 1 --table table.md
+
+Valid samples are damaged at random: bytes, cells, lines, columns, numbers, keys, encodings, packing. Each
+input is read in process under an alarm. A reader may answer or raise the product's own errors; all else is a
+crash. The same seed makes the same inputs for a reader, whatever the other readers do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import gzip
+import json
+import lzma
+import multiprocessing
+import random
+import resource
+import signal
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGS, METERED, DATA = ROOT / "tests" / "logs", ROOT / "tests" / "metered", ROOT / "data"
+LIMIT_S = 10.0  # an input of some kilobytes that takes longer hangs
+MOST_MEMORY_BYTES = 6 * 2**30  # of one reader, so that a bomb stops the study and not the machine
+LONGEST_MESSAGE = 5_000  # characters: what stands above quotes the file at the user
+MOST_LINES = 120  # of a sample: damage matters, length does not
+
+# A fifth of the inputs also gets one of these in the place of a number, a cell or a value.
+NUMBERS = (
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "Infinity",
+    "1e308",
+    "-1e308",
+    "1e-320",
+    "1e999",
+    "0",
+    "-0",
+    "-1",
+    "0.0",
+    "9" * 400,
+    "-" + "9" * 400,
+    "1" + "0" * 30,
+    "9223372036854775808",
+    "2147483648",
+    "1,5",
+    "1_000",
+    "٣",
+    "0x10",
+    "1e5",
+    "-5",
+    "1e12",
+    "1e-12",
+    "",
+)
+TEXTS = (
+    "",
+    " ",
+    '"',
+    "'",
+    "\\",
+    "*",
+    "--",
+    ";",
+    "%s",
+    "{}",
+    "$",
+    "null",
+    "None",
+    "true",
+    "\x00",
+    "\u202e",
+    "entry_h",
+    "age_h",
+    "unit",
+    "line",
+    "cells",
+    "a.b",
+    'a"b',
+    "'; DROP TABLE records; --",
+    "../../etc/passwd",
+    "=1+1",
+    "é" * 50,
+    "x" * 300,
+    "y" * 140_000,
+    "(" * 200,
+    "1/" * 400 + "h",
+    "[" * 3_000,
+    "node[1-99999999]",
+    "-2025-01-02T00:00:00Z",
+    "99999-01-01",
+    "0000-00-00",
+    "9999-12-31T23:59:59Z",
+    "294247-01-10",
+    "2025-13-45",
+    "2025-02-30T25:61:61",
+    "1e18",
+    "12:00",
+    "2025-01-01T00:00:00+99:99",
+)
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    -1,
+    10**400,
+    -(10**400),
+    10**18,
+    0.5,
+    1e308,
+    -1e308,
+    1e-320,
+    float("nan"),
+    float("inf"),
+    "",
+    "x" * 200_000,
+    [],
+    {},
+    [[]],
+    [1, 2],
+    {"a": 1},
+    {"": ""},
+    "1e5",
+    "NaN",
+    "5 kW",
+    "-5 kg",
+)
+KEYS = ('a"b', "", "*", "a.b", "$", "x" * 1_000, "entry_h", "age_h", "'", "\\", "unit", "ключ", "line")
+
+Change = Callable[[random.Random, bytes], bytes]
+
+
+def _bytes_flipped(rng: random.Random, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 2, 8, 64))):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _cut(rng: random.Random, data: bytes) -> bytes:
+    first, last = sorted((rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)))
+    return rng.choice((data[:last], data[first:], data[:first] + data[last:]))
+
+
+def _repeated(rng: random.Random, data: bytes) -> bytes:
+    first, last = sorted((rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)))
+    return data[:last] + data[first:last] * rng.choice((1, 2, 20)) + data[last:]
+
+
+def _inserted(rng: random.Random, data: bytes) -> bytes:
+    place = rng.randrange(len(data) + 1)
+    lump = rng.choice(
+        (
+            b"\x00",
+            b"\xff\xfe",
+            b"\r",
+            b"\n\n",
+            b"\xef\xbb\xbf",
+            b"[" * 2_000,
+            b'{"a":' * 2_000,
+            b"a," * 5_000,
+            b"x" * 140_000,
+            b"9" * 500,
+            b'"',
+            b"\xf0\x9f\x92\xa5",
+            b"\x1a",
+            b"\x85",
+        )
+    )
+    return data[:place] + lump + data[place:]
+
+
+def _lines_changed(rng: random.Random, data: bytes) -> bytes:
+    lines = data.split(b"\n")
+    one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    how = rng.randrange(4)
+    if how == 0:
+        lines[one], lines[other] = lines[other], lines[one]
+    elif how == 1:
+        lines.insert(one, lines[other])
+    elif how == 2:
+        del lines[one]
+    else:
+        lines = lines[:1] + rng.sample(lines[1:], len(lines) - 1)
+    return b"\n".join(lines)
+
+
+def _word_replaced(rng: random.Random, data: bytes) -> bytes:
+    """A number, a word or a cell becomes something that nobody writes."""
+    text = data.decode("utf-8", "replace")
+    places = [i for i, letter in enumerate(text) if letter in ',|;\t\n "=:']
+    if not places:
+        return data
+    place = rng.randrange(len(places))
+    first = places[place] + 1
+    last = places[place + 1] if place + 1 < len(places) else len(text)
+    word = rng.choice(rng.choice((NUMBERS, TEXTS)))
+    if rng.random() < 0.3:  # the same in every line that holds that cell
+        return text.replace(text[first:last], word, 50).encode() if text[first:last] else data
+    return (text[:first] + word + text[last:]).encode()
+
+
+def _columns_changed(rng: random.Random, data: bytes) -> bytes:
+    """Two columns change places, one is dropped or doubled, or gets one value in every row."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    mark = max(",|;\t", key=lines[0].count)
+    rows = [line.split(mark) for line in lines]
+    width = len(rows[0])
+    one, other, how = rng.randrange(width), rng.randrange(width), rng.randrange(6)
+    value, name = rng.choice(rng.choice((NUMBERS, TEXTS))), rng.choice(KEYS)
+    for i, row in enumerate(rows):
+        if max(one, other) >= len(row):
+            continue
+        if how == 0:
+            row[one], row[other] = row[other], row[one]
+        elif how == 1:
+            del row[one]
+        elif how == 2:
+            row.insert(one, row[other])
+        elif how == 3 and i:
+            row[one] = value
+        elif how == 4 and not i:
+            row[one] = name
+        elif how == 5:
+            row.append(value if i else name)
+    return "\n".join(mark.join(row) for row in rows).encode()
+
+
+def _encoded(rng: random.Random, data: bytes) -> bytes:
+    text = data.decode("utf-8", "replace") + rng.choice(("", "é", "東京", "\u2028"))
+    coding = rng.choice(("utf-16", "utf-16-le", "latin-1", "utf-8-sig", "utf-32", "cp037"))
+    return text.encode(coding, "replace")
+
+
+def _separated(rng: random.Random, data: bytes) -> bytes:
+    mark = max((b",", b"|", b";", b"\t"), key=data.count)
+    changed = data.replace(mark, rng.choice((b",", b";", b"\t", b"|", b", ", b"\x01")))
+    return changed.replace(b"\n", rng.choice((b"\n", b"\r\n", b"\r")))
+
+
+def _packed(rng: random.Random, data: bytes) -> bytes:
+    packed = rng.choice((gzip.compress, lzma.compress))(data)
+    return rng.choice((packed, packed[: len(packed) // 2], packed + b"x", packed[:20], packed + packed))
+
+
+def _value_replaced(rng: random.Random, data: bytes) -> bytes:
+    """Of JSON: a value or a key becomes another, or a list or table is nested, doubled or emptied."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return _word_replaced(rng, data)
+    holders = list(_holders(document))
+    if not holders:
+        return data
+    for _ in range(rng.choice((1, 1, 1, 3))):
+        holder, key = rng.choice(holders)
+        if isinstance(holder, dict) and key not in holder:
+            continue
+        how = rng.randrange(8)
+        if how == 0 and isinstance(holder, dict):
+            holder[rng.choice(KEYS)] = holder.pop(key)
+        elif how == 1 and isinstance(holder, dict):
+            holder[rng.choice(KEYS)] = rng.choice(VALUES)
+        elif how == 2 and isinstance(holder, dict):
+            del holder[key]
+        elif how == 3:
+            holder[key] = [holder[key]] * rng.choice((1, 3))
+        elif how == 4:
+            holder[key] = {"a": holder[key]}
+        elif how == 5 and isinstance(holder[key], int | float) and abs(holder[key]) < 1e300:
+            holder[key] = holder[key] * rng.choice((-1, 0, 1e-12, 1e12, 1e300, 10**30))
+        else:
+            holder[key] = rng.choice(VALUES)
+    whole = json.dumps(document)
+    if rng.random() < 0.03:
+        whole = rng.choice(('{"a":', "[")) * 100_000 + whole
+    return whole.encode()
+
+
+def _holders(value: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Each place of a document: its list or table, and where in it."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in inside:
+        yield value, key
+        if depth < 6:
+            yield from _holders(inner, depth + 1)
+
+
+ANY: tuple[Change, ...] = (_bytes_flipped, _cut, _repeated, _inserted, _lines_changed, _encoded)
+TABLE: tuple[Change, ...] = (*ANY, *[_word_replaced] * 6, *[_columns_changed] * 5, _separated)
+LOG: tuple[Change, ...] = (*TABLE, _packed)
+TOML: tuple[Change, ...] = (*ANY, *[_word_replaced] * 10)
+JSON: tuple[Change, ...] = (*ANY, *[_value_replaced] * 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What reads a file: its samples with the name of each, how they are damaged, and its share of inputs."""
+
+    samples: Callable[[], Sequence[tuple[str, bytes]]]
+    changes: tuple[Change, ...]
+    read: Callable[[Path], object]
+    share: float
+
+
+@dataclass
+class Counted:
+    """How the inputs of one reader ended."""
+
+    inputs: int = 0
+    read: int = 0
+    refused: int = 0
+    crashes: int = 0
+    hangs: int = 0
+    warned: int = 0
+    longest_message: int = 0
+    slowest_s: float = 0.0
+    peak_mb: float = 0.0
+    where: collections.Counter[str] = field(default_factory=collections.Counter)
+    first: dict[str, int] = field(default_factory=dict)
+
+    def found(self, number: int, where: str) -> None:
+        """Note where an input failed, and the first that did."""
+        self.where[where] += 1
+        self.first.setdefault(where, number)
+
+
+class Hang(BaseException):
+    """The alarm rang: no reader catches this."""
+
+
+def damaged(reader: Reader, name: str, seed: int, number: int) -> tuple[str, bytes]:
+    """One input, the same for the same seed and number."""
+    rng = random.Random(f"{name}-{seed}-{number}")
+    sample, data = rng.choice(reader.samples())
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        data = rng.choice(reader.changes)(rng, data) if data else data
+    return sample, data
+
+
+def fuzz(name: str, *, inputs: int, seed: int, limit_s: float = LIMIT_S) -> Counted:
+    """Give a reader so many damaged inputs."""
+    reader, counted = READERS[name], Counted()
+    with tempfile.TemporaryDirectory(prefix="everfleet-fuzz-") as folder:
+        sample, data = reader.samples()[0]
+        Path(folder, sample).write_bytes(data)
+        with suppress(ValueError):
+            reader.read(Path(folder, sample))  # untimed: the first loads libraries
+        for number in range(inputs):
+            sample, data = damaged(reader, name, seed, number)
+            path = Path(folder, sample)
+            path.write_bytes(data)
+            _read(reader, path, counted, number, limit_s)
+    counted.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return counted
+
+
+def _read(reader: Reader, path: Path, counted: Counted, number: int, limit_s: float) -> None:
+    from planner.errors import InputError
+    from reliability.logs import LogError
+
+    counted.inputs += 1
+    start_s = time.perf_counter()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            with _alarm(limit_s):
+                reader.read(path)
+            counted.read += 1
+        except (InputError, LogError) as error:
+            counted.refused += 1
+            counted.longest_message = max(counted.longest_message, len(str(error)))
+            if len(str(error)) > LONGEST_MESSAGE:
+                counted.found(number, f"a message of more than {LONGEST_MESSAGE:,} characters")
+        except Hang as error:
+            counted.hangs += 1
+            counted.found(number, f"hang {_place(error)}")
+        except Exception as error:
+            counted.crashes += 1
+            counted.found(number, f"{type(error).__name__} {_place(error)}: {str(error)[:80]}")
+    for warning in said:
+        if issubclass(warning.category, RuntimeWarning):
+            counted.warned += 1
+            where = warning.filename.removeprefix(f"{ROOT}/")
+            counted.found(number, f"warning {where}:{warning.lineno}: {str(warning.message)[:60]}")
+    counted.slowest_s = max(counted.slowest_s, time.perf_counter() - start_s)
+
+
+def _place(error: BaseException) -> str:
+    """The last line of our own that was running."""
+    ours = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(str(ROOT)) and "fuzz_readers" not in frame.filename
+    ]
+    return f"{ours[-1].filename.removeprefix(f'{ROOT}/')}:{ours[-1].lineno}" if ours else "outside"
+
+
+@contextmanager
+def _alarm(limit_s: float) -> Iterator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# The samples
+
+
+def _files(*paths: Path) -> Callable[[], Sequence[tuple[str, bytes]]]:
+    @cache
+    def read() -> Sequence[tuple[str, bytes]]:
+        return [
+            (path.name, b"\n".join(path.read_bytes().split(b"\n")[:MOST_LINES]) + b"\n") for path in paths
+        ]
+
+    return read
+
+
+def _whole(folder: Path, pattern: str) -> Callable[[], Sequence[tuple[str, bytes]]]:
+    return cache(lambda: [(path.name, path.read_bytes()) for path in sorted(folder.glob(pattern))])
+
+
+def _folder(folder: Path, pattern: str) -> Callable[[], Sequence[tuple[str, bytes]]]:
+    return _files(*sorted(folder.glob(pattern)))
+
+
+def _texts(**named: object) -> Callable[[], Sequence[tuple[str, bytes]]]:
+    made = [
+        (f"{name}.json", data.encode() if isinstance(data, str) else json.dumps(data).encode())
+        for name, data in named.items()
+    ]
+    return lambda: made
+
+
+def _log_samples() -> Sequence[tuple[str, bytes]]:
+    return (*_folder(LOGS, "*.*")(), *_files(DATA / "samples" / "slurm-simulated.txt")(), *_json_logs()())
+
+
+def _json_logs() -> Callable[[], Sequence[tuple[str, bytes]]]:
+    rows = [
+        {
+            "node": f"n{i % 4}",
+            "start": f"2025-01-{i + 1:02d}T00:00:00Z",
+            "end": f"2025-01-{i + 1:02d}T05:00:00Z",
+            "cause": {"kind": "gpu", "code": i},
+            "planned": "no",
+        }
+        for i in range(20)
+    ]
+    return _texts(listed=rows, lines="\n".join(json.dumps(row) for row in rows))
+
+
+def _fit_samples() -> Sequence[tuple[str, bytes]]:
+    """Logs of some length: what is fitted needs failures."""
+    rows = ["serial,hours,died,site,age_group"]
+    rng = random.Random(7)
+    for i in range(60):
+        hours, died = rng.weibullvariate(900, 1.4), rng.choice(("yes", "no"))
+        rows.append(f"g{i},{hours:.1f},{died},{'ab'[i % 2]},{i % 3}")
+    events = ["node,start,end,cause"]
+    for i in range(80):
+        hour, cause = rng.randrange(24 * 300), rng.choice(("gpu", "nic", "disk"))
+        day, at = divmod(hour, 24)
+        stamp = f"2025-{day // 28 + 1:02d}-{day % 28 + 1:02d}T{at:02d}:00:00Z"
+        events.append(f"n{i % 12},{stamp},{stamp[:-6]}30:00Z,{cause}")
+    return [("lives.csv", "\n".join(rows).encode()), ("events.csv", "\n".join(events).encode())]
+
+
+SERIES = (
+    b"datetime,Fossil Gas [MW],Nuclear [MW],Solar [MW]\n"
+    + b"\n".join(b"2024-01-01T%02d:00Z,%d,5000,%d" % (hour, 900 + hour, 10 * hour) for hour in range(24)),
+    b"Datetime (UTC);Carbon intensity gCO2eq/kWh (direct)\n"
+    + b"\n".join(b"2024-01-01 %02d:00:00;%d" % (hour, 300 + hour) for hour in range(24)),
+)
+TRAFFIC = b"timestamp,context_tokens,generated_tokens,requests\n" + b"\n".join(
+    b"2024-01-%02dT%02d:00:00,%d,%d,%d" % (1 + i // 24, i % 24, 900 + i, 50 + i, i % 7) for i in range(60)
+)
+MAPPING = b"""kind = "events"
+timezone = "Europe/Berlin"
+coalesce_s = 5
+planned = ["maintenance"]
+time_format = ["iso", "%d.%m.%Y %H:%M"]
+fleet_size = 40
+[window]
+start = 2025-01-01
+end = "2025-06-01"
+[columns]
+unit = "node"
+start = "start"
+end = "end"
+cause = "cause"
+[severity]
+"gpu" = "hardware"
+[causes]
+"gpu" = "accelerator"
+"""
+CARDS = {
+    "llama": {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "tie_word_embeddings": False,
+    },
+    "mixtral": {
+        "model_type": "mixtral",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_attention_heads": 32,
+        "num_experts_per_tok": 2,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+        "num_local_experts": 8,
+        "vocab_size": 32000,
+    },
+    "gpt2": {"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257},
+}
+
+
+@cache
+def _calibrations() -> Sequence[tuple[str, bytes]]:
+    from planner.calibration import calibration_document
+
+    samples = ("measurements.csv", "serving-measurements.csv")
+    return [
+        (f"{name}.json", json.dumps(calibration_document(DATA / "samples" / name)).encode())
+        for name in samples
+    ]
+
+
+@cache
+def _short_rows() -> Sequence[tuple[str, bytes]]:
+    """Rows of published values that are quick to judge: a few of each file, and no search among layouts."""
+    found = []
+    for path in sorted((DATA / "published").glob("*.csv")):
+        header, *rows = path.read_bytes().split(b"\n")
+        quick = [row for row in rows if row and not row.endswith(b'"') and len(row) < 400]
+        found.append((path.name, b"\n".join((header, *quick[:6]))))
+    return found
+
+
+# The readers
+
+
+def _read_log(path: Path) -> object:
+    from reliability.logs import read_log
+
+    return read_log(path)
+
+
+def _fit(path: Path) -> object:
+    from planner.failures import FitAsked, fit_document, mapping_for, read_failures
+    from planner.report import to_json
+
+    log = read_failures(path, mapping_for(path, None), fleet_size=400)
+    return to_json(fit_document(log, FitAsked()))
+
+
+def _read_metered(path: Path) -> object:
+    from planner.metering import read_metered
+
+    bare = path.name in ("dcgmi-dmon.txt", "nvidia-smi-bare.csv")
+    return read_metered(
+        path,
+        zone="Europe/Paris" if path.name == "sacct.txt" else None,
+        interval_s=10.0 if bare else None,
+        columns=("timestamp", "index", "power.draw") if "bare" in path.name else None,
+    )
+
+
+def _read_series(path: Path) -> object:
+    from carbon.signals import GridSignal
+    from planner.series import read_series
+
+    signal_ = GridSignal("average", "direct", "production" if path.name == "mix.csv" else "consumption")
+    return read_series(path, signal=signal_, time_zone="Europe/London", repeats="mean")
+
+
+def _read_card(path: Path) -> object:
+    from planner.models import model_facts
+
+    return model_facts(path.name, path)
+
+
+def _read_fit(path: Path) -> object:
+    from planner.fitted import read_fit
+
+    return read_fit(path)
+
+
+def _read_calibration(path: Path) -> object:
+    from planner.fitted import read_calibration
+
+    return read_calibration(path)
+
+
+def _read_document(path: Path) -> object:
+    from planner.cli.loading import opened
+
+    return opened(argparse.Namespace(plan=str(path)))
+
+
+def _read_measurements(path: Path) -> object:
+    from planner.calibration.reading import read_measurements
+    from planner.catalogue import load_catalogue
+
+    return read_measurements(path, load_catalogue())
+
+
+def _validate(path: Path) -> object:
+    from planner.validation import validate
+
+    return validate([path])
+
+
+def _read_traffic(path: Path) -> object:
+    from planner.editing.traffic import traffic_found
+
+    return traffic_found(path.name, path.read_bytes(), _serving(), _serving().services[0].name)
+
+
+@cache
+def _serving() -> Any:
+    from planner.scenario import load_scenario
+
+    return load_scenario(DATA / "scenarios" / "serving-only.toml")
+
+
+def _read_mapping(path: Path) -> object:
+    from reliability.logs import read_log, read_mapping
+
+    return read_log(LOGS / "events.csv", read_mapping(path))
+
+
+def _read_job(path: Path) -> object:
+    from planner.catalogue import load_catalogue
+    from planner.jobs import load_job
+
+    return load_job(path, load_catalogue())
+
+
+def _read_scenario(path: Path) -> object:
+    from planner.catalogue import load_catalogue
+    from planner.inputs import check_scenario
+    from planner.scenario import load_scenario
+
+    scenario = load_scenario(path)
+    check_scenario(scenario, load_catalogue())
+    return scenario
+
+
+# The share of each reader: DuckDB takes 50 to 100 ms an input, a fit more.
+READERS = {
+    "failure log": Reader(_log_samples, LOG, _read_log, 0.06),
+    "fit of a log": Reader(_fit_samples, LOG, _fit, 0.005),
+    "mapping of a log": Reader(lambda: [("mapping.toml", MAPPING)], TOML, _read_mapping, 0.02),
+    "metered energy": Reader(_folder(METERED, "*.*"), TABLE, _read_metered, 0.12),
+    "grid series": Reader(
+        lambda: [*_files(DATA / "series" / "gb-2021.csv")(), ("mix.csv", SERIES[0]), ("maps.csv", SERIES[1])],
+        TABLE,
+        _read_series,
+        0.145,
+    ),
+    "traffic trace": Reader(lambda: [("trace.csv", TRAFFIC)], TABLE, _read_traffic, 0.10),
+    "model configuration": Reader(_texts(**CARDS), JSON, _read_card, 0.15),
+    "fit.json": Reader(_folder(ROOT / "tests" / "broken" / "fits", "*.json"), JSON, _read_fit, 0.14),
+    "calibration": Reader(_calibrations, JSON, _read_calibration, 0.03),
+    "document to explain": Reader(_whole(DATA / "solved", "*.json"), JSON, _read_document, 0.02),
+    "measurements": Reader(
+        _files(DATA / "samples" / "measurements.csv", DATA / "samples" / "serving-measurements.csv"),
+        TABLE,
+        _read_measurements,
+        0.04,
+    ),
+    "published values": Reader(_short_rows, TABLE, _validate, 0.02),
+    "job file": Reader(_folder(DATA / "jobs", "*.toml"), TOML, _read_job, 0.07),
+    "scenario file": Reader(_folder(DATA / "scenarios", "*.toml"), TOML, _read_scenario, 0.08),
+}
+
+
+# The table
+
+
+def markdown(rows: dict[str, Counted]) -> str:
+    """One row for each reader, and their sum."""
+    lines = [
+        "| reader | inputs | read | refused | crashes | hangs | warnings | slowest | peak memory |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {name} | {one.inputs:,} | {one.read:,} | {one.refused:,} | {one.crashes:,} | {one.hangs:,} | "
+        f"{one.warned:,} | {one.slowest_s:.1f} s | {one.peak_mb:,.0f} MB |"
+        for name, one in rows.items()
+    ]
+    sums = [
+        sum(getattr(one, what) for one in rows.values())
+        for what in ("inputs", "read", "refused", "crashes", "hangs", "warned")
+    ]
+    slowest_s = max((one.slowest_s for one in rows.values()), default=0.0)
+    peak_mb = max((one.peak_mb for one in rows.values()), default=0.0)
+    total = " | ".join(f"{number:,}" for number in sums)
+    return "\n".join([*lines, f"| all | {total} | {slowest_s:.1f} s | {peak_mb:,.0f} MB |"]) + "\n"
+
+
+def _study(name: str, inputs: int, seed: int, answers: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    answers.send(fuzz(name, inputs=inputs, seed=seed))
+
+
+def study(names: Iterable[str], *, inputs: int, seed: int) -> dict[str, Counted]:
+    """Each reader in a process of its own, so that its memory is its own."""
+    context, rows = multiprocessing.get_context("spawn"), {}
+    for name in names:
+        received, answers = context.Pipe(duplex=False)
+        count = max(1, round(READERS[name].share * inputs))
+        process = context.Process(target=_study, args=(name, count, seed, answers))
+        process.start()
+        answers.close()  # so that a process that died ends the wait
+        rows[name] = received.recv()
+        process.join()
+        one = rows[name]
+        print(f"{name}: {one.inputs:,} inputs, {one.crashes} crashes, {one.hangs} hangs", flush=True)
+        for where, times in one.where.most_common():
+            print(f"  {times:6,} {where} (first: input {one.first[where]})", flush=True)
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.studies.fuzz_readers", description=str(__doc__).partition("\n")[0]
+    )
+    parser.add_argument("--inputs", type=int, default=10_000, help="damaged files of all readers together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--reader", action="append", choices=tuple(READERS), help="these alone")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="write the table as Markdown")
+    options = parser.parse_args(arguments)
+    rows = study(options.reader or READERS, inputs=options.inputs, seed=options.seed)
+    print(markdown(rows))
+    if options.table:
+        options.table.write_text(markdown(rows), encoding="utf-8")
+    return 1 if any(one.crashes or one.hangs for one in rows.values()) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -6,6 +6,7 @@ import ast
 import copy
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -599,6 +600,19 @@ def test_names_are_shown_as_text(open_page: Open, document: dict[str, Any]) -> N
     assert shown.count(shared.plain(HOSTILE)) >= 6
     assert HOSTILE not in shown
     assert "](" not in shared.plain(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    "text", ["see HTTP://e.example/x", "https://e.example", "www.e.example", "a@e.example"]
+)
+def test_an_address_in_a_text_is_no_link(text: str) -> None:
+    """Markdown of the page makes links of these forms, escaped or not; what is read stays the same."""
+    link = re.compile(r"https?://|www(?=\.)|@[-\w]", re.IGNORECASE)
+    shown = shared.plain(text).replace("\\", "")
+
+    assert link.search(text)
+    assert not link.search(shown)
+    assert shown.replace("\N{WORD JOINER}", "") == text
 
 
 def test_downloads_are_the_report(open_page: Open, document: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from planner.inputs import Inputs
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_peak_tflop_per_s
-from planner.performance.layouts import Layout, best_layout
-from planner.scenario import Pool, Service, TrainingJob
+from planner.performance.layouts import Layout, NoLayout, best_layout
+from planner.scenario import Pool, Problem, ScenarioError, Service, TrainingJob
 from planner.trace import Fact, Traced, chosen, derive
 
 Indices = NDArray[np.intp]
@@ -123,11 +123,64 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
 
 
 def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
-    """Layout of one node for an experimentation pool's model, by SKU; the reference is always among them."""
+    """Layout of one node for an experimentation pool's model, by SKU; the reference is always among them.
+
+    What does not fit is told by the whole node: a pool's runs have no second one to shard over.
+    """
     names = [sku.name for sku in inputs.skus]
     work = pool_workload(inputs, pool)
     wanted = [k for k, name in enumerate(names) if not pool.skus or name in (*pool.skus, pool.reference)]
-    return {k: _layout(inputs, work, k, 1) for k in wanted}
+    return {k: _on_one_node(inputs, work, k) for k in wanted}
+
+
+def check_pools(inputs: Inputs) -> None:
+    """A pool's need is stated in hours of its reference node, which has to hold the model of the pool.
+
+    Raises:
+        ScenarioError: naming each pool whose reference does not.
+    """
+    scenario = inputs.scenario
+    problems = []
+    for pool in scenario.pools:
+        work = pool_workload(inputs, pool)
+        found = _on_one_node(inputs, work, [sku.name for sku in inputs.skus].index(pool.reference))
+        if isinstance(found, str):
+            said = ", ".join(_skus_that_hold(inputs, pool)) or "no SKU of the catalogue"
+            problems.append(
+                Problem(
+                    f"pools.{pool.name}.reference",
+                    f"'{pool.reference}' cannot train {pool.model}: {found}. It would fit on {said}",
+                )
+            )
+    if problems:
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
+
+
+def _skus_that_hold(inputs: Inputs, pool: Pool) -> list[str]:
+    """SKUs of the catalogue of which one node trains the pool's model."""
+    held = []
+    for name in inputs.catalogue.skus:
+        other = pool.model_copy(update={"reference": name})
+        alone = Inputs(inputs.scenario.model_copy(update={"pools": (other,)}), inputs.catalogue)
+        place = [sku.name for sku in alone.skus].index(name)
+        if isinstance(_on_one_node(alone, pool_workload(alone, other), place), Layout):
+            held.append(name)
+    return held
+
+
+def _on_one_node(inputs: Inputs, work: Workload, sku: int) -> Layout | str:
+    found = _searched(inputs, work, sku, 1)
+    if not isinstance(found, NoLayout):
+        return found
+    if not np.isfinite(found.smallest_memory_gb):
+        return found.reason
+    gpus = int(inputs.server("accelerators")[sku].value)
+    usable = inputs.fact("performance.training.usable_memory").value
+    held = gpus * inputs.accelerator("memory")[sku].value
+    return (
+        f"on one node it needs {gpus * found.smallest_memory_gb:,.0f} GB, and {inputs.skus[sku].name} holds "
+        f"{held:,.0f} GB, of which {usable * held:,.0f} GB are usable; runs of a pool stay on one node"
+    )
 
 
 def training_arguments(
@@ -253,6 +306,11 @@ def _expert_arguments(inputs: Inputs, model: str, shape: dict[str, Traced]) -> d
 
 
 def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
+    found = _searched(inputs, work, sku, nodes)
+    return found.reason if isinstance(found, NoLayout) else found
+
+
+def _searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | NoLayout | str:
     accelerator = inputs.skus[sku].accelerator
     if reason := without_precision(inputs, accelerator, work.precision):
         return reason
@@ -262,14 +320,13 @@ def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | st
         if name not in BESIDE_STEP
     }
     whole = {name: int(arguments.pop(name)) for name in (*WHOLE, *EXPERTS) if name in arguments}
-    found = best_layout(
+    return best_layout(
         gpus=nodes * int(inputs.server("accelerators")[sku].value),
         global_batch=work.batch_sequences, sequence_tokens=work.sequence_tokens,
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
         **whole, **arguments,
     )  # fmt: skip  # the shapes are whole numbers, the rest floats
-    return found if isinstance(found, Layout) else found.reason
 
 
 def power_caps(inputs: Inputs, wish: TrainingJob | Service, sku: int) -> tuple[float, ...]:

@@ -216,9 +216,7 @@ def test_time_in_rounds_and_without_agrees_with_playing_it_through():
 
 def test_without_rounds_time_is_gained_and_carbon_is_not():
     """Faster, and every session that drops out is replaced: the same updates take 1 / (1 - d) sessions."""
-    sessions = asynchronous_sessions(
-        server_updates=1000.0, buffer_sessions=fact("asynchronous.buffer"), dropped_fraction=0.2
-    )
+    sessions = asynchronous_sessions(server_updates=1000.0, buffer_sessions=10.0, dropped_fraction=0.2)
     half, whole = (
         asynchronous_h(sessions=sessions, mean_session_h=0.05, concurrency=devices)
         for devices in (100.0, 50.0)

@@ -66,7 +66,7 @@ def h100_node():
         idle_accelerator_kw=fact("accelerator.h100-sxm-80gb.idle_power").value,
         off_kw=fact("performance.power.off").value,
         training_fraction=fact("performance.power.training").value,
-        prefill_fraction=fact("performance.power.prefill").value,
+        prefill_fraction=0.88,  # 75 to 100 % of rated power
         decode_fraction=fact("performance.power.decode").value,
         checkpoint_fraction=fact("performance.power.checkpoint_stall").value,
     )

@@ -27,13 +27,15 @@ import numpy as np
 import pytest
 
 from planner.assembly import assemble
-from planner.candidates import EXPERTS, training_arguments
+from planner.candidates import EXPERTS, check_pools, pool_layouts, training_arguments
 from planner.catalogue import data_folder, load_catalogue
+from planner.cli import main
 from planner.coefficients.runs import run_finish_quantile_h
 from planner.coefficients.serving import SERVING_CONSTANTS, replica_kinds
 from planner.coefficients.training import TrainingRuns
 from planner.comparison import why_this_plan
 from planner.document import plan_document
+from planner.editing.checking import check as check_text
 from planner.explanation import explain
 from planner.inputs import Inputs
 from planner.performance.experts import layer_weights
@@ -43,7 +45,7 @@ from planner.performance.serving import decode_step_s
 from planner.performance.throughput import step_quantile_s
 from planner.plan import COST_ONLY, Plan, _Search, plan_fleet
 from planner.report import to_html, to_markdown
-from planner.scenario import Scenario, load_scenario, parse_scenario, with_changes
+from planner.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.serving_candidates import serving_candidates
 from planner.trace import Fact, Traced, children, facts_of, recompute
 from planner.uncertainty import spread, tornado
@@ -908,3 +910,45 @@ def test_explained_classes_are_those_of_the_own_service() -> None:
         shown = next(step for step in explain(kinds.batch, row).steps if step.name == "share_fraction")
         classes = inputs.request_classes(service).share_fraction
         assert shown.value == classes.max()
+
+
+POOL = """
+[[pools]]
+name = "tuning"
+model = "llama-3.1-70b"
+reference = "h100-8"
+gpu_time = "100000 h"
+"""
+
+
+def test_a_pool_whose_reference_cannot_hold_its_model_is_refused(tmp_path, capsys):
+    """It was checked as fine and then infeasible, "no pool to do it on", beside "shard them (ZeRO)"."""
+    shipped = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(shipped + POOL, encoding="utf-8")
+
+    assert main(["check", str(path)]) == 2
+    told = capsys.readouterr().err
+    with pytest.raises(ScenarioError) as refused:
+        plan_fleet(load_scenario(path))
+    with pytest.raises(ScenarioError):
+        check_text(shipped + POOL, "mine.toml")
+
+    assert str(refused.value) in told
+    assert "pools.tuning.reference: 'h100-8' cannot train llama-3.1-70b: on one node it needs 1," in told
+    assert "h100-8 holds 640 GB" in told
+    assert "It would fit on b200-8, gb200-nvl72, mi300x-8" in told
+    assert "ZeRO" not in told
+
+
+def test_a_pool_on_a_reference_that_holds_its_model_says_where_it_does_not_fit():
+    """The advice for a whole run, to shard over more nodes, cannot be followed by a pool."""
+    shipped = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    inputs = Inputs(parse_scenario(shipped + POOL.replace("h100-8", "b200-8"), "mine.toml"), load_catalogue())
+
+    check_pools(inputs)
+    found = pool_layouts(inputs, inputs.scenario.pools[0])
+
+    reasons = {inputs.skus[k].name: one for k, one in found.items() if isinstance(one, str)}
+    assert set(reasons) == {"h100-8", "a100-80-8"}
+    assert all("runs of a pool stay on one node" in one and "ZeRO" not in one for one in reasons.values())

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.catalogue import data_folder
 from planner.cli import main
 from planner.errors import InputError
 from planner.validation import quantities_text, report_text, validate, write_readme_table
+from planner.validation.forms import NotUnderstood
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS, evaluate, in_unit
 from planner.validation.rows import judge
@@ -514,3 +516,49 @@ def test_no_row_breaks_the_program(data):
 
     assert judged.status in ("inside", "outside", "not understood", "not run")
     assert judged.ours is None or math.isfinite(judged.ours)
+
+
+FLEET = {"gpus": 16000, "failures_per_1000_node_days": 6.5, "gpus_per_node": 8,
+         "ckpt_interval_min": 60, "ckpt_write_min": 1, "restart_min": 5}  # fmt: skip
+
+
+def test_a_restart_that_can_fail_lowers_the_ettr_of_a_fleet():
+    """It was a label there: the same answer with and without. The restart is R of Daly's exp(R / M)."""
+    sure = evaluate("ettr", FLEET, "1")[0]
+    mttf_h = 24.0 / (16000 / 8 * 6.5 / 1000)
+
+    got = evaluate("ettr", FLEET | {"failures_during_restart": True}, "1")[0]
+
+    assert evaluate("ettr", FLEET | {"failures_during_restart": False}, "1")[0] == sure
+    want = 1.0 / (mttf_h * math.exp(5 / 60 / mttf_h) * math.expm1((1 + 1 / 60) / mttf_h))
+    assert got == pytest.approx(want, rel=1e-9)
+    assert got < sure
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        ({"failures_during_restart": True, "model": "linear"}, "no ETTR model 'linear' lets a restart fail"),
+        ({"model": "two-level"}, "no ETTR model 'two-level' for these inputs"),
+    ],
+)
+def test_an_ettr_of_another_model_is_refused(extra, says):
+    with pytest.raises(NotUnderstood, match=says):
+        evaluate("ettr", FLEET | extra, "1")
+
+
+DLRM = "train_dlrm_peer"
+
+
+def test_a_strategy_that_has_no_schedule_here_is_refused():
+    text = (data_folder() / "published" / "performance.csv").read_text(encoding="utf-8")
+    read = (json.loads(row["inputs"]) for row in csv.DictReader(text.splitlines()))
+    inputs = next(found for found in read if DLRM in (found.pop("kind", ""), found.pop("quantity", "")))
+    named = evaluate(DLRM, inputs | {"strategy": "dense DDP, embeddings model-parallel"}, "s")[0]
+
+    unnamed = {key: value for key, value in inputs.items() if key != "strategy"}
+    assert named == evaluate(DLRM, unnamed, "s")[0]
+    with pytest.raises(
+        NotUnderstood, match="no schedule of strategy 'dense FSDP, embeddings model-parallel'"
+    ):
+        evaluate(DLRM, inputs | {"strategy": "dense FSDP, embeddings model-parallel"}, "s")

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
+    from planner.candidates import check_pools
     from planner.catalogue import data_folder, load_catalogue
-    from planner.inputs import check_scenario
+    from planner.inputs import Inputs, check_scenario, with_cards
     from planner.scenario import load_scenario
 
     path = Path(name)
     shipped = data_folder() / "scenarios" / f"{name}.toml"
     scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path, changes)
-    check_scenario(scenario, load_catalogue())
+    catalogue = load_catalogue()
+    check_scenario(scenario, catalogue)
+    check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
     return scenario
 
 

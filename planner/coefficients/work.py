@@ -12,6 +12,7 @@ from planner.candidates import (
     LAYOUT,
     Dropped,
     allowed,
+    check_pools,
     pool_layouts,
     pool_workload,
     training_arguments,
@@ -86,7 +87,12 @@ class PoolWork:
 
 
 def pool_work(inputs: Inputs) -> PoolWork:
-    """Every coefficient of every way to do a pool's work."""
+    """Every coefficient of every way to do a pool's work.
+
+    Raises:
+        ScenarioError: the reference node of a pool cannot hold its model.
+    """
+    check_pools(inputs)
     dropped: list[Dropped] = []
     entries: list[tuple[int, int, Traced, Traced]] = []
     names = [sku.name for sku in inputs.skus]
@@ -98,9 +104,9 @@ def pool_work(inputs: Inputs) -> PoolWork:
         nodes = {
             k: _node(inputs, pool, k, layout) for k, layout in layouts.items() if isinstance(layout, Layout)
         }
-        reference = nodes.get(names.index(pool.reference))
+        reference = nodes[names.index(pool.reference)]
         for p, (k, s) in enumerate(inputs.pools):
-            if reference is None or k not in nodes or not allowed(inputs, pool, k, s):
+            if k not in nodes or not allowed(inputs, pool, k, s):
                 continue
             ratio = derive(speed_ratio, node_tokens_per_s=nodes[k][0], reference_tokens_per_s=reference[0])
             entries.append((w, p, ratio, nodes[k][1]))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.candidates import check_pools
 from planner.catalogue import load_catalogue
-from planner.inputs import check_scenario
+from planner.inputs import Inputs, check_scenario, with_cards
 from planner.scenario import Scenario
 from planner.store import KeptScenario, restored
 
@@ -17,5 +18,7 @@ def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Sce
         InputError: it is wrong; the error holds every problem.
     """
     with restored(KeptScenario("", "", name, text, files or {})) as scenario:
-        check_scenario(scenario, load_catalogue())
+        catalogue = load_catalogue()
+        check_scenario(scenario, catalogue)
+        check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
         return scenario

@@ -76,9 +76,17 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
             federated_facility_kwh, sessions=sessions, server_kw=server_kw, server_h=lasts,
             **dict(energy.items()),
         ),
-        f"{sessions.value:,.0f} sessions of devices, {asked.concurrency:,} at once, {lasts.value:,.3g} h",
+        f"{_rounds(asked)}: {sessions.value:,.0f} sessions of devices, {asked.concurrency:,} at once, "
+        f"{lasts.value:,.3g} h",
         tuple(f"fairness: {warning}" for warning in _participation(setting, asked)),
     )  # fmt: skip
+
+
+def _rounds(asked: Federated) -> str:
+    """What `rounds` counts in the job's mode."""
+    if asked.mode == "asynchronous":
+        return f"{asked.rounds:,.10g} updates of {asked.buffer:,.10g} sessions each, without rounds"
+    return f"{asked.rounds:,.10g} rounds of all devices at once"
 
 
 def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str, str, str, Federated, str]]:
@@ -125,9 +133,7 @@ def _sessions(setting: Setting, asked: Federated, times: dict[str, Traced]) -> t
         )
     sessions = derive(
         asynchronous_sessions, server_updates=updates,
-        buffer_sessions=setting.stated(
-            "federated.buffer", asked.buffer, DIMENSIONLESS, "federated.asynchronous.buffer"
-        ),
+        buffer_sessions=setting.yours("federated.buffer", asked.buffer or 0.0, DIMENSIONLESS),
         dropped_fraction=setting.yours("federated.dropped", asked.dropped_fraction or 0.0, "1"),
     )  # fmt: skip
     mean = derive(mean_session_h, **times)

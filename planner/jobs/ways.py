@@ -139,6 +139,10 @@ def _federated(job: Job) -> Iterator[Problem]:
     for key, value in (("buffer", table.buffer), ("dropped", table.dropped_fraction)):
         if value is not None and table.mode != "asynchronous":
             yield Problem(f"federated.{key}", 'has no effect without mode = "asynchronous"')
+    if table.buffer is None and table.mode == "asynchronous":
+        yield Problem("federated.buffer", 'is missing, and mode = "asynchronous" needs it: each of `rounds` '
+                      "updates of the model then takes so many sessions, and not one of every device: write "
+                      "for example buffer = 10")  # fmt: skip
     if table.slowest_h is not None and table.mode == "asynchronous":
         yield Problem("federated.slowest", 'has no effect with mode = "asynchronous": no round waits')
     if table.population is not None and (strangers := sorted({*(table.devices or ())} - {*table.population})):

@@ -28,6 +28,7 @@ from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import POWER, SERVING, accelerator_kw
 
 RECOMMENDATION = "recommendation training"
+SCHEDULED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
 
 BOOK = Book({
     "mflops_per_sample": ("forward_mflop", 1.0), "lookup_MB_per_sample": ("lookup_mb", 1.0),
@@ -90,7 +91,7 @@ def recommendation_step(model: str, gpu: str, gpus: int, global_batch: int) -> R
 
 @BOOK.takes(
     "train_dlrm_peer", unit="s", subject=RECOMMENDATION,
-    labels=("strategy", "tables", "emb_dim", "rows_per_table", "pooling"),
+    labels=("tables", "emb_dim", "rows_per_table", "pooling"),
 )  # fmt: skip
 def train_recommendation_as_peer(
     *,
@@ -106,12 +107,15 @@ def train_recommendation_as_peer(
     hbm_util: float,
     nvlink_util: float,
     roce_util: float,
+    strategy: str = SCHEDULED,
 ) -> float:
     """Time of a step in our schedule, from parts whose volumes and bandwidths are those of MAD-Max.
 
     Its all-to-all is 2 lookup bytes / n over the network in each direction, less than the pooled vectors
     are; its all-reduce sends the gradients once, over a mix of fast links and network.
     """
+    if strategy != SCHEDULED:
+        raise NotUnderstood(f"no schedule of strategy '{strategy[:60]}': known is '{SCHEDULED}'")
     peer = {"peak_tflop_per_s": "peak", "link_gb_per_s": "link_bandwidth"} | {
         "network_gb_per_s": "network_bandwidth", "near_fraction": "all_reduce_near",
         "gradient_bytes": "gradient", "backward_ratio": "backward_traffic",

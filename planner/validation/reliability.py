@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from reliability.checkpoint import optimal_interval_h, young_interval_h
 from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
+    ettr_restart_can_fail_fraction,
     linear_ettr_fraction,
     weibull_ettr_fraction,
 )
@@ -58,7 +59,10 @@ SPELLINGS: Spellings = {
 BOOK = Book(SPELLINGS)
 
 # Which ETTR a row means; `any` asks for the best model that there is.
-MODELS = {"linear": linear_ettr_fraction, "exact": ettr_fraction, "any": ettr_fraction}
+Model = Callable[..., Any]
+MODELS: Mapping[str, Model] = {"linear": linear_ettr_fraction, "exact": ettr_fraction, "any": ettr_fraction}
+BEHIND: Mapping[str, Model] = {"async": asynchronous_ettr_fraction, "any": asynchronous_ettr_fraction}
+LEVELS: Mapping[str, Model] = {"two-level": two_level_ettr_fraction, "any": two_level_ettr_fraction}
 
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
@@ -131,7 +135,7 @@ def mtbe_ratio(*, a100_mtbe_h: float, h100_mtbe_h: float) -> float:
     return a100_mtbe_h / h100_mtbe_h
 
 
-@BOOK.takes("ettr", unit="1", subject=FAILURES, labels=("failures_during_restart",))
+@BOOK.takes("ettr", unit="1", subject=FAILURES)
 def ettr_of_fleet(
     *,
     gpus: float,
@@ -142,13 +146,14 @@ def ettr_of_fleet(
     queue_h: float = 0.0,
     model: str = "exact",
     gpus_per_node: float | None = None,
+    failures_during_restart: bool = False,
 ) -> float:
     """ETTR of a job on nodes of a stated rate."""
     mttf = mttf_from_node_rate(
         gpus=gpus, failures_in_1000_node_days=failures_in_1000_node_days, gpus_per_node=gpus_per_node
     )
     return float(
-        _model(model)(
+        _model(model, failures_during_restart)(
             interval_h=interval_h, mtbf_h=mttf, write_h=write_h, restart_h=restart_h, queue_h=queue_h
         )
     )
@@ -173,27 +178,34 @@ def ettr_of_job(
         "write_h": write_h,
         "restart_h": restart_h,
     }
-    if failures_during_restart:
-        raise NotUnderstood("the models here do not let a restart fail")
     if weibull_shape is not None:
+        if failures_during_restart or queue_h:
+            raise NotUnderstood("with weibull_shape no restart fails and no job waits in a queue")
         return float(weibull_ettr_fraction(weibull_shape=weibull_shape, **times))
-    return float(_model(model)(queue_h=queue_h, **times))
+    return float(_model(model, failures_during_restart)(queue_h=queue_h, **times))
 
 
-@BOOK.takes("ettr", unit="1", subject=FAILURES, labels=("model",))
+@BOOK.takes("ettr", unit="1", subject=FAILURES)
 def asynchronous_ettr(
-    *, failures_per_h: float, interval_h: float, blocking_h: float, persist_h: float, restart_h: float
+    *,
+    failures_per_h: float,
+    interval_h: float,
+    blocking_h: float,
+    persist_h: float,
+    restart_h: float,
+    model: str = "async",
+    failures_during_restart: bool = False,
 ) -> float:
     """ETTR with checkpoints stored in the background."""
     return float(
-        asynchronous_ettr_fraction(
+        _model(model, failures_during_restart, BEHIND)(
             interval_h=interval_h, mtbf_h=1.0 / failures_per_h, blocking_h=blocking_h, persist_h=persist_h,
             restart_h=restart_h,
         )
     )  # fmt: skip
 
 
-@BOOK.takes("ettr", unit="1", subject=FAILURES, labels=("model",))
+@BOOK.takes("ettr", unit="1", subject=FAILURES)
 def two_level_ettr(
     *,
     failures_per_h: float,
@@ -204,10 +216,12 @@ def two_level_ettr(
     remote_write_h: float,
     local_restart_h: float,
     remote_restart_h: float,
+    model: str = "two-level",
+    failures_during_restart: bool = False,
 ) -> float:
     """ETTR with local and remote checkpoints."""
     return float(
-        two_level_ettr_fraction(
+        _model(model, failures_during_restart, LEVELS)(
             interval_h=interval_h, local_saves=local_saves, local_rate_per_h=failures_per_h * local_fraction,
             remote_rate_per_h=failures_per_h * (1.0 - local_fraction), local_write_h=local_write_h,
             remote_write_h=remote_write_h, local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
@@ -265,7 +279,11 @@ def _nodes(gpus: float, gpus_per_node: float | None) -> float:
     return gpus / (gpus_per_node or constant("validation.accelerators_per_node", "gpus_per_node"))
 
 
-def _model(name: str) -> Callable[..., Any]:
-    if name not in MODELS:
-        raise NotUnderstood(f"no ETTR model '{name}' for these inputs; known: {', '.join(MODELS)}")
-    return MODELS[name]
+def _model(name: str, restart_can_fail: bool = False, known: Mapping[str, Model] = MODELS) -> Model:
+    if name not in known:
+        raise NotUnderstood(f"no ETTR model '{name}' for these inputs; known: {', '.join(known)}")
+    if not restart_can_fail:
+        return known[name]
+    if known[name] is not ettr_fraction:
+        raise NotUnderstood(f"no ETTR model '{name}' lets a restart fail (failures_during_restart)")
+    return ettr_restart_can_fail_fraction

@@ -173,7 +173,8 @@ def loaded_utilisation_fraction(*, utilisation_fraction: Column, load_fraction: 
 
     Source: definition.
     """
-    return utilisation_fraction * load_fraction
+    result: Column = np.multiply(utilisation_fraction, load_fraction)
+    return result
 
 
 def replica_nodes(*, tp: Column, accelerators: Column) -> Column:
@@ -281,7 +282,8 @@ def standby_ratio(*, carrying: Column, standby: Column) -> Column:
 
     Source: n + k redundancy.
     """
-    return np.divide(standby, np.clip(carrying, 1.0, COUNTED_REPLICAS))
+    share: Column = np.divide(standby, np.clip(carrying, 1.0, COUNTED_REPLICAS))
+    return share
 
 
 def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:

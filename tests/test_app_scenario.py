@@ -264,23 +264,86 @@ def test_a_row_that_is_not_whole_waits_under_its_table(state: dict[str, Any]) ->
     before = session.draft()
     scenario_edits.take_rows("fleet", rows(added=[{"sku": "h200-8"}]))
 
-    waits = scenario_edits.waiting()
-    assert waits.place == "fleet"
+    waits = scenario_edits.waiting("fleet")
     assert "fleet[2].nodes: is missing" in waits.problem
     assert session.draft() == before
 
 
-def test_a_row_that_nobody_sees_any_more_does_not_wait(page: AppTest) -> None:
-    """Who leaves the tables leaves a row behind that was not whole: no message is about what is not there."""
-    before = page.session_state["scenario.history"].now
-    page.session_state["scenario.waiting"] = scenario_edits.Waiting(
-        before.digest, problem="x: no", place="market"
+def test_a_refused_cell_stays_marked_after_a_good_edit(state: dict[str, Any]) -> None:
+    """What the table shows and the scenario does not hold is told until it is mended."""
+    scenario_edits.take_rows("sites", rows({0: {"pue": "9"}}))
+    scenario_edits.take_rows("fleet", rows({0: {"nodes": 70.0}}))
+
+    scenario = tomllib.loads(session.draft().text)
+    assert (scenario["fleet"][0]["nodes"], scenario["sites"][0]["pue"]) == (70, 1.12)
+    assert "sites.dallas.pue: 9 is out of range" in scenario_edits.waiting("sites").problem
+    assert scenario_edits.not_taken() == ["sites, row 1, pue: '9' instead of '1.12'"]
+
+    scenario_edits.take_rows("sites", rows({0: {"pue": "1.2"}}))
+    assert tomllib.loads(session.draft().text)["sites"][0]["pue"] == 1.2
+    assert scenario_edits.not_taken() == []
+
+
+def test_an_editor_that_opens_again_shows_what_waits(state: dict[str, Any]) -> None:
+    """Cells, a new row and a removed one; what is typed next comes upon them."""
+    scenario_edits.take_rows("sites", rows({0: {"pue": "9"}}, [{"name": "new"}], [1]))
+    seed = scenario_edits.seed_of("sites", "key of the new editor")
+    shown = seed.upon(scenario_edits.rows_of("sites"))
+
+    assert [(row["name"], row.get("pue")) for row in shown] == [
+        ("dallas", "9"),
+        ("hamina", 1.09),
+        ("new", None),
+    ]
+    after = seed.then(rows({0: {"pue": "1.2"}, 2: {"pue": "1.3"}}, deleted=[1]), 3)
+    assert after == scenario_edits.Rows(
+        {0: {"pue": "1.2"}}, ({"name": "new", "pue": "1.3"},), frozenset({1, 2})
     )
-    assert not page.run().error
-    view(page, "Tables")
+
+
+def test_what_waits_is_taken_once_it_checks(state: dict[str, Any]) -> None:
+    """A new row named a site that was not there; it stands as soon as the site does."""
+    new = {"sku": "h200-8", "site": "lulea", "nodes": 8.0, "in_service": "2025-01-01", "life": "6 y"}
+    scenario_edits.take_rows("fleet", rows(added=[new]))
+    assert "'lulea' is no site here" in scenario_edits.waiting("fleet").problem
+    site = {"name": "lulea", "grid": "gcp-us-south1", "pue": "1.1", "power_cap": "1 MW", "racks": 20.0}
+    scenario_edits.take_rows("sites", rows(added=[site]))
+
+    assert tomllib.loads(session.draft().text)["fleet"][-1]["site"] == "lulea"
+    assert scenario_edits.not_taken() == []
+
+
+def test_a_good_field_does_not_wait_for_a_refused_one(page: AppTest) -> None:
+    """The good one is taken alone, the refused one stays in its field with its message."""
+    typed(page, BUDGET, "25")
+    typed(page, PRICE, "150 USD/t")
+
+    policy = document(page)["policy"]
+    assert (policy["budget"], policy["carbon_price"]) == ("25 MUSD", "150 USD/t")
+    assert value(page, BUDGET) == "25"
+    assert "'25' has no unit" in said(page)
+
+
+def test_a_site_is_renamed_with_all_that_names_it(page: AppTest) -> None:
+    """It was refused for the fleet that stood there."""
+    view(page, "All inputs").selectbox("section").set_value("sites").run()
+    typed(page, "dallas: Name", "frankfurt")
 
     assert not page.error
-    assert "scenario.waiting" not in page.session_state
+    scenario = document(page)
+    assert scenario["sites"][0]["name"] == "frankfurt"
+    assert {row["site"] for row in scenario["fleet"]} <= {site["name"] for site in scenario["sites"]}
+    assert "dallas" not in [row["site"] for row in scenario["fleet"]]
+
+
+def test_the_plan_tells_what_it_does_not_hold(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused edit is on the page Scenario: the plan is without it, and says so."""
+    monkeypatch.setattr("planner.ui.planned.plan_of", lambda *_, **__: None)
+    typed(page, BUDGET, "25")
+    page.switch_page(str(PAGES / "plan.py")).run()
+
+    assert page.warning[0].value.startswith("Not in this plan")
+    assert "policy.budget: '25'" in said(page)
 
 
 # Import

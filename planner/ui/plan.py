@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import plan_parts, planned, saved, session, shared
+from planner.ui import plan_parts, planned, saved, scenario_edits, session, shared
 from planner.ui.planned import Planned
 
 PAGES = Path(__file__).parent
@@ -21,6 +21,7 @@ def render() -> None:
         made = elsewhere(asked)
     else:
         chosen_scenario(held)
+        left_out()
         made = planned.plan_of(session.draft(), named=True)
     if made is not None:
         plan_parts.plan(made)
@@ -67,6 +68,14 @@ def chosen_scenario(held: session.Draft) -> None:
             "or a TOML file of your own", type="toml", key="own", max_upload_size=LARGEST_SCENARIO_MB,
             on_change=_begin_with_own,
         )  # fmt: skip
+
+
+def left_out() -> None:
+    """What the page Scenario shows and this plan does not hold."""
+    if lines := scenario_edits.not_taken():
+        st.warning("Not in this plan: what was typed on the page Scenario and does not check.")
+        shared.lines(lines)
+        st.page_link(PAGES / "scenario.py", label="Mend it, or give it up", icon=":material/tune:")
 
 
 def asked_by_name() -> None:

@@ -32,6 +32,7 @@ def render() -> None:
     )
     with st.container():  # always there: what comes below must not move, or the field typed in is lost
         scenario_form.refused()
+        scenario_form.refused(scenario_edits.FILE)
     views[view or FIRST_VIEW]()
     shared.next_step("the plan of this scenario", "plan")
 

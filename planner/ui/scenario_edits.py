@@ -1,14 +1,15 @@
 """What a person changes on the page Scenario: taken where the whole still checks, else kept on screen.
 
-An edit that does not check waits with those typed after it: two keys that only make sense together can be
-typed one after the other.
+An edit that does not check waits where it was typed, on screen and with its message, until it is mended or
+given up; it is tried again with each edit after it: two keys that only make sense together can be typed one
+after the other.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
@@ -24,12 +25,14 @@ from planner.editing import (
     with_rows,
     with_values,
 )
+from planner.editing.typed import shown_value
 from planner.errors import InputError
 from planner.scenario import ScenarioError
 from planner.ui import session, shared
 
 _WAITING, _SAID, _TURN = "scenario.waiting", "scenario.said", "scenario.turn"
-TEXT = "text"
+_SEEDS = "scenario.seeds"
+TEXT, FILE = "text", "file"
 REWRITTEN = "The text was written anew, without its comments: this change could not be made line by line."
 
 
@@ -44,28 +47,104 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """What was typed upon one draft and does not check; gone as soon as another draft stands.
+class Rows:
+    """Cells, new rows and removed rows of a table, upon the rows of the draft; as its editor has them."""
 
-    `place` is the section of the table that it was typed in, `text` for the text, empty for a field.
+    edited: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    added: tuple[Mapping[str, Any], ...] = ()
+    removed: frozenset[int] = frozenset()
+
+    def upon(self, held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The rows of a table with these."""
+        rows = [{**row, **self.edited.get(i, {})} for i, row in enumerate(held) if i not in self.removed]
+        return rows + [dict(row) for row in self.added]
+
+    def then(self, state: Mapping[str, Any], count: int) -> Rows:
+        """These, and what an editor tells that was opened on them; the draft has `count` rows."""
+        kept = [i for i in range(count) if i not in self.removed]
+        edited = {i: dict(cells) for i, cells in self.edited.items()}
+        added = [dict(row) for row in self.added]
+        for number, cells in state["edited_rows"].items():
+            at = int(number)
+            row = edited.setdefault(kept[at], {}) if at < len(kept) else added[at - len(kept)]
+            row.update(cells)
+        gone = set(state["deleted_rows"])
+        added = [row for i, row in enumerate(added) if i + len(kept) not in gone]
+        removed = self.removed | {i for at, i in enumerate(kept) if at in gone}
+        return Rows(edited, (*added, *state["added_rows"]), frozenset(removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What was typed in one place and does not check: it is shown with its message until it does.
+
+    `place` is the section of the table that it was typed in, `text` for the text, empty for the fields.
     """
 
-    digest: str
+    place: str = ""
     typed: tuple[Typed, ...] = ()
+    rows: Rows | None = None
     problem: str = ""
     by_path: tuple[tuple[str, str], ...] = ()
-    place: str = ""
 
     def text_at(self, path: str) -> str | None:
         """What was typed at a path, where that waits."""
         return next((one.text for one in self.typed if one.path == path), None)
 
 
-def waiting() -> Waiting:
-    """What waits upon the draft that stands."""
+def waiting(place: str = "") -> Waiting:
+    """What waits in a place."""
+    return _all().get(place, Waiting(place))
+
+
+def _all() -> dict[str, Waiting]:
+    """What waits, by place; another scenario begins without."""
+    began = session.draft().origin
     held = st.session_state.get(_WAITING)
-    digest = session.draft().digest
-    return held if isinstance(held, Waiting) and held.digest == digest else Waiting(digest)
+    if held is None or held[0] != began:
+        held = st.session_state[_WAITING] = (began, {})
+    found: dict[str, Waiting] = held[1]
+    return found
+
+
+def not_taken() -> list[str]:
+    """What is typed somewhere and is not in the scenario, a line for each."""
+    return [line for waits in _all().values() for line in lines_of(waits)]
+
+
+def lines_of(waits: Waiting) -> list[str]:
+    """What of it the scenario says otherwise."""
+    lines = [f"{one.path}: '{one.text}'" for one in waits.typed]
+    if waits.place == TEXT:
+        lines.append("the text as it was edited")
+    if waits.rows is None:
+        return lines
+    section, held = waits.place, rows_of(waits.place)
+    for number, cells in waits.rows.edited.items():
+        for key, value in cells.items():
+            was, now = shown_value(held[number].get(key)), shown_value(cell_of(section, key, value))
+            if was != now:
+                lines.append(f"{section}, row {number + 1}, {key}: '{now}' instead of '{was}'")
+    lines += [f"{section}, row {number + 1}: removed" for number in sorted(waits.rows.removed)]
+    return lines + [f"{section}: a new row" for row in waits.rows.added if any(row.values())]
+
+
+def rows_of(section: str) -> list[dict[str, Any]]:
+    """The rows of a table as the scenario that stands has them."""
+    held: list[dict[str, Any]] = tomllib.loads(session.draft().text).get(section) or []
+    return held
+
+
+def seed_of(section: str, key: str) -> Rows:
+    """What the editor of a table is opened with: what waits there, or nothing.
+
+    An editor keeps what is typed in it and tells all of that each time: what it was opened with stays the
+    same for as long as it is on the page.
+    """
+    seeds: dict[str, tuple[str, Rows]] = st.session_state.setdefault(_SEEDS, {})
+    if key not in st.session_state or seeds.get(section, ("",))[0] != key:
+        seeds[section] = (key, waiting(section).rows or Rows())
+    return seeds[section][1]
 
 
 def shown_document() -> dict[str, Any]:
@@ -80,41 +159,35 @@ def shown_document() -> dict[str, Any]:
 
 
 def take_typed(one: Input, text: str) -> None:
-    """Take what was typed into a field, with all that waits."""
-    typed = [held for held in waiting().typed if held.path != one.path]
+    """Take what was typed into a field: with all that waits in fields, or else alone."""
+    others = tuple(held for held in waiting().typed if held.path != one.path)
     new = Typed(one.path, one.section, one.key, text)
-    typed += [new] if text != one.value or waiting().text_at(one.path) is not None else []
-    held = session.draft()
-    _taken(
-        lambda: with_values(held.text, held.name, _changes(typed)),
-        ", ".join(dict.fromkeys(entry.path for entry in typed)),
-        tuple(typed),
-    )
+    is_new = text != one.value or waiting().text_at(one.path) is not None
+    whole = Waiting(typed=(*others, new) if is_new else others)
+    if (
+        not _taken(whole)
+        and others
+        and is_new
+        and not isinstance(made := _made(Waiting(typed=(new,))), InputError)
+    ):
+        _all()[""] = Waiting(typed=others)
+        _stand(made, one.path)
 
 
-def take_rows(section: str, state: Mapping[str, Any]) -> None:
-    """Take the edited, added and deleted rows of a table, as its editor tells them."""
-
-    def cells(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: cell_of(section, key, value) for key, value in row.items() if not key.startswith("_")}
-
-    added = [row for row in map(cells, state["added_rows"]) if any(row.values())]
-    held = session.draft()
-    _taken(
-        lambda: with_rows(
-            held.text, held.name, section,
-            edited={int(number): cells(row) for number, row in state["edited_rows"].items()},
-            added=added,
-            removed=state["deleted_rows"],
-        ),
-        f"table {section}",
-        place=section,
-    )  # fmt: skip
+def take_rows(section: str, state: Mapping[str, Any], seed: Rows | None = None) -> None:
+    """Take the edited, added and deleted rows of a table, as its editor tells them upon its seed."""
+    rows = (seed or Rows()).then(state, len(rows_of(section)))
+    _taken(Waiting(section, rows=rows))
 
 
 def take_text(text: str) -> None:
     """Take the whole text as it was edited."""
-    _taken(lambda: Edited(text, True), "text", place=TEXT)
+    made = _checked(lambda: Edited(text, True))
+    if isinstance(made, InputError):
+        _keep(made, Waiting(TEXT))
+    else:
+        _all().pop(TEXT, None)
+        _stand(made, "text")
 
 
 def use(found: Found, note: str) -> None:
@@ -124,11 +197,13 @@ def use(found: Found, note: str) -> None:
         edited = with_values(held.text, held.name, found.changes)
         check(edited.text, held.name, {**dict(held.files), **dict(found.files)})
     except InputError as error:
-        _keep(error)
+        _keep(error, Waiting(FILE))
         return
+    _all().pop(FILE, None)
     for name, content in found.files:
         session.attach(name, content, edited.text)
     session.edit(edited.text, note)
+    _try_waiting()
     _say(f"In use now: {note}." + ("" if edited.comments_kept else f" {REWRITTEN}"))
 
 
@@ -144,16 +219,17 @@ def open_shipped(name: str) -> None:
     _say(f"This is {name} now; the edits of the scenario before it are gone.")
 
 
-def drop() -> None:
-    """Forget what waits, in fields and tables too."""
-    st.session_state.pop(_WAITING, None)
+def drop(place: str | None = None) -> None:
+    """Forget what waits in a place, or everywhere; fields and tables are then other ones."""
+    for one in [*_all()] if place is None else [place]:
+        _all().pop(one, None)
     st.session_state[_TURN] = turn() + 1
 
 
 def forget_unseen(place: str, key: str) -> None:
-    """Forget what was typed in a table or the text that the reader has left: no widget holds it now."""
-    if waiting().place == place and key not in st.session_state:
-        st.session_state.pop(_WAITING, None)
+    """Forget what was typed in the text that the reader has left: no widget holds it now."""
+    if key not in st.session_state:
+        _all().pop(place, None)
 
 
 def undo() -> None:
@@ -196,22 +272,64 @@ def _changes(typed: tuple[Typed, ...] | list[Typed]) -> dict[str, Any]:
     return {one.path: value_of(one.section, one.key, one.text) for one in typed}
 
 
-def _taken(make: Callable[[], Edited], note: str, typed: tuple[Typed, ...] = (), place: str = "") -> None:
-    """Let an edited text stand where it checks."""
+def _taken(waits: Waiting) -> bool:
+    """Let an edit stand where the whole checks with it; else it waits, with its message."""
+    made = _made(waits)
+    if isinstance(made, InputError):
+        _keep(made, waits)
+        return False
+    _all().pop(waits.place, None)
+    paths = ", ".join(dict.fromkeys(one.path for one in waits.typed))
+    _stand(made, f"table {waits.place}" if waits.rows else paths)
+    return True
+
+
+def _made(waits: Waiting) -> Edited | InputError:
+    """The text with what waits in a place, or what is wrong with it."""
+    held, rows, section = session.draft(), waits.rows, waits.place
+
+    def cells(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: cell_of(section, key, value) for key, value in row.items() if not key.startswith("_")}
+
+    if rows is None:
+        return _checked(lambda: with_values(held.text, held.name, _changes(waits.typed)))
+    added = [row for row in map(cells, rows.added) if any(row.values())]
+    edited = {number: cells(row) for number, row in rows.edited.items()}
+    return _checked(
+        lambda: with_rows(held.text, held.name, section, edited=edited, added=added, removed=rows.removed)
+    )
+
+
+def _checked(make: Callable[[], Edited]) -> Edited | InputError:
     held = session.draft()
     try:
         edited = make()
         check(edited.text, held.name, dict(held.files))
     except InputError as error:
-        _keep(error, typed, place)
-        return
-    st.session_state.pop(_WAITING, None)
+        return error
+    return edited
+
+
+def _stand(edited: Edited, note: str) -> None:
+    """Let an edited text stand, and with it whatever waits and checks now."""
+    had_comments = "#" in session.draft().text
     session.edit(edited.text, note)
-    if not edited.comments_kept and "#" in held.text:
+    if not edited.comments_kept and had_comments:
         _say(REWRITTEN)
+    _try_waiting()
 
 
-def _keep(error: InputError, typed: tuple[Typed, ...] = (), place: str = "") -> None:
+def _try_waiting() -> None:
+    """Try what waits upon the scenario that stands now; what does not check has its newest message."""
+    for place, waits in [*_all().items()]:
+        if waits.typed or waits.rows is not None:
+            if _taken(waits):
+                return  # it tried the others
+        else:
+            _all().pop(place)  # typed upon a text that stands no longer
+
+
+def _keep(error: InputError, waits: Waiting) -> None:
     problems = error.problems if isinstance(error, ScenarioError) else ()
     by_path = tuple((one.path, one.message) for one in problems)
-    st.session_state[_WAITING] = Waiting(session.draft().digest, typed, str(error), by_path, place)
+    _all()[waits.place] = replace(waits, problem=str(error), by_path=by_path)

@@ -83,13 +83,15 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
 
 def refused(place: str = "") -> None:
     """What was typed and does not check yet, with every problem; that of a table stands below it."""
-    waits = scenario_edits.waiting()
-    if waits.problem and waits.place == place:
-        st.error(
-            "Not taken yet: the scenario does not check with this change. What stood before still stands."
-        )
-        st.code(waits.problem, language=None, wrap_lines=True)
-        st.button("Give the change up", key=f"drop-{place}", on_click=scenario_edits.drop)
+    waits = scenario_edits.waiting(place)
+    if not waits.problem:
+        return
+    st.error("Not taken yet: the scenario does not check with this change. What stood before still stands.")
+    if waits.rows is not None:
+        st.markdown("In the table above and not in the scenario:")
+        shared.lines(scenario_edits.lines_of(waits))
+    st.code(waits.problem, language=None, wrap_lines=True)
+    st.button("Give the change up", key=f"drop-{place}", on_click=scenario_edits.drop, args=(place,))
 
 
 def label_of(one: Input) -> str:

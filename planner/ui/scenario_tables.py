@@ -41,13 +41,14 @@ def tables() -> None:
 def editor(section: str, title: str) -> None:
     """One table. Its source stays as it is until an edit is taken: then it is another one, by its key."""
     document = tomllib.loads(session.draft().text)
-    held = document.get(section) or []
+    held = scenario_edits.rows_of(section)
     state = hashlib.sha256(repr(held).encode()).hexdigest()[:16]
     turn = scenario_edits.turn()
     key = f"rows-{section}-{state}-{turn}"
-    scenario_edits.forget_unseen(section, key)
+    seed = scenario_edits.seed_of(section, key)
     settings = {name: _column(document, section, name) for name in rules_of(section)}
-    rows = [{name: _cell(section, name, row.get(name)) for name in settings} for row in held]
+    stand = [{name: _cell(section, name, row.get(name)) for name in settings} for row in held]
+    rows = seed.upon(stand)
     st.data_editor(
         pd.DataFrame(rows, columns=list(settings), dtype=object),  # or empty columns would be of numbers
         column_config=settings,
@@ -58,14 +59,14 @@ def editor(section: str, title: str) -> None:
         hide_index=True,
         key=key,
         on_change=_edited,
-        args=(section, key, turn),
+        args=(section, key, turn, seed),
     )
     refused(section)
 
 
-def _edited(section: str, key: str, turn: int) -> None:
+def _edited(section: str, key: str, turn: int, seed: scenario_edits.Rows) -> None:
     if turn == scenario_edits.turn():
-        scenario_edits.take_rows(section, st.session_state[key])
+        scenario_edits.take_rows(section, st.session_state[key], seed)
 
 
 def _column(document: dict[str, Any], section: str, key: str) -> Any:

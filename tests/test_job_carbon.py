@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,15 +16,19 @@ from hypothesis import strategies as st
 
 from carbon.scopes import Category
 from planner.catalogue import data_folder, load_catalogue
+from planner.cli import main
 from planner.errors import InputError
 from planner.inputs import data_year
 from planner.jobs import job_document, job_from_flags, load_job, read_job, to_card, to_text
 from planner.jobs.books import TotalsDisagree, ledger_of
 from planner.jobs.footprint import Footprint, footprint_of
+from planner.jobs.handed import handed_document
 from planner.jobs.hours import hourly_load_kwh
+from planner.jobs.meters import named_by_meter
 from planner.jobs.parts import Job
 from planner.jobs.scores import market_based
 from planner.jobs.setting import setting_of
+from planner.metering import read_metered
 from planner.report import ReportError
 from planner.report.jobs import save_job
 from planner.scenario import ScenarioError
@@ -680,3 +685,59 @@ def test_rounds_without_rounds_are_never_read_in_silence():
     assert {k: float(v.value) for k, v in got.federated.parts.items() if "server" not in k} == pytest.approx(
         {k: float(v.value) for k, v in before.federated.parts.items() if "server" not in k}
     )
+
+
+GERMANY = METERED / "codecarbon-germany.csv"  # two runs on 4 x A100 in Hesse; CodeCarbon says 20 + 30.7 kg
+
+
+def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
+    """Region us and h100-8 were taken in silence, and CodeCarbon's own 50.7 kg was nowhere."""
+    assert main(["carbon", "--metered", str(GERMANY), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["carbon", "--metered", str(GERMANY), "--grid", "de", "--sku", "a100-80-8", "--json"]) == 0
+    stated = json.loads(capsys.readouterr().out)
+
+    assert found["totals"] == stated["totals"]
+    assert "on a100-80-8 (metered by codecarbon)" in str(found["phases"][0])
+    notes = " ".join(found["notes"])
+    assert "2 runs are added up: run-1, run-2" in notes
+    assert "codecarbon's own figure is 50.7 kgCO2e" in notes
+    assert "the file names" not in notes
+
+
+def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
+    asked = {"metered": str(GERMANY), "grid": "us", "sku": "h100-8"}
+    notes = " ".join(job_document(job_from_flags(asked, CATALOGUE), CATALOGUE)["notes"])
+
+    assert "the file names DEU, which is grid de here: counted is grid us" in notes
+    assert "names NVIDIA A100-SXM4-80GB, which is node a100-80-8 here: counted is node h100-8" in notes
+
+    strange = tmp_path / "strange.csv"
+    text = GERMANY.read_text(encoding="utf-8").replace("DEU", "ATL")
+    strange.write_text(text.replace("A100-SXM4-80GB", "Z9"), encoding="utf-8")
+    asked["metered"] = str(strange)
+    notes = " ".join(job_document(job_from_flags(asked, CATALOGUE), CATALOGUE)["notes"])
+
+    assert named_by_meter(read_metered(strange), CATALOGUE) == {}
+    assert "the file names ATL, which has no one grid in the catalogue: counted is grid us" in notes
+    assert "names NVIDIA Z9, which has no one node in the catalogue: counted is node h100-8" in notes
+
+
+def test_the_page_takes_grid_and_node_from_the_file_too():
+    """An own job on the page is filled by the function of the command; what it states goes first."""
+    files = {GERMANY.name: GERMANY.read_bytes()}
+    own = handed_document(f'[training]\nmetered = "{GERMANY.name}"\n', "own.toml", files, CATALOGUE, own=True)
+    asked = job_document(job_from_flags({"metered": str(GERMANY)}, CATALOGUE), CATALOGUE)
+    assert own["totals"] == asked["totals"]
+
+    stated = f'[training]\nmetered = "{GERMANY.name}"\n[site]\ngrid = "us"\n'
+    notes = " ".join(handed_document(stated, "own.toml", files, CATALOGUE, own=True)["notes"])
+    assert "which is grid de here: counted is grid us" in notes
+
+
+def test_countries_and_nodes_that_metered_files_name_are_in_the_catalogue():
+    held = tomllib.loads((data_folder() / "aliases.toml").read_text(encoding="utf-8"))
+
+    countries = {name for name in CATALOGUE.names("grid", "intensity") if len(name) == 2}
+    assert set(held["country"].values()) == countries
+    assert set(held["driver"].values()) <= set(CATALOGUE.skus)

@@ -93,8 +93,9 @@ def handed_job(
     Raises:
         InputError: the text is wrong, or it names a file that was not handed over.
     """
-    with _laid_out(text, name, files, own=own) as (tables, assumed, path):
-        yield read_job(tables, name, catalogue or load_catalogue(), path=path, assumed=assumed)
+    facts = catalogue or load_catalogue()
+    with _laid_out(text, name, files, facts if own else None) as (tables, assumed, path):
+        yield read_job(tables, name, facts, path=path, assumed=assumed)
 
 
 def whole_text(text: str, name: str, files: Files) -> str:
@@ -103,15 +104,18 @@ def whole_text(text: str, name: str, files: Files) -> str:
     Raises:
         InputError: as `handed_job`.
     """
-    with _laid_out(text, name, files, own=True) as (tables, _, _):
+    with _laid_out(text, name, files, load_catalogue()) as (tables, _, _):
         return write_toml(tables)
 
 
 @contextmanager
 def _laid_out(
-    text: str, name: str, files: Files, *, own: bool
+    text: str, name: str, files: Files, own: Catalogue | None
 ) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...], Path]]:
-    """Tables, the places that a default filled, and where the job would lie, its files beside it."""
+    """Tables, the places that a default filled, and where the job would lie, its files beside it.
+
+    Of an `own` job what is not stated is filled from those facts.
+    """
     tables: Mapping[str, Any] = read_toml(text, name)
     if problems := list(_strangers(tables, files)):
         raise ScenarioError(name, problems)
@@ -120,7 +124,7 @@ def _laid_out(
             if _is_plain(file):
                 (Path(folder) / file).write_bytes(content)
         try:
-            tables, assumed = with_defaults(tables) if own else (tables, ())
+            tables, assumed = with_defaults(tables, own, Path(folder)) if own else (tables, ())
             yield tables, assumed, Path(folder) / (name if _is_plain(name) else "job.toml")
         except InputError as error:
             if folder not in str(error):

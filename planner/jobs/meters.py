@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+from planner.catalogue import Catalogue
 from planner.errors import InputError
 from planner.jobs.equations import held_node_h, hosted_it_kwh
 from planner.jobs.parts import Work
@@ -11,6 +15,41 @@ from planner.jobs.setting import Setting
 from planner.jobs.work_done import Done
 from planner.metering import MeteredEnergy, read_metered
 from planner.trace import Fact, Source, Traced, derive
+
+
+def named_by_meter(found: MeteredEnergy, catalogue: Catalogue) -> dict[str, str]:
+    """Grid region and kind of node that a metered file itself names, where the catalogue has them.
+
+    Of several countries or kinds of accelerators none is chosen.
+    """
+    named = {}
+    for key, names, table in (("grid", found.countries, "country"), ("sku", found.models, "driver")):
+        known = {_aliases(catalogue.folder)[table].get(name) for name in names}
+        if len(known) == 1 and (one := known.pop()) is not None:
+            named[key] = one
+    return named
+
+
+@cache
+def _aliases(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "aliases.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
+    """What the file says of itself beside what the job counts with."""
+    if found.own_kgco2e is not None:
+        yield (
+            f"{found.tool}'s own figure is {found.own_kgco2e:,.4g} kgCO2e: electricity alone, "
+            "by its own grid factor and PUE"
+        )
+    named, grid = named_by_meter(found, setting.catalogue), setting.job.site.grid or "of the job's own"
+    for key, said, counted in (("grid", found.countries, grid), ("sku", found.models, sku)):
+        if not said or named.get(key) == counted:
+            continue
+        what = "grid" if key == "grid" else "node"
+        here = f"is {what} {named[key]} here" if key in named else f"has no one {what} in the catalogue"
+        yield f"the file names {', '.join(said)}, which {here}: counted is {what} {counted}"
 
 
 def metered_work(setting: Setting, phase: str, work: Work) -> Done:
@@ -40,6 +79,7 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
         it = derive(hosted_it_kwh, accelerators_kwh=it, node_h=node_h, host_kw=host)
         added = "; the host is added from the catalogue"
     notes = [f"{path.name}: {found.seen}{added}", *(f"{path.name}: {note}" for note in found.notes)]
+    notes += [f"{path.name}: {said}" for said in _beside(setting, sku.name, found)]
     notes += [f"{path.name}: {row}" for row in found.bad_rows]
     if found.gaps_h:
         notes.append(f"{path.name}: {found.gaps_h:,.3g} h were not metered and are not counted")

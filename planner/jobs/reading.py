@@ -8,9 +8,12 @@ from pathlib import Path, PurePath
 from typing import Any, TypeVar, get_type_hints
 
 from planner.catalogue import Catalogue
+from planner.errors import InputError
 from planner.inputs import doubled_figures, known_names
+from planner.jobs.meters import named_by_meter
 from planner.jobs.parts import FACTS, PHASES, TABLES, TITLE, Job
 from planner.jobs.ways import problems_between
+from planner.metering import read_metered
 from planner.models import with_model_cards
 from planner.scenario import Problem, ScenarioError
 from planner.scenario.checks import own_fact_problems
@@ -62,17 +65,20 @@ def job_from_flags(options: Mapping[str, Any], catalogue: Catalogue) -> Job:
         if options.get(flag) is not None:
             table, _, key = place.partition(".")
             document.setdefault(table, {})[key] = options[flag]
-    tables, assumed = with_defaults(document)
+    tables, assumed = with_defaults(document, catalogue)
     try:
         return read_job(tables, "", catalogue, by_flags=True, assumed=assumed)
     except ScenarioError as error:
         raise ScenarioError("", [_as_flag(problem) for problem in error.problems]) from None
 
 
-def with_defaults(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def with_defaults(
+    document: Mapping[str, Any], catalogue: Catalogue, folder: Path | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The tables of a job that flags or the fields of a page describe, whole; and the places filled here.
 
-    One function for every door, so that the same words give the same job.
+    One function for every door, so that the same words give the same job. Where a metered file in `folder`
+    names its country and accelerators, they hold; only what nobody says is assumed.
     """
     whole = deepcopy(dict(document))
     training, site = whole.get("training", {}), whole.get("site", {})
@@ -81,13 +87,31 @@ def with_defaults(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[st
         del missing["nodes"]
     if "hourly" in site or "grid_intensity" in site:
         del missing["grid"]
+    named = _named_by_its_meter(training, catalogue, folder)
     assumed = []
     for flag, value in missing.items():
         table, _, key = FLAGS[flag].partition(".")
         if key not in whole.get(table, {}):
-            whole.setdefault(table, {})[key] = value
-            assumed.append(FLAGS[flag])
+            whole.setdefault(table, {})[key] = named.get(flag, value)
+            assumed += [] if flag in named else [FLAGS[flag]]
     return {"title": title_of(whole) or UNTITLED, **whole}, tuple(assumed)
+
+
+def _named_by_its_meter(
+    training: Mapping[str, Any], catalogue: Catalogue, folder: Path | None
+) -> dict[str, str]:
+    """Grid and node that the metered file of a run names; of a file that cannot be read, nothing yet."""
+    if not isinstance(name := training.get("metered"), str):
+        return {}
+    try:
+        found = read_metered(
+            (folder or Path()) / name,
+            zone=training.get("metered_zone"),
+            columns=training.get("metered_columns"),
+        )
+    except InputError:  # told once, by the reading that counts
+        return {}
+    return named_by_meter(found, catalogue)
 
 
 def title_of(document: Mapping[str, Any]) -> str:

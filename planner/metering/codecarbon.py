@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ NEEDED = ("duration", "energy_consumed")
 PARTS = ("cpu_energy", "gpu_energy", "ram_energy")
 PLACES = ("country_iso_code", "region"), ("cloud_provider", "cloud_region")
 
+_COUNTED = re.compile(r"^\d+ x ")  # CodeCarbon writes '4 x NVIDIA A100-SXM4-80GB'
 _SUM_TOLERANCE = 1e-3  # CodeCarbon converts joules with six digits
 
 
@@ -40,6 +43,7 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
     if not kept.any():
         problem = "no run has a duration and an energy"
         raise InputError("\n".join(f"{table.name}: {text}" for text in (problem, *table.bad_rows[:3])))
+    _note_runs(table, kept)
     _note_pue(table, pue[kept])
     _check_parts(table, parts, energy_kwh, kept)
     counted = table.numbers("gpu_count", empty=True) if table.has("gpu_count") else None
@@ -59,6 +63,9 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
         first=moment(float(starts_s[dated].min()), in_utc) if dated.any() else None,
         last=moment(float(ends_s[dated].max()), in_utc) if dated.any() else None,
         gaps_h=0.0, places=_places(table, kept), notes=tuple(table.notes), bad_rows=tuple(table.bad_rows),
+        countries=_words(table, "country_iso_code", kept),
+        models=tuple(dict.fromkeys(_COUNTED.sub("", name) for name in _words(table, "gpu_model", kept))),
+        own_kgco2e=_own_kgco2e(table, kept),
     )  # fmt: skip
 
 
@@ -73,6 +80,27 @@ def _last_of_each_run(table: Table, readable: Rows) -> Rows:
             f"rows that are earlier states of a run that stands below, and not added: {int(earlier.sum())}"
         )
     return readable & ~earlier
+
+
+def _note_runs(table: Table, kept: Rows) -> None:
+    """Runs of one file are one phase of a job: whoever expected one of them has to know."""
+    runs = _words(table, "run_id", kept)
+    if len(runs) > 1:
+        table.notes.append(f"{len(runs)} runs are added up: {', '.join(runs[:4])}{' …' * (len(runs) > 4)}")
+
+
+def _words(table: Table, column: str, kept: Rows) -> tuple[str, ...]:
+    """Different texts of a column, in their order."""
+    found = table.text(column)[kept] if table.has(column) else ()
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _own_kgco2e(table: Table, kept: Rows) -> float | None:
+    """CodeCarbon's own emissions of the runs that count, where each has them."""
+    if not table.has("emissions"):
+        return None
+    own = table.numbers("emissions", empty=True)[kept]
+    return float(own.sum()) if np.isfinite(own).all() else None
 
 
 def _note_pue(table: Table, pue: Numbers) -> None:

@@ -55,6 +55,9 @@ class MeteredEnergy:
     places: tuple[str, ...]
     notes: tuple[str, ...]
     bad_rows: tuple[BadRow, ...]
+    countries: tuple[str, ...] = ()  # ISO codes of three letters
+    models: tuple[str, ...] = ()  # of accelerators, as the file names them
+    own_kgco2e: float | None = None  # what the tool itself makes of it
 
     @property
     def seen(self) -> str:

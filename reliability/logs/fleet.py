@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+MOST_UNITS = 3_000_000  # more than any fleet has; each without a row gets a name in memory
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """How many units there are, where that is known, and their names, where those are."""
@@ -36,6 +39,8 @@ def fleet_of(mapping: Mapping, fleet_size: int | None) -> Fleet:
     size = fleet_size if fleet_size is not None else mapping.fleet_size
     if size is not None and size < 1:
         raise LogError([f"fleet_size must be a number of units from 1 up, got {size}"])
+    if size is not None and size > MOST_UNITS:
+        raise LogError([f"fleet_size is {size:.6g}, and {MOST_UNITS:,} units are the most: is it a slip?"])
     if names and size is not None and size != len(names):
         raise LogError([f"fleet_size is {size}, but units names {len(names)}: leave one of them out"])
     return Fleet(len(names) if names else size, names)
@@ -86,6 +91,11 @@ def quiet_units_of_groups(seen: pd.DataFrame, name: str) -> pd.DataFrame:
         seen=("unit", "size"), size=("group_size", "max"), entry_h=("entry_h", "min"),
         exit_h=("exit_h", "max"), age_h=("age_h", "max"),
     )  # fmt: skip
+    if groups["size"].sum() > MOST_UNITS:
+        raise LogError([
+            f"{name}: its groups have {groups['size'].sum():.6g} units, and {MOST_UNITS:,} are the most: "
+            "correct the column of group_size"
+        ])  # fmt: skip
     over = groups[groups["seen"] > groups["size"]]
     if not over.empty:
         raise LogError(

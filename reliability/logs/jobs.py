@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from reliability.logs.fleet import Fleet
+from reliability.logs.fleet import MOST_UNITS, Fleet
 from reliability.logs.frames import Window, event_frame, no_lives, unit_frame
 from reliability.logs.hostlist import expand
 from reliability.logs.job_rows import RECORD, job_rows
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NODE_LISTS_AT_ONCE = 100_000
-MOST_NODES = 3_000_000  # more than any cluster has; the names are kept in memory
 
 
 def read_jobs(
@@ -188,9 +187,9 @@ def _units(connection: DuckDBPyConnection, notes: list[str], name: str) -> pd.Da
             except ValueError:
                 unread += 1
                 continue
-            if len(first) + len(expanded) > MOST_NODES:
+            if len(first) + len(expanded) > MOST_UNITS:
                 raise LogError([
-                    f"{name}: its node lists name more than {MOST_NODES:,} nodes: is a range a digit too "
+                    f"{name}: its node lists name more than {MOST_UNITS:,} nodes: is a range a digit too "
                     f"long, as in '{node_list}'?"
                 ])  # fmt: skip
             for node in expanded:

@@ -377,7 +377,7 @@ def test_node_lists_of_millions_are_refused(text):
 def test_fleets_of_endless_size_are_refused(tmp_path):
     """Each unit that no row names gets a name in memory: a slip of a digit took all of it."""
     events = ROOT / "tests" / "logs" / "events.csv"
-    with pytest.raises(LogError, match=r"fleet_size is 1e\+12, and 3,000,000 units are the most"):
+    with pytest.raises(LogError, match=r"fleet_size is 1,000,000,000,000, and 3,000,000 units are the most"):
         read_log(events, fleet_size=10**12)
     rows = "".join(f"n{i},2025-01-0{i + 1},g,1e12\n" for i in range(5))
     columns = {"unit": "node", "start": "start", "group": "group", "group_size": "size"}

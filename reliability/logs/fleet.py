@@ -40,7 +40,7 @@ def fleet_of(mapping: Mapping, fleet_size: int | None) -> Fleet:
     if size is not None and size < 1:
         raise LogError([f"fleet_size must be a number of units from 1 up, got {size}"])
     if size is not None and size > MOST_UNITS:
-        raise LogError([f"fleet_size is {size:.6g}, and {MOST_UNITS:,} units are the most: is it a slip?"])
+        raise LogError([f"fleet_size is {size:,}, and {MOST_UNITS:,} units are the most: is it a slip?"])
     if names and size is not None and size != len(names):
         raise LogError([f"fleet_size is {size}, but units names {len(names)}: leave one of them out"])
     return Fleet(len(names) if names else size, names)

@@ -68,8 +68,8 @@ def _below(
     size: NDArray[Any] | float = 1.0,
 ) -> Iterator[Violation]:
     """Where got < limit."""
-    negative = (-np.asarray(side, dtype=float) for side in (got, limit))
-    for found in _above(rule, *negative, tolerance, size):
+    less, least = -np.asarray(got, dtype=float), -np.asarray(limit, dtype=float)
+    for found in _above(rule, less, least, tolerance, size):
         yield Violation(rule, found.index, -found.got, -found.limit)
 
 

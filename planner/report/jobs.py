@@ -42,9 +42,9 @@ def _sectioned(document: Document) -> Document:
 
 def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     """The document as the page shows it: a heading, sentences, and tables."""
-    told = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
+    first = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
     yield "totals", _section(
-        "Carbon, energy and water", [sentence for sentence in told if sentence],
+        "Carbon, energy and water", [sentence for sentence in first if sentence],
         totals=_ranged(document["totals"]), scores=_ranged(document["scores"]),
     )  # fmt: skip
     yield (

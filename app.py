@@ -5,8 +5,8 @@ from pathlib import Path
 import streamlit as st
 
 import planner.ui
-from planner.ui.resting import let_modules_rest
-from planner.ui.waiting import know_visitors
+from planner.ui.memory import let_modules_rest
+from planner.ui.progress import know_visitors
 
 PAGES = Path(planner.ui.__file__).parent
 # A file draws a page and is its address. One list: sections would be lost on screen readers.

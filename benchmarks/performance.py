@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.clock import Record, repeated
-from planner.candidates import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.layouts.candidates import splits
 from planner.performance.training import training_step_s
+from planner.physics.training_options import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
 
 SEED = 2025
 MODEL = "llama-3.1-70b"

@@ -12,25 +12,20 @@ from benchmarks.clock import Record, in_turns, repeated
 from benchmarks.scenarios import grown
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from planner.candidates import (
-    SHAPE,
-    job_workload,
-    training_arguments,
-    training_candidates,
-)
-from planner.catalogue import load_catalogue
-from planner.coefficients.nodes import node_columns
-from planner.coefficients.serving import replica_columns
-from planner.coefficients.training import training_runs
-from planner.costs import energy_usd
-from planner.inputs import Inputs
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import parse_scenario
 from planner.performance.layouts import layout_candidates
 from planner.performance.training import training_step_s
-from planner.scenario import parse_scenario
-from planner.serving_candidates import serving_candidates
-from planner.timing import drawn_kwh
-from planner.totals import weighted_usd
-from planner.trace import Chosen, chosen, derive
+from planner.physics.equations.money import energy_usd
+from planner.physics.equations.time import drawn_kwh
+from planner.physics.equations.totals import weighted_usd
+from planner.physics.nodes import node_columns
+from planner.physics.serving import replica_columns
+from planner.physics.serving_options import serving_candidates
+from planner.physics.training import training_runs
+from planner.physics.training_options import SHAPE, job_workload, training_arguments, training_candidates
+from planner.trace.quantities import Chosen, chosen, derive
 
 ROWS_ONE_AT_A_TIME = 300
 CHAIN_ROWS = (1, 1_000, 100_000)
@@ -135,9 +130,9 @@ def derive_overhead(repeats: int, rows: int) -> Record:
 
 def questions(repeats: int) -> Record:
     """The checkpoint table and the carbon of one job, as the command line asks for them."""
-    from planner.catalogue import load_catalogue
-    from planner.checkpoints import checkpoint_document
-    from planner.jobs import job_document, job_from_flags
+    from planner.answers.checkpoints import checkpoint_document
+    from planner.answers.job import job_document, job_from_flags
+    from planner.inputs.catalogue import load_catalogue
 
     asked = {"model": "llama-3.1-70b", "tokens": 1e12, "nodes": 64, "sku": "h100-8", "grid": "us"}
     job = job_from_flags(asked, load_catalogue())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from planner.catalogue import data_folder
-from planner.scenario.files import write_toml
+from planner.inputs.catalogue import data_folder
+from planner.inputs.scenario.files import write_toml
 
 COPIES = {1: 1, 4: 2, 16: 4}  # size of the search over the shipped one -> copies
 MORE_SKUS = ("mi300x-8", "gaudi3-8", "a100-40-8")

@@ -19,12 +19,13 @@ def plan_once(size: int, time_limit_s: float) -> Record:
         phases[phase] = marks[-1] - marks[-2]
 
     from benchmarks.scenarios import COPIES, grown
-    from planner.assembly import assemble
-    from planner.catalogue import load_catalogue
-    from planner.document import plan_document
-    from planner.inputs import Inputs, known_names
-    from planner.plan import Plan
-    from planner.scenario import check_against, parse_scenario
+    from planner.answers.plan.document import plan_document
+    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.consistency import known_names
+    from planner.inputs.resolved import Inputs
+    from planner.inputs.scenario import check_against, parse_scenario
+    from planner.program.assembly import assemble
+    from planner.program.plan import Plan
     from solver.answer import answer
     from solver.build import build
 

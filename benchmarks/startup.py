@@ -12,7 +12,7 @@ COMMANDS = {
     "bare Python": ("-c", "pass"),
     "everfleet --help": ("-m", "planner.cli", "--help"),
     "everfleet check next-quarter": ("-m", "planner.cli", "check", "next-quarter"),
-    "import of the planner": ("-c", "import planner.plan, sys; sys.exit('lifelines' in sys.modules)"),
+    "import of the planner": ("-c", "import planner.program.plan, sys; sys.exit('lifelines' in sys.modules)"),
 }
 
 

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.clock import Record, seconds
-from planner.catalogue import data_folder
-from planner.scenario import Scenario, load_scenario
-from planner.store import keep, open_store
-from planner.sweeps import DaskCluster, Executor, Grid, InProcess, LocalProcesses, run_sweep, varied
-from planner.sweeps.running import Task, plan_point
+from planner.answers.sweeps import DaskCluster, Executor, Grid, InProcess, LocalProcesses, run_sweep, varied
+from planner.answers.sweeps.running import Task, plan_point
+from planner.inputs.catalogue import data_folder
+from planner.inputs.scenario import Scenario, load_scenario
+from planner.inputs.scenario.bundle import keep
+from planner.store import open_store
 
 WORKERS = 2
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.failures import SAMPLES, fit_of_sample
+from planner.answers.failures import SAMPLES, fit_of_sample
 from planner.report import to_json
 
 SOLVED = Path(__file__).resolve().parents[1] / "data" / "solved"

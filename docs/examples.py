@@ -5,7 +5,7 @@ python docs/examples.py
 
 from __future__ import annotations
 
-from planner.solved import SOLVED, write_solved
+from planner.answers.plan.shipped import SOLVED, write_solved
 
 if __name__ == "__main__":
     for stem in SOLVED:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from planner.catalogue import data_folder, load_catalogue
-from planner.document import plan_document
-from planner.plan import plan_fleet
-from planner.scenario import Scenario, canonical_text, load_scenario, with_changes
-from planner.store.comparing import flat_inputs
-from planner.store.side_by_side import Compared, side_by_side
-from planner.workers import Step
-from planner.workers.messages import Record
-from planner.workers.shipped import NAMES, SCENARIO, write_shipped
-from planner.workers.tradeoffs import POINTS, front, front_of_time
+from planner.answers.plan.document import plan_document
+from planner.answers.saved.compare import flat_inputs
+from planner.answers.saved.side_by_side import Compared, side_by_side
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.scenario import Scenario, canonical_text, load_scenario, with_changes
+from planner.program.plan import plan_fleet
+from planner.trace.records import Record
+from planner.ui.workers import Step
+from planner.ui.workers.shipped import NAMES, SCENARIO, write_shipped
+from planner.ui.workers.tradeoffs import POINTS, front, front_of_time
 
 PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
 WIDEST_GAP = 0.006  # that of the front of time is half a per cent

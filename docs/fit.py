@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.performance import tokens_per_s_per_gpu, training_step_s
-from planner.units import convert_factor, unit_of
+from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name
 from planner.validation.software import sharding_stage, stack_constants, stacks
 from planner.validation.steps import RECOMPUTE, hardware

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.performance import accelerator_power_kw, decode_step_s, output_tokens_per_s
-from planner.units import convert_factor, unit_of
+from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import constant, constants
 from planner.validation.serving import chip_arguments, served_arguments, step_uses
 

@@ -19,7 +19,7 @@ from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from planner.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
 from planner.performance.power import node_power_kw
 from planner.validation.melange import Mix, best_mix, case_columns
 from solver.problem import Objective
@@ -110,8 +110,8 @@ def page(facts: Catalogue) -> str:
         "of request sizes\nat the least cost. Its question is put to our program: each size of request is a "
         "service, each slice of its rate a\nreplica that fills a part of a GPU, each kind of GPU a pool that "
         "is paid by the hour. In its public example and in nine\nfurther cases ours gives the published or "
-        "the independently computed optimum (`everfleet validate`;\n`tests/test_melange.py`). This page, "
-        "written by `python docs/melange.py`, then counts carbon too.",
+        "the independently computed optimum (`everfleet validate`;\n`tests/validation/test_melange.py`). "
+        "This page, written by `python docs/melange.py`, then counts carbon too.",
         "## Carbon of an hour of one GPU\n\n" + _hours(facts, names),
         "Embodied carbon is the GPU's and its share of the host, spread over "
         f"{facts.fact(LIFE).stated}. Energy is at the rated\npower of the GPU and its share of the host "

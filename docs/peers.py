@@ -33,8 +33,8 @@ from carbon.peers import (
     mlco2_kgco2e,
 )
 from carbon.pue import facility_energy_kwh
-from planner.catalogue import Catalogue, load_catalogue
-from planner.jobs import job_document, read_job
+from planner.answers.job import job_document, read_job
+from planner.inputs.catalogue import Catalogue, load_catalogue
 
 DOCS = Path(__file__).resolve().parent
 ANSWERS, JOBS, PAGE = DOCS / "peers.csv", DOCS / "peers.toml", DOCS / "peers.md"

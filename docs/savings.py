@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.assembly import Assembled, assemble
-from planner.catalogue import data_folder, load_catalogue
-from planner.coefficients.failures import down_variance_to_mean
-from planner.inputs import Inputs, with_cards
-from planner.scenario import Scenario, load_scenario, with_changes
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, load_scenario, with_changes
+from planner.physics.failures import down_variance_to_mean
+from planner.program.assembly import Assembled, assemble
 from reliability.spares import mean_nodes_down, share_at_most
 from solver.answer import Answer, answer
 from solver.backend import Status

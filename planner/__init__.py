@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "load_scenario": "planner.scenario",
-    "load_catalogue": "planner.catalogue",
-    "plan_fleet": "planner.plan",
-    "explain": "planner.explanation",
-    "derive": "planner.trace",
-    "recompute": "planner.trace",
+    "load_scenario": "planner.inputs.scenario",
+    "load_catalogue": "planner.inputs.catalogue",
+    "plan_fleet": "planner.program.plan",
+    "explain": "planner.trace.explain",
+    "derive": "planner.trace.quantities",
+    "recompute": "planner.trace.quantities",
 }
 __all__ = sorted(_HOMES)
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from planner.errors import InputError
-from planner.workers import registry
-from planner.workers.messages import Seen, work_key
-from planner.workers.tasks import TASKS
+from planner.trace.errors import InputError
+from planner.ui.workers import registry
+from planner.ui.workers.messages import Seen, work_key
+from planner.ui.workers.tasks import TASKS
 
 PAGES = Path(__file__).resolve().parents[1] / "planner" / "ui"
 ROUTES = """

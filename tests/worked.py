@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from planner.errors import InputError
-from planner.workers import Step, Tell
+from planner.trace.errors import InputError
+from planner.ui.workers import Step, Tell
 
 Record = dict[str, Any]
 

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.assembly import assemble
-from planner.catalogue import data_folder, load_catalogue
-from planner.inputs import Inputs, with_cards
-from planner.scenario import Scenario, load_scenario, with_changes
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, load_scenario, with_changes
+from planner.program.assembly import assemble
 from solver.answer import answer
 
 SHARES = (1.0, 1 / 2, 1 / 10, 1 / 100)

@@ -372,7 +372,7 @@ def fuzz(name: str, *, inputs: int, seed: int, limit_s: float = LIMIT_S) -> Coun
 
 
 def _read(reader: Reader, path: Path, counted: Counted, number: int, limit_s: float) -> None:
-    from planner.errors import InputError
+    from planner.trace.errors import InputError
     from reliability.logs import LogError
 
     counted.inputs += 1
@@ -545,7 +545,7 @@ CARDS = {
 
 @cache
 def _calibrations() -> Sequence[tuple[str, bytes]]:
-    from planner.calibration import calibration_document
+    from planner.answers.calibration import calibration_document
 
     samples = ("measurements.csv", "serving-measurements.csv")
     return [
@@ -575,7 +575,7 @@ def _read_log(path: Path) -> object:
 
 
 def _fit(path: Path) -> object:
-    from planner.failures import FitAsked, fit_document, mapping_for, read_failures
+    from planner.answers.failures import FitAsked, fit_document, mapping_for, read_failures
     from planner.report import to_json
 
     log = read_failures(path, mapping_for(path, None), fleet_size=400)
@@ -583,7 +583,7 @@ def _fit(path: Path) -> object:
 
 
 def _read_metered(path: Path) -> object:
-    from planner.metering import read_metered
+    from planner.inputs.metering import read_metered
 
     bare = path.name in ("dcgmi-dmon.txt", "nvidia-smi-bare.csv")
     return read_metered(
@@ -596,26 +596,26 @@ def _read_metered(path: Path) -> object:
 
 def _read_series(path: Path) -> object:
     from carbon.signals import GridSignal
-    from planner.series import read_series
+    from planner.inputs.series import read_series
 
     signal_ = GridSignal("average", "direct", "production" if path.name == "mix.csv" else "consumption")
     return read_series(path, signal=signal_, time_zone="Europe/London", repeats="mean")
 
 
 def _read_card(path: Path) -> object:
-    from planner.models import model_facts
+    from planner.inputs.models import model_facts
 
     return model_facts(path.name, path)
 
 
 def _read_fit(path: Path) -> object:
-    from planner.fitted import read_fit
+    from planner.inputs.fits import read_fit
 
     return read_fit(path)
 
 
 def _read_calibration(path: Path) -> object:
-    from planner.fitted import read_calibration
+    from planner.inputs.fits import read_calibration
 
     return read_calibration(path)
 
@@ -627,8 +627,8 @@ def _read_document(path: Path) -> object:
 
 
 def _read_measurements(path: Path) -> object:
-    from planner.calibration.reading import read_measurements
-    from planner.catalogue import load_catalogue
+    from planner.answers.calibration.reading import read_measurements
+    from planner.inputs.catalogue import load_catalogue
 
     return read_measurements(path, load_catalogue())
 
@@ -640,14 +640,14 @@ def _validate(path: Path) -> object:
 
 
 def _read_traffic(path: Path) -> object:
-    from planner.editing.traffic import traffic_found
+    from planner.inputs.editing.traffic import traffic_found
 
     return traffic_found(path.name, path.read_bytes(), _serving(), _serving().services[0].name)
 
 
 @cache
 def _serving() -> Any:
-    from planner.scenario import load_scenario
+    from planner.inputs.scenario import load_scenario
 
     return load_scenario(DATA / "scenarios" / "serving-only.toml")
 
@@ -659,16 +659,16 @@ def _read_mapping(path: Path) -> object:
 
 
 def _read_job(path: Path) -> object:
-    from planner.catalogue import load_catalogue
-    from planner.jobs import load_job
+    from planner.answers.job import load_job
+    from planner.inputs.catalogue import load_catalogue
 
     return load_job(path, load_catalogue())
 
 
 def _read_scenario(path: Path) -> object:
-    from planner.catalogue import load_catalogue
-    from planner.inputs import check_scenario
-    from planner.scenario import load_scenario
+    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.consistency import check_scenario
+    from planner.inputs.scenario import load_scenario
 
     scenario = load_scenario(path)
     check_scenario(scenario, load_catalogue())

@@ -4,6 +4,6 @@ Each command imports what it needs when it runs, so that `--help` stays quick.
 """
 
 from planner.cli.commands import main
-from planner.cli.talking import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT
 
 __all__ = ["ANSWER", "INTERRUPTED", "NO_PLAN", "WRONG_INPUT", "main"]

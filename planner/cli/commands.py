@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from planner.cli import about, ahead, defence, hardware, jobs, logs, plans, saved
-from planner.cli.talking import ANSWER, INTERRUPTED, say, wrong
-from planner.errors import InputError
+from planner.cli import failures, futures, hardware, jobs, plans, saved, tradeoffs
+from planner.cli import reference as about
+from planner.cli.console import ANSWER, INTERRUPTED, say, wrong
+from planner.trace.errors import InputError
 
-SUBJECTS = (plans, defence, ahead, saved, jobs, logs, hardware, about)  # the order of `--help`
+SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, about)  # the order of `--help`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli import arguments
-from planner.cli.talking import ANSWER, NO_PLAN, say, show, show_json, write_file
-from planner.errors import InputError
+from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json, write_file
+from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
-    from planner.throughput import Question
+    from planner.answers.throughput import Question
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -39,7 +39,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 def run_calibrate(options: argparse.Namespace) -> int:
     """Read measurements of your hardware, or probe it: what they change, and how wrong the rest may be."""
-    from planner.calibration import calibration_document, facts_toml, to_text
+    from planner.answers.calibration import calibration_document, facts_toml, to_text
 
     if options.measure:
         return _probe(options)
@@ -57,7 +57,13 @@ def run_calibrate(options: argparse.Namespace) -> int:
 
 def _probe(options: argparse.Namespace) -> int:
     """Measure the device of this machine; where there is none that is the answer."""
-    from planner.calibration import NothingToMeasure, cuda_device, probe_csv, probe_document, probe_text
+    from planner.answers.calibration import (
+        NothingToMeasure,
+        cuda_device,
+        probe_csv,
+        probe_document,
+        probe_text,
+    )
 
     if options.measurements is not None or options.sizes:
         raise InputError("--measure takes neither measurements nor --sizes: it makes them")
@@ -77,7 +83,7 @@ def _probe(options: argparse.Namespace) -> int:
 
 def run_throughput(options: argparse.Namespace) -> int:
     """Say what hardware delivers and draws for a model: every SKU at every size, with range and reasons."""
-    from planner.throughput import throughput_document, to_csv, to_text
+    from planner.answers.throughput import throughput_document, to_csv, to_text
 
     document = throughput_document(_hardware_question(options))
     if options.json:
@@ -90,8 +96,8 @@ def run_throughput(options: argparse.Namespace) -> int:
 
 def _hardware_question(options: argparse.Namespace) -> Question:
     """The question that the options ask; quantities in their units, every one that is wrong at once."""
-    from planner.throughput import Question
-    from planner.units import UnitError, parse_quantity
+    from planner.answers.throughput import Question
+    from planner.trace.units import UnitError, parse_quantity
 
     names = {field for field in Question.__dataclass_fields__ if hasattr(options, field)}
     said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
+from planner.cli.console import ANSWER, say, show, show_json
 from planner.cli.loading import asked_scenario
-from planner.cli.talking import ANSWER, say, show, show_json
-from planner.errors import InputError
+from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
-    from planner.jobs.parts import Job
+    from planner.inputs.job.schema import Job
 
 # Options of `checkpoint` that a scenario speaks for.
 SCENARIO_STATES = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
@@ -36,13 +36,13 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 def run_carbon(options: argparse.Namespace) -> int:
     """State the carbon, energy and water of one job, of a file or of what flags say."""
-    from planner.catalogue import load_catalogue
-    from planner.jobs import job_document, to_card, to_text
+    from planner.answers.job import job_document, to_card, to_text
+    from planner.inputs.catalogue import load_catalogue
 
     job = _job(options)
     document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)
     if options.explain is not None:
-        from planner.jobs.cells import named_explanation
+        from planner.answers.job.cells import named_explanation
 
         opened = named_explanation(job, document, options.explain, load_catalogue())
         if options.json:
@@ -56,7 +56,7 @@ def run_carbon(options: argparse.Namespace) -> int:
     else:
         show(to_text(document, why=options.why))
     if options.out is not None:
-        from planner.report.jobs import save_job
+        from planner.answers.job.page import save_job
 
         paths = save_job(document, Path(options.out))
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")
@@ -65,8 +65,8 @@ def run_carbon(options: argparse.Namespace) -> int:
 
 def _job(options: argparse.Namespace) -> Job:
     """The job of a file, of a shipped one by name, or of flags."""
-    from planner.catalogue import data_folder, load_catalogue
-    from planner.jobs import job_from_flags, load_job
+    from planner.answers.job import job_from_flags, load_job
+    from planner.inputs.catalogue import data_folder, load_catalogue
 
     said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
     if options.job is None:
@@ -80,13 +80,13 @@ def _job(options: argparse.Namespace) -> Job:
 
 def run_checkpoint(options: argparse.Namespace) -> int:
     """Print checkpoint intervals and policies with the best for time, money and carbon marked."""
-    from planner.checkpoints import scenario_text, to_text
+    from planner.answers.checkpoints import scenario_text, to_text
 
     of_scenario = options.scenario is not None
     document = (_scenario_checkpoints if of_scenario else _flag_checkpoints)(options)
     text = (scenario_text if of_scenario else to_text)(document)
     if options.out is not None:
-        from planner.report.checkpoints import save_checkpoints
+        from planner.answers.checkpoints.page import save_checkpoints
 
         paths = save_checkpoints(document, text, Path(options.out))
         say(f"curve and tables: {next(path for path in paths if path.suffix == '.html')}")
@@ -99,7 +99,7 @@ def run_checkpoint(options: argparse.Namespace) -> int:
 
 def _flag_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a job that flags describe."""
-    from planner.checkpoints import checkpoint_document
+    from planner.answers.checkpoints import checkpoint_document
 
     for name in ("job", "changes"):
         if getattr(options, name):
@@ -111,7 +111,7 @@ def _flag_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
 
 def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a scenario's training jobs."""
-    from planner.checkpoints import Asked, scenario_document
+    from planner.answers.checkpoints import Asked, scenario_document
 
     said = [CHECKPOINT_FLAGS[name] for name in SCENARIO_STATES if getattr(options, name) is not None]
     if said:
@@ -125,7 +125,7 @@ def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
 
 def _shared_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
     """Options about a job that no scenario states."""
-    from planner.checkpoints import parse_restart_parts
+    from planner.answers.checkpoints import parse_restart_parts
 
     parts = options.restart_parts
     return {

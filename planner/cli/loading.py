@@ -8,21 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.arguments import CHANGE_EXAMPLE
-from planner.cli.talking import progress
-from planner.errors import InputError
-from planner.files import parse_json, read_limited
+from planner.cli.console import progress
+from planner.inputs.files import parse_json, read_limited
+from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
-    from planner.scenario import Scenario
+    from planner.inputs.scenario import Scenario
+    from planner.program.plan import Plan
 
 
 def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
-    from planner.candidates import check_pools
-    from planner.catalogue import data_folder, load_catalogue
-    from planner.inputs import Inputs, check_scenario, with_cards
-    from planner.scenario import load_scenario
+    from planner.inputs.catalogue import data_folder, load_catalogue
+    from planner.inputs.consistency import check_scenario, with_cards
+    from planner.inputs.resolved import Inputs
+    from planner.inputs.scenario import load_scenario
+    from planner.physics.training_options import check_pools
 
     path = Path(name)
     shipped = data_folder() / "scenarios" / f"{name}.toml"
@@ -46,7 +47,7 @@ def asked_scenario(options: argparse.Namespace) -> Scenario:
 
 def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
     """Plan, with progress on stderr; the first Ctrl-C stops the solver and keeps its best plan."""
-    from planner.plan import plan_fleet
+    from planner.program.plan import plan_fleet
 
     plan = plan_fleet(scenario, baselines=baselines, watch=None if quiet else progress)
     if not quiet:
@@ -68,14 +69,14 @@ def opened(options: argparse.Namespace) -> dict[str, Any]:
     file = next((file for file in held if file.is_file()), path / "plan.json") if path.is_dir() else path
     if file.suffix == ".json" and file.is_file():
         return _saved(file)
-    from planner.document import plan_document
+    from planner.answers.plan.document import plan_document
 
     return plan_document(solve(load(options.plan), quiet=False, baselines=False))
 
 
 def _saved(file: Path) -> dict[str, Any]:
     """The document of a plan.json, refused where it is none of ours."""
-    from planner.scenario import Problem, ScenarioError
+    from planner.inputs.scenario import Problem, ScenarioError
 
     try:
         document = parse_json(read_limited(file).decode("utf-8"))

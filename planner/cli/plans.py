@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
+from planner.cli.console import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
 from planner.cli.loading import asked_scenario, load, opened, see_store, solve
-from planner.cli.talking import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
-from planner.errors import InputError
+from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.program.plan import Plan
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -54,7 +54,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 def run_plan(options: argparse.Namespace) -> int:
     """Plan a scenario, print the plan, write the report."""
-    from planner.document import plan_document
+    from planner.answers.plan.document import plan_document
     from planner.report import save, to_json, to_terminal
 
     scenario = asked_scenario(options)
@@ -71,7 +71,7 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.program is not None:
         _write_program(plan, options.program)
     if options.save:
-        from planner.store.commands import save_plan
+        from planner.answers.saved.commands import save_plan
 
         say(save_plan(options.store, scenario, document, baselines=not options.no_baselines))
     return ANSWER if document["status"]["verified"] else NO_PLAN
@@ -79,8 +79,8 @@ def run_plan(options: argparse.Namespace) -> int:
 
 def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
     """The plan with the worth of its limits and its alternatives, where they are asked for."""
-    from planner.defence.others import with_alternatives
-    from planner.defence.pricing import with_prices
+    from planner.answers.plan.alternatives import with_alternatives
+    from planner.answers.plan.limit_prices import with_prices
 
     tell = watcher(options) or (lambda _: None)
     seconds = plan.inputs.scenario.solve.time_limit_s
@@ -101,7 +101,7 @@ def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
 
 def _write_program(plan: Plan, path: Path) -> None:
     """Write the integer program of a plan, and say so."""
-    from solver.writing import write_program
+    from planner.program.searches import write_program
 
     try:
         write_program(plan.problem, path, period_names=plan.inputs.scenario.horizon.period_labels)
@@ -112,7 +112,7 @@ def _write_program(plan: Plan, path: Path) -> None:
 
 def run_check(options: argparse.Namespace) -> int:
     """Read scenarios and report every problem of every file."""
-    from planner.scenario import ScenarioError
+    from planner.inputs.scenario import ScenarioError
 
     answers: list[dict[str, Any]] = []
     for name in options.scenarios:
@@ -134,7 +134,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Open one number of a plan down to its sources."""
-    from planner.explanation import explanation_from
+    from planner.trace.explain import explanation_from
 
     document = opened(options)
     known = document["explanations"]

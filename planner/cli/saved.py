@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from planner.cli import arguments
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, told, watcher
 from planner.cli.loading import asked_scenario
-from planner.cli.talking import ANSWER, INTERRUPTED, NO_PLAN, clear, say, told, watcher
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -43,36 +43,36 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 def run_list(options: argparse.Namespace) -> int:
     """List saved plans, fits and plans for several futures, the newest first."""
-    from planner.store.commands import list_saved
+    from planner.answers.saved.commands import list_saved
 
     return told(options, list_saved(options.store, title=" ".join(options.words)))
 
 
 def run_show(options: argparse.Namespace) -> int:
     """Print what was saved as the command that made it did: `plan`, `fit` or `futures`."""
-    from planner.store.commands import show_saved
+    from planner.answers.saved.commands import show_saved
 
     return told(options, show_saved(options.store, options.digest))
 
 
 def run_compare(options: argparse.Namespace) -> int:
     """Set two saved plans side by side: what was asked and what came out differently."""
-    from planner.store.commands import compare_saved
+    from planner.answers.saved.commands import compare_saved
 
     return told(options, compare_saved(options.store, options.before, options.after))
 
 
 def run_export(options: argparse.Namespace) -> int:
     """Write a saved plan as files: its scenario and its report."""
-    from planner.store.commands import export_saved
+    from planner.answers.saved.commands import export_saved
 
     return told(options, export_saved(options.store, options.digest, options.out))
 
 
 def run_recompute(options: argparse.Namespace) -> int:
     """Work a saved plan out again from what is stored: is it the same to the last bit."""
-    from planner.futures import recompute_futures
-    from planner.store.commands import recompute_saved
+    from planner.answers.saved.commands import recompute_saved
+    from planner.answers.saved.recompute import recompute_futures
 
     record, text = recompute_saved(options.store, options.digest, futures=recompute_futures)
     told(options, (record, text))
@@ -81,7 +81,7 @@ def run_recompute(options: argparse.Namespace) -> int:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Plan one scenario with many changes into the store; goes on where it was stopped."""
-    from planner.sweeps.commands import executor_for, grid_for, save_sweep, sweep
+    from planner.answers.sweeps.commands import executor_for, grid_for, save_sweep, sweep
 
     scenario = asked_scenario(options)
     grid = grid_for(

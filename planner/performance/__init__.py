@@ -3,10 +3,7 @@
 Every public function is one documented equation; see README.md of this folder for symbols and errors.
 """
 
-from planner.performance.adapters import (
-    adapter_parameters,
-    training_flops_ratio,
-)
+from planner.performance.adapters import adapter_parameters, training_flops_ratio
 from planner.performance.calibrate import (
     accelerator_share_kw,
     calibrated_efficiency_fraction,
@@ -23,10 +20,7 @@ from planner.performance.calibrate_serving import (
     serving_factor_at,
     step_arithmetic_s,
 )
-from planner.performance.capacity import (
-    ReplicaCapacity,
-    replica_capacity,
-)
+from planner.performance.capacity import ReplicaCapacity, replica_capacity
 from planner.performance.communication import (
     expert_exchange_s,
     gradient_exchange_s,
@@ -58,18 +52,8 @@ from planner.performance.experts import (
     layer_weights,
     token_copies,
 )
-from planner.performance.hardware import (
-    precision_peak_tflop_per_s,
-    require_dense_peak,
-    require_one_way_link,
-)
-from planner.performance.layouts import (
-    Layout,
-    NoLayout,
-    best_layout,
-    layout_candidates,
-    require_layout,
-)
+from planner.performance.hardware import precision_peak_tflop_per_s, require_dense_peak, require_one_way_link
+from planner.performance.layouts import Layout, NoLayout, best_layout, layout_candidates, require_layout
 from planner.performance.memory import (
     TrainingMemory,
     activation_gb,
@@ -187,10 +171,7 @@ from planner.performance.training import (
     shape_efficiency_fraction,
     training_step_s,
 )
-from planner.performance.vision import (
-    patch_tokens,
-    vision_parameters,
-)
+from planner.performance.vision import patch_tokens, vision_parameters
 
 __all__ = [
     "DisaggregatedPools",

@@ -7,11 +7,7 @@ arithmetic, traffic and best rate. Their columns carry one entry per operator on
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import (
-    require_not_negative,
-    require_open_share,
-    require_positive,
-)
+from planner.performance._checks import require_not_negative, require_open_share, require_positive
 
 Column = float | NDArray[np.float64]
 

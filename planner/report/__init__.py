@@ -7,7 +7,7 @@ are escaped for the format that they end up in.
 from planner.report.data import csv_text, to_csv_files, to_json
 from planner.report.page import to_html
 from planner.report.saving import ReportError, save
-from planner.report.texts import to_markdown, to_terminal
+from planner.report.text import to_markdown, to_terminal
 from planner.report.workbook import to_workbook
 
 __all__ = [

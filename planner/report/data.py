@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.charts import Document, Record
+from planner.report.charts import Document, Record
+from planner.report.spreadsheets import csv_of
 from planner.report.tables import COLUMNS, TITLES, column_unit
-from planner.spreadsheets import csv_of
 
 
 def to_json(document: Document, *, sort_keys: bool = True) -> str:

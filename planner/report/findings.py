@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from planner import charts
-from planner.charts import Document, Picture, Record
-from planner.explanation import explanation_from
-from planner.report import pictures
+from planner.report import charts, page
+from planner.report.charts import Document, Picture, Record
 from planner.report.data import csv_text, to_json
 from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
-from planner.report.texts import markdown_escaped, markdown_table, text_table, wrapped
+from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
+from planner.trace.explain import explanation_from
 
 FIT = FolderKind("a folder of a fit", "fit.json", "everfleet_fit", ("fit.json", "fit.html", "fit.md", "csv"))
 
@@ -43,7 +42,7 @@ _NARROW = {
 TERMINAL_ROWS, TERMINAL_BAD_ROWS = 10, 20
 # Key of a kind of document -> section -> its chart.
 _PICTURES = {
-    "everfleet_pareto": pictures.PICTURES,
+    "everfleet_pareto": page.PICTURES,
     "everfleet_job": charts.JOB_PICTURES,
     "everfleet_fit": charts.FIT_PICTURES,
     "everfleet_futures": charts.FUTURES_PICTURES,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import jinja2
 
-from planner import charts
-from planner.charts import Document, quantity_text
+from planner.report import charts
+from planner.report.charts import Document, Picture, quantity_text
+from planner.report.charts.fronts import money_front
 from planner.report.tables import TITLES, clash_tables, provenance, range_text, table_of, tables, why_text
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def to_html(document: Document) -> str:
@@ -41,3 +43,6 @@ def template(name: str) -> jinja2.Template:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(name)
+
+
+PICTURES: dict[str, Callable[[Document], Picture | None]] = {"front": money_front}

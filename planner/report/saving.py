@@ -19,12 +19,12 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-from planner.charts import Document
-from planner.errors import InputError
+from planner.report.charts import Document
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
-from planner.report.texts import to_markdown
+from planner.report.text import to_markdown
 from planner.report.workbook import to_workbook
+from planner.trace.errors import InputError
 
 PARTIAL = ".partial"  # the end of the name of a folder that is being written
 

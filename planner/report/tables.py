@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.charts import Document, Record, every, number_text, quantity_text, shown_scale
-from planner.explanation import explanation_from, format_value
+from planner.report.charts import Document, Record, every, number_text, quantity_text, shown_scale
+from planner.trace.explain import explanation_from, format_value
 
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {

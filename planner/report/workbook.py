@@ -14,7 +14,7 @@ from typing import Any
 
 import xlsxwriter  # type: ignore[import-untyped]  # it carries no types
 
-from planner.charts import Document
+from planner.report.charts import Document
 from planner.report.tables import Table, clash_tables, provenance, table_of, tables
 
 CREATED = datetime(1980, 1, 1)  # a workbook has to name a moment; the true one would change the bytes

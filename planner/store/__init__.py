@@ -4,17 +4,7 @@ A SQLite file of one's own, or a database that a team shares. What is saved is n
 content: the same twice is one row. A save is one transaction: a kill leaves what was there before.
 """
 
-from planner.store.comparing import compare_plans
 from planner.store.errors import StoreError
-from planner.store.exporting import export_futures, export_plan
-from planner.store.futures import SavedFuturesPlan
-from planner.store.kept import KeptScenario, keep, restored
-from planner.store.plans import Fit, SavedPlan, Store, open_store
-from planner.store.repeating import Repeat, recompute
-from planner.store.sweeps import Point, SavedSweep
+from planner.store.store import Fit, Point, SavedFuturesPlan, SavedPlan, SavedSweep, Store, open_store
 
-__all__ = [
-    "Fit", "KeptScenario", "Point", "Repeat", "SavedFuturesPlan", "SavedPlan", "SavedSweep", "Store",
-    "StoreError", "compare_plans", "export_futures", "export_plan", "keep", "open_store", "recompute",
-    "restored",
-]  # fmt: skip
+__all__ = ["Fit", "Point", "SavedFuturesPlan", "SavedPlan", "SavedSweep", "Store", "StoreError", "open_store"]

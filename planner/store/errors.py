@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from planner.errors import InputError
+from planner.trace.errors import InputError
 
 # What a driver says -> what it means and what would do.
 _REASONS = {

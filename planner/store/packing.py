@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from planner.report.data import to_json
+from planner.trace.records import Record
 
-Record = dict[str, Any]
 LIBRARIES = ("everfleet", "highspy", "pulp", "numpy", "scipy")
 
 

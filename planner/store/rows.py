@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from planner.inputs.scenario.bundle import KeptScenario
 from planner.store import schema
 from planner.store.errors import StoreError
-from planner.store.kept import KeptScenario
 from planner.store.packing import content_digest, packed, versions_here
 
 SHORTEST_DIGEST = 4

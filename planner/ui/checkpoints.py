@@ -7,7 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from planner.charts import (
+from planner.answers.checkpoints.page import csv_files
+from planner.report import to_json
+from planner.report.charts import (
     MEASURES,
     Document,
     Record,
@@ -16,13 +18,11 @@ from planner.charts import (
     policy_curves,
     size_curves,
 )
-from planner.errors import InputError
-from planner.explanation import Explanation
-from planner.report import to_json
-from planner.report.checkpoints import csv_files
 from planner.report.tables import table_of
+from planner.trace.errors import InputError
+from planner.trace.explain import Explanation
 from planner.ui import logs, shared
-from planner.ui.drawn import draw_beside, draw_kept
+from planner.ui.chart_cache import draw_beside, draw_kept
 
 MOST_NODES = 100_000
 # The numbers of the answer in words, by the names of their explanations.
@@ -47,7 +47,7 @@ def render() -> None:
 
 def loaded(inputs: dict[str, Any]) -> Document:
     """The document of these inputs, with sizes around the one asked for."""
-    from planner.checkpoints import sizes_around
+    from planner.answers.checkpoints import sizes_around
 
     return shared.load_checkpoints(**inputs, across=list(sizes_around(inputs["nodes"])))
 
@@ -72,7 +72,7 @@ def opens(inputs: dict[str, Any], table: str, rows: list[Record]) -> shared.Open
     """What explains a cell of a table."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.checkpoints import cell_explanation
+        from planner.answers.checkpoints import cell_explanation
 
         return cell_explanation(inputs, table, rows[row], key)
 

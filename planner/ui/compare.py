@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner import workers
-from planner.charts import Document, Record
-from planner.charts.compared import UNITS, changed_waterfall, terms_side_by_side
-from planner.errors import InputError
-from planner.report.compared import inputs_rows, signed_text, term_steps, terms_rows, totals_rows
+from planner.answers.saved.tables import inputs_rows, signed_text, term_steps, terms_rows, totals_rows
+from planner.report.charts import Document, Record
+from planner.report.charts.compared import UNITS, changed_waterfall, terms_side_by_side
 from planner.report.tables import table_of
-from planner.ui import asked, saved, shared
-from planner.ui.drawn import draw_kept
-from planner.ui.waiting import work_shown
-from planner.workers.messages import work_key
+from planner.trace.errors import InputError
+from planner.ui import saved, shared, work_button, workers
+from planner.ui.chart_cache import draw_kept
+from planner.ui.progress import work_shown
+from planner.ui.workers.messages import work_key
 
 if TYPE_CHECKING:
-    from planner.explanation import Explanation
     from planner.store import SavedPlan, Store
+    from planner.trace.explain import Explanation
 
 PAGES = Path(__file__).parent
 MOST_PLANS, MOST_LISTED = 6, 24
@@ -42,7 +41,7 @@ def render() -> None:
         try:
             record = _compared(tuple(digests), store.address, store)
         except InputError as error:
-            asked.refused("These plans cannot be compared.", error)
+            work_button.refused("These plans cannot be compared.", error)
             return
         identity, scenarios = ",".join(digests), None
     else:
@@ -83,7 +82,7 @@ def _listed(store: Store | None) -> dict[str, SavedPlan]:
     try:
         return {plan.digest: plan for plan in store.plans(most=MOST_LISTED)}
     except InputError as error:
-        asked.refused("The saved plans cannot be read.", error)
+        work_button.refused("The saved plans cannot be read.", error)
         return {}
 
 
@@ -139,7 +138,7 @@ def _terms(record: Record, names: Sequence[str], identity: str) -> None:
 
 
 def _total_explained(record: Record, names: Sequence[str], row: int, key: str) -> Explanation | None:
-    from planner.report.cells.compared import total_explanation
+    from planner.answers.saved.cells import total_explanation
 
     return total_explanation(record, names, row, key)
 
@@ -147,7 +146,7 @@ def _total_explained(record: Record, names: Sequence[str], row: int, key: str) -
 def _term_explained(
     record: Record, name: str, names: Sequence[str], row: int, key: str
 ) -> Explanation | None:
-    from planner.report.cells.compared import term_explanation
+    from planner.answers.saved.cells import term_explanation
 
     return term_explanation(record, name, names, row, key)
 
@@ -231,7 +230,7 @@ def _by_input(found: Document, name: str, way: str, identity: str) -> None:
 
 
 def _mix_explained(mixes: Sequence[Record], row: int, key: str) -> Explanation | None:
-    from planner.report.cells.compared import mix_explanation
+    from planner.answers.saved.cells import mix_explanation
 
     return mix_explanation(mixes[row], key)
 
@@ -239,20 +238,20 @@ def _mix_explained(mixes: Sequence[Record], row: int, key: str) -> Explanation |
 def _step_explained(
     record: Record, name: str, names: Sequence[str], ends: tuple[int, int], label: str
 ) -> Explanation | None:
-    from planner.report.cells.compared import step_explanation
+    from planner.answers.saved.cells import step_explanation
 
     return step_explanation(record, name, names, ends, label)
 
 
 def _group_explained(found: Document, measure: str, group: str) -> Explanation | None:
-    from planner.report.cells.compared import group_explanation
+    from planner.answers.saved.cells import group_explanation
 
     return group_explanation(found, measure, group)
 
 
 def _inputs_opened(record: Record, names: Sequence[str]) -> shared.Opens:
     def text(row: int, key: str) -> str | None:
-        from planner.report.cells.compared import input_text
+        from planner.answers.saved.cells import input_text
 
         return input_text(record, names, row, key)
 
@@ -273,7 +272,7 @@ def _two_scenarios(
     try:
         kept = [store.scenario(record["plans"][number]["scenario"]) for number in (before, after)]
     except InputError as error:
-        asked.refused("The scenarios of these plans cannot be read.", error)
+        work_button.refused("The scenarios of these plans cannot be read.", error)
         return None
     found = [{"name": one.name, "text": one.text, "files": dict(one.files)} for one in kept]
     return dict(zip(("before", "after"), found, strict=True))
@@ -282,14 +281,14 @@ def _two_scenarios(
 # Saved plans are named by their content, so that their digests are the key.
 @st.cache_data(show_spinner=False, max_entries=16)
 def _compared(digests: tuple[str, ...], address: str, _store: Store) -> Record:
-    from planner.store.side_by_side import compare_several
+    from planner.answers.saved.side_by_side import compare_several
 
     return compare_several(_store, digests)
 
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def _shipped() -> Record:
-    from planner.workers.shipped import shipped_as_it_was
+    from planner.ui.workers.shipped import shipped_as_it_was
 
     return shipped_as_it_was("compared")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
-from planner.explanation import Explanation
 from planner.report import findings, to_json
+from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
 from planner.report.tables import table_of
+from planner.trace.explain import Explanation
 from planner.ui import logs, shared
-from planner.ui.drawn import draw_kept
+from planner.ui.chart_cache import draw_kept
 
 OWN = "own"
 CHECKPOINTS = Path(__file__).parent / "checkpoints.py"
@@ -123,7 +123,7 @@ def opens(document: Document, section: str, table: str) -> shared.Opens:
     """What explains a cell of a table."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.failures import cell_explanation
+        from planner.answers.failures import cell_explanation
 
         return cell_explanation(document, section, table, row, key)
 

@@ -7,14 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from planner.charts import Document, jobs
-from planner.errors import InputError
+from planner.report.charts import Document, jobs
 from planner.report.tables import table_of
+from planner.trace.errors import InputError
 from planner.ui import shared
-from planner.ui.drawn import draw_kept
+from planner.ui.chart_cache import draw_kept
 from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
-from planner.ui.waiting import work_shown
-from planner.workers import start
+from planner.ui.progress import work_shown
+from planner.ui.workers import start
 
 # The explanation of a number: of a table, the number of a row in it, and a column.
 Why = Callable[[str, int, str], str | None]
@@ -56,9 +56,9 @@ def render() -> None:
 
 def estimate(text: str, base: Base) -> Document | None:
     """The document of the job; None where it is wrong or still being worked out, and says so."""
-    from planner.jobs.handed import takes_long
-    from planner.jobs.simple import lacking
-    from planner.scenario.files import read_toml
+    from planner.answers.job.upload import takes_long
+    from planner.inputs.job.reading import lacking
+    from planner.inputs.scenario.files import read_toml
 
     try:
         if base.own and (lacks := lacking(read_toml(text, base.name))):
@@ -75,7 +75,7 @@ def estimate(text: str, base: Base) -> Document | None:
 
 def summary(document: Document, digest: str, why: Why, *, kept_title: bool) -> None:
     """The totals with their ranges."""
-    from planner.jobs.card import assumed_said
+    from planner.answers.job.model_card import assumed_said
 
     st.subheader(shared.plain(document["title"]))
     if kept_title:
@@ -97,7 +97,7 @@ def summary(document: Document, digest: str, why: Why, *, kept_title: bool) -> N
 
 def scores(document: Document, why: Why) -> None:
     """Carbon for what the job gives, in the words of its model card."""
-    from planner.jobs.card import said
+    from planner.answers.job.model_card import said
 
     st.subheader("For what it gives")
     with st.container(horizontal=True, key="job-scores"):
@@ -113,7 +113,7 @@ def scores(document: Document, why: Why) -> None:
 
 def split(document: Document, digest: str, why: Why) -> None:
     """Phases, scopes, and what failures cost of the training run."""
-    from planner.jobs.card import said
+    from planner.answers.job.model_card import said
 
     left, right = st.columns([3, 2])
     with left:
@@ -172,7 +172,7 @@ def elsewhere(text: str, base: Base) -> None:
 
 def differently(document: Document, digest: str, why: Why) -> None:
     """The same job with one thing different, and with each uncertain fact at its ends."""
-    from planner.report.jobs import tornado_rows
+    from planner.answers.job.page import tornado_rows
 
     left, right = st.columns(2)
     with left:
@@ -194,7 +194,7 @@ def differently(document: Document, digest: str, why: Why) -> None:
 
 def card(document: Document) -> None:
     """The text for a model card."""
-    from planner.jobs import to_card
+    from planner.answers.job import to_card
 
     st.markdown("Markdown; the button in its corner copies it.")
     st.code(to_card(document), language=None, wrap_lines=True)
@@ -202,9 +202,9 @@ def card(document: Document) -> None:
 
 def downloads(document: Document, text: str) -> None:
     """The estimate in every format, made when it is asked for."""
-    from planner.jobs import to_card
+    from planner.answers.job import to_card
+    from planner.answers.job.page import to_csv_files, to_html
     from planner.report import to_json
-    from planner.report.jobs import to_csv_files, to_html
 
     made: tuple[tuple[str, Callable[[], str | bytes], str, str], ...] = (
         ("Page (HTML)", lambda: to_html(document), "job.html", "text/html"),
@@ -222,7 +222,7 @@ def downloads(document: Document, text: str) -> None:
 # The digest of everything that the answer rests on is the key; the rest is not part of it.
 @st.cache_data(show_spinner=False, max_entries=32)
 def _document(digest: str, _text: str, _base: Base) -> Document:
-    from planner.jobs.handed import handed_document
+    from planner.answers.job.upload import handed_document
 
     document: Document = handed_document(_text, _base.name, dict(_base.files), own=_base.own)
     return document
@@ -230,7 +230,7 @@ def _document(digest: str, _text: str, _base: Base) -> Document:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _places(digest: str, _text: str, _base: Base) -> Document:
-    from planner.jobs.handed import handed_places
+    from planner.answers.job.upload import handed_places
 
     document: Document = handed_places(_text, _base.name, dict(_base.files), own=_base.own)
     return document
@@ -248,7 +248,7 @@ def _why(
 def _opened(
     digest: str, _text: str, _base: Base, _document: Document, _cell: tuple[str, int, str]
 ) -> str | None:
-    from planner.jobs.handed import handed_cell
+    from planner.answers.job.upload import handed_cell
 
     found = handed_cell(_text, _base.name, dict(_base.files), _document, _cell, own=_base.own)
     return None if found is None else found.to_text()

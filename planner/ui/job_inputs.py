@@ -13,8 +13,8 @@ from typing import Any
 
 import streamlit as st
 
-from planner.errors import InputError
 from planner.report.tables import table_of
+from planner.trace.errors import InputError
 from planner.ui import shared
 
 FIRST = "train-8b"
@@ -127,7 +127,7 @@ def take(base: Base) -> None:
 
 def take_over(base: Base) -> None:
     """Let another job file stand where it holds; else say why, and leave everything as it was."""
-    from planner.jobs.handed import handed_job
+    from planner.answers.job.upload import handed_job
 
     try:
         with handed_job(base.text, base.name, dict(base.files), own=base.own):
@@ -141,7 +141,7 @@ def take_over(base: Base) -> None:
 
 def job_names() -> list[str]:
     """The shipped jobs, the one that the page opens with first."""
-    from planner.catalogue import data_folder
+    from planner.inputs.catalogue import data_folder
 
     names = sorted(path.stem for path in (data_folder() / "jobs").glob("*.toml"))
     return sorted(names, key=lambda name: name != FIRST)
@@ -149,15 +149,15 @@ def job_names() -> list[str]:
 
 def job_text(name: str) -> str:
     """The text of a shipped job; the name is one of the list."""
-    from planner.catalogue import data_folder
+    from planner.inputs.catalogue import data_folder
 
     return (data_folder() / "jobs" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def inputs(base: Base) -> tuple[str, dict[str, Any]]:
     """The job file as the few inputs and the switches leave it, and which inputs say something else."""
-    from planner.jobs.simple import with_phases, with_simple
-    from planner.scenario.files import read_toml, write_toml
+    from planner.inputs.job.reading import with_phases, with_simple
+    from planner.inputs.scenario.files import read_toml, write_toml
 
     asked, stated = _stated(base.digest(base.text), base)
     lists = _lists()
@@ -184,7 +184,7 @@ def inputs(base: Base) -> tuple[str, dict[str, Any]]:
 
 def _titled(tables: dict[str, Any], base: Base) -> dict[str, Any]:
     """The tables with a title that follows the inputs; one that the user wrote stays."""
-    from planner.jobs.reading import title_of
+    from planner.inputs.job.reading import title_of
 
     if base.begun != "example":
         return tables
@@ -193,7 +193,7 @@ def _titled(tables: dict[str, Any], base: Base) -> dict[str, Any]:
 
 def _switched(base: Base) -> dict[str, bool]:
     """The phases whose switch stands otherwise than the job that was begun from."""
-    from planner.jobs.parts import PHASES
+    from planner.inputs.job.schema import PHASES
 
     held = _phases_in(base.digest(base.text), base)
     wanted = {name: bool(st.session_state.get(_key(f"phase.{name}"), name in held)) for name in PHASES}
@@ -202,10 +202,10 @@ def _switched(base: Base) -> dict[str, bool]:
 
 def switches(text: str, base: Base, document: dict[str, Any] | None) -> None:
     """A switch for each phase with its carbon: what is counted, and what could be."""
-    from planner.jobs.books import shown_phase
-    from planner.jobs.card import said
-    from planner.jobs.parts import PHASES
-    from planner.jobs.simple import WITHOUT_INPUTS
+    from planner.answers.job.ledger import shown_phase
+    from planner.answers.job.model_card import said
+    from planner.inputs.job.reading import WITHOUT_INPUTS
+    from planner.inputs.job.schema import PHASES
 
     held = _phases_in(base.digest(base.text), base)
     now = _phases_in(base.digest(text), Base(text, base.name, base.files, base.begun))
@@ -246,8 +246,8 @@ def _key(name: str) -> str:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _phases_in(digest: str, _base: Base) -> frozenset[str]:
     """The phases that a job has."""
-    from planner.jobs.parts import PHASES
-    from planner.scenario.files import read_toml
+    from planner.inputs.job.schema import PHASES
+    from planner.inputs.scenario.files import read_toml
 
     return frozenset(PHASES) & read_toml(_base.text, _base.name).keys()
 
@@ -256,9 +256,9 @@ def _phases_in(digest: str, _base: Base) -> frozenset[str]:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Which inputs a job takes, and what it states of them."""
-    from planner.jobs.handed import handed_job
-    from planner.jobs.simple import asked_of, asked_of_own, simple_of, simple_stated
-    from planner.scenario.files import read_toml
+    from planner.answers.job.upload import handed_job
+    from planner.inputs.job.reading import asked_of, asked_of_own, simple_of, simple_stated
+    from planner.inputs.scenario.files import read_toml
 
     if _base.own:
         tables = read_toml(_base.text, _base.name)
@@ -270,8 +270,8 @@ def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
 @st.cache_data(show_spinner=False)
 def _lists() -> dict[str, list[str]]:
     """The names that an input may take."""
-    from planner.catalogue import load_catalogue
-    from planner.inputs import known_names
+    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.consistency import known_names
 
     known = known_names(load_catalogue())
     return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
@@ -305,7 +305,7 @@ def _one_of(name: str, was: str | None, options: list[str], *, own: bool) -> str
 
 def _blank(name: str) -> str:
     """What an input shows that nobody has stated."""
-    from planner.jobs.reading import DEFAULTS
+    from planner.inputs.job.reading import DEFAULTS
 
     return f"not stated: {DEFAULTS[name]}" if name in DEFAULTS else "not stated"
 
@@ -325,7 +325,7 @@ def expert(text: str, base: Base) -> None:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _whole(digest: str, _text: str, _base: Base) -> str:
     """The job file of an own job, with the defaults that fill it."""
-    from planner.jobs.handed import whole_text
+    from planner.answers.job.upload import whole_text
 
     return whole_text(_text, _base.name, dict(_base.files))
 
@@ -357,7 +357,7 @@ def incoming(base: Base, wanted: dict[str, Any]) -> None:
 
 def recognised_job(brought: Base) -> None:
     """What a job file says, and a button that lets it stand."""
-    from planner.jobs.handed import handed_job, job_rows
+    from planner.answers.job.upload import handed_job, job_rows
 
     try:
         with handed_job(brought.text, brought.name, dict(brought.files)) as job:
@@ -373,7 +373,7 @@ def recognised_job(brought: Base) -> None:
 
 def recognised_meter(base: Base, wanted: dict[str, Any], name: str, content: bytes) -> None:
     """What a meter saw, what was left out and why, and a button that makes it the training run."""
-    from planner.jobs.handed import metered_rows, metered_seen
+    from planner.answers.job.upload import metered_rows, metered_seen
 
     known = meter_questions()
     try:
@@ -397,8 +397,8 @@ def recognised_meter(base: Base, wanted: dict[str, Any], name: str, content: byt
 
 def metered_base(base: Base, wanted: dict[str, Any], file: tuple[str, bytes], known: dict[str, Any]) -> Base:
     """The job whose training run is what a meter saw: the user's own file, else one of what was stated."""
-    from planner.jobs.simple import with_metered, with_simple
-    from planner.scenario.files import read_toml, write_toml
+    from planner.inputs.job.reading import with_metered, with_simple
+    from planner.inputs.scenario.files import read_toml, write_toml
 
     stated = {} if base.begun == "example" else read_toml(base.text, base.name)
     text = write_toml(with_metered(with_simple(stated, wanted), file[0], known))

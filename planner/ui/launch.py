@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from planner.errors import InputError
+from planner.trace.errors import InputError
 
 ADDRESS = "127.0.0.1"
 

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from planner import workers
-from planner.charts import Document, number_text
+from planner.report.charts import Document, number_text
 from planner.report.tables import table_of
-from planner.ui import shared
-from planner.ui.waiting import work_shown
+from planner.ui import shared, workers
+from planner.ui.progress import work_shown
 
 LARGEST_LOG_MB = 25
 SHIPPED = {
@@ -57,7 +56,7 @@ class UsedFit:
 @st.cache_data(show_spinner=False)
 def shipped_fit(name: str) -> Document:
     """The fit of a shipped log as it lies ready; only a listed name is ever made into a path."""
-    from planner.catalogue import data_folder
+    from planner.inputs.catalogue import data_folder
 
     if name not in SHIPPED:
         raise ValueError(f"no shipped log '{name}'; there are {', '.join(SHIPPED)}")
@@ -73,7 +72,7 @@ def digest_of(document: Document) -> str:
 
 def use(document: Document) -> UsedFit:
     """Have a fit used for checkpoint intervals in this session."""
-    from planner.failures import as_failures
+    from planner.answers.failures import as_failures
 
     used = UsedFit(digest_of(document), document["name"], json.dumps(as_failures(document), sort_keys=True))
     st.session_state[_USED] = used

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import plan_parts, planned, saved, scenario_edits, session, shared
-from planner.ui.planned import Planned
+from planner.ui import plan_parts, plan_source, saved, scenario_edits, session, shared
+from planner.ui.plan_source import Planned
 
 PAGES = Path(__file__).parent
 LARGEST_SCENARIO_MB = 1
@@ -17,12 +17,12 @@ def render() -> None:
     """Draw the page."""
     st.title("Plan")
     held, asked = session.draft(), saved.asked_digest()
-    if asked is not None and not planned.belongs_to(asked, held):
+    if asked is not None and not plan_source.belongs_to(asked, held):
         made = elsewhere(asked)
     else:
         chosen_scenario(held)
         left_out()
-        made = planned.plan_of(session.draft(), named=True)
+        made = plan_source.plan_of(session.draft(), named=True)
     if made is not None:
         plan_parts.plan(made)
     saved.listed()
@@ -31,20 +31,20 @@ def render() -> None:
 
 def elsewhere(digest: str) -> Planned | None:
     """The plan that the address names, which is not that of the scenario being worked on."""
-    if planned.is_work(digest):
-        made = planned.plan_at_work(digest)
+    if plan_source.is_work(digest):
+        made = plan_source.plan_at_work(digest)
     else:
         found = saved.opened(digest)
-        made = None if found is None else planned.plan_opened(found)
+        made = None if found is None else plan_source.plan_opened(found)
     with st.container(horizontal=True):
         st.button(
             "Back to my scenario", key="back", icon=":material/undo:",
-            on_click=planned.back_to_mine,
+            on_click=plan_source.back_to_mine,
         )  # fmt: skip
         if made is not None:
             st.button(
                 "Work on this scenario", key="adopt", icon=":material/edit:",
-                on_click=planned.begin_with, args=(made.text, made.name, made.files),
+                on_click=plan_source.begin_with, args=(made.text, made.name, made.files),
             )  # fmt: skip
     return made
 
@@ -82,19 +82,19 @@ def asked_by_name() -> None:
     """An address may name a shipped scenario, once; anything else is passed over."""
     name = st.query_params.pop("scenario", None)
     if name in shared.scenario_names():
-        planned.begin_with(shared.scenario_text(str(name)), f"{name}.toml")
+        plan_source.begin_with(shared.scenario_text(str(name)), f"{name}.toml")
 
 
 def _begin_with_shipped() -> None:
     name = st.session_state["scenario"]
     if name in shared.scenario_names():
-        planned.begin_with(shared.scenario_text(name), f"{name}.toml")
+        plan_source.begin_with(shared.scenario_text(name), f"{name}.toml")
 
 
 def _begin_with_own() -> None:
     file = st.session_state["own"]
     if file is not None:
-        planned.begin_with(file.getvalue().decode("utf-8", errors="replace"), file.name)
+        plan_source.begin_with(file.getvalue().decode("utf-8", errors="replace"), file.name)
 
 
 render()

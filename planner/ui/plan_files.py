@@ -8,9 +8,9 @@ import streamlit as st
 
 from planner.report import to_csv_files, to_html, to_json, to_markdown, to_workbook
 from planner.ui import shared
-from planner.ui.planned import Planned
-from planner.ui.waiting import work_shown
-from planner.workers import start
+from planner.ui.plan_source import Planned
+from planner.ui.progress import work_shown
+from planner.ui.workers import start
 
 
 def downloads(made: Planned) -> None:

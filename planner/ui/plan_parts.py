@@ -9,19 +9,19 @@ from uuid import uuid4
 
 import streamlit as st
 
-from planner.charts import TIMELINE_KEY, Document, Record
-from planner.charts.flows import energy_flow
-from planner.charts.risk import MARGIN_KEY, RISK_KEY
-from planner.defence.repairs import repaired_text, repairs
-from planner.errors import InputError
+from planner.answers.plan.repairs import repaired_text, repairs
+from planner.inputs.scenario.bundle import KeptScenario, restored
+from planner.report.charts import TIMELINE_KEY, Document, Record
+from planner.report.charts.flows import energy_flow
+from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
 from planner.report.tables import TITLES, provenance, range_text, table_of
-from planner.store import KeptScenario, restored
-from planner.ui import planned, shared
+from planner.trace.errors import InputError
+from planner.ui import plan_source, shared
 from planner.ui.plan_files import downloads
-from planner.ui.planned import Planned
+from planner.ui.plan_source import Planned
+from planner.ui.progress import work_shown
 from planner.ui.saved import PARAMETER, SHORT
-from planner.ui.waiting import work_shown
-from planner.workers import start
+from planner.ui.workers import start
 
 JOB_WHYS = {
     "ettr": "ETTR",
@@ -249,7 +249,7 @@ def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
         st.code(str(error), language=None, wrap_lines=True)
         return
     name = made.name.removesuffix(".toml").removesuffix("-repaired")
-    planned.begin_with(text, f"{name}-repaired.toml", made.files)
+    plan_source.begin_with(text, f"{name}-repaired.toml", made.files)
 
 
 def details(made: Planned) -> None:

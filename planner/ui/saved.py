@@ -8,11 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.charts import Document, quantity_text
-from planner.errors import InputError
-from planner.store import KeptScenario, SavedPlan, Store, open_store
+from planner.inputs.scenario.bundle import KeptScenario
+from planner.report.charts import Document, quantity_text
+from planner.store import SavedPlan, Store, open_store
 from planner.store.addresses import default_address
 from planner.store.errors import StoreUnreachable
+from planner.trace.errors import InputError
 from planner.ui import shared
 
 PARAMETER = "plan"  # of the page's address

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.editing import schema_rows
+from planner.inputs.editing import schema_rows
 from planner.ui import scenario_edits, scenario_form, scenario_imports, scenario_tables, session, shared
 
 PAGES = Path(__file__).parent

@@ -14,20 +14,11 @@ from typing import Any
 
 import streamlit as st
 
-from planner.editing import (
-    Edited,
-    Found,
-    Input,
-    cell_of,
-    check,
-    scenario_text,
-    value_of,
-    with_rows,
-    with_values,
-)
-from planner.editing.typed import shown_value
-from planner.errors import InputError
-from planner.scenario import ScenarioError
+from planner.answers.check import check, scenario_text
+from planner.inputs.editing import Edited, Found, Input, cell_of, value_of, with_rows, with_values
+from planner.inputs.editing.fields import shown_value
+from planner.inputs.scenario import ScenarioError
+from planner.trace.errors import InputError
 from planner.ui import session, shared
 
 _WAITING, _SAID, _TURN = "scenario.waiting", "scenario.said", "scenario.turn"

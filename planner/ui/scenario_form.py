@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from planner.editing import Input, entry_name, inputs_of, is_table_list, sections, simple_inputs
-from planner.editing.inputs import table_at
+from planner.inputs.editing import Input, entry_name, inputs_of, is_table_list, sections, simple_inputs
+from planner.inputs.editing.fields import table_at
 from planner.ui import scenario_edits, session, shared
 
 COLUMNS = 2

@@ -10,21 +10,12 @@ from typing import Any
 
 import streamlit as st
 
-from planner import workers
-from planner.editing import (
-    SIGNALS,
-    Found,
-    change_rows,
-    check,
-    log_found,
-    scenario_found,
-    series_found,
-    signal_of,
-    traffic_found,
-)
-from planner.errors import InputError
-from planner.scenario import Scenario
-from planner.ui import scenario_edits, session, shared
+from planner.answers.check import check, scenario_found
+from planner.answers.failures.upload import log_found
+from planner.inputs.editing import SIGNALS, Found, change_rows, series_found, signal_of, traffic_found
+from planner.inputs.scenario import Scenario
+from planner.trace.errors import InputError
+from planner.ui import scenario_edits, session, shared, workers
 
 LARGEST_SCENARIO_MB, LARGEST_SERIES_MB, LARGEST_LOG_MB = 1, 25, 25
 UNITS = ("", "g/kWh", "kg/kWh", "kg/MWh", "lb/MWh")
@@ -80,7 +71,7 @@ def failure_log() -> None:
     )  # fmt: skip
     if file is None:
         return
-    from planner.ui.waiting import work_shown
+    from planner.ui.progress import work_shown
 
     suffix = PurePosixPath(file.name).suffix
     name = session.file_name(file.name, suffix or ".txt")

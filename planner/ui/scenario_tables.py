@@ -9,11 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from planner.editing import rules_of
-from planner.editing.inputs import allowed_words, input_at
-from planner.editing.typed import shown_value
-from planner.scenario.numbers import Count
-from planner.scenario.rules import Flag
+from planner.inputs.editing import rules_of
+from planner.inputs.editing.fields import allowed_words, input_at, shown_value
+from planner.inputs.scenario.fields import Count, Flag
 from planner.ui import scenario_edits, session
 from planner.ui.scenario_form import refused
 

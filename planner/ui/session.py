@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 import streamlit as st
 
-from planner.store import KeptScenario, keep, restored
+from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.ui import shared
 
 KEPT_EDITS = 50

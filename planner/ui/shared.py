@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
-from planner.charts.flows import Flow
-from planner.charts.risk import RISK_PICTURES
+from planner.report.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
+from planner.report.charts.flows import Flow
+from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from planner.explanation import Explanation
-    from planner.report.cells.cell import Opened
+    from planner.report.cells import Opened
+    from planner.trace.explain import Explanation
 
 FIRST = "next-quarter"
 LONG_TREE = 20  # lines
@@ -43,7 +43,7 @@ Opens = Callable[[int, str], str | None]
 
 def scenario_names() -> list[str]:
     """The shipped scenarios, the one that the app opens with first."""
-    from planner.catalogue import data_folder
+    from planner.inputs.catalogue import data_folder
 
     names = sorted(path.stem for path in (data_folder() / "scenarios").glob("*.toml"))
     return sorted(names, key=lambda name: name != FIRST)
@@ -51,7 +51,7 @@ def scenario_names() -> list[str]:
 
 def scenario_text(name: str) -> str:
     """The text of a shipped scenario; only a listed name is ever made into a path."""
-    from planner.catalogue import data_folder
+    from planner.inputs.catalogue import data_folder
 
     if name not in scenario_names():
         raise ValueError(f"no shipped scenario '{name}'; there are {', '.join(scenario_names())}")
@@ -72,14 +72,14 @@ def load_checkpoints(**inputs: Any) -> Document:
 # large frames can collide there.
 @st.cache_data(show_spinner=False, max_entries=16)
 def _solved(digest: str, _text: str, _name: str) -> Document | None:
-    from planner.solved import solved_plan
+    from planner.answers.plan.shipped import solved_plan
 
     return solved_plan(_text, _name)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _checkpoints(inputs: str) -> Document:
-    from planner.checkpoints import checkpoint_document
+    from planner.answers.checkpoints import checkpoint_document
 
     document: Document = checkpoint_document(**json.loads(inputs))
     return document
@@ -228,7 +228,7 @@ def cells(
     """How the numbers of a table of a plan are opened; `scenario` opens what it was made from."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.report.cells import cell_explanation
+        from planner.answers.plan.cells import cell_explanation
 
         return cell_explanation(document, table, rows[row], key, scenario)
 

@@ -9,28 +9,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.charts import Record
-from planner.errors import InputError
+from planner.answers.dependents import facts_asked, shipped_dependents
+from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
+from planner.inputs.search import Wanted, choices, fact_row, found_rows
 from planner.report import csv_text
+from planner.report.charts import Record
 from planner.report.tables import table_of
-from planner.sources import (
-    Wanted,
-    choices,
-    fact_row,
-    facts_asked,
-    found_rows,
-    override_of,
-    overrides_in,
-    shipped_dependents,
-    with_override,
-    without_override,
-)
+from planner.trace.errors import InputError
 from planner.ui import session, shared
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from planner.catalogue import Catalogue
+    from planner.inputs.catalogue import Catalogue
 
 MOST_TO_OPEN = 500
 FIRST = "accelerator.h100-sxm-80gb.embodied"
@@ -198,13 +189,13 @@ def _refused(said: str, error: InputError) -> None:
 
 
 def _catalogue() -> Catalogue:
-    from planner.catalogue import load_catalogue
+    from planner.inputs.catalogue import load_catalogue
 
     return load_catalogue()
 
 
 def _number(value: float | None) -> str:
-    from planner.explanation import format_value
+    from planner.trace.explain import format_value
 
     return format_value(value)
 
@@ -224,7 +215,7 @@ def _found(digest: str, _wanted: Wanted) -> pd.DataFrame:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _asked(digest: str, _draft: session.Draft) -> frozenset[str]:
-    from planner.store import KeptScenario, restored
+    from planner.inputs.scenario.bundle import KeptScenario, restored
 
     with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
         return facts_asked(scenario)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import planned, shared
+from planner.ui import plan_source, shared
 from planner.ui.session import Draft
 
 PAGES = Path(__file__).parent
@@ -18,7 +18,7 @@ def render() -> None:
     st.markdown("Plan AI fleets so that they finish their work, on time, at the least carbon and money.")
     doors()
     text = shared.scenario_text(shared.FIRST)
-    made = planned.plan_of(Draft(text, f"{shared.FIRST}.toml", text))
+    made = plan_source.plan_of(Draft(text, f"{shared.FIRST}.toml", text))
     if made is None:
         return
     document = made.document

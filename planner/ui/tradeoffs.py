@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
-from planner.charts.fronts import FRONT_KEY, POINT, money_front, time_front
-from planner.errors import InputError
+from planner.report.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
+from planner.report.charts.fronts import FRONT_KEY, POINT, money_front, time_front
 from planner.report.tables import table_of
-from planner.ui import asked, session, shared
-from planner.ui.drawn import draw_kept, specs
-from planner.workers.tradeoffs import POINTS
+from planner.trace.errors import InputError
+from planner.ui import session, shared, work_button
+from planner.ui.chart_cache import draw_kept, specs
+from planner.ui.workers.tradeoffs import POINTS
 
 if TYPE_CHECKING:
-    from planner.explanation import Explanation
+    from planner.trace.explain import Explanation
 
 PAGES = Path(__file__).parent
 VIEWS = {
@@ -52,7 +52,7 @@ def render() -> None:
 def money(draft: session.Draft) -> None:
     """Money against carbon."""
     st.markdown("The cheapest plan at each level of carbon, whatever the scenario makes least.")
-    answer = asked.answer("front", draft, "Find the front", _money_so_far, points=POINTS)
+    answer = work_button.answer("front", draft, "Find the front", _money_so_far, points=POINTS)
     if answer is None:
         return
     beside = answer.document["beside"]
@@ -64,14 +64,14 @@ def time(draft: session.Draft) -> None:
     st.markdown(
         "The cleanest plan for each day by which the jobs have to be done: all deadlines move together."
     )
-    answer = asked.answer("front_of_time", draft, "Move the deadlines", _time_so_far, points=POINTS)
+    answer = work_button.answer("front_of_time", draft, "Move the deadlines", _time_so_far, points=POINTS)
     if answer is not None:
         _front(draft, answer, "times", "times", lambda opened: time_front(answer.document, opened))
 
 
 def _front(
     draft: session.Draft,
-    answer: asked.Answer,
+    answer: work_button.Answer,
     section: str,
     table: str,
     picture: Callable[[int | None], Picture | None],
@@ -92,11 +92,11 @@ def _front(
         shared.data(table, rows, opens=_points_opened(rows, answer), key=table)
 
 
-def _points_opened(rows: Sequence[Record], answer: asked.Answer) -> shared.Opens:
+def _points_opened(rows: Sequence[Record], answer: work_button.Answer) -> shared.Opens:
     """A point of a front is opened by the plan that it leads to."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.report.cells.fronts import point_explanation
+        from planner.answers.tradeoffs.cells import point_explanation
 
         return point_explanation(rows, rows[row], key, answer.plan(rows[row]["point"]))
 
@@ -107,8 +107,8 @@ def _plan_opened(draft: session.Draft, plan: Record, table: str) -> shared.Opens
     """The numbers of a table of a plan of a front."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.report.cells import cell_explanation
-        from planner.report.cells.fronts import whole_plan
+        from planner.answers.plan.cells import cell_explanation
+        from planner.answers.tradeoffs.cells import whole_plan
 
         document = whole_plan(plan, draft.name, draft.text)
         return cell_explanation(document, table, plan["tables"][table][row], key)
@@ -167,14 +167,14 @@ def _plan(draft: session.Draft, plan: Record, row: Record, section: str) -> None
 
 def _take_up(draft: session.Draft, plan: Record) -> None:
     """Let the scenario that leads to a plan stand in the session, as an edit that can be undone."""
-    from planner.editing.changing import with_values
-    from planner.editing.checking import check
+    from planner.answers.check import check
+    from planner.inputs.editing.edits import with_values
 
     try:
         edited = with_values(draft.text, draft.name, _with_days(plan["changes"]))
         check(edited.text, draft.name, dict(draft.files))
     except InputError as error:
-        asked.refused("The scenario of this plan cannot be written.", error)
+        work_button.refused("The scenario of this plan cannot be written.", error)
         return
     session.edit(edited.text, "plan of a front")
     st.switch_page(PAGES / "plan.py")
@@ -210,7 +210,7 @@ def alternatives(draft: session.Draft) -> None:
     within, plans = st.columns(2)
     within_percent = within.number_input("At most above the best (%)", 0.1, 20.0, 2.0, 0.5, key="within")
     count = plans.number_input("Plans", 1, 8, 3, key="alternatives-count")
-    answer = asked.answer(
+    answer = work_button.answer(
         "alternatives", draft, "Find other plans", plans=int(count), within_fraction=within_percent / 100
     )
     if answer is None:
@@ -229,12 +229,12 @@ def alternatives(draft: session.Draft) -> None:
 def sensitivity(draft: session.Draft) -> None:
     """What the objective hangs on, and what would change the fleet."""
     st.subheader("What moves the objective")
-    known = asked.answer("front", draft, "Find the front and its tornado", points=POINTS)
+    known = work_button.answer("front", draft, "Find the front and its tornado", points=POINTS)
     if known is not None:
         _tornado(known)
     st.subheader("What would change the fleet")
     st.markdown("Each price, rate and grid is varied until another fleet is better: some minutes.")
-    answer = asked.answer("sensitivity", draft, "Look for what would change it")
+    answer = work_button.answer("sensitivity", draft, "Look for what would change it")
     if answer is not None:
         found = answer.document["sections"]["flips"]
         shared.lines(found["said"])
@@ -246,14 +246,14 @@ def _flips_opened(rows: Sequence[Record]) -> shared.Opens:
     """The numbers of the search for what would change the fleet."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.report.cells.fronts import flip_explanation
+        from planner.answers.tradeoffs.cells import flip_explanation
 
         return flip_explanation(rows[row], key)
 
     return shared.each_cell(explained)
 
 
-def _tornado(known: asked.Answer) -> None:
+def _tornado(known: work_button.Answer) -> None:
     document = known.document
     if not document["tornado"]:
         st.markdown("The scenario has no plan of its own, or none of its facts has a range.")

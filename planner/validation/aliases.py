@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from planner.catalogue import data_folder, load_catalogue
-from planner.units import convert_factor, unit_of
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.trace.units import convert_factor, unit_of
 
 
 @cache

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.catalogue import data_folder
+from planner.inputs.catalogue import data_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from carbon.grid import weighted_kgco2e_per_kwh
 from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
 from carbon.signals import GridSignal
-from planner.series import read_series
+from planner.inputs.series import read_series
 from planner.validation.carbon import GRIDS
 from planner.validation.datasets import dataset_path
 from planner.validation.forms import Book, NotUnderstood

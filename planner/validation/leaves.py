@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.units import DIMENSIONLESS, UnitError, unit_of
+from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form, NotUnderstood
 from reliability.lifetimes import (
     Exponential,

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from planner.validation.forms import Book, NotUnderstood
-from solver.answer import answer
-from solver.problem import (
+from planner.program.solution import (
     Cohorts,
     Jobs,
     Limits,
@@ -31,7 +29,9 @@ from solver.problem import (
     SpareSteps,
     Work,
     WorkOptions,
+    answer,
 )
+from planner.validation.forms import Book, NotUnderstood
 
 SUBJECT = "mix of GPUs"
 TIME_LIMIT_S = 60.0  # the published cases take a fraction of a second

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from carbon.energy import energy_kwh
-from planner.catalogue import Sku, load_catalogue
+from planner.inputs.catalogue import Sku, load_catalogue
 from planner.performance.adapters import adapter_parameters
 from planner.performance.layouts import NoLayout, best_layout
 from planner.performance.power import (

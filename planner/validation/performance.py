@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.candidates import ACCELERATOR_FACTS
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.performance.adapters import adapter_parameters
 from planner.performance.layouts import Layout, best_layout, require_layout
 from planner.performance.throughput import (
@@ -17,6 +16,7 @@ from planner.performance.throughput import (
     training_time_h,
 )
 from planner.performance.training import training_step_s
+from planner.physics.training_options import ACCELERATOR_FACTS
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.software import (
@@ -26,14 +26,7 @@ from planner.validation.software import (
     stack_vintage,
     vintage,
 )
-from planner.validation.steps import (
-    RECOMPUTE,
-    SHARDING,
-    hardware,
-    model_shape,
-    modern_stack,
-    planned_rate,
-)
+from planner.validation.steps import RECOMPUTE, SHARDING, hardware, model_shape, modern_stack, planned_rate
 
 TRAINING = "training throughput"
 

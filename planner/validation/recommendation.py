@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.performance.diffusion import (
     attention_tflop,
     generation_compute_use_fraction,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from planner.catalogue import UnknownFact
-from planner.units import UnitError, convert_factor
+from planner.inputs.catalogue import UnknownFact
+from planner.trace.units import UnitError, convert_factor
 from planner.validation import (
     carbon,
     checkpoints,

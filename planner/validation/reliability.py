@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.validation.aliases import constant
 from planner.validation.forms import Book, NotUnderstood, Spellings
 from reliability.checkpoint import optimal_interval_h, young_interval_h

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.catalogue import load_catalogue
-from planner.coefficients.serving import SERVING_CONSTANTS
+from planner.inputs.catalogue import load_catalogue
 from planner.performance.capacity import replica_capacity
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
 from planner.performance.serving import (
@@ -19,7 +18,8 @@ from planner.performance.serving import (
     ttft_s,
     uncached_tokens,
 )
-from planner.serving_candidates import SPLITS
+from planner.physics.serving import SERVING_CONSTANTS
+from planner.physics.serving_options import SPLITS
 from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import (

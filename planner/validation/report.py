@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.errors import InputError
-from planner.units import DIMENSIONLESS, UnitError, unit_of
+from planner.trace.errors import InputError
+from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.accuracy import (
     INSIDE,
     NOT_RUN,

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalogue import data_folder
-from planner.errors import InputError
-from planner.files import limited_lines, read_limited
+from planner.inputs.catalogue import data_folder
+from planner.inputs.files import limited_lines, read_limited
+from planner.trace.errors import InputError
 from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
 from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood

@@ -6,9 +6,7 @@ from typing import Any
 
 from carbon.energy import energy_kwh
 from carbon.power import power_kw
-from planner.catalogue import load_catalogue
-from planner.coefficients.nodes import POWER_CURVE
-from planner.coefficients.serving import SERVING_CONSTANTS
+from planner.inputs.catalogue import load_catalogue
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.power import (
     accelerator_power_kw,
@@ -23,6 +21,8 @@ from planner.performance.serving import (
     touched_parameters,
     uncached_tokens,
 )
+from planner.physics.nodes import POWER_CURVE
+from planner.physics.serving import SERVING_CONSTANTS
 from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from planner.catalogue import data_folder, load_catalogue
+from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.performance.throughput import software_factor
 from planner.validation.aliases import aliases, constant
 from planner.validation.forms import NotUnderstood

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.candidates import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
 from planner.performance.layouts import Layout, NoLayout, best_layout
+from planner.physics.training_options import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
 from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import NotUnderstood
 

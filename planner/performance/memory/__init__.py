@@ -5,10 +5,7 @@ recompute 0 nothing, 1 attention only ("selective"), 2 whole layers ("full");
 sharding 0 nothing, 1 optimizer state, 2 and gradients, 3 and weights (the ZeRO stages).
 """
 
-from planner.performance.memory.activations import (
-    activation_gb,
-    logits_gb,
-)
+from planner.performance.memory.activations import activation_gb, logits_gb
 from planner.performance.memory.ranks import (
     data_parallel_ranks,
     expert_copies,

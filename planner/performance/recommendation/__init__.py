@@ -5,19 +5,14 @@ pooled vectors therefore travel twice (all-to-all, forward and backward) and the
 (all-reduce). Bandwidths are one way and per accelerator.
 """
 
-from planner.performance.recommendation.memory import (
-    recommendation_memory_gb,
-    table_devices,
-)
+from planner.performance.recommendation.memory import recommendation_memory_gb, table_devices
 from planner.performance.recommendation.parts import (
     all_to_all_s,
     dense_forward_s,
     embedding_forward_s,
     mlp_multiplications,
 )
-from planner.performance.recommendation.stages import (
-    stage_servers,
-)
+from planner.performance.recommendation.stages import stage_servers
 from planner.performance.recommendation.steps import (
     RecommendationStep,
     recommendation_batch_s,

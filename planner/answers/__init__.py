@@ -1,0 +1,1 @@
+"""What people ask, a room for each question."""

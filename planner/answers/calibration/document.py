@@ -1,0 +1,256 @@
+"""The document of a file of measurements: for each accelerator ours before, the factor, ours after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from planner.answers.calibration.reading import (
+    POWERS,
+    Measurement,
+    Problems,
+    Served,
+    read_measurements,
+    refuse,
+)
+from planner.answers.calibration.serving import served_models
+from planner.answers.calibration.steps import NoStep, Step, step_of, value
+from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
+from planner.performance.calibrate import (
+    accelerator_share_kw,
+    calibrated_efficiency_fraction,
+    factors_without_each,
+    joint_factor,
+    power_ratio,
+)
+from planner.trace.quantities import Source
+from planner.trace.records import Record
+
+EXPECTED_ERROR = "performance.training.calibrated_error"
+LEAST_EFFICIENCY = 0.01  # below it a measurement is not about matrices
+SIZES = (0.5, 1.0, 2.0, 4.0)  # of the first measured size, where no others are asked for
+ROUNDS = 4  # a new efficiency may prefer another layout; two rounds settle nearly all
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One measured step: its model at the catalogue's efficiency and at the one that explains it."""
+
+    measured: Measurement
+    shipped: Step
+    efficiency_before: float
+    step: Step
+    efficiency: float
+
+    @property
+    def factor(self) -> float:
+        return self.efficiency / self.efficiency_before
+
+
+def calibration_document(path: Path, sizes: Sequence[int] = (), catalogue: Catalogue | None = None) -> Record:
+    """What the measurements of a file change, what follows at other sizes, and how wrong it may be.
+
+    Args:
+        path: a CSV of measurements.
+        sizes: accelerators to look at; none: half, once, twice and four times the first measured size.
+        catalogue: where our values come from; the shipped one where it is None.
+
+    Raises:
+        InputError: every problem of the file.
+    """
+    catalogue = catalogue or load_catalogue()
+    measurements, served, problems = read_measurements(path, catalogue)
+    trained, answering = _by_accelerator(measurements), _by_chip(served)
+    hardware = [
+        {
+            **_accelerator(name, trained.get(name, []), sizes, catalogue, problems),
+            "serving": served_models(answering.get(name, []), catalogue, problems),
+        }
+        for name in dict.fromkeys([*trained, *answering])
+    ]
+    refuse(path.name, [f"line {line}: {what}" for line, what in sorted(problems)])
+    facts = {one["key"]: one["stated"] for each in hardware for one in (each["speed"], each["power"]) if one}
+    return {"everfleet_calibration": 1, "file": path.name, "hardware": hardware, "facts": facts}
+
+
+def _by_accelerator(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    groups: dict[str, list[Measurement]] = {}
+    for one in measurements:
+        groups.setdefault(one.workload.sku.accelerator, []).append(one)
+    return groups
+
+
+def _by_chip(served: Iterable[Served]) -> dict[str, list[Served]]:
+    groups: dict[str, list[Served]] = {}
+    for one in served:
+        groups.setdefault(one.sku.accelerator, []).append(one)
+    return groups
+
+
+def _accelerator(
+    name: str, group: Sequence[Measurement], sizes: Sequence[int], catalogue: Catalogue, problems: Problems
+) -> Record:
+    points: list[_Point] = []
+    for one in group:
+        if one.quantity not in POWERS:
+            try:
+                points.append(_point(one, catalogue))
+            except ValueError as error:
+                problems.append((one.line, str(error)))
+    speed = _speed(name, points, sizes, catalogue) if points else None
+    calibrated = catalogue if speed is None else _with(catalogue, name, speed["after"])
+    power = _power(name, [one for one in group if one.quantity in POWERS], calibrated, problems)
+    return {"accelerator": name, "speed": speed, "power": power}
+
+
+def _point(measured: Measurement, catalogue: Catalogue) -> _Point:
+    """The efficiency at which the step, on the layout that is best at it, takes as long as measured."""
+    name = measured.workload.sku.accelerator
+    before = _efficiency(catalogue, name)
+    shipped = step = step_of(catalogue, measured.workload)
+    for _ in range(ROUNDS):
+        efficiency = calibrated_efficiency_fraction(
+            step_s=step.seconds, measured_step_s=measured.step_s, least_fraction=LEAST_EFFICIENCY
+        )
+        again = step_of(_with(catalogue, name, efficiency), measured.workload)
+        if again.says == step.says:
+            break
+        step = again
+    return _Point(measured, shipped, before, step, efficiency)
+
+
+def _speed(name: str, points: Sequence[_Point], sizes: Sequence[int], catalogue: Catalogue) -> Record:
+    before = _efficiency(catalogue, name)
+    factors = [point.factor for point in points]
+    factor = joint_factor(factors=factors)
+    after = min(1.0, before * factor)
+    error = _expected_error(points, factors, catalogue)
+    return {
+        "key": f"accelerator.{name}.matrix_efficiency",
+        "before": before,
+        "factor": factor,
+        "after": after,
+        "stated": f"{after:.6g}",
+        "points": [_point_row(point, after, catalogue) for point in points],
+        "expected_error": error,
+        "sizes": _sizes(points[0], sizes, after, error["worst"], catalogue),
+    }
+
+
+def _point_row(point: _Point, after: float, catalogue: Catalogue) -> Record:
+    measured = point.measured.workload.tokens / point.measured.step_s
+    one = point.measured.workload
+    step = step_of(_with(catalogue, one.sku.accelerator, after), one)
+    ours, now = point.shipped.tokens_per_s(point.efficiency_before), step.tokens_per_s(after)
+    return {
+        "line": point.measured.line, "source": point.measured.source, "model": one.model,
+        "precision": one.precision, "accelerators": one.accelerators, "layout": step.says,
+        "measured_tokens_per_s": measured, "before_tokens_per_s": ours, "factor": point.factor,
+        "after_tokens_per_s": now, "before_error": ours / measured - 1, "after_error": now / measured - 1,
+    }  # fmt: skip
+
+
+def _expected_error(points: Sequence[_Point], factors: Sequence[float], catalogue: Catalogue) -> Record:
+    """How far off other sizes may be: from the points themselves where they are of several sizes."""
+    if len({point.measured.workload.accelerators for point in points}) < 2:
+        fact = catalogue.fact(EXPECTED_ERROR)
+        return {
+            "median": fact.value, "worst": fact.high, "errors": [],
+            "from": f"published series ({EXPECTED_ERROR}); a second measured size would say more",
+        }  # fmt: skip
+    errors = [
+        point.step.tokens_per_s(min(1.0, point.efficiency_before * without))
+        * point.measured.step_s / point.measured.workload.tokens - 1
+        for point, without in zip(points, factors_without_each(factors=factors), strict=True)
+    ]  # fmt: skip
+    apart = np.abs(errors)
+    return {
+        "median": float(np.median(apart)), "worst": float(apart.max()), "errors": errors,
+        "from": f"each of the {len(points)} measurements predicted from the others",
+    }  # fmt: skip
+
+
+def _sizes(
+    point: _Point, sizes: Sequence[int], after: float, worst: float, catalogue: Catalogue
+) -> list[Record]:
+    """The first measured workload at other sizes: the same batch on more or fewer accelerators."""
+    one = point.measured.workload
+    asked = sizes or sorted({max(1, round(one.accelerators * share)) for share in SIZES})
+    calibrated = _with(catalogue, one.sku.accelerator, after)
+    found: list[Record] = []
+    for size in asked:
+        other = replace(one, accelerators=size)
+        try:
+            before = step_of(catalogue, other).tokens_per_s(point.efficiency_before)
+            step = step_of(calibrated, other)
+        except NoStep as error:
+            found.append({"accelerators": size, "reason": str(error)})
+            continue
+        now = step.tokens_per_s(after)
+        found.append({
+            "accelerators": size, "layout": step.says, "before_tokens_per_s": before,
+            "after_tokens_per_s": now, "low_tokens_per_s": now / (1 + worst),
+            "high_tokens_per_s": now * (1 + worst),
+        })  # fmt: skip
+    return found
+
+
+def _power(
+    name: str, group: Sequence[Measurement], catalogue: Catalogue, problems: Problems
+) -> Record | None:
+    rows: list[Record] = []
+    for one in group:
+        try:
+            rows.append(_power_row(one, catalogue))
+        except ValueError as error:
+            problems.append((one.line, str(error)))
+    if not rows:
+        return None
+    tdp_kw = value(catalogue, f"accelerator.{name}.tdp", "tdp_kw")
+    factor = joint_factor(factors=[row["factor"] for row in rows])
+    return {
+        "key": f"accelerator.{name}.tdp", "before_kw": tdp_kw, "factor": factor,
+        "left_out_errors": _left_out([row["factor"] for row in rows]),
+        "after_kw": tdp_kw * factor, "stated": f"{1000 * tdp_kw * factor:.6g} W", "points": rows,
+    }  # fmt: skip
+
+
+def _left_out(factors: Sequence[float]) -> list[float]:
+    """Error of each measured power as the others predict it; none where there is only one."""
+    if len(factors) < 2:
+        return []
+    return [
+        without / own - 1 for without, own in zip(factors_without_each(factors=factors), factors, strict=True)
+    ]
+
+
+def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
+    one = measured.workload
+    kw = measured.value
+    if measured.quantity == "node_power":
+        server = f"server.{one.sku.server}"
+        kw = float(
+            accelerator_share_kw(
+                node_kw=kw, host_kw=value(catalogue, f"{server}.host_power", "host_kw"),
+                accelerators=value(catalogue, f"{server}.accelerators", "accelerators"),
+            )
+        )  # fmt: skip
+    ours = step_of(catalogue, one).accelerator_kw(_efficiency(catalogue, one.sku.accelerator))
+    return {
+        "line": measured.line, "source": measured.source, "quantity": measured.quantity,
+        "measured_kw": measured.value, "accelerator_kw": kw, "before_kw": ours,
+        "factor": float(power_ratio(measured_kw=kw, modelled_kw=ours)),
+    }  # fmt: skip
+
+
+def _efficiency(catalogue: Catalogue, accelerator: str) -> float:
+    return float(catalogue.fact(f"accelerator.{accelerator}.matrix_efficiency").value)
+
+
+def _with(catalogue: Catalogue, accelerator: str, efficiency: float) -> Catalogue:
+    """The catalogue with a calibrated efficiency."""
+    key, source = f"accelerator.{accelerator}.matrix_efficiency", Source("calibration", "own measurements")
+    return catalogue.with_facts([make_fact(key, efficiency, "1", source)])

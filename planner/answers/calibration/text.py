@@ -1,0 +1,124 @@
+"""Calibration documents for a terminal, and the table of facts for a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.trace.records import Record
+
+SERVED = (
+    "# Serving: keep what --json prints as mine.json, and name it in a scenario,\n"
+    '# [performance] calibration = "mine.json", or by `everfleet throughput --calibration`.'
+)
+
+
+def to_text(document: Record) -> str:
+    """Each accelerator: the measurements, the factor, other sizes, power, and the facts to copy."""
+    lines: list[str] = []
+    for one in document["hardware"]:
+        lines.append(one["accelerator"])
+        if one["speed"]:
+            lines += _speed(one["speed"])
+        if one["power"]:
+            lines += _power(one["power"])
+        for model in one["serving"]:
+            lines += _serving(model)
+        lines.append("")
+    return "\n".join([*lines, facts_toml(document).rstrip()])
+
+
+def facts_toml(document: Record) -> str:
+    """The `[facts]` of a scenario or a job file; what was measured of serving needs the whole document."""
+    rows = [f'"{key}" = "{stated}"' for key, stated in document["facts"].items()]
+    lines = [f"# Calibrated on {_plain(document['file'])}"]
+    if any(one["serving"] for one in document["hardware"]):
+        lines.append(SERVED)
+    if rows:
+        lines += ["# Put this table into a scenario or a job file.", "[facts]", *rows]
+    return "\n".join([*lines, ""])
+
+
+def _speed(speed: Record) -> Iterator[str]:
+    yield (
+        f"  {'line':>4} {'accelerators':>12} {'measured':>13} {'ours':>13} {'error':>7} {'factor':>7} "
+        f"{'after':>13} {'error':>7}  tokens/s"
+    )
+    yield from map(_point, speed["points"])
+    yield (
+        f"  matrix efficiency {speed['before']:.4g} x {speed['factor']:.3f} = {speed['after']:.4g}; "
+        "networks, memory and host as before"
+    )
+    yield f"  error to expect at other sizes: {_error(speed['expected_error'])}"
+    yield f"  {'accelerators':>17} {'ours':>13} {'after':>13} {'low .. high':>27}  layout"
+    yield from map(_size, speed["sizes"])
+
+
+def _error(error: Record) -> str:
+    """Own points show their worst; what is published says what nine in ten keep."""
+    reach = "at worst" if error["errors"] else "nine in ten within"
+    return f"{error['median']:.1%}, {reach} {error['worst']:.1%}: {error['from']}"
+
+
+def _point(row: Record) -> str:
+    return (
+        f"  {row['line']:>4} {row['accelerators']:>12,} {row['measured_tokens_per_s']:>13,.0f} "
+        f"{row['before_tokens_per_s']:>13,.0f} {row['before_error']:>+7.1%} {row['factor']:>7.3f} "
+        f"{row['after_tokens_per_s']:>13,.0f} {row['after_error']:>+7.1%}  {row['model']} {row['precision']}"
+    )
+
+
+def _size(size: Record) -> str:
+    if "reason" in size:
+        return f"  {size['accelerators']:>17,} {size['reason']}"
+    between = f"{size['low_tokens_per_s']:,.0f} .. {size['high_tokens_per_s']:,.0f}"
+    return (
+        f"  {size['accelerators']:>17,} {size['before_tokens_per_s']:>13,.0f} "
+        f"{size['after_tokens_per_s']:>13,.0f} {between:>27}  {size['layout']}"
+    )
+
+
+def _serving(model: Record) -> Iterator[str]:
+    yield f"  serving {model['model']} in {model['precision']}"
+    yield (
+        f"  {'line':>4} {'accelerators':>12} {'batch':>9} {'measured':>11} {'ours':>11} {'error':>7} "
+        f"{'factor':>7}  tokens/s"
+    )
+    for row in model["points"]:
+        yield (
+            f"  {row['line']:>4} {row['accelerators']:>12,} {row['batch']:>9,.4g} "
+            f"{row['measured_tokens_per_s']:>11,.0f} {row['before_tokens_per_s']:>11,.0f} "
+            f"{row['before_error']:>+7.1%} {row['factor']:>7.3f}"
+        )
+    error = model["expected_error"]
+    yield f"  error to expect at other batches: {_error(error)}"
+    yield f"  at other splits: at worst {max(error['worst'], error['other_splits_worst']):.1%}"
+    yield f"  {'accelerators':>17} {'batch':>9} {'ours':>11} {'after':>11} {'low .. high':>21}"
+    for size in model["batches"]:
+        between = f"{size['low_tokens_per_s']:,.0f} .. {size['high_tokens_per_s']:,.0f}"
+        yield (
+            f"  {size['accelerators']:>17,} {size['batch']:>9,.4g} {size['before_tokens_per_s']:>11,.0f} "
+            f"{size['after_tokens_per_s']:>11,.0f} {between:>21}"
+        )
+
+
+def _power(power: Record) -> Iterator[str]:
+    for row in power["points"]:
+        yield (
+            f"  line {row['line']}: {row['quantity'].replace('_', ' ')} "
+            f"{1000 * row['measured_kw']:,.0f} W is {1000 * row['accelerator_kw']:,.0f} W an accelerator; "
+            f"ours {1000 * row['before_kw']:,.0f} W, factor {row['factor']:.3f}"
+        )
+    yield (
+        f"  rating that the power law scales {1000 * power['before_kw']:,.0f} W x {power['factor']:.3f} = "
+        f"{1000 * power['after_kw']:,.0f} W"
+    )
+    errors = power["left_out_errors"]
+    if errors:
+        yield f"  each power predicted from the others: {', '.join(f'{error:+.1%}' for error in errors)}"
+    else:
+        yield "  one power measured: how far off others may be, only a second one says"
+
+
+def _plain(name: str) -> str:
+    """A file name that cannot leave a comment."""
+    return "".join(sign if sign.isprintable() else "?" for sign in name)

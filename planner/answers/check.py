@@ -1,0 +1,66 @@
+"""Whether a text can be planned: every problem at once, as the command line tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.consistency import check_scenario, with_cards
+from planner.inputs.editing.found import Found
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Problem, Scenario, ScenarioError
+from planner.inputs.scenario.bundle import KeptScenario, named_files, restored
+from planner.physics.training_options import check_pools
+
+
+def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:
+    """The scenario of a text and the files that lie beside it, checked as far as it can be without a plan.
+
+    Raises:
+        InputError: it is wrong; the error holds every problem.
+    """
+    with restored(KeptScenario("", "", name, text, files or {})) as scenario:
+        catalogue = load_catalogue()
+        check_scenario(scenario, catalogue)
+        check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
+        return scenario
+
+
+def scenario_text(name: str, content: bytes) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        ScenarioError: it is not UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start + 1} is 0x{content[error.start]:02x}"
+        problem = Problem("", f"is not UTF-8 text ({where}): save it as UTF-8")
+        raise ScenarioError(name, [problem]) from None
+
+
+def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Found:
+    """What a scenario file holds, with the files that it names beside it.
+
+    Raises:
+        InputError: it is wrong; the error holds every problem.
+    """
+    scenario = check(scenario_text(name, content), name, files)
+    horizon, used = scenario.horizon, set(named_files(scenario))
+    used |= {scenario.performance.calibration} if scenario.performance.calibration else set()
+    counts = {
+        "sites": scenario.sites, "cohorts of the fleet": scenario.fleet, "offers": scenario.market,
+        "training jobs": scenario.training, "pools": scenario.pools, "services": scenario.services,
+    }  # fmt: skip
+    return Found(
+        what="a scenario",
+        facts=(
+            ("title", scenario.title),
+            ("time", f"{horizon.period_labels[0]} to {horizon.period_labels[-1]}, {horizon.periods} periods"),
+            *((what, f"{len(entries):,}") for what, entries in counts.items() if entries),
+            *(("file beside it", file) for file in sorted(used)),
+        ),
+        notes=tuple(f"{file} is named nowhere: it is left out." for file in sorted(set(files) - used)),
+        files=tuple((file, files[file]) for file in sorted(used)),
+    )

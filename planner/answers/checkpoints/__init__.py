@@ -1,0 +1,21 @@
+"""Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
+
+from planner.answers.checkpoints.by_size import sizes_around
+from planner.answers.checkpoints.cells import cell_explanation
+from planner.answers.checkpoints.document import checkpoint_document
+from planner.answers.checkpoints.question import Asked, parse_restart_parts
+from planner.answers.checkpoints.rows import FLAT
+from planner.answers.checkpoints.scenarios import scenario_document
+from planner.answers.checkpoints.text import scenario_text, to_text
+
+__all__ = [
+    "FLAT",
+    "Asked",
+    "cell_explanation",
+    "checkpoint_document",
+    "parse_restart_parts",
+    "scenario_document",
+    "scenario_text",
+    "sizes_around",
+    "to_text",
+]

@@ -1,0 +1,221 @@
+"""The document of one job of one size: intervals side by side, policies side by side, the best of each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.answers.checkpoints.by_size import across_rows
+from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
+from planner.answers.checkpoints.question import Asked, Terms, fleets, is_fit, states, terms_of_flags
+from planner.answers.checkpoints.rows import FLAT, best_policies, columns, optimum_rows, row
+from planner.answers.checkpoints.runs import finish_rows, simulation_rows
+from planner.answers.checkpoints.setting import Setting, setting_of
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.fits import fit_of, read_fit
+from planner.inputs.models import with_model_cards
+from planner.trace.errors import InputError
+from planner.trace.explain import explain
+from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.records import Record
+from reliability.checkpoint import daly_interval_h, young_interval_h
+
+ROWS = 41
+SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
+KINDS = {
+    "failures": "fleet with failures", "skus": "SKU", "storages": "checkpoint storage", "models": "model",
+    "grids": "grid region", "states": "kind of training state",
+}  # fmt: skip
+
+
+def checkpoint_document(
+    failures: str | Mapping[str, Any] = "meta-llama-3-405b",
+    sku: str = "h100-8",
+    nodes: int = 64,
+    storage: str = "parallel-fs",
+    restart_min: float = 10.0,
+    model: str = "llama-3.1-70b",
+    asynchronous: bool = False,
+    grid: str = "us",
+    *,
+    queue_min: float = 0.0,
+    storage_others_fraction: float = 0.0,
+    spare_confidence_fraction: float = 0.95,
+    state: str = "",
+    restart_parts: Mapping[str, float] | None = None,
+    useful_h: float | None = None,
+    replicas: int = 0,
+    seed: int = 0,
+    linear: bool = False,
+    across: Sequence[int] = (),
+) -> Record:
+    """Intervals from far too short to far too long, with the best for time, money and carbon.
+
+    Args:
+        failures: a fleet of the catalogue, the path of a fit.json, or what one holds.
+        sku: what the nodes are.
+        nodes: nodes of the job.
+        storage: class of storage that checkpoints go to.
+        restart_min: minutes from a failure to running again, the queue left out.
+        model: model whose state is written, or the path of its config.json.
+        asynchronous: whether the table of intervals is for writes in the background.
+        grid: grid region.
+        queue_min: minutes in the queue after each failure.
+        storage_others_fraction: what other jobs take of the storage's shared bandwidth.
+        spare_confidence_fraction: share of time for which the job's spares suffice.
+        state: kind of training state, such as `bf16-adam`; empty for the catalogue's default.
+        restart_parts: minutes of parts of a restart; the catalogue's for those left out. Then the restart
+            is their sum with the load, and `restart_min` is not used.
+        useful_h: hours of training without failures; asks for the finish.
+        replicas: how often to play a run at each recommended interval; 0 for never.
+        seed: of the play.
+        linear: whether to set the published straight line beside the exact form.
+        across: numbers of nodes to set beside each other; asks for them and for every policy's curve, too.
+
+    Raises:
+        InputError: a name is unknown or a number is out of range.
+    """
+    catalogue = with_model_cards(load_catalogue(), [model], Path())
+    choices = _choices(catalogue)
+    fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
+    names = {"skus": sku, "storages": storage, "models": model, "grids": grid}
+    names |= {"failures": fleet} if isinstance(fleet, str) else {}
+    _refuse([
+        *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
+        *_out_of_range(
+            min((nodes, *across)), restart_min, queue_min, storage_others_fraction, spare_confidence_fraction
+        ),
+    ])  # fmt: skip
+    asked = Asked(queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts)
+    terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, asked)
+    named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
+    document = document_of(
+        terms, sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
+    )
+    beside = across_rows(terms, sku, nodes, across) if across else {}
+    return document | beside | {"choices": choices}
+
+
+def document_of(
+    terms: Terms, sku: str, nodes: int, named: Mapping[str, Any], *, useful_h: float | None = None,
+    replicas: int = 0, seed: int = 0, linear: bool = False,
+) -> Record:  # fmt: skip
+    """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked."""
+    setting = setting_of(terms, sku, nodes)
+    policies = policies_of(setting)
+    policy = policies["asynchronous" if terms.asynchronous else "blocking"]
+    assert isinstance(policy, OneLevel)
+    intervals = intervals_of(policy)
+    best = intervals["time-optimal"]
+    optima, why = optimum_rows(policies)
+    low, high = policy.flat(
+        Pattern(best), weights_of(policy, "time"), chosen("loss_fraction", FLAT, "a loss too small to matter")
+    )
+    document: Record = {
+        "inputs": {**named, **_inputs(setting, policy, sku)},
+        "rows": _table(policy, best, linear),
+        "marks": [
+            {"name": name, **row(policy, Pattern(interval), linear)} for name, interval in intervals.items()
+        ],
+        "flat": {
+            "low_min": float(low.value) * 60, "high_min": float(high.value) * 60, "loss_fraction": FLAT
+        },
+        "policies": optima,
+        "best": best_policies(optima),
+        "explanations": {
+            "ettr": explain(policy.hours(Pattern(best)).ettr).to_dict(),
+            **{f"interval.{name}": explain(interval).to_dict() for name, interval in intervals.items()},
+        },
+        "policy_explanations": why,
+    }  # fmt: skip
+    if useful_h is not None:
+        document["finish"], more = finish_rows(policies, useful_h)
+        why |= more
+    if replicas:
+        document["simulation"] = simulation_rows(policies, replicas, seed, useful_h)
+    return document
+
+
+def intervals_of(policy: OneLevel) -> dict[str, Traced]:
+    """The three optima and, where the job waits for its writes, the two lines of reference."""
+    intervals = {
+        f"{objective}-optimal": policy.best(weights_of(policy, objective)).interval_h
+        for objective in OBJECTIVES
+    }
+    if policy.name == "blocking":
+        job = {"mtbf_h": policy.setting.mttf_h, "write_h": policy.write_h}
+        intervals |= {"Young": derive(young_interval_h, **job), "Daly": derive(daly_interval_h, **job)}
+    return intervals
+
+
+def _table(policy: OneLevel, best: Traced, linear: bool) -> list[Record]:
+    middle = float(best.value)
+    least = max(middle / SPAN, float(policy.persist_h.value) - float(policy.write_h.value), 1e-6)
+    column = chosen("interval_h", np.geomspace(least, middle * SPAN, ROWS), "a row of the table")
+    found = columns(policy, Pattern(column), linear)
+    return [{name: values[i].item() for name, values in found.items()} for i in range(ROWS)]
+
+
+def _inputs(setting: Setting, policy: OneLevel, sku: str) -> Record:
+    terms = setting.terms
+    return {
+        "sku": sku,
+        "nodes": int(setting.nodes.value),
+        "storage": terms.storage,
+        "restart_min": round(float(setting.restart_h.value) * 60, 9),
+        "queue_min": terms.asked.queue_min,
+        "model": terms.model,
+        "asynchronous": terms.asynchronous,
+        "mttf_h": float(setting.mttf_h.value),
+        "size_gb": float(setting.size_gb.value),
+        "write_min": float(policy.write_h.value) * 60,
+        "persist_min": float(policy.persist_h.value) * 60,
+        "host_write_min": float(setting.host_write_h.value) * 60,
+        "storage_write_min": float(setting.storage_write_h.value) * 60,
+        "kept_gb": float(setting.kept_gb.value),
+        "spares": float(setting.spares.value),
+    }
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _unknown(asked: Mapping[str, str], choices: Mapping[str, list[str]]) -> Iterator[str]:
+    """Every unknown name, with the nearest known ones."""
+    for kind, name in asked.items():
+        if kind == "failures" and is_fit(name):
+            read_fit(Path(name))
+        elif name not in choices[kind]:
+            near = difflib.get_close_matches(name, choices[kind], n=3)
+            hint = f"near: {', '.join(near)}" if near else f"there are: {', '.join(choices[kind])}"
+            yield f"no {KINDS[kind]} '{name}'; {hint}"
+
+
+def _out_of_range(
+    nodes: int, restart_min: float, queue_min: float, others_fraction: float, confidence_fraction: float
+) -> Iterator[str]:
+    if nodes < 1:
+        yield f"nodes has to be 1 or more, got {nodes}"
+    for name, minutes in (("restart_min", restart_min), ("queue_min", queue_min)):
+        if not 0 <= minutes < 10_000:
+            yield f"{name} has to be from 0 to below 10,000, got {minutes}"
+    if not 0 <= others_fraction < 1:
+        yield f"storage_others_fraction has to be from 0 to below 1, got {others_fraction}"
+    if not 0 < confidence_fraction < 1:
+        yield f"spare_confidence_fraction has to be between 0 and 1, got {confidence_fraction}"
+
+
+def _choices(catalogue: Catalogue) -> dict[str, list[str]]:
+    return {
+        "failures": fleets(catalogue),
+        "skus": sorted(catalogue.skus),
+        "storages": list(catalogue.names("checkpoint_storage", "bandwidth")),
+        "models": list(catalogue.names("model", "layers")),
+        "grids": list(catalogue.names("grid", "intensity")),
+    }

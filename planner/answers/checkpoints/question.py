@@ -1,0 +1,193 @@
+"""What a checkpoint question rests on: the values that flags, a scenario or a fitted log may each state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.fits import FittedFleet, read_fit
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import TrainingJob
+from planner.physics.failures import measured_bursts
+from planner.physics.requests import given
+from planner.trace.errors import InputError
+from planner.trace.quantities import Fact, Traced, chosen
+
+# Parts of a restart that the asker may time, by the fact that stands in otherwise.
+RESTART_PARTS = {
+    "detect": "reliability.detection_time",
+    "replace": "reliability.swap_time",
+    "initialise": "reliability.initialisation_time",
+    "warm_up": "checkpoint.warm_up_time",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options that are alike for flags and scenarios."""
+
+    queue_min: float = 0.0
+    storage_others_fraction: float = 0.0
+    spare_confidence_fraction: float = 0.95
+    state: str = ""
+    restart_parts: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """One model on one site with one fleet's failures, as traced quantities; the size is still open."""
+
+    catalogue: Catalogue
+    fact: Callable[[str], Fact]
+    model: str
+    storage: str
+    asynchronous: bool
+    failure_rate: Traced
+    reference_accelerators: Traced
+    restart: Traced
+    repair: Traced
+    variance_to_mean: Traced
+    fleet_nodes: Traced
+    spare_confidence: Traced
+    grid: Traced
+    electricity: Traced
+    pue: Traced
+    discount: Traced
+    capital_life: Traced
+    embodied_life: Traced
+    price: Callable[[str], Traced]
+    asked: Asked
+
+
+def terms_of_flags(
+    catalogue: Catalogue, failures: str | FittedFleet, storage: str, restart_min: float, model: str,
+    asynchronous: bool, grid: str, asked: Asked,
+) -> Terms:  # fmt: skip
+    """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
+    fact = catalogue.fact
+    known = catalogue.has(f"electricity.{grid}.price")
+    ratio, fleet_nodes = measured_bursts(None, fact)
+    terms = Terms(
+        catalogue=catalogue, fact=fact, model=model, storage=storage, asynchronous=asynchronous,
+        failure_rate=fact("reliability.prior.failure_rate"),
+        reference_accelerators=fact("reliability.reference_accelerators"),
+        restart=given("restart", restart_min / 60.0, "h"), repair=fact("reliability.repair_time.mean"),
+        variance_to_mean=ratio, fleet_nodes=fleet_nodes,
+        spare_confidence=given("spare_confidence", asked.spare_confidence_fraction, "1"),
+        grid=fact(f"grid.{grid}.intensity"),
+        electricity=fact(f"electricity.{grid}.price" if known else "electricity.default_price"),
+        pue=fact("pue.default"), discount=fact("finance.discount_rate"),
+        capital_life=fact("finance.capex_life"), embodied_life=fact("embodied.lifetime"),
+        price=lambda server: fact(f"server.{server}.price"), asked=asked,
+    )  # fmt: skip
+    return with_failures(terms, failures)
+
+
+def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: Asked) -> Terms:
+    """Terms of a scenario's training job at one of its sites, in the first period."""
+    scenario, catalogue = inputs.scenario, inputs.catalogue
+    reliability, policy = scenario.reliability, scenario.policy
+    life = inputs.yours("policy.node_life", policy.node_life_y, "y")
+    ratio, fleet_nodes = measured_bursts(scenario.fit, inputs.fact)
+    stated = {
+        catalogue.skus[offer.sku].server: inputs.yours(f"market.{offer.sku}.price", first, "USD")
+        for offer in scenario.market
+        if offer.price_usd is not None and (first := offer.price_usd[0]) is not None
+    }
+    return Terms(
+        catalogue=catalogue, fact=inputs.fact, model=job.model, storage=job.checkpoint_storage,
+        asynchronous=job.checkpoint == "asynchronous",
+        failure_rate=inputs.failure_rate(), reference_accelerators=inputs.reference_accelerators(),
+        restart=inputs.yours("reliability.restart", reliability.restart_h, "h"),
+        repair=inputs.repair(), variance_to_mean=ratio, fleet_nodes=fleet_nodes,
+        spare_confidence=inputs.yours(
+            "reliability.spare_confidence", reliability.spare_confidence_fraction, "1"
+        ),
+        grid=inputs.grid[site * inputs.periods], electricity=inputs.electricity[site * inputs.periods],
+        pue=inputs.pue[site],
+        discount=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
+        capital_life=life, embodied_life=life,
+        price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
+        asked=asked,
+    )  # fmt: skip
+
+
+def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:
+    """The same question with the failures of a published fleet, or of a fit, read or in a fit.json."""
+    if isinstance(failures, FittedFleet):
+        return _with_fit(terms, failures)
+    if is_fit(failures):
+        return _with_fit(terms, read_fit(Path(failures)))
+    own = f"reliability.{failures}.accelerators_per_node"
+    ratio, fleet_nodes = measured_bursts(None, terms.fact)
+    return replace(
+        terms,
+        variance_to_mean=ratio,
+        fleet_nodes=fleet_nodes,
+        failure_rate=terms.fact(f"reliability.{failures}.failure_rate"),
+        reference_accelerators=terms.fact(
+            own if terms.catalogue.has(own) else "reliability.reference_accelerators"
+        ),
+    )
+
+
+def is_fit(failures: str) -> bool:
+    """Whether the failures are a file rather than a name of the catalogue."""
+    return failures.endswith(".json")
+
+
+def fleets(catalogue: Catalogue) -> list[str]:
+    """Fleets of the catalogue whose failure rate is known, and the belief about a fleet not yet seen."""
+    return list(catalogue.names("reliability", "failure_rate"))
+
+
+def states(catalogue: Catalogue) -> list[str]:
+    """Kinds of training state whose bytes for each parameter are known."""
+    start = "checkpoint.bytes_per_parameter@"
+    return [key.removeprefix(start) for key in catalogue.facts if key.startswith(start)]
+
+
+def restart_part(terms: Terms, name: str) -> Traced:
+    """One part of the restart: as asked, or the catalogue's."""
+    parts = terms.asked.restart_parts or {}
+    return given(name, parts[name] / 60.0, "h") if name in parts else terms.fact(RESTART_PARTS[name])
+
+
+def parse_restart_parts(text: str) -> dict[str, float]:
+    """Minutes by part of a restart from `detect=0.5,replace=2`.
+
+    Raises:
+        InputError: a part is unknown or its minutes are no number from 0 up.
+    """
+    found: dict[str, float] = {}
+    for piece in filter(None, text.split(",")):
+        name, _, minutes = (part.strip() for part in piece.partition("="))
+        try:
+            found[name] = float(minutes)
+        except ValueError:
+            found[name] = -1.0
+        if name not in RESTART_PARTS or not 0 <= found[name] < 10_000:
+            raise InputError(
+                f"restart parts: '{piece}' is not understood; write minutes of {', '.join(RESTART_PARTS)}, "
+                "for example 'detect=0.5,replace=2'"
+            )
+    return found
+
+
+def _with_fit(terms: Terms, fit: FittedFleet) -> Terms:
+    ratio, fleet_nodes = measured_bursts(fit, terms.fact)
+    return replace(
+        terms,
+        variance_to_mean=ratio,
+        fleet_nodes=fleet_nodes,
+        failure_rate=fit.failure_rate,
+        reference_accelerators=fit.accelerators_per_node or terms.fact("reliability.reference_accelerators"),
+        repair=fit.repair or terms.repair,
+    )
+
+
+def one_hour() -> Traced:
+    """The hour that prices and carbon of a node are stated for."""
+    return chosen("hours_h", 1.0, "one hour")

@@ -1,0 +1,128 @@
+"""A whole run at the recommended intervals: when it is done, and what playing it failure by failure gives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from planner.answers.checkpoints.equations import lost_accelerator_h
+from planner.answers.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
+from planner.physics.equations.training import accelerators_in_use, expected_duration_h
+from planner.physics.requests import given
+from planner.trace.errors import InputError
+from planner.trace.explain import explain
+from planner.trace.quantities import Fact, Traced, chosen, derive, recompute
+from planner.trace.records import Record
+from reliability.finish import finish_quantile_h
+from reliability.sampling_error import monte_carlo
+from reliability.simulate import simulate_job
+from reliability.two_level_simulation import simulate_two_level_finish_h
+
+QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
+MOST_REPLICAS = 100_000
+# A played run is this many MTBFs long where no hours are asked for: its ends then weigh nothing.
+PLAYED_MTBFS = 200.0
+
+
+def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Record], dict[str, Any]]:
+    """Hours to the finish and accelerator-hours lost, at the rate stated and at both ends of its range; why.
+
+    Two levels have their mean only: their spread has no closed form here.
+    """
+    if not 0 < useful_h < math.inf:
+        raise InputError(f"useful hours have to be above 0, got {useful_h}")
+    useful = given("useful_time", useful_h, "h")
+    found: list[Record] = []
+    why: dict[str, Any] = {}
+    for name, policy in policies.items():
+        pattern = policy.best(weights_of(policy, "time")).kept()
+        nodes = _finish(policy, pattern, useful)
+        why |= {f"finish.{name}.{key}": explain(node).to_dict() for key, node in nodes.items()}
+        for rate_name, change in _rates(policy).items():
+            values = recompute(list(nodes.values()), change)
+            found.append(
+                {"policy": name, "rate": rate_name, "interval_min": float(pattern.interval_h.value) * 60}
+                | {key: float(value) for key, value in zip(nodes, values, strict=True)}
+            )
+    return found, why
+
+
+def simulation_rows(
+    policies: dict[str, Policy], replicas: int, seed: int, useful_h: float | None = None
+) -> list[Record]:
+    """ETTR of each policy at its best interval, played, beside the closed form."""
+    if not 2 <= replicas <= MOST_REPLICAS:
+        raise InputError(f"replicas have to be from 2 to {MOST_REPLICAS:,}, got {replicas}")
+    if seed < 0:
+        raise InputError(f"the seed has to be 0 or more, got {seed}")
+    found = []
+    for name, policy in policies.items():
+        pattern = policy.best(weights_of(policy, "time"))
+        asked_h = useful_h or PLAYED_MTBFS * float(policy.setting.mttf_h.value)
+        useful, finish = _played(policy, pattern, asked_h, replicas, seed)
+        played = monte_carlo(finish)
+        ettr = useful / played.mean
+        closed = float(policy.hours(pattern).ettr.value)
+        found.append({
+            "policy": name, "interval_min": float(pattern.interval_h.value) * 60, "replicas": replicas,
+            "seed": seed, "useful_h": useful, "simulated_ettr_fraction": ettr,
+            "standard_error_fraction": ettr * played.standard_error / played.mean,
+            "closed_form_ettr_fraction": closed, "finish_p5_h": played.p5, "finish_p50_h": played.p50,
+            "finish_p95_h": played.p95, "finish_p95_standard_error_h": played.p95_standard_error,
+        })  # fmt: skip
+    return found
+
+
+def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Traced]:
+    accelerators = derive(
+        accelerators_in_use, nodes=policy.setting.nodes, accelerators=policy.setting.accelerators
+    )
+
+    def lost(finish: Traced) -> Traced:
+        return derive(lost_accelerator_h, finish_h=finish, useful_time_h=useful, accelerators=accelerators)
+
+    def expected(restart: Traced | None) -> Traced:
+        ettr = policy.hours(pattern, restart).ettr
+        return derive(expected_duration_h, useful_time_h=useful, ettr_ratio=ettr)
+
+    waiting = absent(policy)
+    found = {"mean_h": expected(waiting), "lost_accelerator_mean_h": lost(expected(None))}
+    if isinstance(policy, OneLevel):
+        for name, share in QUANTILES.items():
+            at = chosen("quantile_fraction", share, f"the {name} of the finish")
+            job = {"useful_h": useful, "interval_h": pattern.interval_h, "quantile_fraction": at}
+            found[f"{name}_h"] = derive(finish_quantile_h, **job, **policy.renewal(waiting))
+            found[f"lost_accelerator_{name}_h"] = lost(derive(finish_quantile_h, **job, **policy.renewal()))
+    return found
+
+
+def _rates(policy: Policy) -> dict[str, dict[str, float]]:
+    """The rate as stated, and both ends of its range; the interval is kept."""
+    rate = policy.setting.terms.failure_rate
+    found: dict[str, dict[str, float]] = {"stated": {}}
+    if isinstance(rate, Fact) and rate.low is not None and rate.high is not None:
+        found |= {"low": {rate.key: rate.low}, "high": {rate.key: rate.high}}
+    return found
+
+
+def _played(
+    policy: Policy, pattern: Pattern, useful_h: float, replicas: int, seed: int
+) -> tuple[float, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Useful hours, and the hours to the finish of each replica."""
+    interval_h = float(pattern.interval_h.value)
+    if isinstance(policy, TwoLevel) and pattern.local_saves is not None:
+        saves = int(pattern.local_saves.value)
+        patterns = math.ceil(useful_h / (saves * interval_h))
+        chain = {name: float(quantity.value) for name, quantity in policy.chain().items()}
+        finish = simulate_two_level_finish_h(
+            patterns=patterns, interval_h=interval_h, local_saves=saves, replicas=replicas, seed=seed, **chain
+        )
+        return patterns * saves * interval_h, finish
+    if not isinstance(policy, OneLevel):
+        raise TypeError(f"no simulation of {policy.name} checkpoints")
+    intervals = math.ceil(useful_h / interval_h)
+    renewal = {name: float(quantity.value) for name, quantity in policy.renewal().items()}
+    played = simulate_job(intervals=intervals, interval_h=interval_h, replicas=replicas, seed=seed, **renewal)
+    return intervals * interval_h, played.finish_h

@@ -1,0 +1,111 @@
+"""The jobs of a scenario: a line for each size on each SKU, or one size in full."""
+
+from __future__ import annotations
+
+from planner.answers.checkpoints.document import document_of
+from planner.answers.checkpoints.policies import policies_of
+from planner.answers.checkpoints.question import Asked, Terms, fleets, is_fit, terms_of_job, with_failures
+from planner.answers.checkpoints.rows import best_policies, optimum_rows
+from planner.answers.checkpoints.setting import setting_of
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, TrainingJob
+from planner.trace.errors import InputError
+from planner.trace.records import Record
+
+
+def scenario_document(
+    scenario: Scenario, *, job: str | None = None, sku: str | None = None, nodes: int | None = None,
+    failures: str | None = None, asked: Asked | None = None, useful_h: float | None = None,
+    replicas: int = 0, seed: int = 0, linear: bool = False,
+) -> Record:  # fmt: skip
+    """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
+
+    Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
+    first period and with new nodes. A SKU that may stand at several sites is taken at the first of them.
+    Whether a size fits in memory is the plan's to say.
+
+    Raises:
+        InputError: no such job, SKU or fleet, or the job may not use the SKU.
+    """
+    inputs, asked = Inputs(scenario, with_cards(scenario, load_catalogue())), asked or Asked()
+    known = fleets(inputs.catalogue)
+    if failures is not None and not is_fit(failures) and failures not in known:
+        raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
+    sections = []
+    for each in _jobs(scenario, job):
+        places = _places(inputs, each, sku)
+        terms = {name: terms_of_job(inputs, each, site, asked) for name, site in places.items()}
+        if failures is not None:
+            terms = {name: with_failures(one, failures) for name, one in terms.items()}
+        sites = {name: inputs.sites[site].name for name, site in places.items()}
+        sizes = each.nodes if nodes is None else (nodes,)
+        if min(sizes) < 1:
+            raise InputError(f"nodes has to be 1 or more, got {min(sizes)}")
+        section: Record = {"name": each.name, "model": each.model, "stated": each.checkpoint}
+        lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
+        section["sizes"] = [
+            {"sku": name, "site": sites[name], "nodes": size} | line
+            for (name, size), (line, _) in lines.items()
+        ]
+        section["explanations"] = {f"{name}.{size}": why for (name, size), (_, why) in lines.items()}
+        if sku is not None and nodes is not None:
+            named = {
+                "failures": failures or scenario.reliability.failures or "scenario", "grid": sites[sku],
+                "job": each.name,
+            }  # fmt: skip
+            section["document"] = document_of(
+                terms[sku], sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
+            )
+        sections.append(section)
+    return {"scenario": scenario.title, "jobs": sections}
+
+
+def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, list[Record]]:
+    """One size on one SKU: the policy that loses least time, what the stated one does, and why."""
+    setting = setting_of(terms, sku, nodes)
+    optima, why = optimum_rows(policies_of(setting))
+    winners = {one["objective"]: one["policy"] for one in best_policies(optima)}
+    at = {(one["policy"], one["objective"]): one for one in optima}
+    stated = at["asynchronous" if terms.asynchronous else "blocking", "time"]
+    best = at[winners["time"], "time"]
+    line = {
+        "mttf_h": float(setting.mttf_h.value),
+        "write_min": float(setting.storage_write_h.value) * 60,
+        "stated_interval_min": stated["interval_min"],
+        "stated_ettr_fraction": stated["ettr_fraction"],
+        **{name: value for name, value in best.items() if name != "objective"},
+        "money_policy": winners["money"],
+        "money_interval_min": at[winners["money"], "money"]["interval_min"],
+        "carbon_policy": winners["carbon"],
+        "carbon_interval_min": at[winners["carbon"], "carbon"]["interval_min"],
+    }
+    return line, why[f"{winners['time']}.time"]
+
+
+def _jobs(scenario: Scenario, job: str | None) -> tuple[TrainingJob, ...]:
+    names = [each.name for each in scenario.training]
+    if not names:
+        raise InputError(f"scenario '{scenario.title}' has no training job: there is nothing to checkpoint")
+    if job is not None and job not in names:
+        raise InputError(
+            f"no training job '{job}' in scenario '{scenario.title}'; it has: {', '.join(names)}"
+        )
+    return tuple(each for each in scenario.training if job in (None, each.name))
+
+
+def _places(inputs: Inputs, job: TrainingJob, sku: str | None) -> dict[str, int]:
+    """First site of each SKU that the job may use."""
+    sites = [site.name for site in inputs.sites]
+    found: dict[str, int] = {}
+    for index, site in inputs.pools:
+        name = inputs.skus[index].name
+        allowed = (job.skus is None or name in job.skus) and (job.sites is None or sites[site] in job.sites)
+        if allowed and sku in (None, name):
+            found.setdefault(name, site)
+    if not found:
+        raise InputError(
+            f"training.{job.name}: " + (f"may not use SKU '{sku}'" if sku else "no SKU at any of its sites")
+        )
+    return found

@@ -1,0 +1,251 @@
+"""One job of one size: how often it fails, how long it writes, what a node costs an hour in each state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from carbon.attribution import calendar_share_kgco2e, lifetime_h
+from carbon.embodied import server_kgco2e
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
+from planner.answers.checkpoints.equations import (
+    kept_gb,
+    kept_kgco2e,
+    kept_kw,
+    kept_usd,
+    node_hour_kgco2e,
+    node_hour_usd,
+    spares_kgco2e,
+    spares_ratio,
+    spares_usd,
+    state_kw,
+    written_kw,
+)
+from planner.answers.checkpoints.question import RESTART_PARTS, Terms, one_hour, restart_part
+from planner.inputs.resolved import HOURS_PER_YEAR
+from planner.performance.power import node_power_kw, stalled_power_kw
+from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
+from planner.physics.equations.ownership import (
+    down_variance_to_mean_ratio,
+    node_failure_rate_per_node_h,
+    owned_usd,
+)
+from planner.physics.equations.time import drawn_kwh
+from planner.physics.equations.training import background_stall_h
+from planner.physics.requests import given
+from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
+from reliability.checkpoint import checkpoint_size_gb, checkpoint_write_h
+from reliability.fleet import job_mttf_h
+from reliability.restart import restart_h
+from reliability.spares import mean_nodes_down, spares_for_confidence
+from reliability.writing import asynchronous_write, write_bandwidth_gb_per_s
+
+HOST = "host-memory"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Money and carbon of one node for one hour, in one state."""
+
+    usd: Traced
+    kgco2e: Traced
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A job of one size on one SKU, as traced quantities."""
+
+    terms: Terms
+    nodes: Traced
+    accelerators: Traced
+    size_gb: Traced
+    mttf_h: Traced
+    storage_write_h: Traced
+    host_write_h: Traced
+    background_stall_h: Traced
+    persist_h: Traced
+    restart_h: Traced
+    queue_h: Traced
+    spares: Traced
+    kept_gb: Traced
+    costs: _Costs
+
+    def written(self, storage: str, write_h: Traced) -> Rates:
+        """A node's hour while a checkpoint to that storage stops the job."""
+        energy = self.terms.fact(f"checkpoint_storage.{storage}.write_energy")
+        adds = derive(
+            written_kw, size_gb=self.size_gb, storage_kwh_per_gb=energy, write_h=write_h, nodes=self.nodes
+        )
+        return self.costs.hour("performance.power.checkpoint_stall", adds)
+
+    def working(self) -> Rates:
+        """A node's hour of training."""
+        return self.costs.hour("performance.power.training", None)
+
+    def restarting(self) -> Rates:
+        """A node's hour between a failure and running again."""
+        return self.costs.hour("performance.power.idle", None)
+
+
+def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
+    """The job of `terms` on some nodes of a SKU."""
+    fact, one = terms.fact, terms.catalogue.skus[sku]
+    size, count = given("nodes", float(nodes), "1"), fact(f"server.{one.server}.accelerators")
+    rate = derive(
+        node_failure_rate_per_node_h, reference_rate_per_node_h=terms.failure_rate, accelerators=count,
+        reference_accelerators=terms.reference_accelerators,
+        ageing_fraction_per_y=fact("reliability.ageing"), age_y=chosen("age_y", 0.0, "new nodes"),
+    )  # fmt: skip
+    kind = f"@{terms.asked.state}" if terms.asked.state else ""
+    state_gb = derive(
+        checkpoint_size_gb, parameters=fact(f"model.{terms.model}.parameters"),
+        bytes_per_parameter=fact(f"checkpoint.bytes_per_parameter{kind}"),
+    )  # fmt: skip
+    storage = f"checkpoint_storage.{terms.storage}"
+    bandwidth = derive(
+        write_bandwidth_gb_per_s, nodes=size, node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
+        shared_gb_per_s=fact(f"{storage}.bandwidth"),
+        others_fraction=given("storage_others", terms.asked.storage_others_fraction, "1"),
+    )  # fmt: skip
+    behind = derive_parts(
+        asynchronous_write, size_gb=state_gb, nodes=size, bandwidth_gb_per_s=bandwidth,
+        host_gb_per_s=fact(f"checkpoint_storage.{HOST}.bandwidth_per_node"),
+    )  # fmt: skip
+    write = derive(checkpoint_write_h, size_gb=state_gb, bandwidth_gb_per_s=bandwidth)
+    stall = derive(
+        background_stall_h, storage_write_h=write, host_write_h=behind.blocking_h,
+        blocking_fraction=fact(f"{storage}.blocking_fraction"),
+    )  # fmt: skip
+    spares = _spares(terms, size, rate)
+    kept = derive(kept_gb, size_gb=state_gb, checkpoints=fact("checkpoint.kept"))
+    return Setting(
+        terms=terms, nodes=size, accelerators=count, size_gb=state_gb,
+        mttf_h=derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate),
+        storage_write_h=write, host_write_h=behind.blocking_h, background_stall_h=stall,
+        persist_h=behind.persist_h,
+        restart_h=_restart(terms, write), queue_h=given("queue", terms.asked.queue_min / 60.0, "h"),
+        spares=spares, kept_gb=kept, costs=_costs(terms, sku, size, count, spares, kept),
+    )  # fmt: skip
+
+
+def _restart(terms: Terms, load_h: Traced) -> Traced:
+    """Restart as stated, or the sum of its parts where asked for; loading is as fast as writing."""
+    if terms.asked.restart_parts is None:
+        return terms.restart
+    parts = {f"{name}_h": convert(restart_part(terms, name), "h") for name in RESTART_PARTS}
+    return derive(restart_h, load_h=load_h, **parts)
+
+
+def _spares(terms: Terms, nodes: Traced, rate: Traced) -> Traced:
+    down = derive(mean_nodes_down, nodes=nodes, failure_rate_per_node_h=rate, repair_h=terms.repair)
+    bursts = derive(
+        down_variance_to_mean_ratio, nodes=nodes, fleet_variance_to_mean_ratio=terms.variance_to_mean,
+        fleet_nodes=terms.fleet_nodes,
+    )  # fmt: skip
+    return derive(
+        spares_for_confidence, mean_down=down, confidence_fraction=terms.spare_confidence,
+        variance_to_mean_ratio=bursts,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What a node costs an hour whatever it does, and how to price what it draws."""
+
+    terms: Terms
+    host_kw: Traced
+    accelerators: Traced
+    tdp_kw: Traced
+    kept_kw: Traced
+    owned_usd: Traced
+    storage_usd: Traced
+    embodied_kgco2e: Traced
+    storage_kgco2e: Traced
+    spares_ratio: Traced
+
+    def hour(self, power: str, written: Traced | None) -> Rates:
+        """Money and carbon of a node's hour at a share of its accelerators' TDP."""
+        none = chosen("written_kw", 0.0, "nothing is written in this state")
+        bill, burnt = self._energy(
+            derive(state_kw, node_kw=self._node_kw(power), kept_kw=self.kept_kw, written_kw=written or none)
+        )
+        spare_bill, spare_burnt = self._energy(self._node_kw("performance.power.idle"))
+        spare_usd = derive(
+            spares_usd, spares_ratio=self.spares_ratio, owned_usd=self.owned_usd, energy_usd=spare_bill
+        )
+        spare_kgco2e = derive(
+            spares_kgco2e, spares_ratio=self.spares_ratio, embodied_kgco2e=self.embodied_kgco2e,
+            operational_kgco2e=spare_burnt,
+        )  # fmt: skip
+        return Rates(
+            derive(
+                node_hour_usd, owned_usd=self.owned_usd, spares_usd=spare_usd, storage_usd=self.storage_usd,
+                energy_usd=bill,
+            ),
+            derive(
+                node_hour_kgco2e, "embodied=server and storage", embodied_kgco2e=self.embodied_kgco2e,
+                spares_kgco2e=spare_kgco2e, storage_kgco2e=self.storage_kgco2e, operational_kgco2e=burnt,
+            ),
+        )  # fmt: skip
+
+    def _node_kw(self, power: str) -> Traced:
+        stalled = derive(stalled_power_kw, tdp_kw=self.tdp_kw, stall_fraction=self.terms.fact(power))
+        return derive(
+            node_power_kw, host_kw=self.host_kw, accelerators=self.accelerators, accelerator_kw=stalled
+        )
+
+    def _energy(self, power_kw: Traced) -> tuple[Traced, Traced]:
+        """Money and carbon of an hour's draw."""
+        terms = self.terms
+        drawn = derive(drawn_kwh, power_kw=power_kw, active_h=one_hour())
+        energy = derive(facility_energy_kwh, it_energy_kwh=drawn, pue=terms.pue)
+        return (
+            derive(energy_usd, facility_energy_kwh=energy, electricity_usd_per_kwh=terms.electricity),
+            derive(operational_kgco2e, facility_energy_kwh=energy, grid_kgco2e_per_kwh=terms.grid),
+        )
+
+
+def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced, kept: Traced) -> _Costs:
+    fact, one = terms.fact, terms.catalogue.skus[sku]
+    server, accelerator = f"server.{one.server}", f"accelerator.{one.accelerator}"
+    storage, hour = f"checkpoint_storage.{terms.storage}", one_hour()
+    made = derive(
+        server_kgco2e, "embodied=server", accelerators=count,
+        accelerator_kgco2e=fact(f"{accelerator}.embodied"), host_kgco2e=fact(f"{server}.embodied"),
+    )  # fmt: skip
+    stored = derive(
+        kept_kgco2e, kept_gb=kept, storage_kgco2e_per_gb=fact(f"{storage}.embodied_per_tb"), nodes=nodes
+    )
+    life = derive(lifetime_h, lifetime_y=terms.embodied_life)
+    return _Costs(
+        terms=terms, host_kw=fact(f"{server}.host_power"), accelerators=count,
+        tdp_kw=fact(f"{accelerator}.tdp"),
+        kept_kw=derive(kept_kw, kept_gb=kept, storage_kw_per_gb=fact(f"{storage}.power"), nodes=nodes),
+        owned_usd=_owned(terms, server, terms.price(one.server)),
+        storage_usd=derive(
+            kept_usd, kept_gb=kept, storage_usd_per_gb_h=fact(f"{storage}.price_per_tb_month"),
+            hours_h=hour, nodes=nodes,
+        ),
+        embodied_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=made, used_h=hour, lifetime_h=life),
+        storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),
+        spares_ratio=derive(spares_ratio, spares=spares, nodes=nodes),
+    )  # fmt: skip
+
+
+def _owned(terms: Terms, server: str, price: Traced) -> Traced:
+    """Money for having one node for one hour, energy apart."""
+    fact, hour = terms.fact, one_hour()
+    year = chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
+    capital = derive(
+        capital_charge_usd, price_usd=price, discount_fraction=terms.discount, life_y=terms.capital_life,
+        residual_fraction=fact("finance.residual_value"), hours_h=hour, hours_per_year_h=year,
+    )  # fmt: skip
+    upkeep = derive(
+        maintenance_usd, price_usd=price, maintenance_fraction=fact("finance.maintenance"), hours_h=hour,
+        hours_per_year_h=year,
+    )  # fmt: skip
+    space = derive(
+        space_usd, provisioned_kw=fact(f"{server}.max_power"), space_usd_per_kw_h=fact("finance.space"),
+        hours_h=hour,
+    )  # fmt: skip
+    return derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)

@@ -1,0 +1,137 @@
+"""The document of a fit: what other commands read at the top, then a section for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from planner.answers.failures.counts import exposure_h, failure_count
+from planner.answers.failures.downtime import contract_of, downtime_section, outages_of
+from planner.answers.failures.forecast import ahead_section
+from planner.answers.failures.job_sizes import sizes_section
+from planner.answers.failures.lifelines import beside_section
+from planner.answers.failures.lifetimes import lives_section
+from planner.answers.failures.options import DAY_H, FitAsked, Section
+from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
+from planner.answers.failures.recurrence import lemons_section, repeats_section
+from planner.inputs.catalogue import load_catalogue
+from planner.trace.explain import explain
+from planner.trace.quantities import Traced
+from planner.trace.records import Record
+from reliability.logs import FailureLog, Mapping, mapping_text
+from reliability.outages import down_statistics
+
+EDITION = 1
+READ_BY_OTHERS = (
+    "everfleet_fit", "name", "rate", "nodes", "accelerators_per_node", "definition", "source", "rate_shape",
+    "outage", "variance_to_mean",
+)  # fmt: skip
+
+
+def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] | None = None) -> Record:
+    """Everything that the log tells, as plain data; `watch` hears which subject is being worked on.
+
+    Raises:
+        InputError: an option names what the log or the catalogue does not have.
+    """
+    catalogue, say = load_catalogue(), watch or (lambda text: None)
+    rate, outages = rate_of(log, asked, catalogue), outages_of(log)
+    explained: dict[str, Traced] = {"rate": rate.value}
+    sections: dict[str, Section] = {"read": read_section(log)}
+    say("rates")
+    sections["rate"] = rate_section(log, asked, rate, catalogue)
+    sections["sizes"], more = sizes_section(log, asked, rate, catalogue)
+    explained |= more
+    say("lifetimes")
+    sections["lives"], best = lives_section(log, asked)
+    if asked.cross_check:
+        say("lifetimes by lifelines")
+        sections["beside"] = beside_section(log, asked)
+    say("repeats and weak nodes")
+    sections["repeats"] = repeats_section(log, asked)
+    sections["lemons"] = lemons_section(log, asked)
+    say("outages and spares")
+    sections["downtime"], more = downtime_section(log, outages, asked, rate)
+    explained |= more
+    say("forecast")
+    sections["ahead"], more = ahead_section(log, asked, best)
+    explained |= more
+    return {
+        **_contract(log, asked, rate),
+        "outage": contract_of(outages),
+        "variance_to_mean": None
+        if outages is None
+        else max(1.0, down_statistics(outages.history).variance_to_mean_ratio),
+        "title": f"Failures in {log.name}",
+        "sections": {name: section.to_dict() for name, section in sections.items()},
+        **_left_out(log),
+        "explanations": {name: explain(value).to_dict() for name, value in explained.items()},
+    }
+
+
+def as_failures(document: Record) -> Record:
+    """What other questions read of the document of a fit: a few numbers, without what they were made from."""
+    return {name: document[name] for name in READ_BY_OTHERS}
+
+
+def read_document(log: FailureLog, mapping: Mapping) -> Record:
+    """What a log holds before anything is fitted to it, the mapping that says so, and the rows left out."""
+    section = read_section(log)
+    section.tables["read"].append({"read": "times are taken", "value": _clock(mapping)})
+    return {
+        "title": f"What {log.name} holds",
+        "mapping": mapping_text(mapping),
+        "failures": failure_count(log),
+        "sections": {"read": section.to_dict()},
+        **_left_out(log),
+    }
+
+
+def read_section(log: FailureLog) -> Section:
+    """What was read, and everything the reader had to say."""
+    rows = [{"read": what, "value": value} for what, value in _facts_of(log)]
+    return Section("What was read", log.notes, {"read": rows})
+
+
+def _clock(mapping: Mapping) -> str:
+    if mapping.timezone:
+        return f"as {mapping.timezone}"
+    since = any(form.startswith("since_start") for form in mapping.time_format)
+    return "from the start of the log" if since else "by the zone that they carry"
+
+
+def _left_out(log: FailureLog) -> Record:
+    rows = [{"file": row.file, "line": row.line, "reason": row.reason} for row in log.bad_rows]
+    return {"bad_rows": rows, "bad_row_count": log.bad_row_count}
+
+
+def _facts_of(log: FailureLog) -> Iterator[tuple[str, str]]:
+    yield "kind", log.kind
+    start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
+    yield "watched", f"{log.window_h / DAY_H:,.1f} d from {start}"
+    if not log.units.empty:
+        yield "units", f"{log.units['unit'].nunique():,}"
+    if not log.jobs.empty:
+        yield "runs of jobs", f"{int(log.jobs['jobs'].sum()):,}"
+    yield "node-days", f"{exposure_h(log) / DAY_H:,.0f}"
+    yield "failures", f"{failure_count(log):,}"
+    if planned := int(log.events["planned"].sum()):
+        yield "planned stops, not counted", f"{planned:,}"
+    for severity, count in log.failures["severity"].value_counts().items():
+        yield f"severity {severity}", f"{count:,}"
+    yield "rows left out", f"{log.bad_row_count:,}"
+
+
+def _contract(log: FailureLog, asked: FitAsked, rate: Rate) -> Record:
+    """What `everfleet checkpoint --failures` and a scenario's `log` read."""
+    return {
+        "everfleet_fit": EDITION,
+        "name": asked.name or Path(log.name).name.partition(".")[0],
+        "rate": rate.contract,
+        "failures": rate.failures,
+        "nodes": None if log.units.empty else int(log.units["unit"].nunique()),
+        "accelerators_per_node": asked.accelerators_per_node,
+        "definition": definition_of(log, asked),
+        "source": log.name,
+        "rate_shape": rate.belief_shape,
+    }

@@ -1,0 +1,199 @@
+"""How long nodes are away, how many at once, and the spares that this asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from planner.answers.failures.options import DAY_H, FitAsked, Section
+from planner.answers.failures.rates import Rate, log_fact
+from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.records import Record
+from reliability.logs import FailureLog
+from reliability.outages import DownHistory, backtest_pool, down_history, down_statistics, spare_pool
+from reliability.spares import mean_nodes_down, spares_for_confidence
+
+FEWEST_OUTAGES = 5
+STEPS_SHOWN, MOST_REVIEWS = 200, 100
+
+
+@dataclass(frozen=True)
+class Outages:
+    """Outages with a known end: each node's own, those that overlap joined."""
+
+    down: pd.DataFrame
+    history: DownHistory
+    ended: pd.Series
+    without_end: int
+
+
+def outages_of(log: FailureLog) -> Outages | None:
+    """The outages of a log; None where it holds too few with an end."""
+    failures = log.failures
+    ended = failures.dropna(subset=["end_h"])
+    if log.kind != "events" or len(ended) < FEWEST_OUTAGES:
+        return None
+    down = _joined(ended)
+    history = down_history(
+        start_h=down["start_h"].to_numpy(dtype=float),
+        end_h=down["end_h"].to_numpy(dtype=float),
+        window_end_h=log.window_h,
+    )
+    return Outages(down, history, ended["end_h"] - ended["start_h"], len(failures) - len(ended))
+
+
+def contract_of(outages: Outages | None) -> Record | None:
+    """Mean and median outage as other commands read them."""
+    if outages is None or not outages.ended.mean() > 0:
+        return None
+    return {"mean_h": float(outages.ended.mean()), "median_h": float(outages.ended.median())}
+
+
+def downtime_section(
+    log: FailureLog, outages: Outages | None, asked: FitAsked, rate: Rate
+) -> tuple[Section, dict[str, Traced]]:
+    """Outage lengths, unavailability, nodes down over time, and pools of spares."""
+    title = "Outages and spares"
+    if outages is None:
+        return Section(
+            title, ["The log ends too few outages: give an end or a duration for repair times and spares."]
+        ), {}
+    lasted, seen = outages.ended, down_statistics(outages.history)
+    service_h = float((log.units["exit_h"] - log.units["entry_h"]).sum())
+    away = float((outages.down["end_h"].clip(upper=log.window_h) - outages.down["start_h"]).sum()) / service_h
+    lengths = {
+        "mean": lasted.mean(),
+        "median": lasted.median(),
+        "90 % are shorter than": lasted.quantile(0.9),
+        "longest": lasted.max(),
+    }
+    pools, explained, pool = _pools(log, outages, asked, rate, seen.variance_to_mean_ratio)
+    said = [
+        f"{len(lasted):,} outages; nodes are away {away:.2%} of the time, {seen.mean_down:.1f} at once on "
+        f"average. The count of nodes down has {seen.variance_to_mean_ratio:.2f} times the variance of a "
+        "Poisson count.",
+        f"Hold {pool} spares for {asked.spare_confidence_fraction:.4g} of the time until a review in "
+        f"{asked.review_d:g} d.",
+    ]
+    if outages.without_end:
+        said.append(f"{outages.without_end} outages without an end are left out here.")
+    tables = {
+        "outage_lengths": [
+            {"outage": name, "length_h": float(hours), "length_d": float(hours) / DAY_H}
+            for name, hours in lengths.items()
+        ],
+        "spares": pools,
+        "pool_backtest": pool_scores(
+            outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d
+        ),
+        "nodes_down": _steps(outages.history),
+    }
+    return Section(title, said, {name: rows for name, rows in tables.items() if rows}), explained
+
+
+def _pools(
+    log: FailureLog, outages: Outages, asked: FitAsked, rate: Rate, ratio: float
+) -> tuple[list[Record], dict[str, Traced], int]:
+    """The pool by the log's own history, beside those by a mean and a formula."""
+    confidence = chosen("confidence_fraction", asked.spare_confidence_fraction, "as asked")
+    mean = derive(
+        mean_nodes_down,
+        nodes=log_fact(log, "nodes", log.units["unit"].nunique(), "1"),
+        failure_rate_per_node_h=rate.value,
+        repair_h=log_fact(log, "outage_mean", float(outages.ended.mean()), "h"),
+    )
+    bursts = log_fact(log, "nodes_down.variance_to_mean", max(ratio, 1.0), "1")
+    formula = {
+        "Poisson": derive(spares_for_confidence, mean_down=mean, confidence_fraction=confidence),
+        "as wide as the history": derive(
+            spares_for_confidence,
+            mean_down=mean,
+            confidence_fraction=confidence,
+            variance_to_mean_ratio=bursts,
+        ),
+    }
+    pool = spare_pool(
+        history=outages.history,
+        confidence_fraction=asked.spare_confidence_fraction,
+        review_h=DAY_H * asked.review_d,
+    )
+    rows: list[Record] = [
+        {"pool": "by the history, drifting", "spares": pool.spares, "mean_down": pool.mean_down},
+        *(
+            {"pool": f"{name}, constant mean", "spares": int(found.value), "mean_down": float(mean.value)}
+            for name, found in formula.items()
+        ),
+        {
+            "pool": "most ever down at once",
+            "spares": int(outages.history.nodes_down.max()),
+            "mean_down": None,
+        },
+    ]
+    return (
+        rows,
+        {"spares": formula["as wide as the history"], "spares.poisson": formula["Poisson"]},
+        pool.spares,
+    )
+
+
+def pool_scores(history: DownHistory, confidence_fraction: float, review_h: float) -> list[Record]:
+    """Pools that are sized anew from a quarter of the history on; none where it is too short."""
+    first_h = max(review_h, (history.end_h - history.from_h[0]) / 4.0)
+    if history.end_h - history.from_h[0] < first_h + 2.0 * review_h:
+        return []
+
+    def drifting(past: DownHistory) -> float:
+        return spare_pool(history=past, confidence_fraction=confidence_fraction, review_h=review_h).spares
+
+    def poisson(past: DownHistory) -> float:
+        mean = down_statistics(past).mean_down
+        return float(spares_for_confidence(mean_down=mean, confidence_fraction=confidence_fraction))
+
+    rules = {
+        "by the history, drifting": drifting,
+        "Poisson of the past mean": poisson,
+        "most ever down at once": lambda past: float(past.nodes_down.max()),
+    }
+    step_h = max(review_h / 2.0, (history.end_h - first_h) / MOST_REVIEWS)
+    tested = {
+        name: backtest_pool(
+            history=history,
+            rule=rule,
+            confidence_fraction=confidence_fraction,
+            first_h=first_h,
+            step_h=step_h,
+            hold_h=review_h,
+        )
+        for name, rule in rules.items()
+    }
+    return [
+        {
+            "pool": name,
+            "reviews": int(found.spares.size),
+            "covered_fraction": float(found.covered_fraction.mean()),
+            "mean_spares": float(found.spares.mean()),
+            "pinball": float(found.pinball.mean()),
+        }
+        for name, found in tested.items()
+    ]
+
+
+def _steps(history: DownHistory) -> list[Record]:
+    """Nodes down over time: the most in each of at most so many stretches."""
+    edges = np.linspace(history.from_h[0], history.end_h, STEPS_SHOWN + 1)
+    at = np.unique(np.concatenate([edges[:-1], history.from_h]))
+    down = history.nodes_down[np.searchsorted(history.from_h, at, side="right") - 1]
+    stretch = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, STEPS_SHOWN - 1)
+    most = np.zeros(STEPS_SHOWN)
+    np.maximum.at(most, stretch, down)
+    return [{"day": float(edges[i]) / DAY_H, "most_down": int(most[i])} for i in range(STEPS_SHOWN)]
+
+
+def _joined(ended: pd.DataFrame) -> pd.DataFrame:
+    """Outages of one node that overlap as one."""
+    rows = ended.sort_values(["unit", "start_h"], kind="stable")
+    latest = rows.groupby("unit")["end_h"].cummax().groupby(rows["unit"]).shift()
+    part = (~(rows["start_h"] < latest)).cumsum()
+    return rows.groupby(part).agg(unit=("unit", "first"), start_h=("start_h", "min"), end_h=("end_h", "max"))

@@ -1,0 +1,166 @@
+"""How often a job of any size is interrupted, and which share of its hours is then useful."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.answers.failures.options import FitAsked, Section, ends
+from planner.answers.failures.rates import Rate
+from planner.inputs.catalogue import Catalogue
+from planner.physics.requests import given
+from planner.trace.quantities import Traced, chosen, convert, derive
+from planner.trace.records import Record
+from reliability.checkpoint import optimal_interval_h
+from reliability.ettr import ettr_fraction
+from reliability.fleet import RateInterval, job_mttf_h, mttf_gap, nodes_of_job, rate_interval
+from reliability.logs import FailureLog
+
+SIZES = (8, 64, 256, 1_024, 4_096, 16_384, 65_536, 100_000)
+
+
+def sizes_section(
+    log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue
+) -> tuple[Section, dict[str, Traced]]:
+    """MTTF and ETTR from 8 to 100,000 accelerators; beside it what the jobs of a job log met."""
+    per_node: Traced = catalogue.fact("reliability.reference_accelerators")
+    if asked.accelerators_per_node is not None:
+        per_node = given("accelerators_per_node", float(asked.accelerators_per_node), "1")
+    restart = _minutes("restart", asked.restart_min) or catalogue.fact("reliability.restart_time")
+    write = _minutes("write", asked.write_min) or catalogue.fact("checkpoint.glm-65b-before.blocking_time")
+    write_h, restart_h = convert(write, "h"), convert(restart, "h")
+    accelerators = chosen("accelerators", np.array(SIZES, dtype=float), "sizes of the table")
+    nodes = derive(nodes_of_job, accelerators=accelerators, accelerators_per_node=per_node)
+    spread = {
+        end: _ettr(nodes, one, write_h, restart_h)
+        for end, one in (("", rate.value), ("low_", rate.high), ("high_", rate.low))
+    }
+    mttf, interval, useful = spread[""]
+    rows = [
+        {
+            "accelerators": SIZES[i],
+            "nodes": int(nodes.value[i]),
+            "mttf_h": float(mttf.value[i]),
+            "low_mttf_h": float(spread["low_"][0].value[i]),
+            "high_mttf_h": _finite(spread["high_"][0].value[i]),
+            "interval_min": _finite(60 * interval.value[i]),
+            "ettr_fraction": float(useful.value[i]),
+            "low_ettr_fraction": float(spread["low_"][2].value[i]),
+            "high_ettr_fraction": float(spread["high_"][2].value[i]),
+        }
+        for i in range(len(SIZES))
+    ]
+    taken = (
+        ""
+        if asked.accelerators_per_node
+        else " (taken: state --accelerators-per-node, 1 if the log's units are accelerators)"
+    )
+    said = [
+        f"A node has {per_node.value:g} accelerators{taken}; a job stops when any of its nodes fails.",
+        f"ETTR at the interval of highest ETTR, with a blocking write of {60 * write_h.value:g} min and a "
+        f"restart of {60 * restart_h.value:g} min ({_whence(asked)}); the command everfleet "
+        "checkpoint computes yours.",
+    ]
+    tables = {"mttf": rows}
+    if log.kind == "jobs":
+        tables["measured"] = _measured(log, asked, rate)
+        said += _gap_words(tables["measured"], asked)
+    explained: dict[str, Traced] = {"mttf": mttf, "ettr": useful}
+    return Section("How often a job stops, and what that costs", said, tables), explained
+
+
+def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tuple[Traced, Traced, Traced]:
+    """MTTF, interval and ETTR of each size at one rate; at rate 0 jobs never stop."""
+    tiny = (
+        rate if float(rate.value) > 0 else chosen("least_rate_per_node_h", 1e-15, "a rate of 0, but for this")
+    )
+    mttf = derive(job_mttf_h, nodes=nodes, failure_rate_per_node_h=tiny)
+    interval = derive(optimal_interval_h, mtbf_h=mttf, write_h=write_h)
+    useful = derive(ettr_fraction, interval_h=interval, mtbf_h=mttf, write_h=write_h, restart_h=restart_h)
+    return mttf, interval, useful
+
+
+def _measured(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
+    """Jobs of each size beside the model; sizes without a failure have a lower limit only."""
+    rows = []
+    for size in log.jobs.fillna({"failures": 0}).to_dict("records"):
+        nodes, job_h, failures = (
+            float(size["nodes"]),
+            float(size["node_h"] / size["nodes"]),
+            float(size["failures"]),
+        )
+        if job_h <= 0:
+            continue
+        # The job is the unit: its own failures an hour, whatever its nodes.
+        seen = rate_interval(failures=failures, node_h=job_h, confidence_fraction=asked.interval_fraction)
+        row: Record = {
+            "nodes": int(nodes),
+            "jobs": int(size["jobs"]),
+            "node_h": float(size["node_h"]),
+            "failures": int(failures),
+            "measured_mttf_h": None,
+            "measured_low_h": 1.0 / float(seen.high_per_node_h),
+            "measured_high_h": None,
+            "model_mttf_h": float(job_mttf_h(nodes=nodes, failure_rate_per_node_h=float(rate.value.value))),
+            "measured_to_model_ratio": None,
+            "disagrees": None,
+            "queue_mean_min": _minutes_or_none(size["queue_mean_h"]),
+            "queue_median_min": _minutes_or_none(size["queue_median_h"]),
+        }
+        if failures:
+            row |= _gap(nodes, job_h / failures, seen, rate)
+        rows.append(row)
+    return rows
+
+
+def _gap(nodes: float, measured_h: float, seen: RateInterval, rate: Rate) -> Record:
+    low_h, high_h = 1.0 / seen.high_per_node_h, 1.0 / seen.low_per_node_h
+    gap = mttf_gap(
+        nodes=nodes,
+        failure_rate_per_node_h=float(rate.value.value),
+        low_per_node_h=float(rate.low.value),
+        high_per_node_h=float(rate.high.value),
+        measured_mttf_h=measured_h,
+        measured_low_h=float(low_h),
+        measured_high_h=float(high_h),
+    )
+    return {
+        "measured_mttf_h": measured_h,
+        "measured_low_h": float(low_h),
+        "measured_high_h": float(high_h),
+        "measured_to_model_ratio": float(gap.measured_to_model_ratio),
+        "disagrees": bool(gap.disagrees),
+    }
+
+
+def _gap_words(rows: list[Record], asked: FitAsked) -> list[str]:
+    apart = [str(row["nodes"]) for row in rows if row["disagrees"]]
+    if not apart:
+        return ["The measured times between failures and the model's agree at every size that failed."]
+    return [
+        "Measured and modelled time between failures disagree beyond their "
+        f"{ends(asked.interval_fraction)} intervals for jobs of {', '.join(apart)} nodes: such jobs do "
+        "not run on average nodes, or fail for other causes."
+    ]
+
+
+def _minutes(name: str, minutes: float | None) -> Traced | None:
+    return None if minutes is None else given(name, minutes / 60.0, "h")
+
+
+def _whence(asked: FitAsked) -> str:
+    taken = [name for name in ("write_min", "restart_min") if getattr(asked, name) is None]
+    if not taken:
+        return "as asked"
+    facts = {
+        "write_min": "checkpoint.glm-65b-before.blocking_time",
+        "restart_min": "reliability.restart_time",
+    }
+    return "the catalogue's " + " and ".join(facts[name] for name in taken)
+
+
+def _minutes_or_none(hours: float) -> float | None:
+    return None if not np.isfinite(hours) else 60.0 * float(hours)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

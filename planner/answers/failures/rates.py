@@ -1,0 +1,298 @@
+"""How often nodes fail: by own counts, by what others saw, by cause and by kind of node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
+from planner.answers.failures.options import NO_PRIOR, FitAsked, Section, ends
+from planner.inputs.catalogue import Catalogue, make_fact
+from planner.trace.errors import InputError
+from planner.trace.quantities import Column, Derived, Fact, Source, Traced, chosen, derive_parts
+from planner.trace.records import Record
+from reliability.definitions import FailureDefinition, FailureScope
+from reliability.fleet import failures_in_1000_node_days, gamma_prior, rate_interval, updated_rate
+from reliability.groups import Dispersion, group_rates
+from reliability.logs import FailureLog
+
+Floats = NDArray[np.float64]
+
+MOST_GROUPS, MOST_LEVELS = 50, 30
+RANGE_FRACTION = 0.95  # what the range of a failure rate is meant to hold where it is used as a fact
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The rate of a log as traced quantities; `belief_shape` is what it is known by, in failures.
+
+    `low` to `high` is the interval asked for, `range_low` to `range_high` the one that others read.
+    """
+
+    value: Traced
+    low: Traced
+    high: Traced
+    range_low: Traced
+    range_high: Traced
+    variance_to_mean_ratio: float
+    belief_shape: float | None
+    posterior: Record | None
+    periods: Periods
+    scatter: Dispersion | None
+    failures: int
+
+    @property
+    def contract(self) -> Record:
+        """The rate as other commands read it."""
+        return {
+            "value": in_1000_node_days(self.value),
+            "low": in_1000_node_days(self.range_low),
+            "high": in_1000_node_days(self.range_high),
+            "unit": "1/(1000 node d)",
+        }
+
+
+def in_1000_node_days(rate: Traced | float) -> float:
+    """A rate of one node and hour in the unit that papers print."""
+    value = rate.value if isinstance(rate, Traced) else rate
+    return float(failures_in_1000_node_days(failure_rate_per_node_h=value))
+
+
+def log_fact(log: FailureLog, key: str, value: float, unit: str, note: str = "") -> Fact:
+    """A number that was counted in the log."""
+    return make_fact(f"log.{key}", float(value), unit, Source("log", f"the log '{log.name}'"), note=note)
+
+
+def rate_of(log: FailureLog, asked: FitAsked, catalogue: Catalogue) -> Rate:
+    """The log's rate by its own counts; by the prior alone where it holds no failure.
+
+    Raises:
+        InputError: there is no failure and no prior, or no fleet has the prior's name.
+    """
+    failures = failure_count(log)
+    periods = usual_periods(log, 24.0 * asked.period_d)
+    found = scatter(periods, asked.interval_fraction)
+    ratio = 1.0 if found is None else max(1.0, found.variance_to_mean_ratio)
+    counted: dict[str, Traced] = {
+        "failures": log_fact(log, "failures", failures, "1"),
+        "node_h": log_fact(log, "node_hours", exposure_h(log), "h"),
+        "confidence_fraction": chosen("confidence_fraction", asked.interval_fraction, "as asked"),
+        "variance_to_mean_ratio": log_fact(
+            log,
+            "variance_to_mean",
+            ratio,
+            "1",
+            f"between {periods.size} periods of {periods.length_h / 24:.1f} d",
+        ),
+    }
+    wide = counted | {"confidence_fraction": chosen("confidence_fraction", RANGE_FRACTION, "range of a fact")}
+    own, own_wide = derive_parts(rate_interval, **counted), derive_parts(rate_interval, **wide)
+    prior = prior_of(asked.prior, catalogue)
+    if prior is None and not failures:
+        raise InputError(
+            f"{log.name}: no failure at all: a rate needs a prior, so leave out --prior {NO_PRIOR}"
+        )
+    posterior = None if prior is None else _posterior(prior, counted)
+    parts: dict[str, Traced] = {
+        "value": own["rate_per_node_h"],
+        "low": own["low_per_node_h"],
+        "high": own["high_per_node_h"],
+        "range_low": own_wide["low_per_node_h"],
+        "range_high": own_wide["high_per_node_h"],
+    }
+    if prior is not None and posterior is not None and not failures:
+        posterior_wide = _posterior(prior, wide)
+        parts = {
+            "value": posterior["mean_per_node_h"],
+            "low": posterior["low_per_node_h"],
+            "high": posterior["high_per_node_h"],
+            "range_low": posterior_wide["low_per_node_h"],
+            "range_high": posterior_wide["high_per_node_h"],
+        }
+    shape = float(posterior["shape"].value) if posterior is not None else failures / ratio
+    return Rate(
+        **parts,
+        variance_to_mean_ratio=ratio,
+        belief_shape=shape,
+        failures=failures,
+        periods=periods,
+        scatter=found,
+        posterior=None if posterior is None else _spread(f"with the prior '{asked.prior}'", posterior),
+    )
+
+
+def prior_of(name: str, catalogue: Catalogue) -> dict[str, Derived] | None:
+    """What is believed before the log is read: the catalogue's prior, or one of its fleets; None for none.
+
+    Raises:
+        InputError: no fleet has that name.
+    """
+    if name == NO_PRIOR:
+        return None
+    if not catalogue.has(f"reliability.{name}.failure_rate"):
+        raise InputError(
+            f"no prior '{name}'; there is {NO_PRIOR}, "
+            f"{', '.join(catalogue.names('reliability', 'failure_rate'))}"
+        )
+    believed = derive_parts(
+        gamma_prior,
+        median_per_node_h=catalogue.fact(f"reliability.{name}.failure_rate"),
+        log_sigma=catalogue.fact("reliability.prior.sigma"),
+    )
+    return dict(believed)
+
+
+def rate_section(log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue) -> Section:
+    """The rate with its interval, with what others saw, by group, and beside published fleets."""
+    how = ends(asked.interval_fraction)
+    rows = []
+    if rate.failures:
+        value, low, high = (in_1000_node_days(one) for one in (rate.value, rate.low, rate.high))
+        rows.append({"rate": f"this log, {how} interval", **_columns(value, low, high)})
+    if rate.posterior is not None:
+        rows.append(rate.posterior)
+    if log.kind == "events" and log.node_h > 0:
+        up = rate_interval(
+            failures=float(rate.failures),
+            node_h=log.node_h,
+            confidence_fraction=asked.interval_fraction,
+            variance_to_mean_ratio=rate.variance_to_mean_ratio,
+        )
+        rows.append({"rate": "this log, for hours up only", **_columns(*up.in_1000_node_days())})
+    tables = {"rate": rows, "causes": _causes(log, asked, rate)}
+    for name in _levels(log):
+        tables[f"by_{name}"] = _groups(log, name, asked, rate)
+    tables["published_fleets"] = _published(rate, catalogue)
+    said = [f"Counted: {definition_of(log, asked)}.", _scatter(rate), *_doubt(rate)]
+    return Section("How often nodes fail", said, {name: found for name, found in tables.items() if found})
+
+
+def definition_of(log: FailureLog, asked: FitAsked) -> str:
+    """What was counted as a failure."""
+    if log.kind == "lives":
+        return "deaths of units, once each"
+    severities = frozenset(log.failures["severity"]) or frozenset({"unknown"})
+    scope = FailureScope.JOB if log.kind == "jobs" else FailureScope.NODE
+    return str(FailureDefinition(planned_stops=asked.with_planned, severities=severities, scope=scope))
+
+
+def _posterior(prior: dict[str, Derived], counted: dict[str, Traced]) -> dict[str, Derived]:
+    return dict(
+        derive_parts(updated_rate, prior_shape=prior["shape"], prior_node_h=prior["node_h"], **counted)
+    )
+
+
+def _spread(name: str, found: dict[str, Derived]) -> Record:
+    value, low, high = (in_1000_node_days(found[f"{end}_per_node_h"]) for end in ("mean", "low", "high"))
+    return {"rate": name, **_columns(value, low, high)}
+
+
+def _columns(value: Column, low: Column, high: Column) -> Record:
+    return {"per_1000_node_d": float(value), "low": float(low), "high": float(high)}
+
+
+def _scatter(rate: Rate) -> str:
+    if rate.scatter is None:
+        return "The log is too short to tell whether failures come in bursts: counts are taken as Poisson."
+    found, periods = rate.scatter, rate.periods
+    used = "" if rate.variance_to_mean_ratio > 1 else "; counts are taken as Poisson"
+    return (
+        f"Counts of periods of {periods.length_h / 24:.1f} d have {found.variance_to_mean_ratio:.3g} "
+        f"times the variance of Poisson counts ({found.low_ratio:.3g} to {found.high_ratio:.3g}){used}."
+    )
+
+
+def _doubt(rate: Rate) -> list[str]:
+    if not rate.failures:
+        return ["No failure was seen: the rate is that of the prior after so many quiet node-hours."]
+    if rate.failures < 10:
+        return [f"{rate.failures} failures say little: see how far the prior moves the rate."]
+    return []
+
+
+def _causes(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
+    counts = log.failures["cause"].value_counts()
+    if len(counts) < 2:
+        return []
+    node_h = np.full(len(counts), exposure_h(log))
+    return _rows("cause", list(counts.index), np.asarray(counts, dtype=float), node_h, asked, rate)
+
+
+def _levels(log: FailureLog) -> list[str]:
+    """Covariates of units with so few levels that each can have a rate."""
+    others = [name for name in log.units.columns if name not in ("unit", "entry_h", "exit_h")]
+    return [name for name in others if 2 <= log.units[name].nunique() < MOST_LEVELS]
+
+
+def _groups(log: FailureLog, name: str, asked: FitAsked, rate: Rate) -> list[Record]:
+    units = log.units.dropna(subset=[name])
+    hours = (units["exit_h"] - units["entry_h"]).groupby(units[name]).sum()
+    level = dict(zip(units["unit"], units[name], strict=True))
+    if log.kind == "lives":
+        counts = log.lives[log.lives["died"]].groupby(name).size()
+        hours = (log.lives["duration_h"] - log.lives["entry_h"]).groupby(log.lives[name]).sum()
+    else:
+        counts = log.failures["unit"].map(level).value_counts()
+    hours = hours[hours > 0]
+    counts = counts.reindex(hours.index, fill_value=0)
+    if len(hours) < 2 or not counts.any():
+        return []
+    return _rows(
+        name, list(hours.index), np.asarray(counts, dtype=float), np.asarray(hours, dtype=float), asked, rate
+    )
+
+
+def _rows(
+    what: str,
+    names: list[str],
+    counts: Floats,
+    node_h: Floats,
+    asked: FitAsked,
+    rate: Rate,
+) -> list[Record]:
+    """Each group by itself and drawn towards the others, most failures first.
+
+    A burst of the fleet falls on its groups by their shares: of an excess v - 1 a share s keeps s * (v - 1),
+    taken at the share of the group that a failure is of on average.
+    """
+    share = float(np.sum(np.square(counts / counts.sum())))
+    found = group_rates(
+        failures=counts,
+        node_h=node_h,
+        confidence_fraction=asked.interval_fraction,
+        variance_to_mean_ratio=1.0 + share * (rate.variance_to_mean_ratio - 1.0),
+    )
+    own, pooled = (np.array(one.in_1000_node_days()) for one in (found.own, found.pooled))
+    return [
+        {
+            what: str(names[i]),
+            "failures": int(counts[i]),
+            "of_all_fraction": float(found.share_fraction[i]),
+            "per_1000_node_d": float(own[0][i]),
+            "low": float(own[1][i]),
+            "high": float(own[2][i]),
+            "drawn_together": float(pooled[0][i]),
+            "own_weight_fraction": float(found.own_weight_fraction[i]),
+        }
+        for i in np.argsort(-counts, kind="stable")[:MOST_GROUPS]
+    ]
+
+
+def _published(rate: Rate, catalogue: Catalogue) -> list[Record]:
+    """Fleets that published a rate, the lowest first; each counts what it counts."""
+    names = [name for name in catalogue.names("reliability", "failure_rate") if name != "prior"]
+    facts = {name: catalogue.fact(f"reliability.{name}.failure_rate") for name in names}
+    return [
+        {
+            "fleet": name,
+            "per_1000_node_d": in_1000_node_days(fact),
+            "low": None if fact.low is None else in_1000_node_days(fact.low),
+            "high": None if fact.high is None else in_1000_node_days(fact.high),
+            "counts": fact.boundary.get("failures", ""),
+            "accelerators_per_node": catalogue.fact(f"reliability.{name}.accelerators_per_node").value,
+            "this_log_to_it_ratio": float(rate.value.value) / float(fact.value),
+        }
+        for name, fact in sorted(facts.items(), key=lambda item: float(item[1].value))
+    ]

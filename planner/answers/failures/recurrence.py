@@ -1,0 +1,146 @@
+"""Failures that follow failures, and nodes that fail more often than chance has it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from planner.answers.failures.counts import by_unit
+from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
+from planner.answers.failures.rates import in_1000_node_days
+from planner.trace.records import Record
+from reliability.fitting import fit_weibull
+from reliability.lemons import find_lemons, removal_gain
+from reliability.logs import FailureLog, gaps_h
+from reliability.recurrent import trend_test
+
+Floats = NDArray[np.float64]
+
+FEWEST_GAPS = 10
+FALSE_DISCOVERIES = 0.1
+MOST_NODES = 25
+# A part outlasts the repeats of one fault: half a year, or half of a shorter log.
+PART_H = 4_380.0
+
+
+def repeats_section(log: FailureLog, asked: FitAsked) -> Section:
+    """Shapes of the gaps in the fleet and on one node, beside that of first failures."""
+    title = "Whether failures repeat"
+    if log.events.empty:
+        return Section(title, ["The log dates no failure: gaps between them are not known."])
+    rows: list[Record] = []
+    said: list[str] = []
+    for name, within in (("between failures of the fleet", False), ("between failures of one node", True)):
+        gaps = gaps_h(log, within_unit=within)
+        row, about = _shape(f"gaps {name}", gaps.gap_h, np.ones(gaps.gap_h.size, dtype=bool), 0.0, asked)
+        rows, said = rows + row, said + about
+        if gaps.zero_gaps:
+            said.append(
+                f"{gaps.zero_gaps} gaps {name} of zero hours left out: failures at one instant are one."
+            )
+    if log.kind == "events":
+        lives = log.lives[log.lives["duration_h"] > log.lives["entry_h"]]
+        duration, entry = (lives[name].to_numpy(dtype=float) for name in ("duration_h", "entry_h"))
+        died = lives["died"].to_numpy(dtype=bool)
+        row, about = _shape("until the first failure of a node", duration, died, entry, asked)
+        rows, said = rows + row, said + about
+    said += _trend(log)
+    said.append(
+        f"Weibull shapes, with {ends(asked.interval_fraction)} intervals: below 1 a failure makes the "
+        "next one more likely soon after; 1 is a constant rate."
+    )
+    return Section(title, said, {"shapes": rows} if rows else {})
+
+
+def _trend(log: FailureLog) -> list[str]:
+    """Whether nodes fail more often the longer they are watched."""
+    units = log.units.drop_duplicates("unit")
+    units = units[units["exit_h"] > units["entry_h"]]
+    events = log.failures.drop_duplicates(["unit", "start_h"]).merge(
+        units[["unit", "entry_h", "exit_h"]], on="unit"
+    )
+    events = events[(events["start_h"] > events["entry_h"]) & (events["start_h"] <= events["exit_h"])]
+    if log.kind != "events" or len(events) < FEWEST_GAPS:
+        return []
+    rows = {
+        "event_unit": events["unit"].to_numpy(),
+        "event_h": (events["start_h"] - events["entry_h"]).to_numpy(dtype=float),
+        "unit": units["unit"].to_numpy(),
+        "end_h": (units["exit_h"] - units["entry_h"]).to_numpy(dtype=float),
+    }
+    test = trend_test(**rows)
+    way = "later" if test.laplace_z > 0 else "earlier"
+    chance = "as at a constant rate" if test.laplace_p_value >= 0.05 else f"{way} than at a constant rate"
+    return [
+        f"Within the time that a node is watched, failures come {chance} (Laplace's z "
+        f"{test.laplace_z:.2f}, p {test.laplace_p_value:.2g}; bursts alone can do that)."
+    ]
+
+
+def lemons_section(log: FailureLog, asked: FitAsked) -> Section:
+    """Nodes that fail beyond chance, and what is gained without them."""
+    title = "Nodes that fail beyond chance"
+    parts = max(2, round(log.window_h / PART_H))
+    names, counts, hours = by_unit(log, parts)
+    if log.kind == "lives":
+        return Section(title, ["In a table of lives each unit fails once at most: none can stand out."])
+    if len(names) < 2 or int(counts.any(axis=0).sum()) < 2:
+        return Section(title, ["Too few failures have a node and a time: name nodes to look for weak ones."])
+    found = find_lemons(failures=counts, node_h=hours, false_discovery_fraction=FALSE_DISCOVERIES)
+    total = counts.sum(axis=1)
+    order = np.lexsort((-total, found.fleet_p_fraction))[:MOST_NODES]
+    rows: list[Record] = [
+        {
+            "node": names[i],
+            "failures": int(total[i]),
+            "per_1000_node_d": in_1000_node_days(found.rate_per_node_h[i]),
+            "expected_per_1000_node_d": in_1000_node_days(found.expected_per_node_h[i]),
+            "poisson_p": float(found.poisson_p_fraction[i]),
+            "fleet_p": float(found.fleet_p_fraction[i]),
+            "beyond_chance": bool(found.is_lemon[i]),
+        }
+        for i in order
+        if total[i] > 0
+    ]
+    tables = {"nodes": rows}
+    lemons = int(found.is_lemon.sum())
+    said = [
+        f"{lemons} of {len(names):,} nodes fail more often than the rest would by chance, at "
+        f"{FALSE_DISCOVERIES:.0%} false discoveries, over {parts} parts of "
+        f"{log.window_h / parts / DAY_H:.0f} d. Lasting rates of nodes differ by "
+        f"{found.spread_fraction:.0%} of their mean (one standard deviation)."
+    ]
+    if log.kind == "jobs":
+        said.append("Days of a node are those from its first job to its last, idle ones with them.")
+    if 0 < lemons < len(names):
+        gain = removal_gain(expected_per_node_h=found.expected_per_node_h, removed=found.is_lemon)
+        said.append(
+            f"Without them {gain.failures_fraction:.1%} of failures would go, from "
+            f"{in_1000_node_days(gain.before_per_node_h):.3g} to "
+            f"{in_1000_node_days(gain.after_per_node_h):.3g} for each 1000 node-days; a job's time "
+            f"between failures would be {gain.job_mttf_factor:.3f} times as long. Past failures of a node "
+            "overstate this: rates are drawn to the fleet's."
+        )
+    return Section(title, said, tables)
+
+
+def _shape(
+    name: str, duration: Floats, died: NDArray[np.bool_], entry: ArrayLike, asked: FitAsked
+) -> tuple[list[Record], list[str]]:
+    """A row with the Weibull shape of some times, or why they have none."""
+    if died.sum() < FEWEST_GAPS:
+        return [], [f"{int(died.sum())} times {name}: too few for a shape."]
+    try:
+        fit = fit_weibull(duration_h=duration, observed=died, entry_h=entry)
+    except ValueError as error:
+        return [], [f"No shape of times {name}: {error}."]
+    low, high = fit.parameter_interval("shape", confidence_fraction=asked.interval_fraction)
+    row = {
+        "times": name,
+        "count": int(died.sum()),
+        "shape": fit.model.shape,
+        "low": float(low),
+        "high": float(high),
+        "scale_h": fit.model.scale_h,
+    }
+    return [row], []

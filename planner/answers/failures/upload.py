@@ -1,0 +1,28 @@
+"""A failure log of the user, once it is fitted: what was read of it, and the fit beside the scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from planner.inputs.editing.found import MOST_DROPPED, Found
+from planner.report import to_json
+
+LONGEST_STEM = 60  # characters of the name; with its ending it still is a name of one file
+
+
+def log_found(name: str, document: dict[str, Any]) -> Found:
+    """What a log holds, from the document of its fit, which would lie beside the scenario."""
+    read = document["sections"]["read"]
+    file = f"{Path(name).name.partition('.')[0][:LONGEST_STEM] or 'log'}-fit.json"
+    section, rate = document["sections"]["rate"], document["rate"]
+    told = f"{rate['value']:.3g} {rate['unit']}, 95 % interval {rate['low']:.3g} to {rate['high']:.3g}"
+    return Found(
+        what="a failure log",
+        facts=(*((row["read"], row["value"]) for row in read["tables"]["read"]), ("failure rate", told)),
+        notes=(*read["said"], *section["said"]),
+        dropped=tuple((row["line"], row["reason"]) for row in document["bad_rows"][:MOST_DROPPED]),
+        dropped_count=document["bad_row_count"],
+        changes={"reliability.log": file, "reliability.failures": None, "reliability.failure_rate": None},
+        files=((file, to_json(document).encode()),),
+    )

@@ -1,0 +1,173 @@
+"""What `everfleet futures` and `everfleet replay` answer: for each the data and the same in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from planner.answers.futures.document import futures_document
+from planner.answers.futures.page import aligned, amount, futures_text
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.scenario import Problem, Scenario, ScenarioError, with_changes
+from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.schema_futures import Future
+from planner.program.draws import Stop
+from planner.program.future_scenarios import without_futures
+from planner.program.futures import Watch, plan_futures
+from planner.program.grids import drawn
+from planner.program.replay import Replay, replay
+from planner.program.solution import Answer
+from planner.trace.errors import InputError
+from planner.trace.explain import explain
+from planner.trace.records import Record
+
+
+def plan_for_futures(
+    scenario: Scenario, *, watch: Watch | None = None, should_stop: Stop | None = None
+) -> tuple[Record, str]:
+    """A plan for all futures of a scenario."""
+    document = futures_document(plan_futures(scenario, watch=watch, should_stop=should_stop))
+    return document, futures_text(document)
+
+
+def replay_scenario(
+    scenario: Scenario, *, realised: Path | None, draw: int | None, persist: bool,
+    watch: Watch | None = None, should_stop: Stop | None = None,
+) -> tuple[Record, str]:  # fmt: skip
+    """A scenario played through in what a file says came, or in one of its futures by chance.
+
+    Raises:
+        InputError: neither is given, or both, or the file says something that cannot be.
+    """
+    if (realised is None) == (draw is None):
+        raise InputError("say what came: --realised FILE, or --draw SEED to have it drawn")
+    catalogue = load_catalogue()
+    if realised is not None:
+        came = read_realised(scenario, realised)
+    else:
+        came = draw_realised(scenario, int(draw or 0), catalogue)
+    played = replay(
+        scenario, came, catalogue=catalogue, persist=persist, watch=watch, should_stop=should_stop
+    )
+    document = replay_document(played)
+    return document, replay_text(document)
+
+
+def read_realised(scenario: Scenario, path: Path) -> Future:
+    """What came, as a TOML file with the keys of a future, but no name and no probability.
+
+    Raises:
+        ScenarioError: the file cannot be read, or says something that cannot be.
+    """
+    table = read_toml(read_text(path), path.name)
+    named = [key for key in ("name", "probability") if key in table]
+    if named:
+        found = [Problem(key, "has no place here: this is what came") for key in named]
+        raise ScenarioError(path.name, found)
+    future = table | {"name": "realised", "probability": 1}
+    try:
+        return with_changes(scenario, {"uncertainty": None, "futures": [future]}).futures[0]
+    except ScenarioError as error:
+        inside = "futures.realised"
+        found = [Problem(one.path.removeprefix(inside).removeprefix("."), one.message)
+                 for one in error.problems]  # fmt: skip
+        raise ScenarioError(path.name, found) from None
+
+
+def draw_realised(scenario: Scenario, seed: int, catalogue: Catalogue) -> Future:
+    """What came, by chance: one of the futures that are named, else facts and demand in their ranges."""
+    generator = np.random.default_rng(seed)
+    if scenario.futures:
+        chances = np.array([future.probability_fraction for future in scenario.futures])
+        return scenario.futures[int(generator.choice(len(chances), p=chances / chances.sum()))]
+    values = dict(drawn(without_futures(scenario), catalogue, draws=1, seed=seed).points[0])
+    demand, periods = None, scenario.horizon.periods
+    if scenario.uncertainty is not None and scenario.uncertainty.demand_range is not None:
+        low, high = scenario.uncertainty.demand_range
+        demand = tuple(generator.triangular(low, 1.0, high, periods).tolist())
+    return Future.model_construct(
+        name=f"draw {seed}", probability_fraction=1.0, demand_ratio=demand, values=values
+    )
+
+
+def replay_document(played: Replay) -> Record:
+    """A replay as plain data."""
+    labels, problem = played.scenario.horizon.period_labels, played.assembled.problem
+    unit = problem.pools.order_unit_nodes[:, None]
+    first = played.made[0].orders * unit if played.made else np.zeros_like(played.decided.orders)
+    steps = [
+        {
+            "period": labels[t],
+            "planned": t < len(played.made),
+            "nodes_ordered": int((played.decided.orders * unit)[:, t].sum()),
+            "nodes_ordered_in_the_first_plan": int(first[:, t].sum()),
+            "nodes_retired": int(played.decided.retired[:, t].sum()),
+        }
+        for t in range(len(labels))
+    ]
+    ways = {"planned each period": played.again, "planned once": played.once, "all known": played.known}
+    plan = played.plan
+    nodes = {} if plan is None else {
+        name: getattr(plan.ledger, name) for name in ("objective", "cost", "carbon", "energy")
+    }  # fmt: skip
+    return {
+        "everfleet_replay": 1,
+        "title": played.scenario.title,
+        "realised": played.realised.name,
+        "status": {"verified": plan is not None, "text": _ended(played)},
+        "stopped": played.stopped,
+        "measure": "carbon" if played.scenario.policy.objective == "carbon" else "money",
+        "steps": steps,
+        "ways": [_way(played, name, found) for name, found in ways.items()],
+        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+    }
+
+
+def replay_text(document: Record) -> str:
+    """A replay in words: what was ordered when, and what it came to beside the two extremes."""
+    orders = [
+        [step["period"], str(step["nodes_ordered"]), str(step["nodes_ordered_in_the_first_plan"]),
+         str(step["nodes_retired"])]
+        for step in document["steps"] if step["planned"]
+    ]  # fmt: skip
+    none = "not known" if document["stopped"] else "no plan"
+    ways = [
+        [way["way"], none if way["objective"] is None else amount(way["objective"], document["measure"]),
+         "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}"]
+        for way in document["ways"]
+    ]  # fmt: skip
+    return "\n".join(
+        [
+            document["status"]["text"],
+            "",
+            *aligned([["period", "nodes ordered", "in the first plan", "retired"], *orders]),
+            "",
+            *aligned([["", "objective", "regret"], *ways]),
+        ]
+    )
+
+
+def _way(played: Replay, name: str, found: Answer | None) -> Record:
+    plan = None if found is None else found.solution
+    return {
+        "way": name,
+        "objective": None if found is None or plan is None else found.objective,
+        "cost_usd": None if plan is None else plan.usd,
+        "carbon_kgco2e": None if plan is None else plan.kgco2e,
+        "regret_fraction": played.regret_fraction(found),
+    }
+
+
+def _ended(played: Replay) -> str:
+    labels = played.scenario.horizon.period_labels
+    if played.stopped:
+        return f"Stopped on request: {len(played.made)} of {len(labels)} periods were planned."
+    if len(played.made) < len(labels):
+        return (
+            f"From {labels[len(played.made)]} on there is no plan any more with what was decided before: "
+            "give services an unmet_penalty, let jobs be left out, or keep more in reserve."
+        )
+    if played.plan is None:
+        return "What was decided does not carry through in what came."
+    return f"Played through {labels[0]} to {labels[-1]} in '{played.realised.name}'."

@@ -1,0 +1,191 @@
+"""A plan for several futures as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from planner.answers.futures.page import amount
+from planner.answers.plan.document import STATUS_NAMES
+from planner.inputs.scenario import digest
+from planner.program.futures import FuturesPlan
+from planner.program.searches import FirstStage
+from planner.program.solution import Status
+from planner.trace.explain import explain
+from planner.trace.records import Record, fact_record
+
+AIMS = {
+    "expected": "the least mean over the futures",
+    "worst": "the least in the worst future",
+    "regret": "the least share by which a future takes more than had it been known",
+}
+
+
+def futures_document(found: FuturesPlan) -> Record:
+    """The document of a plan for several futures, or of why there is none."""
+    solved = found.hedge is not None and bool(found.hedge.plans)
+    document: Record = {
+        "everfleet_futures": 1,
+        "title": found.scenario.title,
+        "scenario": found.scenario.path.name if found.scenario.path else "",
+        "scenario_digest": digest(found.scenario),
+        "facts_digest": found.inputs[0].catalogue.digest,
+        "aim": found.aim,
+        "measure": "carbon" if found.scenario.policy.objective == "carbon" else "money",
+        "status": _status(found),
+        "periods_decided_now": found.together.shared_periods,
+        "headline": [],
+        "first_stage": [],
+        "futures": [],
+        "worth": [],
+        "explanations": {},
+    }
+    if solved:
+        document |= _accounts(found)
+        document["headline"] = _headline(found, document)
+    else:
+        document["headline"] = [_why_not(found)]
+    document["tables"] = {"facts": _fact_records(found)}
+    return document
+
+
+def first_stage_records(found: FuturesPlan) -> list[Record]:
+    """What is decided now: each order, retirement and move before the shared periods end."""
+    assert found.hedge is not None
+    stage, problem = found.hedge.first_stage, found.together.problems[0]
+    labels, shared = found.scenario.horizon.period_labels, found.together.shared_periods
+    cohort_pool = problem.cohorts.pool
+    counts = (
+        ("order", stage.orders * problem.pools.order_unit_nodes[:, None], np.arange(len(problem.pools))),
+        ("retire", stage.retired, cohort_pool),
+        ("move", stage.moved, cohort_pool[problem.moves.from_cohort]),
+    )
+    rows = []
+    for what, nodes, pool in counts:
+        for row, period in np.argwhere(nodes[:, :shared] > 0):
+            rows.append({
+                "decision": what, "nodes": int(nodes[row, period]), "pool": problem.pool_name(int(pool[row])),
+                "period": labels[period],
+                **({"to": problem.site_names[problem.pools.site[cohort_pool[problem.moves.to_cohort[row]]]]}
+                   if what == "move" else {}),
+            })  # fmt: skip
+    return rows
+
+
+def future_records(found: FuturesPlan) -> list[Record]:
+    """One row for each future: what the plan takes there, and what it would have taken otherwise."""
+    assert found.hedge is not None
+    mean = found.mean or (None,) * len(found.futures)
+    rows = []
+    for i, (future, plan, known, held) in enumerate(
+        zip(found.futures, found.plans, found.known, mean, strict=True)
+    ):
+        solution = found.hedge.plans[i]
+        rows.append({
+            "future": future.name,
+            "probability_fraction": future.probability_fraction,
+            "objective_usd": float(found.hedge.objectives[i]),
+            "cost_usd": plan.ledger.cost.value,
+            "carbon_kgco2e": plan.ledger.carbon.value,
+            "known_usd": known.objective,
+            "regret_fraction": float(found.regrets[i]),
+            "mean_plan_usd": None if held is None or held.solution is None else held.objective,
+            "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
+        })  # fmt: skip
+    return rows
+
+
+def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is decided now, a sentence each."""
+    said = []
+    for row in rows:
+        what = f"{row['nodes']} node{'s' if row['nodes'] != 1 else ''} of {row['pool']}"
+        to = f" to {row['to']}" if "to" in row else ""
+        said.append(f"{row['decision'].capitalize()} {what}{to} in {row['period']}, whatever comes.")
+    return said
+
+
+def _fact_records(found: FuturesPlan) -> list[Record]:
+    """Facts that any future asks for, as the catalogue has them: a future may set them otherwise."""
+    asked = {
+        key: one.catalogue.facts[key]
+        for one in found.inputs
+        for key in one.asked.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
+    }
+    return [fact_record(fact) for _, fact in sorted(asked.items())]
+
+
+def _accounts(found: FuturesPlan) -> Record:
+    nodes = {"expected": found.expected, **found.worth}
+    for future, plan in zip(found.futures, found.plans, strict=True):
+        nodes |= {f"future.{future.name}.{name}": getattr(plan.ledger, name) for name in
+                  ("objective", "cost", "carbon", "energy")}  # fmt: skip
+    return {
+        "first_stage": first_stage_records(found),
+        "futures": future_records(found),
+        "worth": [{"name": name, "usd": float(node.value)} for name, node in found.worth.items()],
+        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+    }
+
+
+def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
+    said = first_stage_text(document["first_stage"]) or ["Order, retire and move nothing now."]
+    told = partial(amount, measure=document["measure"])
+    worst = max(document["futures"], key=lambda row: row["regret_fraction"])
+    said.append(
+        f"Over {len(found.futures)} futures this takes {told(float(found.expected.value))} in the mean; at "
+        f"most {worst['regret_fraction']:.1%} more than had the future been known ({worst['future']})."
+    )
+    worth = {row["name"]: row["usd"] for row in document["worth"]}
+    if "hedging" in worth:
+        saved = worth["hedging"]
+        than = "less" if saved >= 0 else "more"
+        said.append(f"That is {told(abs(saved))} {than} in the mean than the plan for the mean future.")
+    else:
+        broken = [row["future"] for row in document["futures"] if row["mean_plan_usd"] is None]
+        said.append(f"The plan for the mean future has no way through {', '.join(broken)}.")
+    said.append(f"Knowing the future before ordering would be worth {told(max(worth['knowing'], 0.0))}.")
+    return said
+
+
+def _status(found: FuturesPlan) -> Record:
+    if found.hedge is None:
+        infeasible = any(one.status is Status.INFEASIBLE for one in found.known)
+        status = Status.INFEASIBLE if infeasible and not found.stopped else Status.NO_INCUMBENT
+        return {"name": STATUS_NAMES[status], "text": _why_not(found), "verified": False}
+    hedge = found.hedge
+    found_so_far = "Stopped on request: of the first stages found" * (hedge.status is Status.INTERRUPTED)
+    text = f"{found_so_far or 'Of all first stages'} the one with {AIMS[found.aim]}"
+    apart = hedge.value - hedge.bound
+    if hedge.plans and hedge.status is Status.OPTIMAL:
+        text += "; no better one exists for these futures."
+    elif hedge.plans and hedge.bound:
+        text += f"; proved to within {max(apart, 0.0) / abs(hedge.value or 1.0):.2%} of the best."
+    return {"name": STATUS_NAMES[hedge.status], "text": text if hedge.plans else _why_not(found),
+            "seconds": hedge.elapsed_s, "verified": bool(hedge.plans)}  # fmt: skip
+
+
+def _why_not(found: FuturesPlan) -> str:
+    if found.stopped:
+        return (
+            f"Stopped on request before there was one plan for all futures; {len(found.known)} of "
+            f"{len(found.futures)} were looked at alone."
+        )
+    if found.impossible:
+        names = ", ".join(found.impossible)
+        return (
+            f"No plan was found in {names}, even had it been known: plan that future alone to see what "
+            "clashes, or let its services and jobs give way at a price."
+        )
+    return (
+        "Each future has a plan, but none was found for all of them together: decide less now "
+        "(policy.decide_until), or allow more time (solve.time_limit)."
+    )
+
+
+def _nodes(found: FuturesPlan, stage: FirstStage) -> float:
+    problem = found.together.problems[0]
+    return float((stage.orders * problem.pools.order_unit_nodes[:, None]).sum())

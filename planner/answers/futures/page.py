@@ -1,0 +1,118 @@
+"""A plan for several futures in words, and in a folder: its document, a page, Markdown and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from planner.report import findings
+from planner.report.charts import Document, Record
+from planner.report.data import to_json
+from planner.report.format import mass, money
+from planner.report.saving import FolderKind, write_folder
+
+FUTURES = FolderKind(
+    "a folder of futures", "futures.json", "everfleet_futures",
+    ("futures.json", "futures.html", "futures.md", "csv"),
+)  # fmt: skip
+# What a value of `worth` is called where it stands alone.
+WORTH = {
+    "hedging": "planning for all futures and not for their mean (value of the stochastic solution)",
+    "knowing": "knowing the future before ordering (expected value of perfect information)",
+}
+# Column of a future's row -> what a table calls it; objectives end in the unit of what is made least.
+_COLUMNS = {
+    "future": "future",
+    "probability_fraction": "probability_fraction",
+    "objective_usd": "objective",
+    "known_usd": "had_it_been_known",
+    "regret_fraction": "regret_fraction",
+    "mean_plan_usd": "plan_for_the_mean_future",
+    "cost_usd": "cost_usd",
+    "carbon_kgco2e": "carbon_kgco2e",
+    "nodes_ordered": "nodes_ordered",
+}
+_OBJECTIVES = ("objective_usd", "known_usd", "mean_plan_usd")
+
+
+def save_futures(document: Document, folder: Path) -> list[Path]:
+    """Write futures.json, futures.html, futures.md and csv/ into `folder`, all of them or nothing."""
+    sheets = {**document, "sections": dict(_sections(document))}
+    contents: dict[str, str | bytes] = {
+        "futures.json": to_json(document),
+        "futures.html": findings.to_html(sheets),
+        "futures.md": findings.to_markdown(sheets),
+    }
+    contents |= {f"csv/{name}": text for name, text in findings.to_csv_files(sheets).items()}
+    return write_folder(contents, folder, FUTURES)
+
+
+def futures_text(document: Mapping[str, Any]) -> str:
+    """The document in words: what is decided now, then a table of the futures."""
+    lines = list(document["headline"])
+    if not document["futures"]:
+        return "\n".join(lines)
+    told = partial(amount, measure=document["measure"])
+    header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
+    rows = [
+        [
+            row["future"], f"{row['probability_fraction']:.1%}", told(row["objective_usd"]),
+            told(row["known_usd"]), f"{max(row['regret_fraction'], 0.0):.1%}",
+            "no plan" if row["mean_plan_usd"] is None else told(row["mean_plan_usd"]),
+            money(row["cost_usd"]), mass(row["carbon_kgco2e"]),
+        ]
+        for row in document["futures"]
+    ]  # fmt: skip
+    return "\n".join([*lines, "", *aligned([header, *rows])])
+
+
+def amount(value: float, measure: str) -> str:
+    """An objective in words; where carbon is made least, a dollar in it weighs a hundredth of a gram."""
+    return mass(value) if measure == "carbon" else money(value)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, in columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [line.rstrip() for line in lines]
+
+
+def _sections(document: Document) -> Iterator[tuple[str, Record]]:
+    """The document as the page shows it: a heading, sentences, and tables."""
+    said, found = document["headline"], document["futures"]
+    now = max(len(document["first_stage"]), 1)  # a sentence each, or one that says that there is nothing
+    yield "first_stage", _section(
+        "What is decided now, whatever comes", said[:now] + [document["status"]["text"]] * bool(found),
+        first_stage=_filled(document["first_stage"]),
+    )  # fmt: skip
+    if not found:
+        return
+    unit = "kgco2e" if document["measure"] == "carbon" else "usd"
+    worth = document["worth"]
+    yield "futures", _section(
+        "What each future takes", said[now:], futures=[_future_row(row, unit) for row in found],
+    )  # fmt: skip
+    yield "worth", _section(
+        "What planning for several futures is worth", [],
+        worth=[{"worth_of": WORTH[row["name"]], f"mean_saving_{unit}": row["usd"]} for row in worth],
+    )  # fmt: skip
+
+
+def _section(title: str, said: list[str], **tables: list[Record]) -> Record:
+    return {"title": title, "said": said, "tables": {name: rows for name, rows in tables.items() if rows}}
+
+
+def _filled(rows: Sequence[Record]) -> list[Record]:
+    """Rows that all have the same columns: only a move goes to another site."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return [{key: row.get(key, "") for key in keys} for row in rows]
+
+
+def _future_row(row: Record, unit: str) -> Record:
+    """A row of a future as the page shows it."""
+    return {
+        f"{name}_{unit}" if key in _OBJECTIVES else name: row[key] for key, name in _COLUMNS.items()
+    }  # fmt: skip

@@ -1,0 +1,256 @@
+"""A job as a document: totals with ranges, split, scopes, scores, what would change it, and every source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from planner.answers.job.equations import both_l
+from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
+from planner.answers.job.ledger import ledger_of, phase_rows, scope_rows, shown_phase
+from planner.answers.job.model_card import card_of
+from planner.answers.job.published import published_rows
+from planner.answers.job.scores import failures_of, market_based, scores_of, whole_kgco2e
+from planner.answers.job.setting import setting_of
+from planner.answers.job.what_if import changes_of
+from planner.answers.job.work import FAILURES, STORAGE
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.job.reading import with_cards
+from planner.inputs.job.schema import PHASES, Job, Work
+from planner.trace.explain import explain
+from planner.trace.quantities import Fact, Traced, derive, facts_of
+from planner.trace.records import Record, fact_record, swing_records, total_records
+from planner.trace.uncertainty import tornado
+
+Named = dict[str, tuple[str, Traced]]
+
+# Facts that stand in for what a job does not state of itself, and the places that a default may fill.
+_COMMON = {
+    "pue.default": "PUE", "embodied.lifetime": "life of the hardware",
+    "embodied.utilisation": "share of that life in use",
+}  # fmt: skip
+_PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid": "grid region"}
+
+DRAWS = 400
+SWINGS = 8
+FORMAT = 1
+
+
+def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: bool = False) -> Record:
+    """Everything that is said of a job, as plain data.
+
+    Raises:
+        InputError: a model's configuration is not understood, no layout of a model fits, or a service meets
+            its latency targets at no load.
+        TotalsDisagree: the parts do not add up to the totals.
+    """
+    catalogue = with_cards(asdict(job), job.folder, catalogue or load_catalogue())
+    footprint = footprint_of(setting_of(job, catalogue))
+    market = market_based(footprint)
+    ledger = ledger_of(footprint, None if market is None else float(market[0].value))
+    named, scores = _totals(footprint, market), scores_of(footprint)
+    records = total_records(named | scores, DRAWS)
+    traced = _opened(footprint, named | scores)
+    document: Record = {
+        "everfleet_job": FORMAT,
+        "everfleet": _version(),
+        "title": job.title,
+        "catalogue": catalogue.digest,
+        "inputs": _inputs(job),
+        "boundary": dict(footprint.carbon.boundary),
+        "totals": records[: len(named)],
+        "scores": records[len(named) :],
+        "phases": phase_rows(footprint),
+        "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
+        "assumed": _assumed(footprint),
+        "notes": _notes(footprint),
+        "scopes": scope_rows(ledger),
+        "failures": _failure_rows(footprint),
+        "changes": changes_of(footprint),
+        "embodied": _embodied(footprint) if why_embodied else [],
+        "tornado": swing_records(tornado(footprint.carbon, most=SWINGS)),
+        "predicted": _predicted(footprint),
+        "explanations": {name: explain(node).to_dict() for name, node in traced.items()},
+        "facts": [_fact_record(fact) for _, fact in sorted(facts_of(*traced.values()).items())],
+    }
+    document["model_card"] = card_of(document)
+    return document
+
+
+def numbers_of(footprint: Footprint) -> dict[str, Traced]:
+    """The numbers of a job that its document opens, by name."""
+    return _opened(footprint, _totals(footprint, market_based(footprint)) | scores_of(footprint))
+
+
+def _opened(footprint: Footprint, named: Named) -> dict[str, Traced]:
+    parts: Mapping[str, Traced] = failures_of(footprint) or {}
+    return (
+        {name: node for name, (_, node) in named.items()}
+        | {f"phase.{phase.name}": whole_kgco2e(phase) for phase in footprint.phases}
+        | {f"training.{name.removesuffix('_kgco2e')}": node for name, node in parts.items()}
+    )
+
+
+def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:
+    """The totals and scores of a job as traced numbers, without what is said of them.
+
+    Raises:
+        InputError: as `job_document`.
+    """
+    footprint = footprint_of(setting_of(job, with_cards(asdict(job), job.folder, catalogue)))
+    named = _totals(footprint, market_based(footprint)) | scores_of(footprint)
+    return [node for _, node in named.values()]
+
+
+def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named:
+    found: Named = {
+        "carbon": ("Carbon, location-based", footprint.carbon),
+        "operational": ("of it from electricity", footprint.operational),
+        "embodied": ("of it from making the hardware", footprint.embodied),
+        "energy": ("Energy at the meter", footprint.facility_kwh),
+        "water": ("Water, on site and at power stations", _water(footprint)),
+        "onsite_water": ("of it on site", footprint.onsite_l),
+        "offsite_water": ("of it at power stations", footprint.offsite_l),
+    }
+    if (hours := accelerator_hours_of(footprint)) is not None:
+        found["accelerator_hours"] = ("Accelerator-hours", hours)
+    if market is not None:
+        found["market"] = ("Beside it: electricity, market-based", market[1])
+    return found
+
+
+def _water(footprint: Footprint) -> Traced:
+    return derive(both_l, onsite_l=footprint.onsite_l, offsite_l=footprint.offsite_l)
+
+
+def _failure_rows(footprint: Footprint) -> list[Record]:
+    """Carbon of the training run by what its hours were for."""
+    parts = failures_of(footprint)
+    if parts is None:
+        return []
+    values = {name.removesuffix("_kgco2e"): float(node.value) for name, node in parts.items()}
+    whole = sum(values.values())
+    words = {
+        "useful": "useful work", "lost": "work lost to failures and done again",
+        "checkpoint": "waiting for checkpoints", "restart": "restarting after failures",
+    }  # fmt: skip
+    return [
+        {"state": words[name], "kgco2e": values[name], "of_training_fraction": values[name] / whole}
+        for name in words
+    ]
+
+
+def _predicted(footprint: Footprint) -> Record:
+    """How the training run would go, where it is predicted."""
+    training = footprint.phase("training")
+    if training is None or training.done is None or training.done.states is None:
+        return {}
+    done, renewal = training.done, training.done.states.renewal
+    assert done.duration_h is not None, "a prediction has a length"
+    assert done.useful is not None, "a prediction has an effective time"
+    return {
+        "duration_h": float(done.duration_h.value),
+        "ettr_fraction": float(done.useful.value),
+        "interval_min": float(renewal["interval_h"].value) * 60,
+        "mttf_h": float(renewal["mtbf_h"].value),
+    }
+
+
+def _notes(footprint: Footprint) -> list[str]:
+    """What has to be said of the files that were read."""
+    series = footprint.setting.hours
+    said = [] if series is None else list(series.notes)
+    if series is not None and (start := footprint.setting.job.site.start) and start.year != series.first.year:
+        said.append(f"hours of {start.year} are taken from the series of {series.first.year}")
+    for phase in footprint.phases:
+        said += () if phase.federated is None else phase.federated.notes
+        if phase.done is None:
+            continue
+        said += phase.done.notes
+        if series is not None and (
+            phase.done.duration_h is None or not footprint.setting.started(phase.done.start)
+        ):
+            said.append(f"{shown_phase(phase.name)}: start or length is not stated: every hour weighs alike")
+    return said
+
+
+def _assumed(footprint: Footprint) -> list[Record]:
+    """What the job does not state and the total rests on: facts that any job takes, and defaults."""
+    job, used = footprint.setting.job, facts_of(footprint.carbon)
+    rows = [
+        {"what": label, "value": _with_range(used[key]), "because": f"{key} of the catalogue"}
+        for key, label in _COMMON.items()
+        if key in used
+    ]
+    for place in job.assumed:
+        table, key = place.split(".")
+        value = str(getattr(getattr(job, table), key))
+        rows.append({"what": _PLACES[place], "value": value, "because": "the default where none is stated"})
+    for name in ("data", "training", "fine_tuning"):
+        work: Work | None = getattr(job, name)
+        if work is None or work.model is None:
+            continue
+        for what, stated, default in (
+            ("failures as of", work.failures, FAILURES),
+            ("checkpoint storage", work.checkpoint_storage, STORAGE),
+        ):
+            row = {"what": what, "value": default, "because": "the default where none is stated"}
+            if stated is None and row not in rows:
+                rows.append(row)
+    return rows
+
+
+def _with_range(fact: Fact) -> str:
+    unit = "" if fact.unit == "1" else f" {fact.unit}"
+    between = "" if fact.low is None or fact.high is None else f" ({fact.low:g} to {fact.high:g})"
+    return f"{float(fact.value):g}{unit}{between}"
+
+
+def _embodied(footprint: Footprint) -> list[Record]:
+    """What others print for the accelerators of the job."""
+    setting = footprint.setting
+    skus = dict.fromkeys(phase.done.sku for phase in footprint.phases if phase.done is not None)
+    return [
+        {"accelerator": sku.accelerator, **row}
+        for sku in map(setting.sku, skus)
+        for row in published_rows(setting.catalogue, sku)
+    ]
+
+
+def _inputs(job: Job) -> Record:
+    """What was asked, without what was left out."""
+    found: Record = {}
+    for key, value in asdict(job).items():
+        if isinstance(value, Mapping):
+            held = {name: _plain(entry) for name, entry in value.items() if entry is not None}
+            if held or getattr(job, key) is not None:
+                found[key] = held
+        elif key == "facts" and value:
+            found[key] = dict(value)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _fact_record(fact: Fact) -> Record:
+    """A fact; of a series of hours its mean."""
+    record = fact_record(fact)
+    if np.ndim(fact.value):
+        record |= {
+            "value": float(np.nanmean(fact.value)),
+            "note": f"mean of {len(fact.value)} hours; {fact.note}",
+        }
+    return record
+
+
+def _version() -> str:
+    try:
+        return version("everfleet")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,399 @@
+"""Equations of a job beyond the leaves: hours of nodes, energy, sums over phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+
+def accelerator_time_h(*, node_h: Column, accelerators: Column) -> Column:
+    """Accelerator-hours of node-hours.
+
+    h = N_h * a
+
+    Source: definition.
+    """
+    return node_h * accelerators
+
+
+def held_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
+    """Node-hours that accelerator-hours take.
+
+    N_h = h / a
+
+    Source: definition; a share of a node takes its share of the host.
+    """
+    return np.divide(accelerator_time_h, accelerators)
+
+
+def run_node_h(*, nodes: Column, duration_h: Column) -> Column:
+    """Node-hours of a run.
+
+    N_h = N * T
+
+    Source: definition.
+    """
+    return nodes * duration_h
+
+
+def drawn_it_kwh(*, node_h: Column, node_kw: Column) -> Column:
+    """IT energy of node-hours.
+
+    E_IT = N_h * P
+
+    Source: definition.
+    """
+    return node_h * node_kw
+
+
+def hosted_it_kwh(*, accelerators_kwh: Column, node_h: Column, host_kw: Column) -> Column:
+    """IT energy where a meter saw the accelerators alone.
+
+    E_IT = E_acc + N_h * P_host
+
+    Source: definition; the host is that of the catalogue.
+    """
+    return accelerators_kwh + node_h * host_kw
+
+
+def run_cycles(
+    *, node_h: Column, useful_h: Column, lost_h: Column, checkpoint_h: Column, restart_h: Column
+) -> Column:
+    """How often a run passes through its states, all nodes together.
+
+    n = N_h / (t_useful + t_lost + t_ckpt + t_restart)
+
+    Source: definition; hours by state from the renewal model of failures.
+    """
+    return np.divide(node_h, useful_h + lost_h + checkpoint_h + restart_h)
+
+
+def repeated_h(*, training_node_h: Column, of_training_ratio: Column) -> Column:
+    """Node-hours of work that is stated as a multiple of training.
+
+    N_h = m * N_training
+
+    Source: Morrison et al., arXiv 2503.05804 (development beside the final runs).
+    """
+    return training_node_h * of_training_ratio
+
+
+def repeated_kwh(*, training_kwh: Column, of_training_ratio: Column) -> Column:
+    """IT energy of work that is stated as a multiple of training.
+
+    E = m * E_training
+
+    Source: as `repeated_h`.
+    """
+    return training_kwh * of_training_ratio
+
+
+def answering_h(*, requests: Column, requests_per_s: Column, mean_to_peak_fraction: Column) -> Column:
+    """Replica-hours that requests take.
+
+    t = n / (x * m) / 3600
+
+    A replica is sized for the peak hour x and carries m of it on average; the idle rest is charged to the
+    requests. Standby replicas are left out.
+
+    Source: definition.
+    """
+    return np.divide(requests, np.multiply(requests_per_s, mean_to_peak_fraction)) / 3600.0
+
+
+def writing_h(*, requests: Column, tokens_out: Column, tokens_per_s: Column) -> Column:
+    """Node-hours that answers take at a measured rate of one node.
+
+    N_h = n * osl / x / 3600
+
+    Source: definition.
+    """
+    return np.divide(np.multiply(requests, tokens_out), tokens_per_s) / 3600.0
+
+
+def asked_requests(*, daily_requests: Column, duration_h: Column) -> Column:
+    """Requests over some time.
+
+    n = r * t / 24
+
+    Source: definition.
+    """
+    return np.multiply(daily_requests, duration_h) / 24.0
+
+
+def answered_tokens(*, requests: Column, tokens_out: Column) -> Column:
+    """Tokens that were written.
+
+    D = n * osl
+
+    Source: definition.
+    """
+    return np.multiply(requests, tokens_out)
+
+
+def stored_kwh(*, stored_gb: Column, copies: Column, power_kw_per_gb: Column, duration_h: Column) -> Column:
+    """IT energy of keeping data.
+
+    E = r * S * p * t
+
+    Drives alone; what carries them is left out.
+
+    Source: form of Cloud Carbon Footprint (watt-hours of a terabyte-hour, replication factor).
+    """
+    return np.multiply(stored_gb, copies) * power_kw_per_gb * duration_h
+
+
+def copied_gb(*, stored_gb: Column, copies: Column) -> Column:
+    """Capacity that copies of data take.
+
+    S' = r * S
+
+    Source: definition.
+    """
+    return np.multiply(stored_gb, copies)
+
+
+def fabric_kwh(*, it_kwh: Column, power_fraction: Column) -> Column:
+    """IT energy of the network, as a share of what the nodes draw.
+
+    E_net = f * E_IT
+
+    Source: MLPerf power submissions, fabric beside nodes.
+    """
+    return np.multiply(it_kwh, power_fraction)
+
+
+def fabric_kgco2e(*, operational_kgco2e: Column, power_fraction: Column) -> Column:
+    """Carbon of the network's electricity, as a share of that of the nodes in the same hours.
+
+    C_net = f * C_op
+
+    Source: as `fabric_kwh`.
+    """
+    return np.multiply(operational_kgco2e, power_fraction)
+
+
+def answer_kwh_per_request(*, facility_kwh: Column, requests: Column) -> Column:
+    """Energy at the meter of one answered request.
+
+    e = E / n
+
+    Source: definition.
+    """
+    return np.divide(facility_kwh, requests)
+
+
+def day_kgco2e(*, footprint_kgco2e: Column, duration_h: Column) -> Column:
+    """Carbon of a day of a service.
+
+    c = C / t * 24
+
+    Source: definition.
+    """
+    return np.divide(footprint_kgco2e, duration_h) * 24.0
+
+
+def compressed_h(*, transfer_h: Column, compression_ratio: Column) -> Column:
+    """Time of a transfer of smaller updates.
+
+    t' = t / k
+
+    Source: definition; the link stays as fast as it is.
+    """
+    return np.divide(transfer_h, compression_ratio)
+
+
+def mean_session_h(*, compute_h: Column, upload_h: Column, download_h: Column) -> Column:
+    """Length of a device's session.
+
+    s = t_c + t_up + t_down
+
+    Source: sum of parts.
+    """
+    return compute_h + upload_h + download_h
+
+
+def server_it_kwh(*, aggregator_it_kw: Column, selector_it_kw: Column, server_h: Column) -> Column:
+    """IT energy of a federated job's servers.
+
+    E_IT = (P_aggregator + P_selector) * t
+
+    Source: definition.
+    """
+    return (aggregator_it_kw + selector_it_kw) * server_h
+
+
+def federated_facility_kwh(
+    *,
+    sessions: Column,
+    compute_kwh: Column,
+    upload_kwh: Column,
+    download_kwh: Column,
+    network_kwh: Column,
+    server_kw: Column,
+    server_h: Column,
+) -> Column:
+    """Energy of devices, network and servers; the servers' at the meter of their facility.
+
+    E = n * (E_c + E_up + E_down + E_net) + P_server * t
+
+    Source: sum of parts.
+    """
+    return sessions * (compute_kwh + upload_kwh + download_kwh + network_kwh) + server_kw * server_h
+
+
+def federated_kgco2e(
+    *,
+    compute_kgco2e: Column,
+    upload_kgco2e: Column,
+    download_kgco2e: Column,
+    network_kgco2e: Column,
+    server_kgco2e: Column,
+) -> Column:
+    """Carbon of a federated job.
+
+    C = C_compute + C_up + C_down + C_net + C_server
+
+    Source: Yousefpour et al., "Green Federated Learning", arXiv 2303.14604.
+    """
+    return compute_kgco2e + upload_kgco2e + download_kgco2e + network_kgco2e + server_kgco2e
+
+
+def change_kgco2e(*, then_kgco2e: Column, now_kgco2e: Column) -> Column:
+    """What a change adds to a job's carbon, or takes from it.
+
+    dC = C' - C
+
+    Source: definition.
+    """
+    return np.subtract(then_kgco2e, now_kgco2e)
+
+
+def change_fraction(*, then_kgco2e: Column, now_kgco2e: float) -> Column:
+    """The same as a share of the job's carbon; nothing where the job emits nothing.
+
+    d = (C' - C) / C
+
+    Source: definition.
+    """
+    change = np.subtract(then_kgco2e, now_kgco2e)
+    return change / now_kgco2e if now_kgco2e else 0.0 * change
+
+
+def share_fraction(*, part_kgco2e: float, whole_kgco2e: float) -> float:
+    """How much of the whole a part is; nothing where there is no whole.
+
+    s = C_part / C
+
+    Source: definition.
+    """
+    return part_kgco2e / whole_kgco2e if whole_kgco2e else 0.0
+
+
+def lines_kgco2e(**lines: float) -> float:
+    """Carbon of some lines of the ledger together.
+
+    C = sum_l C_l
+
+    Source: GHG Protocol, "Corporate Value Chain (Scope 3) Standard", 2011.
+    """
+    return sum(lines.values())
+
+
+def states_kgco2e(**states: float) -> float:
+    """Carbon of a run in all its states together.
+
+    C = sum_s C_s
+
+    Source: sum of parts.
+    """
+    return sum(states.values())
+
+
+def mean_kgco2e_per_kwh(*, hourly_kgco2e_per_kwh: NDArray[np.float64]) -> float:
+    """Mean of a series of hours.
+
+    CI = mean_h(CI_h)
+
+    Source: definition.
+    """
+    return float(np.nanmean(hourly_kgco2e_per_kwh))
+
+
+def phases_kgco2e(
+    *,
+    data_kgco2e: Column = 0.0,
+    experimentation_kgco2e: Column = 0.0,
+    training_kgco2e: Column = 0.0,
+    fine_tuning_kgco2e: Column = 0.0,
+    federated_kgco2e: Column = 0.0,
+    inference_kgco2e: Column = 0.0,
+    storage_kgco2e: Column = 0.0,
+    network_kgco2e: Column = 0.0,
+    building_kgco2e: Column = 0.0,
+    end_of_life_kgco2e: Column = 0.0,
+) -> Column:
+    """Carbon of all phases of a job.
+
+    C = sum_p C_p
+
+    A phase that the job does not state is not in it.
+
+    Source: sum of parts.
+    """
+    runs = data_kgco2e + experimentation_kgco2e + training_kgco2e + fine_tuning_kgco2e
+    work = runs + federated_kgco2e + inference_kgco2e
+    return work + storage_kgco2e + network_kgco2e + building_kgco2e + end_of_life_kgco2e
+
+
+def phases_kwh(
+    *,
+    data_kwh: Column = 0.0,
+    experimentation_kwh: Column = 0.0,
+    training_kwh: Column = 0.0,
+    fine_tuning_kwh: Column = 0.0,
+    federated_kwh: Column = 0.0,
+    inference_kwh: Column = 0.0,
+    storage_kwh: Column = 0.0,
+    network_kwh: Column = 0.0,
+) -> Column:
+    """Energy of all phases of a job.
+
+    E = sum_p E_p
+
+    Source: sum of parts.
+    """
+    runs = data_kwh + experimentation_kwh + training_kwh + fine_tuning_kwh
+    work = runs + federated_kwh + inference_kwh
+    return work + storage_kwh + network_kwh
+
+
+def phases_h(
+    *,
+    data_h: Column = 0.0,
+    experimentation_h: Column = 0.0,
+    training_h: Column = 0.0,
+    fine_tuning_h: Column = 0.0,
+    inference_h: Column = 0.0,
+) -> Column:
+    """Hours of all phases of a job.
+
+    t = sum_p t_p
+
+    Source: sum of parts.
+    """
+    return data_h + experimentation_h + training_h + fine_tuning_h + inference_h
+
+
+def both_l(*, onsite_l: Column, offsite_l: Column) -> Column:
+    """Water on site and at the power stations.
+
+    W = W_on + W_off
+
+    Source: sum of parts.
+    """
+    return onsite_l + offsite_l

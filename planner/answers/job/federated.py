@@ -1,0 +1,164 @@
+"""Federated learning: sessions of devices in several countries, the network between, and a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from carbon.federated import (
+    device_grid_kgco2e_per_kwh,
+    federated_carbon,
+    server_facility_kw,
+    session_energy,
+)
+from carbon.participation import Participation
+from carbon.rounds import (
+    asynchronous_h,
+    asynchronous_sessions,
+    synchronous_h,
+    synchronous_sessions,
+)
+from planner.answers.job.equations import (
+    compressed_h,
+    federated_facility_kwh,
+    federated_kgco2e,
+    mean_session_h,
+    server_it_kwh,
+)
+from planner.answers.job.setting import Setting
+from planner.inputs.job.schema import Federated
+from planner.trace.quantities import Parts, Traced, chosen, convert, derive, derive_parts, pick
+from planner.trace.units import DIMENSIONLESS
+
+
+@dataclass(frozen=True)
+class FederatedWork:
+    """A federated job: what its parts emit, and what its server and its devices draw."""
+
+    parts: Parts
+    carbon: Traced
+    server_it_kwh: Traced
+    facility_kwh: Traced
+    said: str
+    notes: tuple[str, ...]
+
+
+def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
+    """Rounds of sessions, or a buffer without rounds, under the grids of the devices."""
+    times = _session_times(setting, asked)
+    energy = derive_parts(
+        session_energy, **times,
+        compute_kw=setting.fact("federated.device.compute_power"),
+        upload_kw=chosen("upload_kw", 0.0, "the router's power stands for the radio's"),
+        download_kw=chosen("download_kw", 0.0, "the router's power stands for the radio's"),
+        network_kw=setting.fact("federated.network.router_power"),
+    )  # fmt: skip
+    sessions, lasts = _sessions(setting, asked, times)
+    server = {
+        "aggregator_it_kw": setting.fact("federated.server.aggregator_power"),
+        "selector_it_kw": setting.fact("federated.server.selector_power"),
+    }
+    server_kw = derive(server_facility_kw, pue=setting.pue, **server)
+    parts = derive_parts(
+        federated_carbon, sessions=sessions,
+        **{f"session_{name}": part for name, part in energy.items()},
+        device_grid_kgco2e_per_kwh=_device_grid(setting, asked),
+        server_facility_kw=server_kw, server_h=lasts, server_grid_kgco2e_per_kwh=setting.grid(),
+    )  # fmt: skip
+    return FederatedWork(
+        parts,
+        derive(federated_kgco2e, **parts),
+        derive(server_it_kwh, server_h=lasts, **server),
+        derive(
+            federated_facility_kwh, sessions=sessions, server_kw=server_kw, server_h=lasts,
+            **dict(energy.items()),
+        ),
+        f"{_rounds(asked)}: {sessions.value:,.0f} sessions of devices, {asked.concurrency:,} at once, "
+        f"{lasts.value:,.3g} h",
+        tuple(f"fairness: {warning}" for warning in _participation(setting, asked)),
+    )  # fmt: skip
+
+
+def _rounds(asked: Federated) -> str:
+    """What `rounds` counts in the job's mode."""
+    if asked.mode == "asynchronous":
+        return f"{asked.rounds:,.10g} updates of {asked.buffer:,.10g} sessions each, without rounds"
+    return f"{asked.rounds:,.10g} rounds of all devices at once"
+
+
+def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str, str, str, Federated, str]]:
+    """Levers of the federated job: smaller updates, and only the devices on the cleanest grid."""
+    factor = setting.fact("federated.compression.int8").value
+    if asked.compression is None:
+        yield (
+            "updates sent", "whole", f"{factor:g} times smaller", replace(asked, compression=factor),
+            "8-bit updates; what it does to quality is not asked",
+        )  # fmt: skip
+    clean = min(asked.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
+    if len(asked.devices or {}) > 1:
+        picked = replace(asked, devices={clean: 1.0}, population=asked.population or asked.devices)
+        unheard = "; ".join(str(warning) for warning in _participation(setting, picked))
+        yield "devices asked", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
+
+
+def _session_times(setting: Setting, asked: Federated) -> dict[str, Traced]:
+    smaller = setting.yours("federated.compression", asked.compression or 1.0, DIMENSIONLESS)
+    moved = {
+        name: derive(
+            compressed_h,
+            transfer_h=setting.yours(f"federated.{name}", hours, "h"),
+            compression_ratio=smaller,
+        )
+        for name, hours in (("upload", asked.upload_h or 0.0), ("download", asked.download_h or 0.0))
+    }
+    return {
+        "compute_h": setting.yours("federated.compute", asked.compute_h or 0.0, "h"),
+        "upload_h": moved["upload"],
+        "download_h": moved["download"],
+    }
+
+
+def _sessions(setting: Setting, asked: Federated, times: dict[str, Traced]) -> tuple[Traced, Traced]:
+    """Sessions of the whole job, and how long it takes."""
+    at_once = setting.yours("federated.concurrency", float(asked.concurrency or 0), DIMENSIONLESS)
+    updates = setting.yours("federated.rounds", asked.rounds or 0.0, DIMENSIONLESS)
+    if asked.mode != "asynchronous":
+        slowest = setting.stated("federated.slowest", asked.slowest_h, "h", "federated.session.time_limit")
+        return (
+            derive(synchronous_sessions, rounds=updates, concurrency=at_once),
+            derive(synchronous_h, rounds=updates, slowest_session_h=convert(slowest, "h")),
+        )
+    sessions = derive(
+        asynchronous_sessions, server_updates=updates,
+        buffer_sessions=setting.yours("federated.buffer", asked.buffer or 0.0, DIMENSIONLESS),
+        dropped_fraction=setting.yours("federated.dropped", asked.dropped_fraction or 0.0, "1"),
+    )  # fmt: skip
+    mean = derive(mean_session_h, **times)
+    return sessions, derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
+
+
+def _device_grid(setting: Setting, asked: Federated) -> Traced:
+    """Grid of the devices' countries, weighted by their sessions."""
+    shares = asked.devices or {}
+    index = np.arange(len(shares))
+    return derive(
+        device_grid_kgco2e_per_kwh,
+        grid_kgco2e_per_kwh=pick([setting.fact(f"grid.{name}.intensity") for name in shares], index),
+        sessions=pick(
+            [setting.yours(f"federated.devices.{name}", share, "1") for name, share in shares.items()], index
+        ),
+    )
+
+
+def _participation(setting: Setting, asked: Federated) -> tuple[Any, ...]:
+    """Groups that take part far less than they would by their numbers."""
+    if not asked.population:
+        return ()
+    parity = setting.fact("federated.participation.least_parity").value
+    found = Participation.of(
+        picked=asked.devices or {}, population=asked.population, least_parity_ratio=parity
+    )
+    return found.warnings

@@ -1,0 +1,286 @@
+"""Carbon, energy and water of each phase of a job, and their sums, as traced numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from carbon.embodied import (
+    building_share_kgco2e,
+    capacity_kgco2e,
+    end_of_life_kgco2e,
+    network_kgco2e,
+)
+from carbon.ledger import footprint_kgco2e
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
+from carbon.water import offsite_water_l, onsite_water_l
+from planner.answers.job.equations import (
+    accelerator_time_h,
+    copied_gb,
+    fabric_kgco2e,
+    fabric_kwh,
+    phases_h,
+    phases_kgco2e,
+    phases_kwh,
+    repeated_h,
+    repeated_kwh,
+    stored_kwh,
+)
+from planner.answers.job.federated import FederatedWork, federated_work
+from planner.answers.job.inference import Answered, answered
+from planner.answers.job.setting import Setting
+from planner.answers.job.work import Done, done_work, hours_done
+from planner.inputs.job.schema import PHASES, Federated, Job
+from planner.trace.quantities import Traced, derive
+
+WORK = ("data", "experimentation", "training", "fine_tuning", "inference")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase: electricity and hardware; None where it has none of it."""
+
+    name: str
+    it_kwh: Traced | None = None
+    facility_kwh: Traced | None = None
+    grid: Traced | None = None
+    operational: Traced | None = None
+    embodied: Traced | None = None
+    boundary: str = "server"
+    done: Done | None = None
+    federated: FederatedWork | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """A whole job."""
+
+    setting: Setting
+    phases: tuple[Phase, ...]
+    answered: Answered | None
+    operational: Traced
+    embodied: Traced
+    carbon: Traced
+    it_kwh: Traced
+    facility_kwh: Traced
+    onsite_l: Traced
+    offsite_l: Traced
+
+    def phase(self, name: str) -> Phase | None:
+        """A phase by name, where the job has it."""
+        return next((one for one in self.phases if one.name == name), None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing different: from what, to what, and the carbon of the job then."""
+
+    what: str
+    now: str
+    then: str
+    carbon: Traced
+    note: str = ""
+
+
+def footprint_of(setting: Setting) -> Footprint:
+    """Every phase that the job states, and the sums over them."""
+    job = setting.job
+    work, given = _work(setting)
+    phases = [_on_nodes(setting, name, done) for name, done in work.items()]
+    if job.federated is not None:
+        phases.append(_federated(setting, job.federated))
+    if job.storage is not None:
+        phases.append(_storage(setting))
+    phases += _around(setting, phases)
+    ordered = tuple(sorted(phases, key=lambda phase: PHASES.index(phase.name)))
+    running = _sum(phases_kgco2e, "kgco2e", {one.name: one.operational for one in ordered})
+    made = _sum(phases_kgco2e, "kgco2e", {one.name: one.embodied for one in ordered}, "embodied=job")
+    it = _sum(phases_kwh, "kwh", {one.name: one.it_kwh for one in ordered})
+    facility = _sum(phases_kwh, "kwh", {one.name: one.facility_kwh for one in ordered})
+    return Footprint(
+        setting, ordered, given, running, made,
+        derive(footprint_kgco2e, operational_kgco2e=running, embodied_kgco2e=made), it, facility,
+        derive(onsite_water_l, it_energy_kwh=it, onsite_l_per_kwh=setting.onsite_l_per_kwh),
+        derive(offsite_water_l, facility_energy_kwh=facility, offsite_l_per_kwh=setting.offsite_l_per_kwh),
+    )  # fmt: skip
+
+
+def variant(setting: Setting, **tables: object) -> Footprint:
+    """The footprint of the same job with other tables; predictions that do not change are kept."""
+    job: Job = replace(setting.job, **tables)  # type: ignore[arg-type]
+    return footprint_of(replace(setting, job=job, as_stated=setting.as_stated or setting.job))
+
+
+def accelerator_hours_of(footprint: Footprint) -> Traced | None:
+    """Accelerator-hours of all phases of work."""
+    setting = footprint.setting
+    held = {
+        phase.name: derive(
+            accelerator_time_h, node_h=phase.done.node_h,
+            accelerators=setting.fact(f"server.{setting.sku(phase.done.sku).server}.accelerators"),
+        )
+        for phase in footprint.phases
+        if phase.done is not None
+    }  # fmt: skip
+    return _sum(phases_h, "h", held) if held else None
+
+
+def _work(setting: Setting) -> tuple[dict[str, Done], Answered | None]:
+    """Phases on nodes, as they are stated."""
+    job = setting.job
+    found: dict[str, Done] = {}
+    for name in ("data", "training", "fine_tuning"):
+        if (table := getattr(job, name)) is not None:
+            found[name] = done_work(setting, name, table)
+    if (tried := job.experimentation) is not None:
+        hours = tried.accelerator_hours
+        found["experimentation"] = (
+            _repeated(setting, found["training"])
+            if hours is None
+            else hours_done(setting, "experimentation", hours, tried.power_kw, None)
+        )
+    given = None if job.inference is None else answered(setting, job.inference)
+    if given is not None:
+        found["inference"] = given.done
+    return found, given
+
+
+def _repeated(setting: Setting, training: Done) -> Done:
+    """Experiments as a multiple of the training run."""
+    assert setting.job.experimentation is not None, "asked by the caller"
+    ratio = setting.stated(
+        "experimentation.of_training", setting.job.experimentation.of_training_ratio, "1",
+        "job.experimentation_ratio",
+    )  # fmt: skip
+    return Done(
+        training.sku,
+        derive(repeated_h, training_node_h=training.node_h, of_training_ratio=ratio),
+        derive(repeated_kwh, training_kwh=training.it_kwh, of_training_ratio=ratio),
+        said=f"{ratio.value:g} times the training run",
+    )
+
+
+def _on_nodes(setting: Setting, name: str, done: Done) -> Phase:
+    made = setting.node_share_kgco2e(setting.server_kgco2e(setting.sku(done.sku)), done.node_h)
+    powered = _powered(setting, name, done.it_kwh, setting.grid(done.start, done.duration_h))
+    return replace(powered, embodied=made, done=done, said=done.said)
+
+
+def _powered(setting: Setting, name: str, it_kwh: Traced, grid: Traced) -> Phase:
+    """What IT energy draws at the meter and emits."""
+    facility = derive(facility_energy_kwh, it_energy_kwh=it_kwh, pue=setting.pue)
+    running = derive(operational_kgco2e, facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid)
+    return Phase(name, it_kwh, facility, grid, running)
+
+
+def _federated(setting: Setting, asked: Federated) -> Phase:
+    """Devices, network and servers; the making of devices is not in it."""
+    work = federated_work(setting, asked)
+    return Phase(
+        "federated", work.server_it_kwh, work.facility_kwh, setting.grid(), work.carbon, federated=work,
+        said=work.said,
+    )  # fmt: skip
+
+
+def _storage(setting: Setting) -> Phase:
+    """Drives that hold the data, for as long as they do."""
+    asked = setting.job.storage
+    assert asked is not None, "asked by the caller"
+    stored = setting.yours("storage.amount", asked.amount_gb or 0.0, "GB")
+    kept = setting.yours("storage.duration", asked.duration_h or 0.0, "h")
+    copies = setting.stated("storage.copies", asked.copies, "1", "job.storage_copies")
+    medium = f"storage.{asked.medium}"
+    it = derive(
+        stored_kwh, stored_gb=stored, copies=copies, duration_h=kept,
+        power_kw_per_gb=setting.fact(f"{medium}.power"),
+    )  # fmt: skip
+    drives = derive(
+        capacity_kgco2e, capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
+    )  # fmt: skip
+    return replace(
+        _powered(setting, "storage", it, setting.grid(None, kept)),
+        embodied=setting.node_share_kgco2e(drives, kept),
+        boundary="storage",
+        said=f"{stored.value / 1000:,.4g} TB on {asked.medium}, {copies.value:g} times, "
+        f"{kept.value / 730.5:,.3g} months",
+    )
+
+
+def _around(setting: Setting, phases: list[Phase]) -> list[Phase]:
+    """Network, building and end of life of the nodes that worked."""
+    job, found = setting.job, []
+    worked = [phase for phase in phases if phase.done is not None]
+    if job.network is not None:
+        found.append(_network(setting, worked))
+    if job.building is not None:
+        found.append(_building(setting, worked))
+    if job.end_of_life is not None:
+        found.append(_end_of_life(setting, worked))
+    return found
+
+
+def _network(setting: Setting, worked: list[Phase]) -> Phase:
+    asked = setting.job.network
+    assert asked is not None, "asked by the caller"
+    nodes_kwh = _sum(phases_kwh, "kwh", {phase.name: phase.it_kwh for phase in worked})
+    made = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.embodied for phase in worked})
+    power = setting.stated("network.power_share", asked.power_fraction, "1", "network.fabric.power")
+    share = setting.stated("network.embodied_share", asked.embodied_fraction, "1", "network.fabric.embodied")
+    it = derive(fabric_kwh, it_kwh=nodes_kwh, power_fraction=power)
+    running = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.operational for phase in worked})
+    return Phase(
+        "network", it, derive(facility_energy_kwh, it_energy_kwh=it, pue=setting.pue),
+        operational=derive(fabric_kgco2e, operational_kgco2e=running, power_fraction=power),
+        embodied=derive(network_kgco2e, "embodied=network", server_kgco2e=made, network_fraction=share),
+        boundary="network",
+        said=f"{power.value:.1%} of the nodes' power, {share.value:.1%} of their making",
+    )  # fmt: skip
+
+
+def _building(setting: Setting, worked: list[Phase]) -> Phase:
+    asked = setting.job.building
+    assert asked is not None, "asked by the caller"
+    carbon = setting.stated("building.carbon", asked.kgco2e_per_kw, "kgCO2e/kW", "embodied.building")
+    years = setting.stated("building.lifetime", asked.lifetime_y, "y", "embodied.building_life")
+    shares = {
+        phase.name: derive(
+            building_share_kgco2e,
+            provisioned_kw=setting.fact(f"server.{setting.sku(done.sku).server}.max_power"),
+            building_kgco2e_per_kw=carbon,
+            used_h=done.node_h,
+            building_lifetime_h=setting.years_h(years),
+        )
+        for phase in worked
+        if (done := phase.done) is not None
+    }
+    return Phase(
+        "building", embodied=_sum(phases_kgco2e, "kgco2e", shares), boundary="building",
+        said=f"{carbon.value:,.0f} kg a kW over {years.value:g} years",
+    )  # fmt: skip
+
+
+def _end_of_life(setting: Setting, worked: list[Phase]) -> Phase:
+    shares: dict[str, Traced | None] = {}
+    for phase in worked:
+        assert phase.done is not None, "worked on nodes"
+        sku = setting.sku(phase.done.sku)
+        weighed = f"server.{sku.server}.mass"
+        treated = derive(
+            end_of_life_kgco2e, "embodied=end-of-life",
+            mass_kg=setting.fact(weighed if setting.catalogue.has(weighed) else "job.node_mass"),
+            end_of_life_kgco2e_per_kg=setting.fact("end_of_life.intensity"),
+        )  # fmt: skip
+        shares[phase.name] = setting.node_share_kgco2e(treated, phase.done.node_h)
+    return Phase(
+        "end_of_life", embodied=_sum(phases_kgco2e, "kgco2e", shares), boundary="end of life",
+        said="taking the nodes apart, without credits",
+    )  # fmt: skip
+
+
+def _sum(function: object, unit: str, parts: Mapping[str, Traced | None], gives: str = "") -> Traced:
+    """Sum over the phases that have a part, each under its own name."""
+    held = {f"{name}_{unit}": part for name, part in parts.items() if part is not None}
+    return derive(function, gives, **held)  # type: ignore[arg-type]

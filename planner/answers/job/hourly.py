@@ -1,0 +1,146 @@
+"""Hourly grid intensity: the series that a job names, and the hours of it in which a phase draws power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.hourly import HourlyIntensity, filled
+from carbon.signals import GridSignal
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.job.schema import Site
+from planner.inputs.series import load_series, read_series, shipped_series
+from planner.trace.errors import InputError
+from planner.trace.quantities import Fact, Source
+
+Column = float | NDArray[Any]
+HOURS_A_DAY = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Hours:
+    """A series without gaps, as a fact of one value an hour, and what has to be said of it."""
+
+    fact: Fact
+    first: date
+    notes: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Hours of the series."""
+        return len(self.fact.value)
+
+    def start_h(self, day: date) -> float:
+        """Hour of the series in which a day begins; a day of another year stands where it does in its own."""
+        ahead = (day - date(day.year, 1, 1)) - (self.first - date(self.first.year, 1, 1))
+        return float(ahead.days * HOURS_A_DAY % self.count)
+
+    def day_of(self, start_h: float) -> date:
+        """The day of the series that begins in an hour."""
+        return date.fromordinal(self.first.toordinal() + int(start_h) // HOURS_A_DAY)
+
+
+def hourly_load_kwh(*, start_h: Column, duration_h: Column, hours: Column) -> NDArray[np.float64]:
+    """Energy of a constant kilowatt in each hour of a series, from a start for some time.
+
+    E_h = sum_k max(0, min(s + t, h + 1 + k n) - max(s, h + k n)),  k = 0, 1, ... turns of n hours
+
+    A run that outlasts the series meets it again from its first hour.
+
+    Source: definition of energy.
+    """
+    count = float(np.max(hours))
+    turns, rest = np.divmod(duration_h, count)
+    hour, end = np.arange(count), np.add(start_h, rest)
+
+    def overlap(shift: float) -> NDArray[np.float64]:
+        within = np.minimum(end, hour + 1 + shift) - np.maximum(start_h, hour + shift)
+        met: NDArray[np.float64] = np.maximum(within, 0.0)
+        return met
+
+    load: NDArray[np.float64] = turns + overlap(0.0) + overlap(count)
+    return load
+
+
+def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
+    """The series that a site names, its gaps filled by the rule that it states.
+
+    Raises:
+        InputError: no such series or file, or what is wrong with it.
+    """
+    assert site.hourly is not None, "asked by the caller"
+    series, notes = _series(site, site.hourly, folder, catalogue)
+    values, filled_hours = _complete(series, site, catalogue)
+    if filled_hours:
+        notes += (f"{filled_hours} missing hours of {series.zone} filled by '{site.fill}'",)
+    if series.made == "synthetic":
+        notes += (f"{site.hourly} is a synthetic profile around the zone's yearly mean: nobody measured it",)
+    return _as_fact(series, values, site.hourly, notes)
+
+
+def series_hours(series: HourlyIntensity, name: str) -> Hours:
+    """The hours of a series, gaps filled by a line between the hours beside them, and how many those are."""
+    done = filled(series=series, rule="line", longest_gap_hours=series.hours)
+    said = f"{name}: {done.filled_hours} missing hours are filled by a line between those beside them"
+    return _as_fact(series, done.series.complete(), name, (said,) if done.filled_hours else ())
+
+
+def _as_fact(
+    series: HourlyIntensity, values: NDArray[np.float64], name: str, notes: tuple[str, ...]
+) -> Hours:
+    first = date.fromisoformat(str(series.first_hour.astype("datetime64[D]")))
+    source = Source("series", f"hourly series '{name}' of {first.year}, {series.made}")
+    fact = Fact(
+        values, "kgCO2e/kWh", key=f"series.{series.zone}", source=source,
+        boundary={"grid": str(series.signal)},
+        locator=f"{len(values):,} hours from {first}",
+        kind="measured" if series.made == "measured" else "assumed", note=f"year {first.year}",
+    )  # fmt: skip
+    return Hours(fact, first, notes)
+
+
+def _series(
+    site: Site, name: str, folder: Path, catalogue: Catalogue
+) -> tuple[HourlyIntensity, tuple[str, ...]]:
+    path = folder / name
+    if name in shipped_series() or not path.suffix:
+        return load_series(name, catalogue), ()
+    if site.hourly_signal is None:
+        raise InputError(
+            'site.hourly_signal: is missing, and a file of hours needs it: write "average/direct/production" '
+            "or what its values mean"
+        )
+    try:
+        signal = GridSignal.parse(site.hourly_signal)
+    except ValueError as error:
+        raise InputError(f"site.hourly_signal: {error}") from None
+    yearly = None if site.grid is None else catalogue.fact(f"grid.{site.grid}.intensity").value
+    read = read_series(
+        path, signal=signal, zone=site.hourly_zone or "", column=site.hourly_column or "",
+        unit=site.hourly_unit or "", time_zone=site.hourly_time_zone or "",
+        repeats=site.hourly_repeats or "refuse",  # type: ignore[arg-type]  # a word of the rule
+        yearly_kgco2e_per_kwh=yearly, catalogue=catalogue,
+    )  # fmt: skip
+    repeated = f"{read.repeated_rows} rows of {path.name} repeat an hour: '{site.hourly_repeats}' was taken"
+    return read.series, (repeated,) if read.repeated_rows else ()
+
+
+def _complete(series: HourlyIntensity, site: Site, catalogue: Catalogue) -> tuple[NDArray[np.float64], int]:
+    if not series.missing_hours:
+        return series.complete(), 0
+    if site.fill is None:
+        raise InputError(
+            f"site.hourly: {series.zone}: {series.missing_hours} of {series.hours} hours are missing: write "
+            'fill = "line" or fill = "day before" in [site], and they are filled and counted'
+        )
+    longest = site.longest_gap_h or catalogue.fact("job.longest_gap").value
+    try:
+        done = filled(series=series, rule=site.fill, longest_gap_hours=int(longest))  # type: ignore[arg-type]
+    except ValueError as error:
+        raise InputError(f"site.fill: {error}; longest_gap in [site] allows more") from None
+    return done.series.complete(), done.filled_hours

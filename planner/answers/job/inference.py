@@ -1,0 +1,151 @@
+"""Inference: node-hours and IT energy of requests, by the serving model or at a measured rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.answers.job.equations import (
+    answered_tokens,
+    answering_h,
+    asked_requests,
+    drawn_it_kwh,
+    run_node_h,
+    writing_h,
+)
+from planner.answers.job.setting import Setting
+from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
+from planner.inputs.job.schema import Inference
+from planner.inputs.resolved import Inputs
+from planner.physics.nodes import node_columns
+from planner.physics.serving import Replicas, replica_columns
+from planner.physics.serving_options import serving_candidates
+from planner.trace.errors import InputError
+from planner.trace.quantities import Traced, derive, rows
+from planner.trace.units import DIMENSIONLESS
+
+PHASE = "inference"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The work of a service, and what it gave."""
+
+    done: Done
+    requests: Traced
+    tokens: Traced
+    requests_per_day: Traced | None
+
+
+def answered(setting: Setting, asked: Inference) -> Answered:
+    """Node-hours and energy of the requests of a job."""
+    per_day: Traced | None = None
+    if asked.requests is not None:
+        requests: Traced = setting.yours(f"{PHASE}.requests", asked.requests, DIMENSIONLESS)
+    else:
+        per_day = setting.yours(f"{PHASE}.requests_per_day", asked.requests_per_day or 0.0, DIMENSIONLESS)
+        requests = derive(
+            asked_requests, daily_requests=per_day,
+            duration_h=setting.yours(f"{PHASE}.duration", asked.duration_h or 0.0, "h"),
+        )  # fmt: skip
+    written = _tokens(setting, asked)[1]
+    done = (_measured if asked.tokens_per_s is not None else _predicted)(setting, asked, requests)
+    lasts = None if asked.duration_h is None else setting.yours(f"{PHASE}.duration", asked.duration_h, "h")
+    done = replace(done, duration_h=lasts, start=asked.start)
+    tokens = derive(answered_tokens, requests=requests, tokens_out=written)
+    return Answered(done, requests, tokens, per_day)
+
+
+def _measured(setting: Setting, asked: Inference, requests: Traced) -> Done:
+    """At a measured rate of one node."""
+    sku = setting.sku(asked.sku)
+    rate = setting.yours(f"{PHASE}.tokens_per_s", asked.tokens_per_s or 0.0, "1/s")
+    node_h = derive(writing_h, requests=requests, tokens_out=_tokens(setting, asked)[1], tokens_per_s=rate)
+    node_kw = node_kw_of(setting, PHASE, asked.power_kw, asked.sku, "performance.power.decode")
+    it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
+    said = f"{requests.value:,.0f} requests on {sku.name} (measured rate)"
+    return Done(sku.name, node_h, it, said=said)
+
+
+def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
+    """By the serving model."""
+    sku = setting.sku(asked.sku).name
+    inputs = _inputs(setting, asked, sku, float(requests.value))
+    replica = _replica(setting, asked, inputs, sku)
+    only = np.array(0)
+    hours = derive(
+        answering_h, requests=requests, requests_per_s=rows(rows(replica.requests_per_s, only), only),
+        mean_to_peak_fraction=inputs.yours(
+            "services.inference.mean_to_peak", inputs.scenario.services[0].mean_to_peak_fraction, "1"
+        ),
+    )  # fmt: skip
+    node_h = derive(run_node_h, nodes=rows(replica.nodes, only), duration_h=hours)
+    it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(rows(replica.planned_kw, only), only))
+    tp = int(replica.candidates.tp[0])
+    said = f"{requests.value:,.0f} requests to {asked.model} on {sku}, {tp} accelerators each (predicted)"
+    return Done(sku, node_h, it, said=said)
+
+
+def _replica(setting: Setting, asked: Inference, inputs: Inputs, sku: str) -> Replicas:
+    """The split over accelerators that meets the targets and draws least for a request."""
+    key = (PHASE, asked, sku)
+    if key not in setting.kept:
+        candidates, dropped = serving_candidates(inputs)
+        if not len(candidates):
+            raise InputError(f"{PHASE}: {asked.model} on {sku}: {dropped[0].reason}")
+        nodes = node_columns(inputs)
+        tried = replica_columns(inputs, nodes, candidates)
+        rate = np.asarray(tried.requests_per_s.value)[:, 0]
+        works = np.flatnonzero(rate > 0)
+        if not len(works):
+            raise InputError(
+                f"{PHASE}: {asked.model} on {sku} meets its latency targets at no load: allow a longer "
+                "first_token or per_token, or choose another SKU"
+            )
+        each = np.asarray(tried.planned_kw.value)[works, 0] / rate[works]
+        best = works[[np.argmin(each)]]
+        setting.kept[key] = replica_columns(inputs, nodes, candidates.some(best))
+    found: Replicas = setting.kept[key]
+    return found
+
+
+def _tokens(setting: Setting, asked: Inference) -> tuple[Traced, Traced]:
+    """Mean prompt and answer of a request."""
+    if asked.traffic is not None:
+        traffic = f"traffic.{asked.traffic}"
+        return setting.fact(f"{traffic}.mean_context"), setting.fact(f"{traffic}.mean_generated")
+    return (
+        setting.yours(f"{PHASE}.tokens_in", asked.tokens_in or 0.0, DIMENSIONLESS),
+        setting.yours(f"{PHASE}.tokens_out", asked.tokens_out or 0.0, DIMENSIONLESS),
+    )
+
+
+def _inputs(setting: Setting, asked: Inference, sku: str, requests: float) -> Inputs:
+    """The service as a scenario of its own; a batch of requests may wait as long as a scenario can say."""
+    batch = asked.requests is not None
+    mean_to_peak = asked.mean_to_peak_fraction or (1.0 if batch else setting.fact("job.mean_to_peak").value)
+    longest = 3600.0
+    first, per = (
+        stated or (longest if batch else setting.fact(f"job.{name}").value)
+        for name, stated in (("first_token", asked.first_token_s), ("per_token", asked.per_token_s))
+    )
+    per_s = (requests if batch else (asked.requests_per_day or 0.0)) / 86_400.0 / mean_to_peak
+    lengths = (
+        f'traffic = "{asked.traffic}"'
+        if asked.traffic is not None
+        else f"tokens_in = {asked.tokens_in!r}\ntokens_out = {asked.tokens_out!r}"
+    )
+    text = f"""
+[[services]]
+name = "{PHASE}"
+model = "{asked.model}"
+precision = "{asked.precision or PRECISION}"
+{lengths}
+peak_rate = "{min(max(per_s, 1e-6), 1e8)!r} /s"
+mean_to_peak = {mean_to_peak!r}
+first_token = "{first!r} s"
+per_token = "{per!r} s"
+availability = 0.99
+"""
+    return alone(setting, text, sku, 1)

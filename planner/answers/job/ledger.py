@@ -1,0 +1,142 @@
+"""The job as a ledger: lines by phase and scope, checked against the traced totals before it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from carbon.federated import FederatedCarbon
+from carbon.ledger import Ledger
+from carbon.lines import Line, WaterLine
+from carbon.scopes import Category, Electricity
+from planner.answers.job.footprint import Footprint, Phase
+from planner.trace.quantities import Traced
+from planner.trace.records import Record
+
+TOLERANCE = 1e-9
+_NAMES = {"fine_tuning": "fine-tuning", "end_of_life": "end of life"}
+_CATEGORIES = {"end_of_life": Category.WASTE}
+
+
+class TotalsDisagree(RuntimeError):
+    """The parts do not add up to the total: a fault of this program, shown in place of a wrong number."""
+
+
+def shown_phase(name: str) -> str:
+    """A phase as the ledger and a reader call it."""
+    return _NAMES.get(name, name)
+
+
+def ledger_of(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> Ledger:
+    """Lines of carbon and water of every phase.
+
+    Raises:
+        TotalsDisagree: the lines add up to something else than the totals.
+    """
+    lines = [line for line, _ in traced_lines(footprint, market_kgco2e_per_kwh)]
+    water = [line for phase in footprint.phases for line in _water(footprint, phase)]
+    ledger = Ledger(tuple(lines), tuple(water))
+    by_phase = sum(float(ledger.phase_kgco2e(phase, "location")) for phase in ledger.phases)
+    for what, parts, total in (
+        ("lines", ledger.total_kgco2e("location"), footprint.carbon),
+        ("phases", by_phase, footprint.carbon),
+        ("water on site", ledger.onsite_l, footprint.onsite_l),
+        ("water off site", ledger.offsite_l, footprint.offsite_l),
+    ):
+        _agree(what, float(parts), total)
+    return ledger
+
+
+def traced_lines(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> list[tuple[Line, Traced]]:
+    """Lines of carbon of every phase, each with the traced number that it is."""
+    return [pair for phase in footprint.phases for pair in _lines(footprint, phase, market_kgco2e_per_kwh)]
+
+
+def scope_rows(ledger: Ledger) -> list[Record]:
+    """Carbon by scope; scope 2 in its two ways, of which only the location-based one is in the total."""
+    view = ledger.scopes()
+    rows: list[Record] = [
+        {"scope": "1, burnt on site", "kgco2e": float(view.scope_1_kgco2e), "in_total": "yes"},
+        {
+            "scope": "2, location-based",
+            "kgco2e": float(view.scope_2_location_kgco2e),
+            "in_total": "yes",
+        },
+    ]
+    stated = any(line.market_kgco2e is not None for line in ledger.lines)
+    if stated and view.scope_2_market_kgco2e is not None:
+        rows.append(
+            {
+                "scope": "2, market-based",
+                "kgco2e": float(view.scope_2_market_kgco2e),
+                "in_total": "no, beside it",
+            }
+        )
+    for category, kgco2e in view.scope_3_kgco2e.items():
+        name = category.name.lower().replace("_", " ")
+        rows.append({"scope": f"3.{int(category)}, {name}", "kgco2e": float(kgco2e), "in_total": "yes"})
+    return rows
+
+
+def electricity_of(running: Traced) -> Electricity:
+    """How the grid intensity was counted; one's own figure is taken for an average and direct one."""
+    words = running.boundary.get("grid", "average/direct").split("/")
+    return Electricity(words[0], words[1])  # type: ignore[arg-type]  # Electricity checks the words
+
+
+def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator[tuple[Line, Traced]]:
+    name: Any = shown_phase(phase.name)
+    if phase.federated is not None:
+        parts = phase.federated.parts
+        carbon = FederatedCarbon(**{part: float(node.value) for part, node in parts.items()})
+        yield from zip(carbon.lines(electricity_of(footprint.operational)), parts.values(), strict=True)
+        return
+    if phase.operational is not None and phase.facility_kwh is not None:
+        energy = float(phase.facility_kwh.value)
+        electricity = Line(
+            "electricity", name, 2, float(phase.operational.value), "facility",
+            electricity=electricity_of(footprint.operational),
+            market_kgco2e=None if market is None else energy * market,
+        )  # fmt: skip
+        yield electricity, phase.operational
+    if phase.embodied is not None:
+        category = _CATEGORIES.get(phase.name, Category.CAPITAL_GOODS)
+        hardware = Line("hardware", name, 3, float(phase.embodied.value), phase.boundary, category)
+        yield hardware, phase.embodied
+
+
+def _water(footprint: Footprint, phase: Phase) -> Iterator[WaterLine]:
+    if phase.it_kwh is None or phase.facility_kwh is None:
+        return
+    name: Any = "training" if phase.federated is not None else shown_phase(phase.name)
+    onsite = float(phase.it_kwh.value) * float(footprint.setting.onsite_l_per_kwh.value)
+    offsite = float(phase.facility_kwh.value) * float(footprint.setting.offsite_l_per_kwh.value)
+    yield WaterLine(phase.name, name, onsite, offsite)
+
+
+def _agree(what: str, parts: float, total: Traced) -> None:
+    whole = float(total.value)
+    if abs(parts - whole) > TOLERANCE * max(abs(whole), abs(parts)):
+        raise TotalsDisagree(f"{what} add up to {parts!r} and the total is {whole!r} {total.unit}: not shown")
+
+
+def phase_rows(footprint: Footprint) -> list[Record]:
+    """Carbon and energy by phase, each with its share of the total."""
+    whole = float(footprint.carbon.value)
+    rows = []
+    for phase in footprint.phases:
+        running, made = (
+            0.0 if one is None else float(one.value) for one in (phase.operational, phase.embodied)
+        )
+        rows.append(
+            {
+                "phase": shown_phase(phase.name),
+                "kgco2e": running + made,
+                "of_total_fraction": (running + made) / whole if whole else 0.0,
+                "electricity_kgco2e": running,
+                "hardware_kgco2e": made,
+                "energy_kwh": 0.0 if phase.facility_kwh is None else float(phase.facility_kwh.value),
+                "what": phase.said,
+            }
+        )
+    return rows

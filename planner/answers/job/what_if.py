@@ -1,0 +1,230 @@
+"""What would change a job's carbon: the same footprint worked out again with one thing different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from planner.answers.job.federated import federated_variants
+from planner.answers.job.footprint import Change, Footprint, Phase, variant
+from planner.answers.job.setting import Setting
+from planner.answers.job.shifting import hour_changes
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.job.schema import Work
+from planner.trace.errors import InputError
+from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, pick, rows
+from planner.trace.records import Record
+from reliability.checkpoint import objective_optimal_interval_h
+
+
+def changes_of(footprint: Footprint) -> list[Record]:
+    """Region, SKU, checkpoint interval, utilisation and lifetime, each with what it adds or takes away."""
+    return [_row(footprint, change) for change in changes_found(footprint)]
+
+
+def changes_found(footprint: Footprint) -> Iterator[Change]:
+    """The changes that make a difference, one after the other, each as it is asked for."""
+    before = float(footprint.carbon.value)
+    found = chain(
+        _regions(footprint), hour_changes(footprint), _skus(footprint), _interval(footprint),
+        _federated(footprint), _utilisation(footprint), _lifetime(footprint),
+    )  # fmt: skip
+    return (change for change in found if float(change.carbon.value) != before)
+
+
+def _row(footprint: Footprint, change: Change) -> Record:
+    """One thing different, and what it does to the total."""
+    then, before = float(change.carbon.value), float(footprint.carbon.value)
+    return {
+        "what": change.what,
+        "from": change.now,
+        "to": change.then,
+        "kgco2e": then,
+        "change_kgco2e": then - before,
+        "change_fraction": (then - before) / before if before else 0.0,
+        "note": change.note,
+    }
+
+
+def _regions(footprint: Footprint) -> Iterator[Change]:
+    """The cleanest and the dirtiest region whose factor means the same, with the same hardware and PUE."""
+    setting = footprint.setting
+    site = setting.job.site
+    if site.grid is None or site.hourly is not None:
+        return
+    signal = footprint.operational.boundary.get("grid", "")
+    alike = [
+        name
+        for name in setting.catalogue.names("grid", "intensity")
+        if setting.fact(f"grid.{name}.intensity").boundary.get("grid", "") == signal
+    ]
+
+    def intensity(name: str) -> float:
+        moved = replace(setting, job=replace(setting.job, site=replace(site, grid=name)))
+        return float(moved.grid().value)
+
+    for name in (min(alike, key=intensity), max(alike, key=intensity)):
+        changed = variant(setting, site=replace(site, grid=name))
+        note = f"of {len(alike)} regions counted as {signal}"
+        yield Change("region", site.grid, name, changed.carbon, note)
+
+
+def _skus(footprint: Footprint) -> Iterator[Change]:
+    """Other nodes for the same tokens: the best and the worst of those on which the model fits."""
+    setting = footprint.setting
+    predicted = [
+        phase for phase in footprint.phases
+        if phase.name in ("training", "fine_tuning", "inference")
+        and getattr(getattr(setting.job, phase.name), "model", None) is not None
+    ]  # fmt: skip
+    for phase in predicted:
+        assert phase.done is not None, "work has nodes"
+        tried: dict[str, Footprint] = {}
+        for name in setting.catalogue.skus:
+            if name != phase.done.sku and (changed := _on_sku(setting, phase, name)) is not None:
+                tried[name] = changed
+        if not tried:
+            continue
+        ranked = sorted(tried, key=lambda name: _total(tried[name]))
+        for name in dict.fromkeys((ranked[0], ranked[-1])):
+            note = f"of {len(tried)} other SKUs on which it fits, as many accelerators"
+            what = f"SKU of {phase.name.replace('_', '-')}"
+            yield Change(what, phase.done.sku, name, tried[name].carbon, note)
+
+
+def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:
+    """The job with one phase on other nodes, as many accelerators of them; None where it does not fit."""
+    table = getattr(setting.job, phase.name)
+    if isinstance(table, Work):
+        assert phase.done is not None, "work has nodes"
+        have, want = (
+            setting.fact(f"server.{setting.catalogue.skus[sku].server}.accelerators").value
+            for sku in (phase.done.sku, name)
+        )
+        nodes = max(1, round((table.nodes or 1) * have / want))
+        table = replace(table, sku=name, nodes=nodes)
+    else:
+        table = replace(table, sku=name)
+    try:
+        return variant(setting, **{phase.name: table})
+    except (InputError, TraceError):
+        return None
+
+
+def _interval(footprint: Footprint) -> Iterator[Change]:
+    """Checkpoints at the interval of least carbon: an hour weighs what it draws and what its nodes carry."""
+    setting, training = footprint.setting, footprint.phase("training")
+    if training is None or training.done is None or training.done.states is None:
+        return
+    states = training.done.states
+    assert setting.job.training is not None, "training is stated"
+    assert training.embodied is not None, "training has nodes"
+    assert training.grid is not None, "training draws power"
+    each_h = float(setting.pue.value) * float(training.grid.value)
+    carried = float(training.embodied.value) / float(training.done.node_h.value)
+
+    def weight(power: str) -> float:
+        return float(states.powers[power].value) * each_h + carried
+
+    whole = weight("training_kw")
+    renewal = {name: float(node.value) for name, node in states.renewal.items() if name != "interval_h"}
+    best_h = float(
+        objective_optimal_interval_h(
+            **renewal, work_weight_factor=1.0, write_weight_factor=weight("checkpoint_kw") / whole,
+            restart_weight_factor=weight("restart_kw") / whole,
+        )
+    )  # fmt: skip
+    changed = variant(setting, training=replace(setting.job.training, interval_h=best_h))
+    now_h = float(states.renewal["interval_h"].value)
+    stated = "as stated" if setting.job.training.interval_h is not None else "now that of least time"
+    yield Change("checkpoint interval", _minutes(now_h), _minutes(best_h), changed.carbon, stated)
+
+
+def _federated(footprint: Footprint) -> Iterator[Change]:
+    """Levers of a federated job."""
+    setting = footprint.setting
+    asked = setting.job.federated
+    for what, now, then, changed, note in () if asked is None else federated_variants(setting, asked):
+        moved = variant(setting, federated=changed)
+        yield Change(what, now, then, moved.carbon, note)
+
+
+def _utilisation(footprint: Footprint) -> Iterator[Change]:
+    """Nodes that stand idle less, or more: both ends of the catalogue's range."""
+    hardware = footprint.setting.job.hardware
+    now = hardware.utilisation_fraction or footprint.setting.fact("embodied.utilisation").value
+    for end in _ends(footprint.setting.catalogue, "embodied.utilisation"):
+        changed = variant(footprint.setting, hardware=replace(hardware, utilisation_fraction=end))
+        yield Change("share of its life in use", f"{now:.0%}", f"{end:.0%}", changed.carbon)
+
+
+def _lifetime(footprint: Footprint) -> Iterator[Change]:
+    """Nodes kept longer, or less long: both ends of the catalogue's range."""
+    hardware = footprint.setting.job.hardware
+    now = hardware.lifetime_y or footprint.setting.fact("embodied.lifetime").value
+    for end in _ends(footprint.setting.catalogue, "embodied.lifetime"):
+        changed = variant(footprint.setting, hardware=replace(hardware, lifetime_y=end))
+        yield Change("life of the hardware", f"{now:g} y", f"{end:g} y", changed.carbon)
+
+
+def _total(footprint: Footprint) -> float:
+    return float(footprint.carbon.value)
+
+
+def _ends(catalogue: Catalogue, key: str) -> tuple[float, ...]:
+    fact = catalogue.fact(key)
+    return tuple(end for end in (fact.low, fact.high) if end is not None)
+
+
+def _minutes(hours: float) -> str:
+    return f"{hours * 60:.3g} min"
+
+
+def supposed(node: Traced, facts: Mapping[str, Fact]) -> Traced:
+    """The same number on other facts, by key; what was chosen (layouts, intervals) stays as it is."""
+    return _Again(facts).node(node)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Walks a number down to its facts; each node and each call is met once."""
+
+    facts: Mapping[str, Fact]
+    nodes: dict[int, Traced] = field(default_factory=dict)
+    calls: dict[int, tuple[Call, object]] = field(default_factory=dict)
+
+    def node(self, old: Traced) -> Traced:
+        """The node on the other facts; itself where it rests on none of them."""
+        if id(old) not in self.nodes:
+            self.nodes[id(old)] = self._made(old)
+        return self.nodes[id(old)]
+
+    def _made(self, old: Traced) -> Traced:
+        match old:
+            case Fact():
+                return self.facts.get(old.key, old)
+            case Pick():
+                items = tuple(self.node(item) for item in old.items)
+                return old if _same(items, old.items) else pick(items, old.index)
+            case Rows():
+                column = self.node(old.column)
+                return old if column is old.column else rows(column, old.index)
+            case Derived():
+                return self._derived(old)
+        return old
+
+    def _derived(self, old: Derived) -> Traced:
+        inputs = {name: self.node(child) for name, child in old.call.inputs.items()}
+        if _same(tuple(inputs.values()), tuple(old.call.inputs.values())):
+            return old
+        if id(old.call) not in self.calls:
+            result = old.call.function(**{name: child.value for name, child in inputs.items()})
+            self.calls[id(old.call)] = Call(old.call.function, inputs), result
+        call, result = self.calls[id(old.call)]
+        value = getattr(result, old.part) if old.part else result
+        return Derived(value, old.unit, boundary=old.boundary, call=call, part=old.part)
+
+
+def _same(new: tuple[Traced, ...], old: tuple[Traced, ...]) -> bool:
+    return all(one is other for one, other in zip(new, old, strict=True))

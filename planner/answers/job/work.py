@@ -1,0 +1,288 @@
+"""Work on accelerators: its node-hours and its IT energy, predicted, from hours, or from a metered file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from carbon.energy import job_energy_kwh, job_energy_parts
+from planner.answers.job.equations import drawn_it_kwh, held_node_h, hosted_it_kwh, run_cycles, run_node_h
+from planner.answers.job.setting import Setting
+from planner.inputs.consistency import check_scenario
+from planner.inputs.job.schema import Work
+from planner.inputs.metering import MeteredEnergy, read_metered
+from planner.inputs.metering.names import named_by_meter
+from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
+from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.performance.power import node_power_kw, stalled_power_kw
+from planner.physics.equations.training import ettr_ratio, expected_duration_h
+from planner.physics.nodes import node_columns
+from planner.physics.training import training_runs
+from planner.physics.training_options import training_candidates
+from planner.trace.errors import InputError
+from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
+from reliability.checkpoint import hours_by_state
+
+
+@dataclass(frozen=True)
+class States:
+    """What a predicted run did: hours of one pass through its states, and IT energy of all of them."""
+
+    hours: Parts
+    energy: Parts
+    renewal: Mapping[str, Traced]
+    powers: Mapping[str, Traced]
+
+
+@dataclass(frozen=True)
+class Done:
+    """Node-hours and IT energy of a phase; how long it took and what was useful, where that is known."""
+
+    sku: str
+    node_h: Traced
+    it_kwh: Traced
+    duration_h: Traced | None = None
+    useful: Traced | None = None
+    states: States | None = None
+    said: str = ""
+    notes: tuple[str, ...] = ()
+    start: date | None = None
+
+
+def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
+    """What the file says of itself beside what the job counts with."""
+    if found.own_kgco2e is not None:
+        yield (
+            f"{found.tool}'s own figure is {found.own_kgco2e:,.4g} kgCO2e: electricity alone, "
+            "by its own grid factor and PUE"
+        )
+    named, grid = named_by_meter(found, setting.catalogue), setting.job.site.grid or "of the job's own"
+    for key, said, counted in (("grid", found.countries, grid), ("sku", found.models, sku)):
+        if not said or named.get(key) == counted:
+            continue
+        what = "grid" if key == "grid" else "node"
+        here = f"is {what} {named[key]} here" if key in named else f"has no one {what} in the catalogue"
+        yield f"the file names {', '.join(said)}, which {here}: counted is {what} {counted}"
+
+
+def metered_work(setting: Setting, phase: str, work: Work) -> Done:
+    """Node-hours and IT energy of a phase from its metered file.
+
+    Raises:
+        InputError: the file is of no kind that can be read, or does not say how many accelerators it saw.
+    """
+    assert work.metered is not None, "asked by the caller"
+    path = setting.folder / work.metered
+    found = read_metered(
+        path, zone=work.metered_zone, columns=work.metered_columns, interval_s=work.metered_sampling_s,
+        accelerators=work.metered_accelerators, covers=work.metered_covers,  # type: ignore[arg-type]  # a word
+    )  # fmt: skip
+    if found.accelerator_h is None:
+        raise InputError(
+            f"{phase}: {path.name} does not say how many accelerators it saw: write metered_accelerators"
+        )
+    sku = setting.sku(work.sku)
+    hours = _metered(path, found, f"{phase}.accelerator_hours", found.accelerator_h, "h")
+    count = setting.fact(f"server.{sku.server}.accelerators")
+    node_h = derive(held_node_h, accelerator_time_h=hours, accelerators=count)
+    it: Traced = _metered(path, found, f"{phase}.energy", found.it_kwh, "kWh")
+    added = ""
+    if found.covers == "accelerators":
+        host = setting.fact(f"server.{sku.server}.host_power")
+        it = derive(hosted_it_kwh, accelerators_kwh=it, node_h=node_h, host_kw=host)
+        added = "; the host is added from the catalogue"
+    notes = [f"{path.name}: {found.seen}{added}", *(f"{path.name}: {note}" for note in found.notes)]
+    notes += [f"{path.name}: {said}" for said in _beside(setting, sku.name, found)]
+    notes += [f"{path.name}: {row}" for row in found.bad_rows]
+    if found.gaps_h:
+        notes.append(f"{path.name}: {found.gaps_h:,.3g} h were not metered and are not counted")
+    duration = _metered(path, found, f"{phase}.duration", found.duration_h, "h") if found.first else None
+    useful = (
+        None if work.useful_fraction is None else setting.yours(f"{phase}.useful", work.useful_fraction, "1")
+    )
+    return Done(
+        sku.name, node_h, it, duration, useful, None,
+        f"{found.accelerator_h:,.4g} accelerator-hours on {sku.name} (metered by {found.tool})", tuple(notes),
+        None if found.first is None else found.first.date(),
+    )  # fmt: skip
+
+
+def _metered(path: Path, found: MeteredEnergy, name: str, value: float, unit: str) -> Fact:
+    source = Source("metered", f"metered file of {found.tool}", link=path.name)
+    return Fact(value, unit, key=f"job.{name}", source=source, locator=found.covers, kind="measured")
+
+
+FIRST_YEAR = 2025  # of a calendar that only has to be long enough: no result depends on it
+MOST_YEARS = 10  # a run that takes longer is refused rather than extrapolated
+FAILURES, STORAGE, PRECISION = "meta-llama-3-405b", "parallel-fs", "bf16"
+
+
+def done_work(setting: Setting, phase: str, work: Work) -> Done:
+    """Node-hours and energy of a phase of work, in the way that it is stated."""
+    if work.metered is not None:
+        return metered_work(setting, phase, work)
+    if work.accelerator_hours is not None:
+        return _measured(setting, phase, work)
+    return _predicted(setting, phase, work)
+
+
+def hours_done(setting: Setting, phase: str, hours: float, power_kw: float | None, sku: str | None) -> Done:
+    """Node-hours and energy of accelerator-hours at a stated power, or at that of training."""
+    one = setting.sku(sku)
+    count = setting.fact(f"server.{one.server}.accelerators")
+    node_h = derive(
+        held_node_h, accelerators=count,
+        accelerator_time_h=setting.yours(f"{phase}.accelerator_hours", hours, "h"),
+    )  # fmt: skip
+    node_kw = node_kw_of(setting, phase, power_kw, sku, "performance.power.training")
+    it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
+    return Done(one.name, node_h, it, said=f"{hours:,.0f} accelerator-hours on {one.name} (measured)")
+
+
+def node_kw_of(setting: Setting, phase: str, power_kw: float | None, sku: str | None, state: str) -> Traced:
+    """Power of a node: from what an accelerator draws with its share of the host, else by state."""
+    one = setting.sku(sku)
+    if power_kw is not None:
+        each: Traced = setting.yours(f"{phase}.power", power_kw, "kW")
+        host: Traced = chosen("host_kw", 0.0, "the stated power holds the share of the host")
+    else:
+        each = derive(
+            stalled_power_kw, tdp_kw=setting.fact(f"accelerator.{one.accelerator}.tdp"),
+            stall_fraction=setting.fact(state),
+        )  # fmt: skip
+        host = setting.fact(f"server.{one.server}.host_power")
+    count = setting.fact(f"server.{one.server}.accelerators")
+    return derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=each)
+
+
+def _measured(setting: Setting, phase: str, work: Work) -> Done:
+    assert work.accelerator_hours is not None, "asked by the caller"
+    done = hours_done(setting, phase, work.accelerator_hours, work.power_kw, work.sku)
+    useful = None
+    if work.useful_fraction is not None:
+        useful = setting.yours(f"{phase}.useful", work.useful_fraction, "1")
+    it = done.it_kwh
+    if work.energy_kwh is not None:
+        it = setting.yours(f"{phase}.energy", work.energy_kwh, "kWh")
+    lasted = None if work.duration_h is None else setting.yours(f"{phase}.duration", work.duration_h, "h")
+    return Done(done.sku, done.node_h, it, lasted, useful, said=done.said, start=work.start)
+
+
+def _predicted(setting: Setting, phase: str, work: Work) -> Done:
+    """A described run, with failures and checkpoints."""
+    sku = setting.sku(work.sku).name
+    row, powers, useful_h = _run(setting, phase, work, sku)
+    if work.interval_h is not None:
+        row = {**row, "interval_h": setting.yours(f"{phase}.interval", work.interval_h, "h")}
+    hours = derive_parts(hours_by_state, **row)
+    ettr = derive(ettr_ratio, **hours)
+    duration = derive(expected_duration_h, useful_time_h=useful_h, ettr_ratio=ettr)
+    nodes = setting.yours(f"{phase}.nodes", float(work.nodes or 0), "1")
+    node_h = derive(run_node_h, nodes=nodes, duration_h=duration)
+    spent: dict[str, Traced] = {
+        **hours, **powers,
+        "nodes": derive(run_cycles, node_h=node_h, **hours),
+        "idle_h": chosen("idle_h", 0.0, "a run leaves no node of its own idle"),
+        "idle_kw": powers["restart_kw"],
+    }  # fmt: skip
+    return Done(
+        sku, node_h, derive(job_energy_kwh, **spent), duration, ettr,
+        States(hours, derive_parts(job_energy_parts, **spent), row, powers),
+        said=f"{work.tokens:.3g} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)",
+        start=work.start,
+    )  # fmt: skip
+
+
+def _run(
+    setting: Setting, phase: str, work: Work, sku: str
+) -> tuple[dict[str, Traced], dict[str, Traced], Traced]:
+    """Failures and stalls, power by state and useful hours of the run in its fastest layout."""
+    key = (phase, work, sku)
+    if key not in setting.kept:
+        setting.kept[key] = _planned(setting, phase, work, sku)
+    found: tuple[dict[str, Traced], dict[str, Traced], Traced] = setting.kept[key]
+    return found
+
+
+def _planned(
+    setting: Setting, phase: str, work: Work, sku: str
+) -> tuple[dict[str, Traced], dict[str, Traced], Traced]:
+    inputs = training_inputs(setting, phase, work, sku)
+    single, dropped = training_candidates(inputs)
+    where = f"{work.model} on {work.nodes} nodes of {sku}"
+    if not len(single):
+        raise InputError(f"{phase}: {where}: {dropped[0].reason}")
+    runs = training_runs(inputs, node_columns(inputs), single)
+    if not len(runs.candidate):
+        years = runs.duration_h.value[0] / HOURS_PER_YEAR
+        raise InputError(
+            f"{phase}: {where} would take {years:.1f} years; more than {MOST_YEARS} are not planned: "
+            "use more nodes"
+        )
+    first = np.array(0)  # the interval of least time
+    powers = {
+        name: rows(node, first) for name, node in children(runs.node_kw).items() if name.endswith("_kw")
+    }
+    renewal = {name: rows(node, first) for name, node in runs.progress.renewal.items()}
+    return renewal, powers, rows(runs.progress.useful_h, first)
+
+
+def training_inputs(setting: Setting, phase: str, work: Work, sku: str) -> Inputs:
+    """The run as a scenario of its own, on nodes that stand already."""
+    sequence = work.sequence_tokens or int(setting.fact("job.sequence_tokens").value)
+    text = f"""
+[[training]]
+name = "{phase}"
+model = "{work.model}"
+tokens = {work.tokens!r}
+sequence_tokens = {sequence}
+batch_tokens = {work.batch_tokens or setting.fact("job.batch_tokens").value!r}
+precision = "{work.precision or PRECISION}"
+deadline = {FIRST_YEAR + MOST_YEARS}-01-01
+nodes = [{work.nodes}]
+checkpoint_storage = "{work.checkpoint_storage or STORAGE}"
+"""
+    return alone(setting, text, sku, work.nodes or 1, work.failures or FAILURES)
+
+
+def alone(setting: Setting, text: str, sku: str, nodes: int, failures: str = FAILURES) -> Inputs:
+    """Inputs of one piece of work on nodes that stand already, and nothing else."""
+    whole = f"""
+title = {json.dumps(setting.job.title)}
+[horizon]
+start = {FIRST_YEAR}-01-01
+periods = {MOST_YEARS * 4}
+period = "quarter"
+[[sites]]
+name = "site"
+grid_intensity = "0 kg/kWh"
+pue = 1.0
+power_cap = "1000 MW"
+racks = 1000000
+[[fleet]]
+sku = "{sku}"
+site = "site"
+nodes = {nodes}
+in_service = {FIRST_YEAR}-01-01
+{text}
+[reliability]
+failures = "{failures}"
+restart = "{setting.fact("reliability.restart_time").value} h"
+repair = "5 d"
+spare_confidence = 0.95
+[policy]
+objective = "carbon"
+discount_rate = 0.08
+node_life = "5 y"
+"""
+    try:
+        scenario = parse_scenario(whole, "job")
+        check_scenario(scenario, setting.catalogue)
+    except ScenarioError as error:
+        raise InputError("\n".join(f"{one.path}: {one.message}" for one in error.problems)) from None
+    return Inputs(scenario, setting.catalogue)

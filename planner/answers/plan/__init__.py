@@ -1,0 +1,1 @@
+"""A plan in tables, sentences and one document."""

@@ -1,0 +1,68 @@
+"""Plans that cost little more than the best one and decide otherwise, as records and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.answers.plan.names import changes_text, labels_of
+from planner.program.plan import Plan
+from planner.program.searches import Alternative, near_optimal
+from planner.report.format import mass, money
+from planner.trace.records import Record
+
+
+def with_alternatives(
+    plan: Plan,
+    *,
+    plans: int,
+    within_fraction: float,
+    time_limit_s: float,
+    should_stop: Callable[[], bool] | None = None,
+) -> Plan:
+    """The plan with so many near-optimal alternatives, each as different as can be from those before."""
+    if plan.answer.solution is None:
+        return plan
+    found = near_optimal(
+        plan.problem,
+        plan.answer.solution,
+        plans=plans,
+        within_fraction=within_fraction,
+        gap_fraction=max(plan.inputs.scenario.solve.gap_fraction, 0.01),  # of a distance: 1 % is near enough
+        time_limit_s=time_limit_s,
+        should_stop=should_stop,
+    )
+    return replace(plan, alternatives=found.plans)
+
+
+def alternative_records(plan: Plan) -> list[Record]:
+    """One row for each alternative: what it costs more, and by what it differs."""
+    units = plan.problem.pools.order_unit_nodes[:, None]
+    return [
+        {
+            "alternative": number + 1,
+            "excess_fraction": each.excess_fraction if plan.answer.objective > 0 else None,
+            "cost_usd": each.solution.usd,
+            "carbon_kgco2e": each.solution.kgco2e,
+            "nodes_bought": float((each.solution.orders * units).sum()),
+            "distance_fraction": each.distance,
+            "differs": changes_text(plan.problem, labels_of(plan), each.differences)
+            or "in nothing of the fleet",
+        }
+        for number, each in enumerate(plan.alternatives)
+    ]
+
+
+def alternative_sentences(plan: Plan) -> list[str]:
+    """The alternatives in words."""
+    return [_sentence(plan, number + 1, each) for number, each in enumerate(plan.alternatives)]
+
+
+def _sentence(plan: Plan, number: int, each: Alternative) -> str:
+    best = plan.answer.solution
+    assert best is not None, "an alternative is one to a plan"
+    dearer, dirtier = each.solution.usd - best.usd, each.solution.kgco2e - best.kgco2e
+    cost = f"{money(abs(dearer))} {'more' if dearer >= 0 else 'less'}"
+    carbon = f"{mass(abs(dirtier))} {'more' if dirtier >= 0 else 'less'}"
+    differs = changes_text(plan.problem, labels_of(plan), each.differences)
+    return f"Alternative {number} costs {cost} and emits {carbon}: {differs or 'the same fleet'}."

@@ -1,0 +1,38 @@
+"""Which limits cannot be kept together: the conflict in words, before the repairs."""
+
+from __future__ import annotations
+
+from planner.answers.plan.names import labels_of, limit_place, limit_text
+from planner.program.plan import Plan
+from planner.trace.records import Record
+
+
+def conflict_records(plan: Plan) -> list[Record]:
+    """One row for each limit of the conflict."""
+    if plan.conflict is None:
+        return []
+    rows = []
+    for member in plan.conflict.members:
+        where, period = limit_place(plan.problem, labels_of(plan), member.family, member.index)
+        rows.append({"limit": member.family, "where": where, "period": period})
+    return rows
+
+
+def conflict_text(plan: Plan) -> str:
+    """The conflict as one sentence; empty where it was not found."""
+    conflict = plan.conflict
+    if conflict is None or not conflict.members or not conflict.proven:
+        return ""
+    named = list(
+        dict.fromkeys(
+            limit_text(plan.problem, labels_of(plan), member.family, member.index)
+            for member in conflict.members
+        )
+    )
+    if len(named) == 1:
+        return f"No plan keeps {named[0]}, whatever the other limits."
+    listed = f"{', '.join(named[:-1])} and {named[-1]}"
+    rest = (
+        "without any one of them there is a plan" if conflict.irreducible else "not all may be needed for it"
+    )
+    return f"These cannot be kept together: {listed}; {rest}."

@@ -1,0 +1,108 @@
+"""In words: what the plan decides, how it differs from the plans beside it, and what holds it back."""
+
+from __future__ import annotations
+
+from planner.answers.plan.alternatives import alternative_sentences
+from planner.answers.plan.fleet import (
+    ownership_sentences,
+    purchase_sentences,
+    retirement_sentences,
+)
+from planner.answers.plan.limit_prices import price_sentences
+from planner.answers.plan.limits import limit_sentences
+from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.work import (
+    flexibility_sentences,
+    left_out_sentences,
+    placements,
+    serving_sentences,
+    training_sentences,
+)
+from planner.program.plan import AS_TODAY, COST_ONLY, Plan
+from planner.program.solution import Solution, Status
+from planner.report.format import mass, money
+
+MOST_PRICES = 8  # the table holds them all
+
+
+def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
+    """Headline sentences for a manager, and reasons for whoever asks why."""
+    solution = plan.answer.solution
+    if solution is None:
+        return [], []
+    headline = [
+        *purchase_sentences(plan, solution),
+        *retirement_sentences(plan, solution),
+        *ownership_sentences(plan, solution),
+        *left_out_sentences(plan, solution),
+        *training_sentences(plan, solution),
+        *serving_sentences(plan, solution),
+        *flexibility_sentences(plan, solution),
+        *contract_sentences(plan, solution),
+        total_sentence(plan),
+    ]
+    why = [
+        *_against_cost_only(plan, solution),
+        *_against_today(plan, solution),
+        *limit_sentences(plan, solution),
+    ]
+    why += stand_in_sentences(plan)
+    why += _futures_left_out(plan)
+    return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]
+
+
+def _futures_left_out(plan: Plan) -> list[str]:
+    """That a plan is for what is stated, where the scenario says how the future may differ."""
+    scenario = plan.inputs.scenario
+    if not scenario.futures and scenario.uncertainty is None:
+        return []
+    return ["This plan is for the scenario as stated; `everfleet futures` plans for all of its futures."]
+
+
+def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
+    found = plan.baselines.get(COST_ONLY)
+    if found is None or found.solution is None or plan.problem.objective.carbon_weight == 0:
+        return []
+    cheap = found.solution
+    dearer, cleaner = solution.usd - cheap.usd, cheap.kgco2e - solution.kgco2e
+    ours, theirs = placements(plan, solution), placements(plan, cheap)
+    changes = [
+        f"{name}: {ours[name]} (cost only: {theirs[name]})" for name in ours if ours[name] != theirs.get(name)
+    ]
+    if not changes:
+        return [
+            "The cost-only plan decides the same: at this carbon price the cheapest plan is also the best."
+        ]
+    if abs(dearer) < 1.0 and abs(cleaner) < 1.0:
+        return ["The cost-only plan costs and emits the same; it differs in what has no price."]
+    cost = f"{money(dearer)} more" if dearer >= 0 else f"{money(-dearer)} less (within the gap)"
+    carbon = f"{mass(cleaner)} less" if cleaner >= 0 else f"{mass(-cleaner)} more (within the gap)"
+    said = f"Against the cost-only plan this one costs {cost} and emits {carbon}"
+    if cleaner > 0 and dearer > 0:
+        price = (
+            1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
+        )
+        paid = 1000.0 * dearer / cleaner
+        said += f": {paid:,.0f} USD for each tonne"
+        if plan.inputs.scenario.policy.objective == "weighted":
+            said += f", {'below' if paid <= price else 'above'} the carbon price of {price:,.0f} USD/t"
+            said += "" if paid <= price else " (both plans are proved only to within the gap)"
+    return [f"{said}.", *(f"It differs in {change}." for change in changes)]
+
+
+def _against_today(plan: Plan, solution: Solution) -> list[str]:
+    found = plan.baselines.get(AS_TODAY)
+    if found is None:
+        return []
+    if found.solution is None:
+        if found.status is Status.INFEASIBLE:
+            return ["Today's fleet alone cannot do this work: without purchases no plan keeps every limit."]
+        return ["Whether today's fleet alone could do this work was not settled in the time allowed."]
+    saved = found.solution.usd - solution.usd
+    cleaner = found.solution.kgco2e - solution.kgco2e
+    if abs(saved) < 1.0 and abs(cleaner) < 1.0:
+        return ["Without purchases the answer is the same."]
+    return [
+        f"Today's fleet alone would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
+        f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
+    ]  # fmt: skip

@@ -1,0 +1,53 @@
+"""The tables of a plan's document: records with plain values, keys that end in their unit."""
+
+from __future__ import annotations
+
+from planner.answers.plan.alternatives import alternative_records
+from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
+from planner.answers.plan.limit_prices import price_records
+from planner.answers.plan.limits import dropped_records, limit_records
+from planner.answers.plan.money import (
+    CARBON_LABELS,
+    COST_LABELS,
+    contract_records,
+    cost_labels,
+    period_records,
+    summary_records,
+    term_records,
+)
+from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
+from planner.program.plan import Plan
+from planner.trace.records import Record
+
+NAMES = (
+    "summary", "purchases", "rental", "moves", "fleet", "jobs", "pausable", "services", "pools", "cost",
+    "contracts", "carbon", "by_period", "limits", "prices", "alternatives", "alternatives_dropped", "facts",
+    "facts_weighed",
+)  # fmt: skip
+
+
+def plan_tables(plan: Plan) -> dict[str, list[Record]]:
+    """Every table by name; those of the decisions are empty where there is no plan."""
+    tables: dict[str, list[Record]] = {name: [] for name in NAMES}
+    tables["alternatives_dropped"] = dropped_records(plan)
+    solution = plan.answer.solution
+    if solution is None:
+        return tables
+    return tables | {
+        "summary": summary_records(plan, solution),
+        "purchases": purchase_records(plan.inputs, plan.problem, solution),
+        "rental": rental_records(plan, solution),
+        "moves": move_records(plan, solution),
+        "fleet": fleet_records(plan, solution),
+        "jobs": job_records(plan, solution),
+        "pausable": pausable_records(plan, solution),
+        "services": service_records(plan, solution),
+        "pools": pool_records(plan, solution),
+        "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
+        "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
+        "by_period": period_records(plan, solution),
+        "limits": limit_records(plan, solution),
+        "contracts": contract_records(plan, solution),
+        "prices": price_records(plan),
+        "alternatives": alternative_records(plan),
+    }

@@ -1,0 +1,341 @@
+"""What runs where: training, services, pools, pausable jobs: tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.plan.fleet import (
+    place,
+    rental_sentences,
+)
+from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.physics.training_options import UNCAPPED
+from planner.program.plan import Plan
+from planner.program.solution import ServeOptions, Solution, totals_by
+from planner.report.format import money
+from planner.trace.explain import explain
+from planner.trace.records import Record
+
+
+def job_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Each run: where, on how many nodes, when it ends, its checkpoints and energy."""
+    ledger, horizon = plan.ledger, plan.inputs.scenario.horizon
+    runs = ledger.runs
+    if runs is None:
+        return []
+    found = []
+    caps, counts = runs.candidates.power_cap_fraction, solution.run[solution.run > 0]
+    for row, count in zip(ledger.run_rows, counts, strict=True):
+        c = int(runs.candidate[row])
+        job = plan.inputs.scenario.training[runs.candidates.job[c]]
+        start_h = float(runs.start_h.value[row, 0])
+
+        def day(after_h: float, start_h: float = start_h) -> str:
+            return _date(horizon.date_after_h(start_h + after_h))
+
+        found.append(
+            {
+                "job": job.name,
+                **place(plan, int(runs.candidates.pool[c])),
+                "nodes": int(runs.candidates.nodes[c]),
+                **({"count": int(count)} if job.count > 1 else {}),
+                **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
+                "layout": _layout(runs.candidates.layout, c),
+                "start": day(0.0),
+                "finish_p50": day(runs.finish_p50_h.value[c]),
+                "finish_p95": day(runs.finish_p95_h.value[c]),
+                "deadline": job.deadline.isoformat(),
+                "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.gpus.value[c]),
+                "ettr_fraction": float(runs.ettr.value[c]),
+                "interval_min": float(runs.interval_h.value[c] * 60),
+                "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
+                "energy_kwh": float(runs.facility_kwh.value[row].sum()),
+                "carbon_kgco2e": float(runs.kgco2e.value[row].sum()),
+                "energy_usd": float(runs.usd.value[row].sum()),
+            }
+        )
+    return found
+
+
+def service_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Replicas of each service by period, what they carry and how fast they answer."""
+    ledger, problem = plan.ledger, plan.problem
+    replicas = ledger.replicas
+    if replicas is None:
+        return []
+    labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
+    found = []
+    for row, v in enumerate(ledger.replica_options):
+        for t, label in enumerate(labels):
+            count = int(solution.replicas[v, t])
+            if not count:
+                continue
+            service = int(problem.serve_options.service[v])
+            found.append(
+                {
+                    "service": problem.services.name[service],
+                    "period": label,
+                    **place(plan, int(problem.serve_options.pool[v])),
+                    "tensor_parallel": int(replicas.candidates.tp[row]),
+                    **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
+                    "replicas": count,
+                    "standby": _standing_by(problem.serve_options, int(v), t, count),
+                    "capacity_per_s": float(count * replicas.requests_per_s.value[row, t]),
+                    "demand_per_s": float(problem.services.demand[service, t]),
+                    "first_token_s": float(replicas.ttft_s.value[row, t]),
+                    "per_token_s": float(replicas.tpot_s.value[row, t]),
+                }
+            )
+    return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
+    """Replicas beyond those that carry: a count, and a share where there are many."""
+    counted = min(replicas, int(options.standby[option, period]))
+    share = float(options.standby_fraction[option, period])
+    return counted + (replicas - counted) * share / (1 + share)
+
+
+def pool_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Hours of experimentation work by period and place."""
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    options = problem.work_options
+    return [
+        {
+            "pool": problem.work.name[options.work[o]],
+            "period": labels[t],
+            **place(plan, int(options.pool[o])),
+            "node_h": float(solution.work_node_h[o, t]),
+            "reference_h": float(solution.work_node_h[o, t] * options.speed[o]),
+        }
+        for t in range(problem.periods)
+        for o in np.flatnonzero(solution.work_node_h[:, t] > 0.5)
+    ]
+
+
+def _layout(layout: Any, row: int) -> str:
+    one = {name: int(column[row]) for name, column in layout.items()}
+    parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
+    if one["cp"] > 1:
+        parts.append(f"CP{one['cp']}")
+    if one["ep"] > 1:
+        parts.append(f"EP{one['ep']}")
+    recompute = RECOMPUTE_NAMES[one["recompute"]]
+    return (
+        " ".join(parts) + f", micro-batch {one['micro_batch']}, recompute {recompute}, ZeRO-{one['sharding']}"
+    )
+
+
+def _date(value: Any) -> str:
+    return value.isoformat()[:10] if isinstance(value, date) else str(value)
+
+
+def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Pausable jobs by period: how much of each is done, on how many nodes on average."""
+    options, labels = plan.problem.elastic_options, plan.inputs.scenario.horizon.period_labels
+    hours = plan.problem.pools.hours
+    return [
+        {
+            "job": plan.problem.jobs.name[options.job[e]],
+            "period": label,
+            "site": plan.problem.site_names[plan.problem.pools.site[options.pool[e]]],
+            "sku": plan.problem.sku_names[plan.problem.pools.sku[options.pool[e]]],
+            "most_nodes": int(options.nodes[e]),
+            "mean_nodes": float(solution.done_node_h[e, t] / hours[t]),
+            "node_h": float(solution.done_node_h[e, t]),
+            "done_fraction": float(solution.done_node_h[e, t] / options.node_hours[e]),
+            "energy_kwh": float(solution.done_node_h[e, t] * options.kwh_per_node_h[e, t]),
+        }
+        for e in np.flatnonzero(solution.done_node_h.sum(axis=1) > 0)
+        for t, label in enumerate(labels)
+        if solution.done_node_h[e, t] > 0
+    ]
+
+
+def pausable_explanations(plan: Plan) -> dict[str, list[Record]]:
+    """Where the numbers of the pausable jobs come from, under the names that other runs have."""
+    paused = plan.ledger.paused
+    if paused is None:
+        return {}
+    found, progress = {}, paused.elastic.progress
+    for row in paused.rows:
+        job = plan.problem.jobs.name[paused.elastic.candidates.job[row]]
+        columns = {
+            "ettr": progress.ettr,
+            "interval": progress.renewal["interval_h"],
+            "duration": progress.duration_h,
+            "node_hours": paused.elastic.node_h,
+            "mttf": progress.renewal["mtbf_h"],
+        }
+        for name, node in columns.items():
+            found[f"job.{job}.{name}"] = explain(node, row=int(row)).to_dict()
+    return found
+
+
+def pausable_placements(plan: Plan, solution: Solution) -> dict[str, str]:
+    """Decision -> what was decided, for comparing two plans of one problem."""
+    problem, placed = plan.problem, dict[str, list[str]]()
+    for e in np.flatnonzero(solution.chosen):
+        options = problem.elastic_options
+        pool = problem.pool_name(int(options.pool[e]))
+        placed.setdefault(problem.jobs.name[options.job[e]], []).append(
+            f"{solution.done_node_h[e].sum():,.0f} node-hours on {pool}"
+        )
+    return {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
+
+
+def flexibility_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Headline sentences on everything that bends."""
+    return [
+        *rental_sentences(plan, solution),
+        *_pausing(plan, solution),
+        *_parking(plan, solution),
+        *_unmet(plan, solution),
+    ]
+
+
+def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
+    paused = plan.ledger.paused
+    if paused is None:
+        return
+    options, labels = plan.problem.elastic_options, plan.inputs.scenario.horizon.period_labels
+    for row, e in zip(paused.rows, paused.options, strict=True):
+        job = plan.inputs.scenario.training[options.job[e]]
+        done = solution.done_node_h[e]
+        steps = ", ".join(f"{done[t]:,.0f} in {labels[t]}" for t in np.flatnonzero(done > 0.5))
+        copies = "" if solution.chosen[e] == 1 else f"{solution.chosen[e]} x "
+        part = solution.completed[e] / solution.chosen[e]
+        said = "" if part > 1 - 1e-6 else f"; {part:.0%} of it is done"
+        interval_h = paused.elastic.progress.renewal["interval_h"].value[row]
+        yield (
+            f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
+            f"{plan.problem.pool_name(int(options.pool[e]))}: node-hours {steps}{said}. It is done by "
+            f"{job.deadline} with {job.deadline_confidence_fraction:.0%} chance; checkpoint every "
+            f"{interval_h * 60:.0f} min."
+        )
+
+
+def _parking(plan: Plan, solution: Solution) -> Iterator[str]:
+    hours = plan.problem.pools.hours
+    parked, stood = (float((nodes * hours).sum()) for nodes in (solution.parked, solution.in_service))
+    if parked > 0.5:
+        yield (
+            f"Switch idle nodes off for {parked:,.0f} node-hours, {parked / stood:.0%} of all in service; "
+            "waking them is taken to need no time."
+        )
+
+
+def _unmet(plan: Plan, solution: Solution) -> Iterator[str]:
+    labels = plan.inputs.scenario.horizon.period_labels
+    for i, t in np.argwhere(solution.shed_fraction > 1e-6):
+        yield (
+            f"Leave {solution.shed_fraction[i, t]:.1%} of the peak of {plan.problem.services.name[i]} in "
+            f"{labels[t]} uncarried, at its penalty of {money(float(solution.usd_terms.unmet[i, t]))}."
+        )
+
+
+def placements(plan: Plan, solution: Solution) -> dict[str, str]:
+    """Decision -> what was decided, for comparing two plans of one problem."""
+    problem = plan.problem
+    found: dict[str, str] = {}
+    placed: dict[str, list[str]] = {}
+    for r in np.flatnonzero(solution.run):
+        options = problem.run_options
+        size = int(options.nodes[r].max())
+        label = plan.inputs.scenario.horizon.period_labels[options.start[r]]
+        copies = "" if solution.run[r] == 1 else f"{solution.run[r]} times "
+        placed.setdefault(problem.jobs.name[options.job[r]], []).append(
+            f"{copies}{size} nodes of {problem.pool_name(int(options.pool[r]))} from {label}"
+        )
+    found |= {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
+    found |= pausable_placements(plan, solution)
+    for i, service in enumerate(problem.services.name):
+        here = np.flatnonzero(problem.serve_options.service == i)
+        peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(
+            axis=1
+        )
+        found[service] = _where(plan, peak, "replica")
+    for w, pool in enumerate(problem.work.name):
+        here = np.flatnonzero(problem.work_options.work == w)
+        hours = totals_by(
+            problem.work_options.pool[here], len(problem.pools), solution.work_node_h[here]
+        ).sum(axis=1)
+        found[pool] = _where(plan, hours, "node-hour")
+    nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
+    found["purchases"] = _where(plan, nodes.sum(axis=1), "node")
+    retired = totals_by(problem.cohorts.pool, len(problem.pools), solution.retired).sum(axis=1)
+    found["retirements"] = _where(plan, retired, "node")
+    if len(problem.moves):
+        joined = problem.cohorts.pool[problem.moves.to_cohort]
+        moved = totals_by(joined, len(problem.pools), solution.moved).sum(axis=1)
+        found["moves"] = _where(plan, moved, "node")
+    return found
+
+
+def _where(plan: Plan, amounts: NDArray[Any], what: str) -> str:
+    """How much of something is on which pool."""
+    said = [
+        f"{amount:,.0f} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.pool_name(p)}"
+        for p, amount in enumerate(np.asarray(amounts, dtype=float))
+        if amount > 0.5
+    ]
+    return ", ".join(said) or "none"
+
+
+def left_out_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Jobs that cost more than their penalty."""
+    jobs = plan.problem.jobs
+    return [
+        f"Leave out {_share(solution.left_out[j], int(jobs.count[j]))}{jobs.name[j]} at its penalty of "
+        f"{money(float(jobs.left_out_usd[j] * solution.left_out[j]))}; it costs more."
+        for j in np.flatnonzero(solution.left_out)
+    ]
+
+
+def _share(left_out: float, count: int) -> str:
+    """How much of a job, or how many of several, is left out; nothing where it is all of one."""
+    if count > 1:
+        return f"{left_out:g} of {count} "
+    return "" if left_out == 1 else f"{left_out:.0%} of "
+
+
+def training_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Where each run trains, when it is done, how often it writes checkpoints."""
+    runs = plan.ledger.runs
+    if runs is None:
+        return []
+    horizon = plan.inputs.scenario.horizon
+    said = []
+    for row, count in zip(plan.ledger.run_rows, solution.run[solution.run > 0], strict=True):
+        c = int(runs.candidate[row])
+        job = plan.inputs.scenario.training[runs.candidates.job[c]]
+        pool = plan.problem.pool_name(int(runs.candidates.pool[c]))
+        begin = float(runs.start_h.value[row, 0])
+        first = horizon.date_after_h(begin)
+        likely, late = (
+            horizon.date_after_h(begin + float(q.value[c])) for q in (runs.finish_p50_h, runs.finish_p95_h)
+        )
+        copies = f"{count} x " if count > 1 else ""
+        said.append(
+            f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {pool}"
+            f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
+            f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
+            f"{runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."
+        )
+    return said
+
+
+def _capped(power_cap_fraction: float) -> str:
+    return "" if power_cap_fraction == UNCAPPED else f", accelerators capped at {power_cap_fraction:.0%},"
+
+
+def serving_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Where each service runs."""
+    placed = placements(plan, solution)
+    names = [name for name in plan.problem.services.name if placed[name] != "none"]
+    return [f"Serve {name} with up to {placed[name]}." for name in names]

@@ -1,0 +1,1 @@
+"""What is done with saved plans: compare, plan again, export."""

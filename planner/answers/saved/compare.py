@@ -1,0 +1,98 @@
+"""Two saved plans side by side: what was asked differently, and what came out differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from planner.answers.saved.recompute import fact_values
+from planner.inputs.scenario import Scenario
+from planner.inputs.scenario.bundle import restored
+from planner.inputs.scenario.problems import label
+from planner.inputs.scenario.writing import tables
+from planner.report.format import share_of
+from planner.store.store import SavedPlan, Store
+from planner.trace.records import Record
+
+
+def compare_plans(store: Store, before: str, after: str) -> Record:
+    """What differs between two saved plans: inputs, files, facts, versions, totals and decisions.
+
+    Facts are those that both stand on, with another value: which ones a plan asks for follows its decisions.
+
+    Raises:
+        StoreError: one of them is not there.
+    """
+    saved = [store.plan(digest) for digest in (before, after)]
+    documents = [store.document(plan.digest) for plan in saved]
+    kept = [store.scenario(plan.scenario) for plan in saved]
+    inputs: list[Record] = []
+    for one in kept:
+        with restored(one) as scenario:
+            inputs.append(flat_inputs(scenario))
+    only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
+    return {
+        "plans": [head_of(plan) for plan in saved],
+        "inputs": _changed(*inputs),
+        "files": [row["path"] for row in _changed(*(one.files for one in kept))],
+        "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
+        "versions": _changed(*(plan.versions for plan in saved)),
+        "totals": list(_totals(*documents)),
+        "decisions": [
+            {"only": which, "text": text}
+            for which, own, other in only
+            for text in own["headline"]
+            if text not in other["headline"]
+        ],
+    }  # fmt: skip
+
+
+def head_of(plan: SavedPlan) -> Record:
+    """What names a plan in a comparison."""
+    return {"digest": plan.digest, "title": plan.title, "saved": plan.saved, "status": plan.status}
+
+
+def flat_inputs(scenario: Scenario) -> Record:
+    """Every value of a scenario by its path, paths as `--set` takes them."""
+    return dict(_flat(scenario))
+
+
+def _flat(scenario: Scenario) -> Iterator[tuple[str, Any]]:
+    """Path and value of each key, paths as `--set` takes them."""
+    for section, held in tables(scenario).items():
+        if isinstance(held, dict):
+            for key, value in held.items():
+                yield f"{section}.{key}", value
+        elif isinstance(held, list):
+            for number, entry in enumerate(held):
+                name = label(entry, section, held)
+                for key, value in entry.items():
+                    yield f"{section}.{name}.{key}" if name else f"{section}[{number}].{key}", value
+        else:
+            yield section, held
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Record]:
+    return [
+        {"path": path, "before": before.get(path), "after": after.get(path)}
+        for path in dict.fromkeys((*before, *after))
+        if before.get(path) != after.get(path)
+    ]
+
+
+def _totals(before: Record, after: Record) -> Iterator[Record]:
+    """Totals of either with what the later one has more; the share is none of nothing."""
+    held = [_by_name(document["totals"]) for document in (before, after)]
+    for name in dict.fromkeys((*held[0], *held[1])):
+        one, other = (totals.get(name) for totals in held)
+        row = one or other or {}
+        was, now = (None if total is None else total["value"] for total in (one, other))
+        more = None if was is None or now is None else now - was
+        yield {
+            "name": name, "label": row["label"], "unit": row["unit"], "before": was, "after": now,
+            "difference": more, "difference_fraction": share_of(more, was),
+        }  # fmt: skip
+
+
+def _by_name(totals: Sequence[Record]) -> dict[str, Record]:
+    return {total["name"]: total for total in totals}

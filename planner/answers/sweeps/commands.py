@@ -1,0 +1,110 @@
+"""What `everfleet sweep` answers: the table of all points as data, in words and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
+from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.scenario import Scenario
+from planner.program.grids import Grid, GridError, drawn, pareto, varied
+from planner.report import csv_text, to_json
+from planner.report.format import mass, money
+from planner.report.saving import FolderKind, write_folder
+from planner.store import open_store
+from planner.trace.records import Record
+
+SWEEP = FolderKind("a sweep folder", "sweep.json", "everfleet_sweep", ("sweep.json", "csv"))
+
+
+def sweep(
+    scenario: Scenario,
+    grid: Grid,
+    *,
+    address: str | None,
+    executor: Executor,
+    watch: Callable[[str], None] | None = None,
+) -> tuple[Record, str]:
+    """Plan a grid into a store, going on where an earlier run stopped."""
+    store = open_store(address)
+    result = run_sweep(scenario, grid, store, executor, watch=watch)
+    document = sweep_document(scenario, grid, result)
+    return document, sweep_text(document)
+
+
+def grid_for(
+    scenario: Scenario, *, vary: Sequence[str], prices: str | None, draws: int | None, seed: int
+) -> Grid:
+    """The grid that is asked for.
+
+    Raises:
+        GridError: none is, or more than one.
+    """
+    asked = [bool(vary), prices is not None, draws is not None]
+    if sum(asked) != 1:
+        raise GridError("a sweep has one kind of points: use --vary, or --pareto, or --draws")
+    if prices is not None:
+        return pareto(prices)
+    if draws is not None:
+        return drawn(scenario, load_catalogue(), draws=draws, seed=seed)
+    return varied(vary)
+
+
+def executor_for(*, workers: int, dask: str | None) -> Executor:
+    """Who plans the points: a cluster if it is named, some processes, or this one."""
+    if dask is not None:
+        return DaskCluster(dask)
+    return InProcess() if workers == 1 else LocalProcesses(workers)
+
+
+def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Record:
+    """A sweep as plain data."""
+    rows = sweep_records(result)
+    return {
+        "everfleet_sweep": 1,
+        "digest": result.digest,
+        "title": scenario.title,
+        "kind": grid.kind,
+        "seed": grid.seed,
+        "points_planned_now": result.planned,
+        "points": rows,
+    }
+
+
+def save_sweep(document: Record, folder: Path) -> list[Path]:
+    """Write sweep.json and csv/points.csv into `folder`, both or none."""
+    contents = {"sweep.json": to_json(document), "csv/points.csv": csv_text("points", document["points"])}
+    return write_folder(contents, folder, SWEEP)
+
+
+def sweep_text(document: Record) -> str:
+    """The table of all points: what varies, what it comes to, a star on the front of cost and carbon."""
+    rows = document["points"]
+    # Draws change tens of facts at once: the number of the draw says more than they do.
+    paths = [] if document["kind"] == "draws" else list(dict.fromkeys(p for row in rows for p in _paths(row)))
+    header = ["point", *paths, "status", "cost", "carbon", "plan"]
+    lines = [header, *([*_cells(row, paths)] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]
+    text = [line.rstrip() for line in table] + ["", "* no other point is as cheap and as clean", *failed]
+    return "\n".join(text)
+
+
+def _paths(row: Record) -> list[str]:
+    return [key for key in row if "." in key or "[" in key]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _cells(row: Record, paths: Sequence[str]) -> list[str]:
+    solved = row["cost_usd"] is not None
+    totals = [money(row["cost_usd"]), mass(row["carbon_kgco2e"])] if solved else ["", ""]
+    mark = "*" if row["on_front"] else ""
+    return [f"{row['point']}{mark}", *(_text(row.get(path)) for path in paths), row["status"], *totals,
+            (row["plan"] or "")[:10]]  # fmt: skip

@@ -1,0 +1,203 @@
+"""What is asked, and everything that is wrong with it at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.scenario import Problem, ScenarioError
+from planner.inputs.scenario.problems import near, shown
+
+PRECISIONS = ("bf16", "fp16", "fp8")
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+# Sizes to look for a target in: four steps for each doubling.
+FINE = tuple(sorted({max(1, round(2**k * part)) for k in range(11) for part in (1.0, 1.25, 1.5, 1.75)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A model, what is done with it, and where; what is None takes the catalogue's default."""
+
+    model: str
+    serve: bool = False
+    precision: str = "bf16"
+    sequence_tokens: int | None = None
+    batch_tokens: float | None = None
+    batch: int | None = None
+    image_pixels: int | None = None
+    adapter_rank: int | None = None
+    skus: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+    target_per_s: float | None = None
+    tokens: float | None = None
+    by_h: float | None = None
+    measured: str = ""
+    calibration: Path | None = None
+    mix: str | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    quantile_fraction: float | None = None
+    requests_per_s: float | None = None
+    availability_fraction: float | None = None
+    disaggregated: bool = False
+    why: str = ""
+
+    @property
+    def wants_target(self) -> bool:
+        """Whether the smallest size that reaches a rate is asked for."""
+        return self.target_per_s is not None or self.tokens is not None
+
+
+# Option -> the kinds of work that it says something about.
+TEXT, VISION = "train-text", "train-vision"
+RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
+SCORE, GENERATE = "serve-recommendation", "serve-images"
+SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
+MEANT = {
+    "sequence_tokens": (TEXT,), "batch_tokens": (TEXT,), "adapter_rank": (TEXT,), "tokens": (TEXT,),
+    "image_pixels": (VISION,), "batch": (VISION, RECOMMEND, SCORE, GENERATE),
+    "measured": (TEXT, VISION, ANSWERS), "calibration": (TEXT, VISION, ANSWERS),
+    "nodes": SIZED, "target_per_s": SIZED,
+    "mix": (ANSWERS,), "input_tokens": (ANSWERS,), "output_tokens": (ANSWERS,), "ttft_s": (ANSWERS,),
+    "tpot_s": (ANSWERS,), "quantile_fraction": (ANSWERS,), "requests_per_s": (ANSWERS,),
+    "availability_fraction": (ANSWERS,), "disaggregated": (ANSWERS,),
+}  # fmt: skip
+FLAGS = {
+    "sequence_tokens": "--sequence", "image_pixels": "--image", "target_per_s": "--target",
+    "quantile_fraction": "--quantile", "requests_per_s": "--requests-per-second",
+    "availability_fraction": "--availability", "ttft_s": "--ttft", "tpot_s": "--tpot", "by_h": "--by",
+    "skus": "--sku",
+}  # fmt: skip
+WORDS = {
+    TEXT: "training a language model", VISION: "training a vision model",
+    RECOMMEND: "training a recommendation model", ANSWERS: "serving a language model",
+    SCORE: "scoring by a recommendation model", GENERATE: "making images or films",
+}  # fmt: skip
+
+
+def models(catalogue: Catalogue) -> dict[str, str]:
+    """Every model that can be asked for, and the room of the catalogue that it is in."""
+    rooms = {"model": "layers", "recommendation": "embedding_rows", "diffusion": "steps"}
+    return {name: room for room, having in rooms.items() for name in catalogue.names(room, having)}
+
+
+def mixes(catalogue: Catalogue) -> dict[str, str]:
+    """Request mixes by name, and by what they are of where that is plain: azure-conversation."""
+    names = {name: name for name in catalogue.names("traffic", "mean_context")}
+    spoken = {"azure-conversation": "azure-2023-conv", "azure-code": "azure-2023-code"}
+    return names | {word: name for word, name in spoken.items() if name in names}
+
+
+def kind_of(question: Question, catalogue: Catalogue) -> str:
+    """What is done with which kind of model."""
+    room = models(catalogue)[question.model]
+    if room == "diffusion":
+        return GENERATE
+    if room == "recommendation":
+        return SCORE if question.serve else RECOMMEND
+    if catalogue.has(f"model.{question.model}.patch_pixels"):
+        return VISION
+    return ANSWERS if question.serve else TEXT
+
+
+def checked_kind(question: Question, catalogue: Catalogue) -> str:
+    """What is done with which kind of model.
+
+    Raises:
+        ScenarioError: the question is wrong; the error holds every problem.
+    """
+    problems = [*_names(question, catalogue), *_numbers(question), *_together(question)]
+    kind = ""
+    if question.model in models(catalogue):
+        kind = kind_of(question, catalogue)
+        if kind == VISION and question.serve:
+            problems.append(
+                Problem("--serve", f"{question.model} writes no text: only its training is answered")
+            )
+        problems += _not_meant(question, kind)
+    if problems:
+        raise ScenarioError("", problems)
+    return kind
+
+
+def flag(name: str) -> str:
+    """The option of the command line behind a field."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
+    known = models(catalogue)
+    if question.model not in known:
+        yield Problem(
+            "", f"the catalogue has no model {shown(question.model)}; {near(question.model, known)}"
+        )
+    for sku in question.skus:
+        if sku not in catalogue.skus:
+            yield Problem("--sku", f"the catalogue has no SKU {shown(sku)}; {near(sku, catalogue.skus)}")
+    if question.precision not in PRECISIONS:
+        yield Problem("--precision", f"{shown(question.precision)} is none of {', '.join(PRECISIONS)}")
+    elif question.skus:
+        yield from _without_precision(question, catalogue)
+    if question.mix is not None and question.mix not in (named := mixes(catalogue)):
+        yield Problem(
+            "--mix", f"the catalogue has no request mix {shown(question.mix)}; {near(question.mix, named)}"
+        )
+
+
+def _without_precision(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
+    """SKUs that were named and cannot compute at the precision; others only have it said in the table."""
+    for sku in question.skus:
+        if sku in catalogue.skus:
+            chip = catalogue.skus[sku].accelerator
+            has = [name for name in PRECISIONS if catalogue.has(f"accelerator.{chip}.{name}_peak")]
+            if question.precision not in has:
+                yield Problem("--precision", f"{sku} does not compute in {question.precision}, "
+                              f"but in {', '.join(has)}")  # fmt: skip
+
+
+def _numbers(question: Question) -> Iterator[Problem]:
+    for size in question.nodes:
+        if size < 1:
+            yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
+    for name in ("sequence_tokens", "batch_tokens", "batch", "image_pixels", "adapter_rank", "target_per_s",
+                 "tokens", "by_h", "input_tokens", "output_tokens", "ttft_s", "tpot_s",
+                 "requests_per_s"):  # fmt: skip
+        value = getattr(question, name)
+        if value is not None and not 0 < value < math.inf:
+            yield Problem(flag(name), f"must be above zero, got {value:g}")
+    for name in ("quantile_fraction", "availability_fraction"):
+        value = getattr(question, name)
+        if value is not None and not 0 < value < 1:
+            yield Problem(flag(name), f"is a share between 0 and 1, such as 0.9, got {value:g}")
+    sequence, batch = question.sequence_tokens, question.batch_tokens
+    if sequence is not None and batch is not None and 0 < batch < sequence:
+        yield Problem("--batch-tokens", f"{batch:g} hold no sequence of {sequence} tokens")
+
+
+def _together(question: Question) -> Iterator[Problem]:
+    if (question.tokens is None) != (question.by_h is None):
+        yield Problem("--tokens", "and --by go together: --tokens 15e12 --by 90d")
+    if question.tokens is not None and question.target_per_s is not None:
+        yield Problem("--target", "and --tokens with --by say the same thing: give one of them")
+    if (question.input_tokens is None) != (question.output_tokens is None):
+        yield Problem("--input-tokens", "and --output-tokens go together")
+    if question.mix is not None and question.input_tokens is not None:
+        yield Problem("--mix", "holds the lengths of requests: leave out --input-tokens and --output-tokens")
+    if question.measured and question.calibration is not None:
+        yield Problem("--measured", "and --calibration say the same thing: give one of them")
+    if question.availability_fraction is not None and question.requests_per_s is None:
+        yield Problem("--availability", "counts replicas that stand by, and needs --requests-per-second")
+    if question.disaggregated and question.requests_per_s is None:
+        yield Problem("--disaggregated", "sizes pools for a demand, and needs --requests-per-second")
+
+
+def _not_meant(question: Question, kind: str) -> Iterator[Problem]:
+    for name, kinds in MEANT.items():
+        if getattr(question, name) not in (None, (), "", False) and kind not in kinds:
+            meant = " or ".join(WORDS[one] for one in kinds[:2])
+            yield Problem(flag(name), f"has no effect on {WORDS[kind]}; it is for {meant}")

@@ -1,0 +1,193 @@
+"""Recommendation models: training on nodes whose accelerators share the tables, and scoring in 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.throughput.equations import (
+    kept_values,
+    mean_width,
+    multiplied_use_fraction,
+    rank_samples,
+    row_state_bytes,
+    yield_per_kwh,
+)
+from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
+from planner.answers.throughput.single_device import peak_of, reached_fraction
+from planner.performance.power import (
+    accelerator_power_kw,
+    node_power_kw,
+    sustained_power_kw,
+    training_memory_use_fraction,
+)
+from planner.performance.recommendation import recommendation_memory_gb, recommendation_training_step
+from planner.performance.throughput import exposed_communication_fraction, samples_per_s
+from planner.physics.equations.training import accelerators_in_use
+from planner.physics.nodes import power_curve
+from planner.physics.requests import given
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, rows
+
+BATCH = 65_536  # samples of a step where none is asked for
+LAYERS = 3.0  # dense layers that share the weights where no width is published
+SHAPE = {
+    "bottom_multiplications": "bottom", "top_multiplications": "top", "elementwise_values": "elementwise",
+    "dense_parameters": "dense_parameters", "tables": "tables", "lookups": "lookups",
+    "embedding_dim": "embedding_dim",
+}  # fmt: skip
+STEP = {
+    "table_bytes": "table_bytes", "value_bytes": "value_bytes", "gradient_bytes": "gradient_bytes",
+    "imbalance_ratio": "imbalance", "fixed_s": "fixed_time",
+    "memory_efficiency_fraction": "memory_efficiency", "link_efficiency_fraction": "link_efficiency",
+    "network_efficiency_fraction": "network_efficiency",
+}  # fmt: skip
+LINKS = {
+    "memory_gb_per_s": "memory_bandwidth", "link_gb_per_s": "link_bandwidth", "link_domain": "link_domain",
+    "network_gb_per_s": "network_bandwidth",
+}  # fmt: skip
+
+
+def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
+    """Every SKU at every size whose memory holds the tables, or what they lack."""
+    question, inputs = setting.question, setting.inputs
+    batch = question.batch or BATCH
+    listed: list[Row] = []
+    tried: list[tuple[int, int, int]] = []
+    for k, sku in enumerate(inputs.skus):
+        each = int(inputs.server("accelerators")[k].value)
+        for nodes in sizes:
+            row: Row = {"sku": sku.name, "nodes": nodes, "accelerators": nodes * each, "fits": False}
+            if reason := setting.without_precision(k):
+                row["reason"] = reason
+            else:
+                tried.append((len(listed), k, nodes))
+            listed.append(row)
+    place, sku_at, nodes_at = (np.array([one[i] for one in tried], dtype=np.intp) for i in range(3))
+    about = {"batch": batch}
+    if not len(place):
+        return Table("samples", listed, [], {}, about, _notes())
+    memory, columns = _columns(setting, batch, sku_at, nodes_at)
+    usable = setting.fact("performance.training.usable_memory").value
+    room = usable * np.asarray(inputs.of_sku(inputs.accelerator("memory"), sku_at).value)
+    fits = np.asarray(memory.value) <= room
+    for row_at, needed, has in zip(place[~fits], memory.value[~fits], room[~fits], strict=True):
+        listed[row_at]["reason"] = (
+            f"tables and activations need {needed:,.0f} GB of {has:,.0f} GB that are usable"
+        )
+    for row_at in place[fits]:
+        listed[row_at] |= {
+            "fits": True,
+            "batch": batch,
+            "layout": "tables cut across all chips, layers copied",
+        }
+    index = np.flatnonzero(fits)
+    kept = {name: rows(column, index) for name, column in columns.items()}
+    return Table("samples", listed, [int(i) for i in place[fits]], kept, about, _notes()).filled()
+
+
+def _columns(
+    setting: Setting, batch: int, sku: NDArray[np.intp], nodes_at: NDArray[np.intp]
+) -> tuple[Traced, dict[str, Traced]]:
+    """Memory of an accelerator, and what each size delivers and draws."""
+    inputs, fact, own = setting.inputs, setting.fact, f"recommendation.{setting.question.model}"
+    nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
+    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+    gpus = derive(accelerators_in_use, nodes=nodes, accelerators=accelerators)
+    samples = given("batch", float(batch), "1")
+    each = derive(rank_samples, global_batch=samples, gpus=gpus)
+    peak = peak_of(setting, sku, setting.question.precision)
+    shape: dict[str, Traced] = {name: fact(f"{own}.{word}") for name, word in SHAPE.items()}
+    constants: dict[str, Traced] = {
+        name: fact(f"performance.recommendation.{word}") for name, word in STEP.items()
+    }
+    constants["backward_traffic_ratio"] = (
+        fact(f"{own}.backward_traffic")
+        if setting.catalogue.has(f"{own}.backward_traffic")
+        else chosen("backward_traffic_ratio", 2.0, "an optimizer with one number a row")
+    )
+    step = derive_parts(
+        recommendation_training_step, global_batch=samples, gpus=gpus, peak_tflop_per_s=peak,
+        matrix_efficiency_fraction=reached_fraction(setting, sku, layer_width(setting), each),
+        optimizer_bytes=fact("performance.training.optimizer_bytes_per_parameter"),
+        collective_latency_s=fact("performance.training.collective_latency"),
+        **{name: inputs.of_sku(inputs.accelerator(word), sku) for name, word in LINKS.items()},
+        **shape, **constants,
+    )  # fmt: skip
+    rate = derive(samples_per_s, global_batch=samples, step_s=step.total_s)
+    node_kw = _node_kw(setting, sku, step, {**shape, **constants}, rate, gpus, peak)
+    none = chosen("expert_parallel_s", 0.0, "no such exchange")
+    exposed = derive(
+        exposed_communication_fraction, tensor_parallel_s=step.exposed_communication_s,
+        expert_parallel_s=none, weight_gather_s=none, pipeline_transfer_s=none, data_parallel_s=none,
+        total_s=step.total_s,
+    )  # fmt: skip
+    error = worst(fact("performance.recommendation.rate_error"), "the worst of the MLPerf rows")
+    columns = ranged(rate, error) | {
+        "step_s": step.total_s, "exposed_fraction": exposed, "node_kw": node_kw,
+        "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
+    }  # fmt: skip
+    return _memory(setting, shape, constants, each, gpus), columns
+
+
+def layer_width(setting: Setting) -> Traced:
+    """Width of the dense layers: as published, or that of square layers with as many weights."""
+    own = f"recommendation.{setting.question.model}"
+    if setting.catalogue.has(f"{own}.width"):
+        return setting.fact(f"{own}.width")
+    layers = chosen("layers", LAYERS, "as many layers share the weights")
+    return derive(mean_width, weights=setting.fact(f"{own}.dense_parameters"), layers=layers)
+
+
+def _memory(
+    setting: Setting, shape: dict[str, Traced], constants: dict[str, Traced], each: Traced, gpus: Traced
+) -> Traced:
+    state = derive(
+        row_state_bytes, backward_traffic_ratio=constants["backward_traffic_ratio"],
+        embedding_dim=shape["embedding_dim"], table_bytes=constants["table_bytes"],
+    )  # fmt: skip
+    kept = derive(
+        kept_values, **{name: shape[name] for name in ("tables", "embedding_dim", "elementwise_values")}
+    )
+    return derive(
+        recommendation_memory_gb,
+        embedding_rows=setting.fact(f"recommendation.{setting.question.model}.embedding_rows"),
+        embedding_dim=shape["embedding_dim"], table_bytes=constants["table_bytes"], row_state_bytes=state,
+        dense_parameters=shape["dense_parameters"],
+        dense_state_bytes=setting.fact("performance.training.optimizer_bytes_per_parameter"),
+        samples=each, sample_values=kept, value_bytes=constants["value_bytes"], gpus=gpus,
+    )  # fmt: skip
+
+
+def _node_kw(
+    setting: Setting, sku: NDArray[np.intp], step: Parts, arguments: dict[str, Traced], rate: Traced,
+    gpus: Traced, peak: Traced,
+) -> Traced:  # fmt: skip
+    """Power of a node, from what the step uses of memory and units; lookups are what memory works on."""
+    inputs = setting.inputs
+    memory = derive(
+        training_memory_use_fraction, elementwise_s=step.embedding_s, optimizer_s=step.optimizer_s,
+        total_s=step.total_s, memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+    )  # fmt: skip
+    compute = derive(
+        multiplied_use_fraction, samples_per_s=rate, gpus=gpus, peak_tflop_per_s=peak,
+        **{name: arguments[name] for name in ("bottom_multiplications", "top_multiplications")},
+    )  # fmt: skip
+    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+    law = derive(
+        accelerator_power_kw, tdp_kw=tdp, memory_use_fraction=memory, compute_use_fraction=compute,
+        **power_curve(inputs, sku),
+    )  # fmt: skip
+    busy = derive(
+        sustained_power_kw, power_kw=law, tdp_kw=tdp,
+        sustained_fraction=setting.fact("performance.power.training"),
+    )  # fmt: skip
+    return derive(
+        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+        accelerators=inputs.of_sku(inputs.server("accelerators"), sku), accelerator_kw=busy,
+    )  # fmt: skip
+
+
+def _notes() -> list[str]:
+    return ["Reading of training data and stragglers are left out; boards without fast links are slower."]

@@ -1,0 +1,129 @@
+"""Serving of language models: what a replica of each size takes within its targets, and what it draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from planner.answers.throughput.disaggregated import apart_rows
+from planner.answers.throughput.equations import written_tokens_per_s, yield_per_kwh
+from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
+from planner.answers.throughput.traffic import about, asking, pool_of
+from planner.inputs.resolved import Inputs
+from planner.physics.equations.serving import shared_node_kw
+from planner.physics.measured_serving import (
+    FITTED,
+    MODERATE,
+    Points,
+    factors_of,
+    measured_split,
+    other_split_error,
+)
+from planner.physics.serving import Kinds, replica_kinds
+from planner.physics.serving_options import ServingCandidates, serving_candidates
+from planner.physics.training_options import is_mixture
+from planner.trace.quantities import Traced, chosen, derive, pick
+
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
+SMALL = 1e9  # parameters below which no model was fitted
+CARRIED = {"requests_per_s": "rate_per_s", "limit_requests_per_s": "limit_per_s"}
+
+
+def serving_table(setting: Setting) -> Table:
+    """Every SKU split into replicas of every size, as a plan would have them, or why none works."""
+    asked = asking(setting)
+    candidates, dropped = serving_candidates(asked.inputs, SPLITS)
+    rows: dict[tuple[str, int], Row] = {
+        (one.sku, int(one.what.rpartition(" ")[2])): {"reason": one.reason} for one in dropped
+    }
+    columns: dict[str, Traced] = {}
+    works: list[tuple[str, int]] = []
+    if len(candidates):
+        kinds = _working(asked, candidates, rows)
+        names = [asked.inputs.skus[k].name for k in kinds.sku]
+        works = list(zip(names, (int(tp) for tp in kinds.tp.value), strict=True))
+        columns = _columns(asked, kinds) if works else {}
+    place = {sku.name: k for k, sku in enumerate(asked.inputs.skus)}
+    keys = sorted({*rows, *works}, key=lambda key: (place[key[0]], key[1]))
+    listed: list[Row] = [
+        {"sku": sku, "accelerators": tp, "fits": (sku, tp) in works, **rows.get((sku, tp), {})}
+        for sku, tp in keys
+    ]
+    fitting = [keys.index(key) for key in works]
+    table = Table("requests", listed, fitting, columns, about(asked), _notes(asked)).filled()
+    if setting.question.disaggregated:
+        return replace(table, about={**table.about, "apart": apart_rows(asked, table)})
+    return table
+
+
+def _working(setting: Setting, candidates: ServingCandidates, rows: dict[tuple[str, int], Row]) -> Kinds:
+    """Kinds of replica that keep the targets; the others learn why not."""
+    kinds, _ = replica_kinds(setting.inputs, candidates)
+    able = np.asarray(kinds.capacity["requests_per_s"].value) > 0
+    for k, tp in zip(kinds.sku[~able], kinds.tp.value[~able], strict=True):
+        reason = "no load keeps the targets: a request alone is too slow"
+        rows[setting.inputs.skus[k].name, int(tp)] = {"reason": reason}
+    return kinds.some(np.flatnonzero(able))
+
+
+def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
+    """What a replica of each row gives and draws at its planned load."""
+    replica_kw = derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes)
+    capacity = {CARRIED.get(name, name): part for name, part in kinds.capacity.items()}
+    _, answer = setting.inputs.request_tokens(setting.inputs.scenario.services[0])
+    tokens = derive(written_tokens_per_s, requests_per_s=capacity["rate_per_s"], tokens=answer)
+    one = chosen("nodes", 1.0, "one replica with its share of the host")
+    columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.tp)) | {
+        "batch": kinds.batch, **capacity, "tokens_per_s": tokens, "replica_kw": replica_kw,
+        "tokens_per_kwh": derive(yield_per_kwh, rate_per_s=tokens, nodes=one, node_kw=replica_kw),
+    }  # fmt: skip
+    if setting.question.requests_per_s is not None:
+        columns |= pool_of(setting, kinds, replica_kw)
+    return columns
+
+
+def _error(setting: Setting, sku: Index, tp: Traced) -> Traced:
+    """Error of a serving rate: small where it was measured or fitted, large elsewhere."""
+    inputs, asked = setting.inputs, setting.question
+    items = []
+    for k, split in zip(sku, np.asarray(tp.value, dtype=int), strict=True):
+        chip = inputs.skus[k].accelerator
+        points = factors_of(inputs.catalogue, chip, asked.model, asked.precision, int(split))
+        items.append(_measured_error(inputs, points, int(split)) if points else _fitted_error(setting, chip))
+    return pick(items, np.arange(len(items)))
+
+
+def _measured_error(inputs: Inputs, points: Points, split: int) -> Traced:
+    """Error of the range of measured factors; of another split that of published ones where it is larger."""
+    error = max(float((fact.high or fact.value) / fact.value - 1.0) for _, fact in points)
+    what = "range of the measured factors"
+    if not any(measured_split(fact) == split for _, fact in points):
+        other = worst(other_split_error(inputs), "another split was measured")
+        if float(other.value) > error:
+            return other
+    return chosen("fit_error_fraction", error, what)
+
+
+def _fitted_error(setting: Setting, accelerator: str) -> Traced:
+    mixture = is_mixture(setting.inputs, setting.question.model)
+    small = setting.fact(f"model.{setting.question.model}.parameters").value < MODERATE
+    own = FITTED.get(accelerator)
+    if own is None or (own and mixture):
+        error, what = "other_hardware_error", "other chips, engines and kinds of models"
+    else:
+        kind = "@experts" if mixture else f"{own}-small" if own and small else own
+        error, what = f"rate_error{kind}", "models not in the fit"
+    return worst(setting.fact(f"performance.serving.{error}"), what)
+
+
+def _notes(setting: Setting) -> list[str]:
+    """What makes the answer less sure."""
+    notes = []
+    if is_mixture(setting.inputs, setting.question.model):
+        notes.append(
+            "A mixture of experts, split as tensors; exchanges between experts on many nodes are left out."
+        )
+    if setting.fact(f"model.{setting.question.model}.parameters").value < SMALL:
+        notes.append("Small models are bound by the host, above all on fast chips: rates are an upper end.")
+    return notes

@@ -1,0 +1,106 @@
+"""Hardware to look at, calibrated where a measurement says so, and how far off its rates may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.throughput.equations import joint_error_fraction, least_per_s, most_per_s
+from planner.answers.throughput.question import Question
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.resolved import Inputs
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+
+Row = dict[str, object]
+Index = NDArray[np.intp]
+FITTED = "everfleet-training-fit"  # source of efficiencies that published throughput was fitted with
+OUT_OF_SAMPLE = "performance.training.out_of_sample_error"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The SKUs asked for, the catalogue behind them, and accelerators whose error a measurement sets."""
+
+    question: Question
+    inputs: Inputs
+    calibrated: Mapping[str, Traced]
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Where values come from."""
+        return self.inputs.catalogue
+
+    def fact(self, key: str) -> Fact:
+        """A fact of the catalogue."""
+        return self.inputs.fact(key)
+
+    def without_precision(self, sku: int) -> str:
+        """Why a SKU cannot compute at the precision asked for; empty where it can."""
+        chip, precision = self.inputs.skus[sku].accelerator, self.question.precision
+        return "" if self.catalogue.has(f"accelerator.{chip}.{precision}_peak") else f"no {precision} units"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of the answer; entry i of every column stands behind row `fitting[i]`."""
+
+    unit: str
+    rows: list[Row]
+    fitting: list[int]
+    columns: Mapping[str, Traced]
+    about: Mapping[str, object]
+    notes: list[str]
+
+    def filled(self) -> Table:
+        """The same with the values of the columns in the rows."""
+        for name, column in self.columns.items():
+            values = np.broadcast_to(np.asarray(column.value, dtype=float), (len(self.fitting),))
+            for row, value in zip(self.fitting, values, strict=True):
+                self.rows[row][name] = float(value)
+        return self
+
+
+def training_error(setting: Setting, sku: Index, mixture: bool) -> Traced:
+    """Error of a training rate, row by row: of the fit, of hardware outside it, of experts."""
+    inputs = setting.inputs
+    fits, chips = [], []
+    for one in inputs.skus:
+        measured = setting.calibrated.get(one.accelerator)
+        fits.append(measured or worst(setting.fact(OUT_OF_SAMPLE), "the worst publication left out"))
+        own = setting.fact(f"accelerator.{one.accelerator}.matrix_efficiency")
+        outside = measured is None and own.source.name != FITTED
+        spread = _spread(own) if outside else 0.0
+        reason = f"range of {own.key}, set without training runs" if outside else "within the fit's error"
+        chips.append(chosen("hardware_error_fraction", spread, reason))
+    expert = setting.fact("performance.training.expert_calibration_factor")
+    model = chosen("model_error_fraction", _spread(expert) if mixture else 0.0,
+                   f"range of {expert.key}" if mixture else "the fit is of dense models")  # fmt: skip
+    return derive(
+        joint_error_fraction, fit_error_fraction=pick(fits, sku), hardware_error_fraction=pick(chips, sku),
+        model_error_fraction=model,
+    )  # fmt: skip
+
+
+def worst(error: Fact, what: str) -> Traced:
+    """The high end of an error that is a fact."""
+    assert error.high is not None, "an error has a range"
+    return chosen("fit_error_fraction", error.high, f"{what}: high end of {error.key}, {error.value:g}")
+
+
+def ranged(rate: Traced, error: Traced) -> dict[str, Traced]:
+    """A rate with its ends."""
+    return {
+        "rate_per_s": rate,
+        "low_per_s": derive(least_per_s, rate_per_s=rate, error_fraction=error),
+        "high_per_s": derive(most_per_s, rate_per_s=rate, error_fraction=error),
+        "error_fraction": error,
+    }
+
+
+def _spread(fact: Fact) -> float:
+    """The factor from a fact to the further end of its range, less one: results run over x/(1+e)..x(1+e)."""
+    low, high = (fact.value if end is None else end for end in (fact.low, fact.high))
+    return float(max(high / fact.value, fact.value / low) - 1.0)

@@ -1,0 +1,77 @@
+"""Requests as they come, asked as a service of a plan, and the pool of replicas that takes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.answers.throughput.equations import pool_accelerators, pool_kw
+from planner.answers.throughput.question import mixes
+from planner.answers.throughput.setting import Setting
+from planner.performance.queueing import n_plus_k_spares
+from planner.physics.equations.ownership import node_failure_rate_per_node_h
+from planner.physics.equations.serving import needed_replicas, node_available_fraction
+from planner.physics.requests import SERVICE, given, inputs_of
+from planner.physics.serving import Kinds
+from planner.trace.quantities import Traced, chosen, convert, derive
+
+MIX = "azure-2023-conv"
+AVAILABILITY = 0.999
+TTFT_S, TPOT_S = 1.0, 0.1
+QUANTILE = "performance.serving.first_token_quantile"
+
+
+def asking(setting: Setting) -> Setting:
+    """The setting with its question as a service, so that a replica is what a plan would have."""
+    question, fact = setting.question, setting.fact
+    if question.input_tokens is not None and question.output_tokens is not None:
+        trace = "default"
+        lengths = f"tokens_in = {question.input_tokens!r}\ntokens_out = {question.output_tokens!r}"
+    else:
+        trace = mixes(setting.catalogue)[question.mix or MIX]
+        lengths = f'traffic = "{trace}"'
+    text = SERVICE.format(
+        model=question.model, precision=question.precision, lengths=lengths,
+        rate=float(question.requests_per_s or fact(f"traffic.{trace}.rate").value),
+        ttft_s=question.ttft_s or TTFT_S, tpot_s=question.tpot_s or TPOT_S,
+        availability=question.availability_fraction or AVAILABILITY,
+    )  # fmt: skip
+    if question.quantile_fraction is not None:
+        text += f'[facts]\n"{QUANTILE}" = "{question.quantile_fraction!r}"\n'
+    return replace(setting, inputs=inputs_of(setting.catalogue, question.skus, text))
+
+
+def about(setting: Setting) -> dict[str, object]:
+    """What is asked of replicas: requests and targets."""
+    service = setting.inputs.scenario.services[0]
+    prompt, answer = setting.inputs.request_tokens(service)
+    return {
+        "mix": service.traffic or "requests of stated mean lengths",
+        "input_tokens": float(prompt.value), "output_tokens": float(answer.value),
+        "ttft_s": service.first_token_s, "tpot_s": service.per_token_s,
+        "quantile_fraction": float(setting.fact(QUANTILE).value),
+    }  # fmt: skip
+
+
+def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
+    """Replicas for a demand, with those that stand by, and what all of them take."""
+    fact = setting.fact
+    needed = derive(
+        needed_replicas, demand_per_s=kinds.demand, requests_per_s=kinds.capacity["requests_per_s"]
+    )
+    accelerators = setting.inputs.of_sku(setting.inputs.server("accelerators"), kinds.sku)
+    failures = derive(
+        node_failure_rate_per_node_h, reference_rate_per_node_h=fact("reliability.prior.failure_rate"),
+        accelerators=accelerators, reference_accelerators=fact("reliability.reference_accelerators"),
+        ageing_fraction_per_y=fact("reliability.ageing"), age_y=chosen("age_y", 0.0, "new nodes"),
+    )  # fmt: skip
+    up = derive(
+        node_available_fraction, failure_rate_per_node_h=failures,
+        down_h=convert(fact("reliability.restart_time"), "h"),
+    )  # fmt: skip
+    target = given("availability", setting.question.availability_fraction or AVAILABILITY, "1")
+    spares = derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)
+    whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.tp)
+    return {
+        "replicas": needed, "spares": spares, "pool_accelerators": whole,
+        "pool_kw": derive(pool_kw, replicas=needed, replica_kw=replica_kw),
+    }  # fmt: skip

@@ -1,0 +1,241 @@
+"""Training of transformers: language and vision models, mixtures of experts, adapters (LoRA)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from planner.answers.throughput.equations import system_per_s, yield_per_kwh
+from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, training_error
+from planner.performance.adapters import adapter_parameters
+from planner.performance.layouts import Layout, NoLayout, best_layout
+from planner.performance.power import node_power_kw
+from planner.performance.throughput import (
+    exposed_communication_fraction,
+    mfu_fraction,
+    model_flops_per_token,
+    samples_per_s,
+)
+from planner.performance.vision import patch_tokens
+from planner.physics.equations.training import accelerators_in_use
+from planner.physics.nodes import power_curve
+from planner.physics.requests import given
+from planner.physics.training import throughput, training_accelerator_kw
+from planner.physics.training_options import (
+    BESIDE_STEP,
+    EXPERTS,
+    LAYOUT,
+    WHOLE,
+    is_mixture,
+    training_arguments,
+)
+from planner.trace.quantities import Parts, Traced, chosen, derive, pick
+
+WAITS = ("tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s",
+         "data_parallel_s", "total_s")  # fmt: skip
+IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
+VISION_BATCH = 4096  # samples, as in the pre-training of ViT
+SMALL = 1e9  # parameters below which no run was fitted
+# Shares by which a batch may be moved so that a number of accelerators divides it: gladly, and at most.
+NEAR_BATCH, OTHER_BATCH = 0.02, 0.1
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is trained: arguments of its step by SKU, and its batch in sequences."""
+
+    vision: bool
+    mixture: bool
+    sequence: Traced
+    batch: int
+    arguments: Sequence[dict[str, Traced] | str]
+
+
+def work_of(setting: Setting) -> Work:
+    """The work that the question states, or the catalogue where it is silent."""
+    question, fact = setting.question, setting.fact
+    model = f"model.{question.model}"
+    vision = setting.catalogue.has(f"{model}.patch_pixels")
+    sequence: Traced
+    if vision:
+        pixels = given("image_pixels", float(question.image_pixels or IMAGE_PIXELS), "1")
+        sequence = derive(patch_tokens, image_pixels=pixels, patch_pixels=fact(f"{model}.patch_pixels"))
+        batch = question.batch or VISION_BATCH
+    else:
+        stated = question.sequence_tokens
+        sequence = fact("job.sequence_tokens") if stated is None else given("sequence", float(stated), "1")
+        tokens = fact("job.batch_tokens").value if question.batch_tokens is None else question.batch_tokens
+        batch = max(1, round(tokens / sequence.value))
+    each: list[dict[str, Traced] | str] = []
+    for k in range(len(setting.inputs.skus)):
+        each.append(setting.without_precision(k) or _arguments(setting, k, vision))
+    return Work(vision, is_mixture(setting.inputs, question.model), sequence, batch, each)
+
+
+def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
+    """Every SKU at every size on its fastest layout that fits, or why none does."""
+    work = work_of(setting)
+    rows: list[Row] = []
+    found: list[tuple[int, int, int, Layout]] = []
+    fitting: list[int] = []
+    for k, sku in enumerate(setting.inputs.skus):
+        each = int(setting.inputs.server("accelerators")[k].value)
+        for nodes in sizes:
+            batch = _divisible(work.batch, nodes * each)
+            layout = layout_of(setting, work, k, nodes * each, batch)
+            row: Row = {
+                "sku": sku.name, "nodes": nodes, "accelerators": nodes * each,
+                "fits": isinstance(layout, Layout),
+            }  # fmt: skip
+            if isinstance(layout, Layout):
+                row |= {"layout": layout.says(), "batch": batch, "memory_gb": layout.memory_gb}
+                row |= {name: getattr(layout, name) for name in (*LAYOUT, "dp")}
+                fitting.append(len(rows))
+                found.append((k, nodes, batch, layout))
+            else:
+                row["reason"] = layout
+            rows.append(row)
+    unit = "samples" if work.vision else "tokens"
+    about = {"sequence_tokens": float(work.sequence.value), "batch": work.batch}
+    columns = _columns(setting, work, found) if found else {}
+    return Table(unit, rows, fitting, columns, about, _notes(setting, work)).filled()
+
+
+def layout_of(setting: Setting, work: Work, sku: int, gpus: int, batch: int) -> Layout | str:
+    """The fastest layout on a number of accelerators, or why there is none."""
+    arguments = work.arguments[sku]
+    if isinstance(arguments, str):
+        return arguments
+    inputs = setting.inputs
+    values: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in BESIDE_STEP}
+    whole = {name: int(values.pop(name)) for name in (*WHOLE, *EXPERTS) if name in values}
+    found = best_layout(
+        gpus=gpus, global_batch=batch, sequence_tokens=int(work.sequence.value),
+        memory_gb=inputs.accelerator("memory")[sku].value,
+        usable_fraction=inputs.fact("performance.training.usable_memory").value, **whole, **values,
+    )  # fmt: skip
+    return found.reason if isinstance(found, NoLayout) else found
+
+
+def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
+    """Arguments of the step on one SKU that do not depend on its size."""
+    question = setting.question
+    arguments = training_arguments(setting.inputs, question.model, sku, question.precision)
+    if vision:
+        arguments["vocabulary"] = chosen("vocabulary", 0.0, "classes hang on one token")
+        arguments["causal"] = chosen("causal", 0.0, "every patch sees every other")
+    if question.adapter_rank is not None:
+        arguments["adapter_parameters"] = derive(
+            adapter_parameters, rank=given("adapter_rank", float(question.adapter_rank), "1"),
+            **{name: arguments[name] for name in ("hidden", "heads", "kv_heads")},
+        )  # fmt: skip
+    return arguments
+
+
+def _divisible(batch: int, gpus: int) -> int:
+    """The nearest batch that an odd number of accelerators divides: 9 x 8 of them need a multiple of 9.
+
+    Of multiples that are near enough the one with most factors of two, which leave most layouts; the batch
+    itself where none is near.
+    """
+    odd = gpus // (gpus & -gpus)
+    if odd == 1:
+        return batch
+    factors = [odd << power for power in range(gpus.bit_length(), -1, -1)]
+    tries = [(factor * max(1, round(batch / factor)), NEAR_BATCH) for factor in factors]
+    tries.append((odd * max(1, round(batch / odd)), OTHER_BATCH))
+    return next((other for other, most in tries if abs(other - batch) <= most * batch), batch)
+
+
+def _columns(
+    setting: Setting, work: Work, found: Sequence[tuple[int, int, int, Layout]]
+) -> dict[str, Traced]:
+    """What each row takes, delivers and draws."""
+    inputs, question = setting.inputs, setting.question
+    sku = np.array([row[0] for row in found], dtype=np.intp)
+    nodes = chosen("nodes", np.array([float(row[1]) for row in found]), "enumerated: a size to look at")
+    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+    gpus = derive(accelerators_in_use, nodes=nodes, accelerators=accelerators)
+    arguments = _in_columns(work, sku)
+    for name in LAYOUT:
+        values = np.array([float(getattr(row[3], name)) for row in found])
+        arguments[name] = chosen(name, values, "the fastest layout that fits in memory")
+    arguments["global_batch"] = chosen(
+        "global_batch", np.array([float(row[2]) for row in found]), "sequences of a step, as asked"
+    )
+    arguments["sequence_tokens"] = work.sequence
+    step, each = throughput(arguments, gpus)
+    rate = (
+        derive(samples_per_s, global_batch=arguments["global_batch"], step_s=step.total_s)
+        if work.vision
+        else derive(system_per_s, rate_per_s_per_gpu=each, gpus=gpus)
+    )
+    parameters = inputs.fact(f"model.{question.model}.parameters")
+    busy = training_accelerator_kw(
+        inputs, arguments, step, gpus, parameters, inputs.of_sku(inputs.accelerator("tdp"), sku),
+        power_curve(inputs, sku),
+    )  # fmt: skip
+    node_kw = derive(
+        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku), accelerators=accelerators,
+        accelerator_kw=busy,
+    )  # fmt: skip
+    columns: dict[str, Traced] = ranged(rate, training_error(setting, sku, work.mixture))
+    columns |= {
+        "tokens_per_s_per_gpu": each, "step_s": step.total_s, "exposed_fraction": _exposed(step),
+        "node_kw": node_kw,
+        "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
+    }  # fmt: skip
+    if question.adapter_rank is None:
+        columns["mfu_fraction"] = _mfu(arguments, each, parameters)
+    return columns
+
+
+def _in_columns(work: Work, sku: Index) -> dict[str, Traced]:
+    """Arguments by SKU as columns; what is the same on every SKU stays one node."""
+    used = np.unique(sku)
+    place = np.searchsorted(used, sku)
+    each = [one for one in (work.arguments[k] for k in used) if not isinstance(one, str)]
+    return {
+        name: first if all(one[name] is first for one in each) else pick([one[name] for one in each], place)
+        for name, first in each[0].items()
+    }
+
+
+def _exposed(step: Parts) -> Traced:
+    return derive(exposed_communication_fraction, **{name: step[name] for name in WAITS})
+
+
+def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced) -> Traced:
+    """Useful share of the peak, the whole square of attention scores counted as in PaLM."""
+    shape = {name: arguments[name] for name in ("layers", "heads", "sequence_tokens")}
+    wide = arguments.get("head_dim") or chosen(
+        "head_dim", arguments["hidden"].value / arguments["heads"].value, "as wide as the model"
+    )
+    flops = derive(
+        model_flops_per_token, head_dim=wide, **shape,
+        parameters=arguments.get("active_parameters", parameters),
+    )  # fmt: skip
+    peak = arguments["matrix_tflop_per_s"]
+    return derive(mfu_fraction, tokens_per_s_per_gpu=each, flops_per_token=flops, peak_tflop_per_s=peak)
+
+
+def _notes(setting: Setting, work: Work) -> list[str]:
+    """What this kind of work makes less sure."""
+    notes = []
+    parameters = setting.fact(f"model.{setting.question.model}.parameters").value
+    if work.mixture:
+        doubt = setting.fact("performance.training.expert_calibration_factor")
+        notes.append(
+            f"A mixture of experts: published runs lie at {doubt.low:g} to {doubt.high:g} times such rates, "
+            "and the range says so."
+        )
+    if parameters < SMALL:
+        notes.append(
+            "Below 1 B parameters the host sets the pace, which is not seen: rates are an upper end."
+        )
+    if setting.question.adapter_rank is not None:
+        notes.append("Adapters on all four attention projections; no MFU, for frozen weights need less work.")
+    return notes

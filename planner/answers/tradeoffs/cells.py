@@ -1,0 +1,89 @@
+"""Where the numbers of fronts come from, and of the search for what would change the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from planner.inputs.scenario import parse_scenario
+from planner.report.cells import Cell, Number, explanation_of, is_number, kept_for, rows_of, total
+from planner.report.charts import Document, Record
+from planner.trace.explain import Explanation
+
+KG_PER_TONNE = 1000
+GAP = "how much better than this plan one could still be at the most: the search for it ended there"
+FLIPS = {
+    "today": "where the price, the rate or the grid stands in the scenario",
+    "looked_to": "how far it was varied on this side",
+    "holds_to": "up to here the fleet of the plan stays the best: a plan was solved for it",
+    "changes_at": "from here another fleet is better: a plan was solved for it",
+    "regret_at_the_end_fraction": "what the fleet of the plan costs more at the end of the range than the "
+    "one that is best there: both were solved",
+}  # fmt: skip
+
+
+def whole_plan(plan: Record, scenario_name: str, scenario_text: str) -> Document:
+    """A plan of a front as its tables' explanations want it: it is kept without what all plans share."""
+    horizon = parse_scenario(scenario_text).horizon
+    shared = {
+        "start": horizon.start.isoformat(),
+        "end": (horizon.end - timedelta(days=1)).isoformat(),
+        "periods": list(horizon.period_labels),
+    }
+    return plan | {"scenario": scenario_name, "horizon": shared}
+
+
+def point_explanation(rows: Sequence[Record], row: Record, key: str, plan: Record) -> Explanation | None:
+    """Why a point of a front has its numbers; `plan` is the one that it leads to."""
+    if key == "point" or not is_number(row.get(key)):
+        return None
+    cell = replace(Cell(plan, "points", row, key), table=f"point {row['point']}")
+    match key:
+        case "cost_usd" | "carbon_kgco2e":
+            return kept_for(plan, key.partition("_")[0], cell.value) or explanation_of(cell.number())
+        case "nodes_bought":
+            parts: dict[str, Number | Explanation] = {
+                f"{one['sku']} for {one['site']} in {one['period']}": Cell(
+                    plan, "purchases", one, "nodes"
+                ).decided("whole orders")
+                for one in rows_of(plan, "purchases")
+            }
+            return explanation_of(total(key, parts))
+        case "usd_per_tonne_saved":
+            return explanation_of(_slope(cell, rows))
+        case "moved_d":
+            about = "days by which every deadline is moved from where the scenario has it"
+            return explanation_of(cell.number(about=about, kind="chosen"))
+        case "gap_fraction":
+            return explanation_of(cell.number(about=GAP))
+    return None
+
+
+def _slope(cell: Cell, rows: Sequence[Record]) -> Number:
+    """What a tonne less costs on the way from the next dirtier plan that no other beats."""
+    row = cell.row
+    after = [one for one in rows if one["point"] > row["point"] and one.get("mark") != "beaten"]
+    about = "on the way from the next dirtier plan of the front"
+    if not after:
+        return cell.number(about=about)
+    other = after[0]
+    inputs: dict[str, Number | Explanation] = {
+        f"{which}_{key}": Number(key, one[key], unit, place=f" (point {one['point']})")
+        for which, one in (("this", row), ("next", other))
+        for key, unit in (("cost_usd", "USD"), ("carbon_kgco2e", "kgCO2e"))
+    }
+    inputs["kg_per_tonne"] = Number("kg_per_tonne", KG_PER_TONNE, kind="definition")
+    return cell.number(
+        "kg_per_tonne * (this_cost_usd - next_cost_usd) / (next_carbon_kgco2e - this_carbon_kgco2e)",
+        about, inputs,
+    )  # fmt: skip
+
+
+def flip_explanation(row: Record, key: str) -> Explanation | None:
+    """Why a row of the search for what would change the fleet has its numbers."""
+    if key not in FLIPS or not is_number(row.get(key)):
+        return None
+    number = Cell({}, "flips", row, key).number(about=FLIPS[key])
+    unit = "1" if key.endswith("_fraction") else row["unit"]
+    return explanation_of(replace(number, unit=unit, place=f" ({row['what']}, {row.get('side', '')})"))

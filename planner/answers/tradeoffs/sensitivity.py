@@ -1,0 +1,193 @@
+"""Which price, rate or grid changes the fleet, and where: the sensitivity of a plan as a document."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from planner.answers.plan.names import changes_text
+from planner.answers.tradeoffs.levers import Lever, levers
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, digest
+from planner.program.assembly import assemble
+from planner.program.plan import Plan, plan_fleet
+from planner.program.searches import Flip, Sensitivity, find_flips
+from planner.program.solution import Problem, Status
+from planner.trace.records import Record
+
+Document = dict[str, Any]
+Watch = Callable[[str], None]
+
+EDITION = 1
+STEPS = 48  # a flip is found to this part of its range
+ROUNDING = 1e-6
+
+
+def sensitivity_document(
+    scenario: Scenario,
+    *,
+    vary: Sequence[str] = (),
+    watch: Watch | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Document:
+    """Where each lever makes another fleet better, and what keeping this one costs then.
+
+    A fleet counts as good as the best while it costs no more than twice the gap of the search. `watch` is
+    told what is looked at and about how long the rest takes; one yes of `should_stop`, or Ctrl-C, ends the
+    search and keeps what was found.
+    """
+    tell = watch or (lambda _: None)
+    catalogue = load_catalogue()
+    wanted = levers(scenario, catalogue, vary)
+    plan = plan_fleet(scenario, catalogue=catalogue, baselines=False, watch=watch, should_stop=should_stop)
+    found: list[tuple[Lever, Sensitivity]] = []
+    if plan.answer.solution is not None:
+        with suppress(KeyboardInterrupt):
+            for each in _in_turn(plan, catalogue, wanted, tell, should_stop or (lambda: False)):
+                found.append(each)
+    known = len(found) == len(wanted) or plan.answer.status is Status.INFEASIBLE
+    return _document(plan, found, complete=known)
+
+
+def _in_turn(
+    plan: Plan, catalogue: Catalogue, wanted: Sequence[Lever], tell: Watch, stop: Callable[[], bool]
+) -> Iterator[tuple[Lever, Sensitivity]]:
+    """Each lever with its flips as soon as they are known, until somebody stops the search."""
+    began = time.monotonic()
+    for number, lever in enumerate(wanted):
+        if stop():
+            return
+        left = time_left_text(time.monotonic() - began, done=number, of=len(wanted))
+        head = f"{number + 1} of {len(wanted)}: {lever.name}"
+        tell(f"{head}{left}")
+        flips = _flips(plan, catalogue, lever, _saying(tell, head, left), stop)
+        if flips.stopped:
+            return
+        yield lever, flips
+
+
+def _saying(tell: Watch, head: str, tail: str) -> Watch:
+    """Tells a text between what is looked at and how long the rest takes."""
+    return lambda text: tell(f"{head}{text}{tail}")
+
+
+def time_left_text(spent_s: float, *, done: int, of: int) -> str:
+    """How long the rest takes if each lever takes as long as those before; nothing before the first."""
+    if done == 0:
+        return ""
+    left_s = spent_s / done * (of - done)
+    return f"; about {left_s / 60:.0f} min left" if left_s >= 90 else f"; about {left_s:.0f} s left"
+
+
+def _flips(
+    plan: Plan, catalogue: Catalogue, lever: Lever, say: Watch, should_stop: Callable[[], bool]
+) -> Sensitivity:
+    @cache
+    def problem_of(value: float) -> Problem:
+        if value == lever.today:
+            return plan.problem
+        say(f", at {_value(lever, value)}")
+        changed = lever.changed(value)
+        return assemble(Inputs(changed, with_cards(changed, catalogue))).problem
+
+    solve = plan.inputs.scenario.solve
+    return find_flips(
+        problem_of,
+        factor=lever.today,
+        low=lever.low,
+        high=lever.high,
+        width=(lever.high - lever.low) / STEPS,
+        regret_fraction=2 * solve.gap_fraction + ROUNDING,
+        gap_fraction=solve.gap_fraction,
+        time_limit_s=solve.time_limit_s,
+        should_stop=should_stop,
+        base=plan.answer,
+    )
+
+
+def _document(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: bool) -> Document:
+    scenario = plan.inputs.scenario
+    rows = [row for lever, each in found for row in _rows(plan, lever, each)]
+    said = [_sentence(plan, lever, each) for lever, each in found]
+    if plan.answer.solution is None:
+        said = ["There is no plan to hold against others: `everfleet plan` says why."]
+    elif not complete:
+        said.append(f"Stopped early: only {len(found)} were looked at.")
+    return {
+        "everfleet_sensitivity": EDITION,
+        "title": f"Where the plan would change: {scenario.title}",
+        "scenario": scenario.path.name if scenario.path else "",
+        "scenario_digest": digest(scenario),
+        "complete": complete,
+        "sections": {
+            "flips": {
+                "title": "What would change the fleet",
+                "said": said,
+                "tables": {"flips": rows} if rows else {},
+            }
+        },
+    }
+
+
+def _rows(plan: Plan, lever: Lever, found: Sensitivity) -> list[Record]:
+    """One row for each side of a lever."""
+    rows = []
+    for side, end, flip in (("below", lever.low, found.below), ("above", lever.high, found.above)):
+        if end == lever.today:
+            continue
+        regret = None if flip is None else flip.at_end.fraction
+        rows.append(
+            {
+                "what": lever.name,
+                "unit": lever.unit,
+                "today": lever.today,
+                "side": side,
+                "looked_to": end,
+                "holds_to": end if flip is None else flip.held_factor,
+                "changes_at": None if flip is None else flip.flipped_factor,
+                "regret_at_the_end_fraction": regret if regret is None or math.isfinite(regret) else None,
+                "then": "" if flip is None else _then(plan, flip),
+            }
+        )
+    return rows
+
+
+def _then(plan: Plan, flip: Flip) -> str:
+    if flip.at_flip.best is None:
+        return "no plan keeps every limit"
+    return changes_text(plan.problem, plan.inputs.scenario.horizon.period_labels, flip.differences)
+
+
+def _sentence(plan: Plan, lever: Lever, found: Sensitivity) -> str:
+    """Up to where the fleet stays best, and what changes there."""
+    name = f"{lever.name[0].upper()}{lever.name[1:]}" if " " in lever.name else lever.name
+    if found.below is None and found.above is None:
+        return f"{name}: the fleet stays from {lever.low:.3g} to {_value(lever, lever.high)}."
+    said = []
+    for word, flip in (("below", found.below), ("above", found.above)):
+        if flip is not None:
+            said.append(f"{word} {_value(lever, _between(flip))} {_then(plan, flip)}{_keeping(lever, flip)}")
+    return f"{name}: {'; '.join(said)}."
+
+
+def _between(flip: Flip) -> float:
+    return (flip.held_factor + flip.flipped_factor) / 2
+
+
+def _keeping(lever: Lever, flip: Flip) -> str:
+    end = _value(lever, flip.at_end.factor)
+    if math.isinf(flip.at_end.objective_kept):
+        return f" (at {end} this fleet breaks a limit)"
+    if not math.isfinite(flip.at_end.fraction):
+        return ""
+    return f" (keeping this fleet costs {flip.at_end.fraction:.2%} more at {end})"
+
+
+def _value(lever: Lever, value: float) -> str:
+    return f"{value:.3g} {lever.unit}".rstrip() + (" today's" if lever.unit == "times" else "")

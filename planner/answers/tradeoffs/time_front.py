@@ -1,0 +1,87 @@
+"""Time against carbon for a scenario: the front as a document of sections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.answers.tradeoffs.carbon_front import fleet_text
+from planner.answers.tradeoffs.deadlines import TimeFront, days_text
+from planner.inputs.scenario import digest
+from planner.report.format import mass
+from planner.trace.records import Record
+
+Document = dict[str, Any]
+
+EDITION = 1
+
+
+def time_document(found: TimeFront) -> Document:
+    """The front of time as plain data."""
+    rows = [_row(found, number) for number in range(len(found.points))]
+    return {
+        "everfleet_times": EDITION,
+        "title": f"Time against carbon: {found.scenario.title}",
+        "scenario": found.scenario.path.name if found.scenario.path else "",
+        "scenario_digest": digest(found.scenario),
+        "complete": found.complete,
+        "sections": {
+            "times": {
+                "title": "Time against carbon",
+                "said": _sentences(found, rows),
+                "tables": {"times": rows} if rows else {},
+            }
+        },
+    }
+
+
+def _row(found: TimeFront, number: int) -> Record:
+    point = found.points[number]
+    problem, solution = point.plan.problem, point.solution
+    bought = solution.orders * problem.pools.order_unit_nodes[:, None]
+    finish, gap = point.finish_p95, point.plan.answer.gap_fraction
+    return {
+        "point": number + 1,
+        "deadline": point.deadline.isoformat(),
+        "moved_d": point.shift_d,
+        "finish_p95": None if finish is None else finish.isoformat(),
+        "carbon_kgco2e": solution.kgco2e,
+        "cost_usd": solution.usd,
+        "mark": _mark(found, number),
+        "nodes_bought": float(bought.sum()),
+        "fleet_at_the_end": fleet_text(problem, solution),
+        "gap_fraction": gap if np.isfinite(gap) else None,
+    }
+
+
+def _mark(found: TimeFront, number: int) -> str:
+    if found.needless[number]:
+        return "beaten"
+    if number == found.knee:
+        return "knee"
+    kept = [each for each, needless in enumerate(found.needless) if not needless]
+    ends = {kept[-1]: "cleanest", kept[0]: "earliest"}
+    return ends.get(number, "") if found.complete else ""
+
+
+def _sentences(found: TimeFront, rows: Sequence[Record]) -> list[str]:
+    """What the front says, for whoever reads no table."""
+    said = (
+        [] if found.complete else [f"Stopped early: {len(rows)} deadlines are there, the rest is not known."]
+    )
+    if not rows:
+        return [*said, "No plan was found for any deadline: `everfleet plan` says which limits clash."]
+    kept = [row for row in rows if row["mark"] != "beaten"]
+    first = kept[0]
+    said.append(f"Done by {first['deadline']}, the cleanest plan emits {mass(first['carbon_kgco2e'])}.")
+    for row in (row for row in kept[1:] if row["mark"] or row is kept[-1]):
+        less = 1 - row["carbon_kgco2e"] / first["carbon_kgco2e"]
+        at = ", at the knee," if row["mark"] == "knee" else ""
+        said.append(f"Done by {row['deadline']}{at} it emits {mass(row['carbon_kgco2e'])}, {less:.1%} less.")
+    if found.complete and kept[-1]["deadline"] < found.scenario.horizon.end.isoformat():
+        said.append("More time than that saves nothing more.")
+    if found.without_plan:
+        said.append(f"{days_text(found.without_plan[-1])} no plan was found that keeps every limit.")
+    return said

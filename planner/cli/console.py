@@ -1,0 +1,118 @@
+"""Answers on stdout, talk on stderr, and what a command returns."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from planner.trace.errors import InputError
+
+ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def say(text: str) -> None:
+    """Talk aside."""
+    print(text, file=sys.stderr)
+
+
+def wrong(text: str) -> int:
+    """Say what is wrong with the input."""
+    say(text)
+    return WRONG_INPUT
+
+
+def show(text: str) -> None:
+    """Print what is also to be saved: a reader that left early (`| head`) does not stop the saving."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def progress(text: str) -> None:
+    """One line that overwrites itself on a terminal; in a log only the steps, not every second."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
+    elif text and ", bound" not in text:
+        say(text)
+
+
+def clear(options: argparse.Namespace) -> None:
+    """End the line of progress."""
+    if not options.quiet:
+        progress("")
+
+
+def watcher(options: argparse.Namespace) -> Callable[[str], None] | None:
+    """Whom the work tells how far it is: nobody where --quiet is asked for."""
+    return None if options.quiet else progress
+
+
+def show_json(value: Any) -> None:
+    """Print data as JSON: NaN and infinity, which it does not know, are null, as in a plan.json."""
+    from planner.report.data import to_json
+
+    show(to_json(value, sort_keys=False).rstrip("\n"))
+
+
+def told(options: argparse.Namespace, said: tuple[Any, str]) -> int:
+    """Print an answer, as data or in words."""
+    from planner.report import to_json
+
+    record, text = said
+    show(to_json(record) if options.json else text)
+    return ANSWER
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write one file of an answer, and say so."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    say(f"written: {path}")
+
+
+@contextmanager
+def cleaning_up() -> Iterator[None]:
+    """Inside, a request to end (SIGTERM) leaves as an exception does, so that temporary files go with it."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # only that one may hear signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Inside, the first Ctrl-C is only noted, for the search to ask about; the second one interrupts."""
+    asked = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():  # only that one may hear signals
+        yield asked.is_set
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

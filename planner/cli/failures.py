@@ -1,0 +1,162 @@
+"""`fit` and `backtest`: questions to a failure or job log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.cli import arguments
+from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show, watcher
+from planner.cli.loading import see_store
+
+if TYPE_CHECKING:
+    from planner.answers.failures import FitAsked
+    from reliability.logs import FailureLog
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """What a log says, and what forecasts from it would have been worth."""
+    fit = command("fit", run_fit, "what your failure or job log says: rate, lifetimes, spares, forecast")
+    _log_options(fit)
+    _fit_options(fit)
+
+    backtest = command("backtest", run_backtest, "how forecasts and spares would have fared on your log")
+    _log_options(backtest)
+    backtest.add_argument(
+        "--first-periods", type=int, default=2, metavar="N", help="periods seen before the first forecast"
+    )
+
+
+def run_fit(options: argparse.Namespace) -> int:
+    """Read a failure or job log: how often, how long, what it costs, what to hold and what to expect."""
+    from planner.answers.failures import proposed_mapping_text
+
+    if options.show_mapping:
+        with cleaning_up():
+            text = proposed_mapping_text(Path(options.log))
+        print(json.dumps({"mapping": text}) if options.json else text, end="\n" if options.json else "")
+        return ANSWER
+    from planner.answers.failures import fit_document
+    from planner.report import findings, to_json
+
+    if options.save:
+        see_store(options.store)
+    log, asked = _failure_log(options), _asked_of_log(options)
+    document = fit_document(log, asked, watch=watcher(options))
+    clear(options)
+    show(to_json(document) if options.json else findings.to_terminal(document))
+    if options.out is not None:
+        paths = findings.save_fit(document, Path(options.out))
+        say(f"report: {next(path for path in paths if path.suffix == '.html')}")
+    if options.save:
+        from planner.answers.saved.commands import save_fit
+
+        say(save_fit(options.store, document))
+    return ANSWER
+
+
+def run_backtest(options: argparse.Namespace) -> int:
+    """Test forecasts and pools of spares on a log: each made from the past of its moment alone."""
+    from planner.answers.failures import backtest_document
+    from planner.report import findings, to_json
+
+    log, asked = _failure_log(options), _asked_of_log(options)
+    document = backtest_document(
+        log, asked, first_periods=options.first_periods, exact_period=options.period_days is not None
+    )
+    clear(options)
+    print(to_json(document) if options.json else findings.to_terminal(document))
+    return ANSWER
+
+
+def _failure_log(options: argparse.Namespace) -> FailureLog:
+    """The log that the options name, read by their mapping or by the one that fits it."""
+    from planner.answers.failures import mapping_for, read_failures
+
+    path = Path(options.log)
+    if not options.quiet:
+        progress(f"reading {path.name or path}")
+    with cleaning_up():  # a packed log lies unpacked in a temporary folder while it is read
+        return read_failures(
+            path,
+            mapping_for(path, None if options.mapping is None else Path(options.mapping)),
+            fleet_size=options.fleet_size,
+            severities=options.severities,
+            with_planned=options.with_planned,
+        )
+
+
+def _asked_of_log(options: argparse.Namespace) -> FitAsked:
+    """What the options ask of a log; those that the command does not have stay as they are."""
+    from planner.answers.failures import FitAsked
+
+    said = {
+        "name": getattr(options, "name", None),
+        "accelerators_per_node": getattr(options, "accelerators_per_node", None),
+        "interval_fraction": options.interval,
+        "spare_confidence_fraction": options.confidence,
+        "period_d": options.period_days,
+        "with_planned": options.with_planned,
+        "review_d": options.review_days,
+        "covariates": getattr(options, "covariates", None),
+        "cross_check": getattr(options, "cross_check", None),
+        "prior": getattr(options, "prior", None),
+        "write_min": getattr(options, "write_min", None),
+        "restart_min": getattr(options, "restart_min", None),
+    }
+    return FitAsked(**{name: value for name, value in said.items() if value is not None})
+
+
+def _log_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "log", metavar="LOG", help="sacct text, event or life table, Xid lines; .gz and .xz too"
+    )
+    parser.add_argument(
+        "--mapping", metavar="FILE", help="what its columns mean; default: what fits the header"
+    )
+    parser.add_argument(
+        "--fleet-size", type=int, metavar="NODES", help="nodes watched, with those that never failed"
+    )
+    parser.add_argument(
+        "--severities", type=arguments.names, default=(), metavar="NAME,...",
+        help="count failures of these alone",
+    )  # fmt: skip
+    parser.add_argument("--with-planned", action="store_true", help="count planned stops as failures")
+    parser.add_argument("--interval", type=float, metavar="FRACTION", help="what intervals are to hold; 0.9")
+    parser.add_argument(
+        "--confidence", type=float, metavar="FRACTION", help="share of time that spares suffice; 0.99"
+    )
+    parser.add_argument("--period-days", type=float, metavar="D", help="length of the periods compared; 91")
+    parser.add_argument(
+        "--review-days", type=float, metavar="D", help="days until the spares are sized anew; 7"
+    )
+    arguments.quiet_option(parser)
+
+
+def _fit_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--show-mapping", action="store_true", help="print the mapping that fits, to edit; read no more"
+    )
+    parser.add_argument("--name", help="name of the fleet; default: that of the file")
+    parser.add_argument("--accelerators-per-node", type=int, metavar="N", help="8")
+    parser.add_argument(
+        "--covariates", type=arguments.names, metavar="NAME,...",
+        help="for hazard ratios; default: all with few levels",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cross-check", action="store_true", help="lifetimes and ratios by lifelines too; takes seconds"
+    )
+    parser.add_argument(
+        "--prior", metavar="NAME", help="published fleet to start from, or none; 'prior': all of them"
+    )
+    parser.add_argument(
+        "--write-min", type=float, metavar="MIN", help="blocking checkpoint write, for ETTR by size"
+    )
+    parser.add_argument(
+        "--restart-min", type=float, metavar="MIN", help="restart after a failure, for ETTR by size"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="write fit.json, fit.html, fit.md and csv/ there")
+    parser.add_argument("--save", action="store_true", help="save the fit")
+    arguments.store_option(parser)

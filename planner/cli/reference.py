@@ -1,0 +1,80 @@
+"""`facts`, `validate`, `schema` and `app`: what the program knows, how right it is, and its browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from planner.cli import arguments
+from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json
+
+
+def add_commands(command: arguments.AddCommand) -> None:
+    """What the program knows and how right it is."""
+    facts = command("facts", run_facts, "every fact with value, range, kind and source")
+    facts.add_argument("words", nargs="*", help="words that the key, note or source must hold")
+
+    validate = command("validate", run_validate, "ours beside published values")
+    validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
+    validate.add_argument(
+        "--data", action="append", default=[], metavar="FOLDER",
+        help="where files lie that may not be shipped; rows about them are not run without",
+    )  # fmt: skip
+    validate.add_argument("--list", action="store_true", help="print every quantity with its inputs")
+    validate.add_argument("--readme", metavar="FILE", help="write the accuracy table into this file")
+
+    command("schema", run_schema, "JSON Schema of the scenario, for editors")
+    app = command("app", run_app, "the same in a browser, on this machine only")
+    app.add_argument("--port", type=arguments.port, default=8501, help="8501")
+
+
+def run_validate(options: argparse.Namespace) -> int:
+    """Set our values beside published ones."""
+    from planner.validation import quantities_text, report_text, validate, write_readme_table
+
+    if options.list:
+        print(quantities_text())
+        return ANSWER
+    result = validate([Path(file) for file in options.files], [Path(folder) for folder in options.data])
+    if options.readme is not None:
+        write_readme_table(result, Path(options.readme))
+    if options.json:
+        show_json(result)
+    else:
+        show(report_text(result))
+    summary = result["summary"]
+    return ANSWER if summary["outside"] == summary["not understood"] == 0 else NO_PLAN
+
+
+def run_facts(options: argparse.Namespace) -> int:
+    """List facts whose key, note or source holds every word."""
+    from planner.inputs.catalogue import load_catalogue
+    from planner.trace.explain import format_value
+    from planner.trace.records import fact_record
+
+    found = load_catalogue().search(" ".join(options.words))
+    if options.json:
+        show_json([fact_record(fact) for fact in found])
+        return ANSWER
+    for fact in found:
+        spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
+        unit = "" if fact.unit == "1" else f" {fact.unit}"
+        where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
+        print(f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {where})")
+    say(f"{len(found)} facts")
+    return ANSWER if found else NO_PLAN
+
+
+def run_schema(options: argparse.Namespace) -> int:
+    """Print the JSON Schema of the scenario."""
+    from planner.inputs.scenario import schema
+
+    show_json(schema())
+    return ANSWER
+
+
+def run_app(options: argparse.Namespace) -> int:
+    """Serve the app on this machine until interrupted."""
+    from planner.ui.launch import serve
+
+    return serve(port=options.port)

@@ -1,0 +1,1 @@
+"""All that is read: facts, scenarios, jobs, series, metered files, fits."""

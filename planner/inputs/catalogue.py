@@ -1,0 +1,231 @@
+"""Facts and sources: read once, checked whole, handed out by key.
+
+A fact is a row of `data/facts/*.csv`; its source stands once in `data/sources.toml`. Loading refuses an
+unknown unit, a missing or uncited source, a range that does not hold the value, a value that its family in
+`data/ranges.csv` does not allow, and duplicates, and names every such row at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import cast, get_args
+
+from planner.inputs.ranges import Ranges, read_ranges
+from planner.trace.errors import InputError
+from planner.trace.quantities import Fact, Kind, Source
+from planner.trace.units import canonical
+
+COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "boundary", "note")
+KINDS = get_args(Kind)
+
+
+class CatalogueError(InputError):
+    """The facts in `data/` do not hold together; the message names every row."""
+
+
+class UnknownFact(InputError):
+    """No fact has this key; the message names the nearest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sku:
+    """What the market sells and a fleet holds: a node of one server and its accelerators."""
+
+    name: str
+    title: str
+    server: str
+    accelerator: str
+    power_curve: str = "h100"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Facts by key, sources and SKUs by name, and what each family of facts may be."""
+
+    facts: Mapping[str, Fact]
+    sources: Mapping[str, Source]
+    skus: Mapping[str, Sku]
+    folder: Path
+    ranges: Ranges
+
+    def fact(self, key: str) -> Fact:
+        """The fact with this key, in its canonical unit.
+
+        Raises:
+            UnknownFact: no such key; the message names the nearest ones.
+        """
+        try:
+            return self.facts[key]
+        except KeyError:
+            near = difflib.get_close_matches(key, self.facts, n=3)
+            raise UnknownFact(f"no fact '{key}'" + (f"; near: {', '.join(near)}" if near else "")) from None
+
+    def has(self, key: str) -> bool:
+        """Whether a fact with this key exists."""
+        return key in self.facts
+
+    def names(self, room: str, having: str = "") -> tuple[str, ...]:
+        """Names under a room (`accelerator`, `grid`, ...), where asked only those with a property."""
+        found: dict[str, None] = {}
+        for key in self.facts:
+            if key.startswith(room + "."):
+                name, _, last = key[len(room) + 1 :].rpartition(".")
+                if name and "@" not in last and (not having or last == having):
+                    found[name] = None
+        return tuple(sorted(found))
+
+    def search(self, text: str) -> tuple[Fact, ...]:
+        """Facts whose key, note or source holds every word of `text`."""
+        words = text.lower().split()
+        return tuple(
+            fact
+            for fact in self.facts.values()
+            if all(
+                w in f"{fact.key} {fact.note} {fact.source.name} {fact.source.title} {fact.kind}".lower()
+                for w in words
+            )
+        )
+
+    def with_facts(self, facts: Iterable[Fact]) -> Catalogue:
+        """A copy in which these facts stand in place of, or beside, the shipped ones."""
+        return replace(self, facts={**self.facts, **{fact.key: fact for fact in facts}})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of every fact, so that a plan can say which numbers it stood on."""
+        lines = (
+            f"{f.key}={f.value!r}{f.unit}{f.low}{f.high}{f.kind}{f.source.name}" for f in self.facts.values()
+        )
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def data_folder() -> Path:
+    """The folder `data/`: beside the code in a checkout, inside the package once installed."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parent
+    return checkout / "data" if (checkout / "pyproject.toml").is_file() else package / "_data"
+
+
+@cache
+def load_catalogue(folder: Path | None = None) -> Catalogue:
+    """Read and check `data/`.
+
+    Raises:
+        CatalogueError: listing every fault that was found.
+    """
+    folder = folder or data_folder()
+    with (folder / "sources.toml").open("rb") as file:
+        sources = {name: _source(name, entry) for name, entry in tomllib.load(file).items()}
+    with (folder / "skus.toml").open("rb") as file:
+        skus = {name: Sku(name, **entry) for name, entry in tomllib.load(file).items()}
+    ranges, problems = read_ranges(folder / "ranges.csv")
+    facts: dict[str, Fact] = {}
+    for path in sorted((folder / "facts").glob("*.csv")):
+        _read_facts(path, sources, ranges, facts, problems)
+    cited = {fact.source.name for fact in facts.values()}
+    problems += [f"sources.toml: no fact cites '{name}'" for name in sources if name not in cited]
+    problems += _sku_problems(skus, facts)
+    if problems:
+        raise CatalogueError("\n".join(problems))
+    return Catalogue(facts, sources, skus, folder, ranges)
+
+
+def _read_facts(
+    path: Path, sources: Mapping[str, Source], ranges: Ranges, facts: dict[str, Fact], problems: list[str]
+) -> None:
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            problems.append(f"{path.name}: the header must be {','.join(COLUMNS)}")
+            return
+        for row in reader:
+            where = f"{path.name}:{reader.line_num}: {row['key']}"
+            if row["key"] in facts:
+                problems.append(f"{where}: the key stands twice")
+                continue
+            try:
+                fact = facts[row["key"]] = _fact(row, sources)
+            except ValueError as error:
+                problems.append(f"{where}: {error}")
+                continue
+            if outside := ranges.problem(fact.key, (fact.value, fact.low, fact.high), fact.unit):
+                problems.append(f"{where}: {outside}")
+
+
+def _fact(row: Mapping[str, str], sources: Mapping[str, Source]) -> Fact:
+    if row["source"] not in sources:
+        raise ValueError(f"source '{row['source']}' is not in sources.toml")
+    if row["kind"] not in KINDS or row["kind"] == "yours":
+        raise ValueError(f"kind '{row['kind']}' is none of {', '.join(KINDS[:-1])}")
+    if row["kind"] in ("estimated", "assumed") and not (row["low"] and row["high"]):
+        raise ValueError(f"kind {row['kind']} needs a range: give low and high")
+    low, high = (float(row[end]) if row[end] else None for end in ("low", "high"))
+    boundary = dict(tag.split("=", 1) for tag in row["boundary"].split(";") if tag)
+    return make_fact(
+        row["key"], float(row["value"]), row["unit"], sources[row["source"]],
+        locator=row["locator"], kind=row["kind"], low=low, high=high, note=row["note"], boundary=boundary,
+    )  # fmt: skip
+
+
+def make_fact(
+    key: str,
+    value: float,
+    unit: str,
+    source: Source,
+    *,
+    locator: str = "",
+    kind: str = "yours",
+    low: float | None = None,
+    high: float | None = None,
+    note: str = "",
+    boundary: Mapping[str, str] | None = None,
+) -> Fact:
+    """A fact in its canonical unit.
+
+    Raises:
+        UnitError: the unit is unknown.
+        ValueError: the value is not finite, or the range does not hold it.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"the value {value} is not finite")
+    if (low is not None and low > value) or (high is not None and high < value):
+        raise ValueError(f"the range {low} .. {high} does not hold the value {value}")
+    inside, inside_unit = canonical(value, unit)
+    scale = canonical(1.0, unit)[0]
+    return Fact(
+        inside,
+        inside_unit,
+        boundary=boundary or {},
+        key=key,
+        source=source,
+        locator=locator,
+        kind=cast(Kind, kind),
+        low=None if low is None else low * scale,
+        high=None if high is None else high * scale,
+        note=note,
+        stated=f"{value:g} {unit}",
+    )
+
+
+def _source(name: str, entry: Mapping[str, object]) -> Source:
+    text = {word: str(value) for word, value in entry.items()}
+    link = text.get("url") or text.get("doi") or text.get("arxiv") or ""
+    authors = text.get("authors") or text.get("publisher") or ""
+    return Source(name, text["title"], authors, text.get("year", ""), link, text.get("licence", ""))
+
+
+def _sku_problems(skus: Mapping[str, Sku], facts: Mapping[str, Fact]) -> list[str]:
+    return [
+        f"skus.toml: {sku.name}: no fact '{key}'"
+        for sku in skus.values()
+        for key in (f"server.{sku.server}.accelerators", f"accelerator.{sku.accelerator}.memory")
+        if key not in facts
+    ]

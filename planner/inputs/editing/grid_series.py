@@ -1,0 +1,128 @@
+"""An hourly grid series of the user, as the intensity of one site in each period."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from carbon.hourly import HourlyIntensity
+from carbon.signals import GridSignal
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.editing.found import Found, as_file
+from planner.inputs.scenario import Horizon, Scenario, Site
+from planner.inputs.series import read_series
+from planner.inputs.series.table import read_table
+from planner.trace.errors import InputError
+
+_MONTHS = {"month": 1, "quarter": 3}
+_OWN = "average/direct/production"
+SIGNALS = (
+    "average/direct/production", "average/life-cycle/production",
+    "average/direct/consumption", "average/life-cycle/consumption",
+)  # fmt: skip
+
+
+def signal_of(scenario: Scenario, site: str) -> str:
+    """What the grid intensities of a scenario mean: those of this site's region, else of any other's."""
+    catalogue = load_catalogue()
+    held = sorted(scenario.sites, key=lambda one: one.name != site)
+    tags = [catalogue.fact(f"grid.{one.grid}.intensity").boundary.get("grid", "") for one in held if one.grid]
+    return next((tag for tag in tags if tag in SIGNALS), _OWN)
+
+
+def series_found(
+    name: str,
+    content: bytes,
+    scenario: Scenario,
+    site: str,
+    *,
+    signal: str = "",
+    unit: str = "",
+    time_zone: str = "",
+    zone: str = "",
+) -> Found:
+    """What a file of grid intensities holds, and what it would be as the grid of a site.
+
+    Raises:
+        InputError: naming file, line, value and what would do.
+    """
+    own = next((one for one in scenario.sites if one.name == site), None)
+    if own is None:
+        raise InputError(f"no site '{site}'; there is {', '.join(one.name for one in scenario.sites)}")
+    meant = signal_of(scenario, site)
+    with as_file(name, content) as path:
+        read = read_series(
+            path,
+            signal=GridSignal.parse(signal or meant),
+            unit=unit,
+            time_zone=time_zone,
+            zone=zone,
+            repeats="mean",
+        )
+        header = read_table(path).header  # fmt: skip
+    series = read.series
+    values, notes = by_period(series, scenario.horizon)
+    if signal and signal != meant:
+        notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
+    if read.repeated_rows:
+        notes.append(f"Rows that repeat a time: {read.repeated_rows:,}; their mean was taken.")
+    changes, said = _changes(own, values)
+    last = series.first_hour + np.timedelta64(len(series.grid_kgco2e_per_kwh), "h")
+    return Found(
+        what="an hourly grid series",
+        facts=(
+            ("hours", f"{len(series.grid_kgco2e_per_kwh):,}"),
+            ("hours without a value, left out", f"{read.missing_hours:,}"),
+            ("time", f"{series.first_hour} to {last}, UTC"),
+            ("times read as", time_zone or "the offsets in the file, or UTC where the header says so"),
+            ("columns", ", ".join(header)),
+            ("unit of its values", unit or "the one that the header names"),
+            ("meaning", signal or meant),
+            ("mean", f"{1000 * series.mean_kgco2e_per_kwh:.4g} g/kWh"),
+            *((f"mean in {label}", text) for label, text in zip(
+                scenario.horizon.period_labels, values, strict=True)),
+        ),
+        notes=(*notes, *said),
+        changes=changes,
+    )  # fmt: skip
+
+
+def by_period(series: HourlyIntensity, horizon: Horizon) -> tuple[list[str], list[str]]:
+    """The mean of the same calendar months for each period, with what has to be said of it."""
+    values = np.asarray(series.grid_kgco2e_per_kwh)
+    hours = series.first_hour + np.arange(len(values)) * np.timedelta64(1, "h")
+    month = hours.astype("datetime64[M]").astype(int) % 12
+    found, short = [], []
+    for start, label in zip(horizon.period_starts, horizon.period_labels, strict=True):
+        wanted = [(start.month - 1 + i) % 12 for i in range(_MONTHS[horizon.period])]
+        known = ~np.isnan(values)
+        if all((known & (month == one)).any() for one in wanted):
+            known &= np.isin(month, wanted)
+        else:
+            short.append(label)
+        found.append(f"{1000 * float(values[known].mean()):.6g} g/kWh")
+    notes = ["Each period takes the mean of its calendar months; no decline over the years is assumed."]
+    if short:
+        notes.append(f"The file lacks months of {', '.join(short)}: the mean of all its hours stands there.")
+    return found, notes
+
+
+def _changes(site: Site, values: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """The grid of a site replaced; a price that hung on its region is kept."""
+    at = f"sites.{site.name}"
+    changes: dict[str, Any] = {
+        f"{at}.grid": None, f"{at}.grid_intensity": values[0] if len(set(values)) == 1 else values,
+    }  # fmt: skip
+    regional = _regional_price(load_catalogue(), site)
+    if regional is None:
+        return changes, []
+    said = f"The price of electricity stays that of {site.grid}, {regional}: it is written into the site."
+    return {**changes, f"{at}.electricity_price": regional}, [said]
+
+
+def _regional_price(catalogue: Catalogue, site: Site) -> str | None:
+    key = f"electricity.{site.grid}.price"
+    if site.electricity_price_usd_per_kwh is not None or not catalogue.has(key):
+        return None
+    return catalogue.fact(key).stated

@@ -1,0 +1,1 @@
+"""The job file: its parts, how it is read and checked."""

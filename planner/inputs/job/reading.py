@@ -1,0 +1,391 @@
+"""From TOML tables, or from flags, to a job: every problem at once, in the words of a scenario's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
+from typing import Any, TypeVar, get_type_hints
+
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.consistency import doubled_figures, known_names
+from planner.inputs.job.checks import problems_between
+from planner.inputs.job.schema import FACTS, PHASES, TABLES, TITLE, Job
+from planner.inputs.metering import read_metered
+from planner.inputs.metering.names import named_by_meter
+from planner.inputs.models import with_model_cards
+from planner.inputs.scenario import Problem, ScenarioError
+from planner.inputs.scenario.checks import own_fact_problems
+from planner.inputs.scenario.fields import CARD, Frame, Rule
+from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.problems import FieldError, near, shown, shown_key
+from planner.trace.errors import InputError
+from planner.trace.units import parse_quantity
+
+P = TypeVar("P")
+
+# Flag -> its place in a job file.
+FLAGS = {
+    "model": "training.model", "tokens": "training.tokens", "nodes": "training.nodes",
+    "accelerator_hours": "training.accelerator_hours", "power": "training.power",
+    "metered": "training.metered", "failures": "training.failures",
+    "storage": "training.checkpoint_storage", "interval": "training.interval",
+    "sku": "hardware.sku", "lifetime": "hardware.lifetime", "utilisation": "hardware.utilisation",
+    "grid": "site.grid", "hourly": "site.hourly", "pue": "site.pue", "start": "site.start",
+}  # fmt: skip
+
+# What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
+DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
+UNTITLED = "One job"
+LONGEST_TITLE = 200  # characters, as `TITLE` takes
+
+# Names that the catalogue has to know: field -> what it is called, and the set of names.
+_NAMES = {
+    "sku": ("SKU", "skus"), "model": ("model", "models"), "grid": ("grid region", "grids"),
+    "traffic": ("traffic trace", "traffics"), "checkpoint_storage": ("storage class", "storages"),
+    "failures": ("fleet", "fleets"),
+}  # fmt: skip
+
+
+def load_job(path: Path, catalogue: Catalogue) -> Job:
+    """Job in a TOML file.
+
+    Raises:
+        ScenarioError: the file cannot be read or is wrong; the error holds every problem.
+    """
+    document = read_toml(read_text(path), path.name)
+    return read_job(document, path.name, catalogue, path=path)
+
+
+def job_from_flags(options: Mapping[str, Any], catalogue: Catalogue) -> Job:
+    """Job that flags describe, read by the same rules; messages name the flags.
+
+    Raises:
+        ScenarioError: what the flags say is wrong; the error holds every problem.
+    """
+    document: dict[str, Any] = {}
+    for flag, place in FLAGS.items():
+        if options.get(flag) is not None:
+            table, _, key = place.partition(".")
+            document.setdefault(table, {})[key] = options[flag]
+    tables, assumed = with_defaults(document, catalogue)
+    try:
+        return read_job(tables, "", catalogue, by_flags=True, assumed=assumed)
+    except ScenarioError as error:
+        raise ScenarioError("", [_as_flag(problem) for problem in error.problems]) from None
+
+
+def with_defaults(
+    document: Mapping[str, Any], catalogue: Catalogue, folder: Path | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The tables of a job that flags or the fields of a page describe, whole; and the places filled here.
+
+    One function for every door, so that the same words give the same job. Where a metered file in `folder`
+    names its country and accelerators, they hold; only what nobody says is assumed.
+    """
+    whole = deepcopy(dict(document))
+    training, site = whole.get("training", {}), whole.get("site", {})
+    missing = dict(DEFAULTS)
+    if "model" not in training:
+        del missing["nodes"]
+    if "hourly" in site or "grid_intensity" in site:
+        del missing["grid"]
+    named = _named_by_its_meter(training, catalogue, folder)
+    assumed = []
+    for flag, value in missing.items():
+        table, _, key = FLAGS[flag].partition(".")
+        if key not in whole.get(table, {}):
+            whole.setdefault(table, {})[key] = named.get(flag, value)
+            assumed += [] if flag in named else [FLAGS[flag]]
+    return {"title": title_of(whole) or UNTITLED, **whole}, tuple(assumed)
+
+
+def _named_by_its_meter(
+    training: Mapping[str, Any], catalogue: Catalogue, folder: Path | None
+) -> dict[str, str]:
+    """Grid and node that the metered file of a run names; of a file that cannot be read, nothing yet."""
+    if not isinstance(name := training.get("metered"), str):
+        return {}
+    try:
+        found = read_metered(
+            (folder or Path()) / name,
+            zone=training.get("metered_zone"),
+            columns=training.get("metered_columns"),
+        )
+    except InputError:  # told once, by the reading that counts
+        return {}
+    return named_by_meter(found, catalogue)
+
+
+def title_of(document: Mapping[str, Any]) -> str:
+    """What a job is called after its training run; empty where its tables say nothing of one."""
+    work = document.get("training", {})
+    tokens, hours = work.get("tokens"), work.get("accelerator_hours")
+    if "metered" in work:
+        title = f"Metered run of {PurePath(str(work['metered'])).name}"
+    elif "model" in work:
+        name = str(work["model"])
+        title = PurePath(name).stem if CARD.fullmatch(name) else name
+        title += f" on {_tokens_said(tokens)}" if isinstance(tokens, int | float) else ""
+    else:
+        title = f"{hours:,.10g} accelerator-hours" if isinstance(hours, int | float) else ""
+    return title if title.isprintable() and len(title) <= LONGEST_TITLE else ""
+
+
+def _tokens_said(tokens: float) -> str:
+    return f"{tokens / 1e9:,.6g} billion tokens" if tokens >= 1e9 else f"{tokens:,.6g} tokens"
+
+
+def read_job(
+    document: Mapping[str, Any],
+    name: str,
+    catalogue: Catalogue,
+    *,
+    path: Path | None = None,
+    by_flags: bool = False,
+    assumed: tuple[str, ...] = (),
+) -> Job:
+    """Job in the tables of a file; `name` begins each message, `assumed` are places that nobody stated.
+
+    Raises:
+        ScenarioError: it is wrong; the error holds every problem.
+        ModelCardError: a model's configuration is none that is understood.
+    """
+    problems: list[Problem] = []
+    known = ["title", *TABLES, "facts"]
+    problems += [
+        Problem(shown_key(key), f"is not known here; {near(key, known)}")
+        for key in document
+        if key not in known
+    ]
+    title = _read(TITLE, document.get("title"), "title", problems)
+    facts = _read(FACTS, document.get("facts", {}), "facts", problems) or {}
+    tables = {
+        key: _table(kind, document[key], key, problems) for key, kind in TABLES.items() if key in document
+    }
+    wrong = {key for key, table in tables.items() if table is None}
+    held = {key: table for key, table in tables.items() if table is not None}
+    job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags, assumed=assumed)
+    problems += _unknown(document, facts, with_cards(document, job.folder, catalogue))
+    problems += problems_between(job, wrong)
+    if not any(phase in document for phase in PHASES):
+        problems.append(_nothing(by_flags))
+    if problems:
+        raise ScenarioError(name, problems)
+    return job
+
+
+def with_cards(tables: Mapping[str, Any], folder: Path | None, catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the models that a job's tables name by the path of a file in `folder`.
+
+    Raises:
+        ModelCardError: one of the files is no configuration that is understood.
+    """
+    if folder is None:
+        return catalogue
+    named = [table.get("model") for key in TABLES if isinstance(table := tables.get(key), dict)]
+    cards = [name for name in named if isinstance(name, str) and CARD.fullmatch(name)]
+    return with_model_cards(catalogue, cards, folder)
+
+
+def rules_of(kind: type[Any]) -> dict[str, tuple[str, Rule]]:
+    """What a table may hold: attribute and rule by key."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        rule, *key = hint.__metadata__
+        found[key[0] if key else name] = (name, rule)
+    return found
+
+
+def _nothing(by_flags: bool) -> Problem:
+    if by_flags:
+        return Problem("", "give --model with --tokens, or --accelerator-hours, or --metered, or a job file")
+    phases = ", ".join(f"[{phase}]" for phase in PHASES)
+    return Problem("", f"there is no phase to count: add one of {phases}")
+
+
+def _table(kind: type[P], table: object, path: str, problems: list[Problem]) -> P | None:
+    """One table, read; None where something in it is wrong."""
+    if not isinstance(table, dict):
+        problems.append(Problem(path, f"{shown(table)} is not a table: begin it with [{path}]"))
+        return None
+    before = len(problems)
+    known = rules_of(kind)
+    problems += [
+        Problem(f"{path}.{shown_key(key)}", f"is not known here; {near(key, known)}")
+        for key in table
+        if key not in known
+    ]
+    values = {
+        name: _read(rule, table[key], f"{path}.{key}", problems)
+        for key, (name, rule) in known.items()
+        if key in table
+    }
+    return kind(**values) if len(problems) == before else None
+
+
+def _read(rule: Rule, value: object, path: str, problems: list[Problem]) -> Any:
+    if value is None:
+        problems.append(Problem(path, f"is missing: write for example {path} = {rule.example}"))
+        return None
+    try:
+        return rule.read(value, Frame())
+    except FieldError as error:
+        problems += [Problem(path + inside, message) for inside, message in error.parts]
+    except ValueError as error:
+        problems.append(Problem(path, str(error)))
+    return None
+
+
+def _unknown(
+    document: Mapping[str, Any], facts: Mapping[str, str], catalogue: Catalogue
+) -> Iterator[Problem]:
+    """Names that the catalogue does not have, and overrides that its facts cannot take."""
+    known = known_names(catalogue)
+    named = ((key, document[key]) for key in TABLES if isinstance(document.get(key), dict))
+    for key, table in named:
+        for one, (kind, names) in _NAMES.items():
+            name = table.get(one)
+            if isinstance(name, str) and name not in (held := getattr(known, names)):
+                yield Problem(
+                    f"{key}.{one}", f"the catalogue has no {kind} {shown(name)}; {near(name, held)}"
+                )
+    for mix in ("devices", "population"):
+        federated = document.get("federated")
+        weights = federated.get(mix) if isinstance(federated, dict) else None
+        for name in weights if isinstance(weights, dict) else ():
+            if name not in known.grids:
+                yield Problem(
+                    f"federated.{mix}",
+                    f"the catalogue has no grid region {shown(name)}; {near(name, known.grids)}",
+                )
+    unfit = list(own_fact_problems(facts, known))
+    yield from unfit
+    if not unfit:
+        yield from doubled_figures(facts, catalogue)
+
+
+def _as_flag(problem: Problem) -> Problem:
+    flags = {place: f"--{flag.replace('_', '-')}" for flag, place in FLAGS.items()}
+    message = problem.message
+    for place, flag in flags.items():
+        message = message.replace(place, flag)
+    path = "" if problem.path in TABLES else problem.path
+    return Problem(flags.get(path, path), message)
+
+
+# Input -> its place in a job file, in the order in which they are asked for.
+PLACES = {
+    "model": "training.model", "tokens": "training.tokens", "nodes": "training.nodes",
+    "accelerator_hours": "training.accelerator_hours", "requests_per_day": "inference.requests_per_day",
+    "sku": "hardware.sku", "grid": "site.grid", "pue": "site.pue", "lifetime_y": "hardware.lifetime",
+}  # fmt: skip
+
+# Phases that need nothing stated: each is a share of the others, by facts of the catalogue.
+WITHOUT_INPUTS = ("experimentation", "network", "building", "end_of_life")
+_ALWAYS = ("sku", "grid", "pue", "lifetime_y")
+
+# What else a file says of its grid gives way to a region that is chosen.
+_OTHER_GRIDS = (
+    "grid_intensity", "hourly", "hourly_signal", "hourly_zone", "hourly_column", "hourly_unit",
+    "hourly_time_zone", "hourly_repeats", "fill", "longest_gap",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """The few inputs of a job; None is what its file leaves to the catalogue or says in another way."""
+
+    model: str | None = None
+    tokens: float | None = None
+    nodes: int | None = None
+    accelerator_hours: float | None = None
+    requests_per_day: float | None = None
+    sku: str | None = None
+    grid: str | None = None
+    pue: float | None = None
+    lifetime_y: float | None = None
+
+
+def simple_of(job: Job) -> Simple:
+    """The few inputs as a job states them."""
+    training, inference = job.training, job.inference
+    return Simple(
+        model=None if training is None else training.model,
+        tokens=None if training is None else training.tokens,
+        nodes=None if training is None else training.nodes,
+        accelerator_hours=None if training is None else training.accelerator_hours,
+        requests_per_day=None if inference is None else inference.requests_per_day,
+        sku=job.hardware.sku,
+        grid=job.site.grid,
+        pue=job.site.pue,
+        lifetime_y=job.hardware.lifetime_y,
+    )
+
+
+def asked_of(job: Job) -> tuple[str, ...]:
+    """Which of the few inputs a job can take: those of its own phases, and those of every job."""
+    stated = asdict(simple_of(job))
+    return tuple(name for name in PLACES if name in _ALWAYS or stated[name] is not None)
+
+
+def simple_stated(tables: Mapping[str, Any]) -> Simple:
+    """The few inputs as the tables that `with_simple` made state them, a job or not yet one."""
+    found = {}
+    for name, place in PLACES.items():
+        section, _, key = place.partition(".")
+        found[name] = tables.get(section, {}).get(key)
+    if found["lifetime_y"] is not None:
+        found["lifetime_y"] = parse_quantity(found["lifetime_y"], "y")
+    return Simple(**found)
+
+
+def asked_of_own(tables: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of the few inputs a job of one's own takes: a metered run needs no other word for its size."""
+    metered = "metered" in tables.get("training", {})
+    sizes = ("model", "tokens", "nodes", "accelerator_hours")
+    return tuple(name for name in PLACES if name in _ALWAYS or (name in sizes and not metered))
+
+
+def lacking(tables: Mapping[str, Any]) -> str:
+    """What a job of one's own lacks before it can be worked out; empty where it lacks nothing."""
+    work = tables.get("training", {})
+    if "model" in work and not {"tokens", "accelerator_hours", "metered"} & work.keys():
+        return "Write the training tokens: the hours are predicted from them and the model."
+    if "tokens" in work and "model" not in work:
+        return "Choose a model: the hours are predicted from it and the tokens."
+    if not {"model", "accelerator_hours", "metered"} & work.keys():
+        return (
+            "Nothing is stated yet: choose a model and write its training tokens, or write accelerator-hours "
+            "that were measured, or bring a file of metered energy."
+        )
+    return ""
+
+
+def with_phases(tables: Mapping[str, Any], wanted: Mapping[str, bool]) -> dict[str, Any]:
+    """The tables with some phases switched on, as the catalogue has them, and others off."""
+    kept = {name: held for name, held in deepcopy(dict(tables)).items() if wanted.get(name, True)}
+    return kept | {name: {} for name, on in wanted.items() if on and name not in kept}
+
+
+def with_simple(tables: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a job file with other values for some of the few inputs; None leaves it to the facts."""
+    changed = deepcopy(dict(tables))
+    for name, value in wanted.items():
+        section, _, key = PLACES[name].partition(".")
+        table = changed.setdefault(section, {})
+        if value is None:
+            table.pop(key, None)
+            continue
+        if name == "grid":
+            for other in _OTHER_GRIDS:
+                table.pop(other, None)
+        table[key] = f"{value:.15g} y" if name == "lifetime_y" else value
+    return changed
+
+
+def with_metered(tables: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a job whose training run is what a meter saw; `known` is what the file does not say."""
+    said = {f"metered_{key}": value for key, value in known.items() if value is not None}
+    return {**deepcopy(dict(tables)), "training": {"metered": name, **said}}

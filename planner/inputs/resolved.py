@@ -1,0 +1,347 @@
+"""Scenario and catalogue, joined: every number that the coefficients ask for, as a traced node.
+
+What the scenario states is a fact of kind `yours`; what it leaves open comes from the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.grid import projected_kgco2e_per_kwh
+from carbon.market import market_kgco2e_per_kwh
+from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
+from planner.inputs.scenario import (
+    Rental,
+    Scenario,
+    Service,
+    Site,
+)
+from planner.performance.mix import PromptClasses, prompt_classes, request_mix
+from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, pick
+from planner.trace.units import canonical, parse_quantity
+
+CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
+HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One scenario on one catalogue, with its SKUs and node pools in a fixed order.
+
+    A pool is one SKU at one site: existing nodes, purchases and spares of it are interchangeable.
+    """
+
+    scenario: Scenario
+    catalogue: Catalogue
+    asked: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def source(self) -> Source:
+        """The scenario as the source of what it states."""
+        path = self.scenario.path
+        return Source("scenario", f"scenario '{self.scenario.title}'", link=path.name if path else "")
+
+    @cached_property
+    def skus(self) -> tuple[Sku, ...]:
+        """SKUs that stand in the fleet or are on offer, and those that pools state their work in."""
+        names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
+        names += [rental.sku for rental in self.scenario.rental]
+        names += [pool.reference for pool in self.scenario.pools]
+        return tuple(self.catalogue.skus[name] for name in dict.fromkeys(names))
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Sites of one's own, then the locations of rented nodes."""
+        return (*self.scenario.sites, *(_rented_site(one, self.periods) for one in self.scenario.rental))
+
+    @cached_property
+    def rented(self) -> NDArray[np.bool_]:
+        """Which pools are nodes by the hour."""
+        return self.pool_site >= len(self.scenario.sites)
+
+    @cached_property
+    def pools(self) -> tuple[tuple[int, int], ...]:
+        """(SKU, site) pairs where nodes stand, may be bought, or may be rented."""
+        sku_at = {sku.name: i for i, sku in enumerate(self.skus)}
+        sites = [site.name for site in self.scenario.sites]
+        pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
+        for offer in self.scenario.market:
+            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or sites]
+        for move in self.scenario.moves:
+            carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
+            pairs += [(sku_at[sku], sites.index(move.to)) for sku in carried if move.sku in (None, sku)]
+        pairs += [(sku_at[one.sku], len(sites) + i) for i, one in enumerate(self.scenario.rental)]
+        return tuple(dict.fromkeys(pairs))
+
+    @cached_property
+    def pool_sku(self) -> NDArray[np.intp]:
+        """SKU of each pool."""
+        return np.array([sku for sku, _ in self.pools], dtype=np.intp)
+
+    @cached_property
+    def pool_site(self) -> NDArray[np.intp]:
+        """Site of each pool."""
+        return np.array([site for _, site in self.pools], dtype=np.intp)
+
+    @property
+    def periods(self) -> int:
+        """Number of periods."""
+        return self.scenario.horizon.periods
+
+    @cached_property
+    def period_h(self) -> Chosen:
+        """Hours of each period, one row."""
+        return chosen("period_h", np.array([self.scenario.horizon.hours]), "calendar hours of the horizon")
+
+    @cached_property
+    def period_start_h(self) -> Chosen:
+        """Start of each period from the horizon's start, one row."""
+        ends = np.cumsum(self.scenario.horizon.hours)
+        return chosen("period_start_h", np.array([[0.0, *ends[:-1]]]), "calendar of the horizon")
+
+    @cached_property
+    def period_end_h(self) -> Chosen:
+        """End of each period from the horizon's start, one row."""
+        return chosen(
+            "period_end_h", np.cumsum(self.scenario.horizon.hours)[None, :], "calendar of the horizon"
+        )
+
+    @cached_property
+    def hours_per_year_h(self) -> Chosen:
+        """Length of the mean year."""
+        return chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
+
+    def fact(self, key: str) -> Fact:
+        """A catalogue fact, or the scenario's own value where `[facts]` overrides it; kept in `asked`."""
+        if key not in self.asked:
+            self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
+        return self.asked[key]
+
+    def keep(self, fact: Fact) -> Fact:
+        """A fact that comes from neither the catalogue nor the scenario itself, kept in `asked` too."""
+        return self.asked.setdefault(fact.key, fact)
+
+    def _overruled(self, key: str) -> Fact:
+        shipped, text = self.catalogue.fact(key), self.scenario.facts[key]
+        return Fact(
+            parse_quantity(text, shipped.unit),
+            shipped.unit,
+            boundary=shipped.boundary,
+            key=key,
+            source=self.source,
+            locator=f"[facts] {key}",
+            kind="yours",
+            stated=text,
+        )
+
+    def yours(self, path: str, value: float, unit: str) -> Fact:
+        """A value that the scenario states, in its canonical unit, with its place in the file."""
+        inside, inside_unit = canonical(value, unit)
+        return Fact(
+            inside,
+            inside_unit,
+            key=f"scenario.{path}",
+            source=self.source,
+            locator=path,
+            kind="yours",
+            stated=f"{value:g} {unit}",
+        )
+
+    def accelerator(self, name: str) -> tuple[Fact, ...]:
+        """One accelerator fact for each SKU."""
+        return tuple(self.fact(f"accelerator.{sku.accelerator}.{name}") for sku in self.skus)
+
+    def server(self, name: str) -> tuple[Fact, ...]:
+        """One server fact for each SKU."""
+        return tuple(self.fact(f"server.{sku.server}.{name}") for sku in self.skus)
+
+    def of_sku(self, items: Sequence[Traced], sku: NDArray[np.intp]) -> Traced:
+        """Column of an item for each SKU."""
+        return pick(items, sku)
+
+    @cached_property
+    def pue(self) -> tuple[Fact, ...]:
+        """PUE of each site."""
+        own = [self.yours(f"sites.{s.name}.pue", s.pue, "1") for s in self.scenario.sites]
+        rented = [
+            self.fact("rental.pue") if one.pue is None else self.yours(f"rental.{one.name}.pue", one.pue, "1")
+            for one in self.scenario.rental
+        ]
+        return (*own, *rented)
+
+    @cached_property
+    def electricity(self) -> tuple[Traced, ...]:
+        """Electricity price of each site and period, site by site; rented hours have it in their price."""
+        found: list[Traced] = []
+        for site in self.scenario.sites:
+            if site.electricity_price_usd_per_kwh is None:
+                regional = f"electricity.{site.grid}.price"
+                known = self.catalogue.has(regional)
+                found += [self.fact(regional if known else "electricity.default_price")] * self.periods
+            else:
+                found += self._by_period(
+                    f"sites.{site.name}.electricity_price", site.electricity_price_usd_per_kwh, "USD/kWh"
+                )
+        paid = chosen("electricity_usd_per_kwh", 0.0, "in the price of the rented hour")
+        return (*found, *(paid for _ in self.scenario.rental for _ in range(self.periods)))
+
+    @cached_property
+    def grid(self) -> tuple[Traced, ...]:
+        """Carbon of electricity by the accounting of the policy, for each site and period, site by site."""
+        if self.scenario.policy.accounting == "location":
+            return self.location_grid
+        return self._market_grid()
+
+    @cached_property
+    def location_grid(self) -> tuple[Traced, ...]:
+        """Grid intensity of each site and period, site by site; a catalogue region declines year by year."""
+        found: list[Traced] = []
+        for i, site in enumerate(self.sites):
+            if site.grid_kgco2e_per_kwh is not None:
+                section = "sites" if i < len(self.scenario.sites) else "rental"
+                found += self._by_period(
+                    f"{section}.{site.name}.grid_intensity", site.grid_kgco2e_per_kwh, "kgCO2e/kWh"
+                )
+                continue
+            region = self.fact(f"grid.{site.grid}.intensity")
+            decline = self.fact("grid.decline")
+            year = data_year(self.catalogue.fact(region.key))
+            for start in self.scenario.horizon.period_starts:
+                ahead = chosen(
+                    "years_ahead_y", float(start.year - year), f"from the data of {year} to {start.year}"
+                )
+                found.append(
+                    derive(
+                        projected_kgco2e_per_kwh,
+                        grid_kgco2e_per_kwh=region,
+                        decline_fraction_per_y=decline,
+                        years_ahead_y=ahead,
+                    )
+                )
+        return tuple(found)
+
+    def _market_grid(self) -> tuple[Traced, ...]:
+        """The factor of what no contract covers: the stated one, else the location's stands in."""
+        nothing = chosen("contracted_fraction", 0.0, "contracts are counted beside it")
+        own = chosen("contract_kgco2e_per_kwh", 0.0, "contracts are counted beside it")
+        found: list[Traced] = []
+        for s, site in enumerate(self.sites):
+            here: Sequence[Traced] = self.location_grid[s * self.periods : (s + 1) * self.periods]
+            stated = site.market_kgco2e_per_kwh
+            if stated is not None:
+                here = self._by_period(f"sites.{site.name}.market_intensity", stated, "kgCO2e/kWh")
+            found += [
+                derive(
+                    market_kgco2e_per_kwh, "grid=market",
+                    contracted_fraction=nothing, contract_kgco2e_per_kwh=own, residual_kgco2e_per_kwh=each,
+                )
+                for each in here
+            ]  # fmt: skip
+        return tuple(found)
+
+    def site_by_period(self, items: Sequence[Traced], site: NDArray[np.intp]) -> Traced:
+        """Matrix (rows, periods) of per-site-and-period items for a column of sites."""
+        index = site[:, None] * self.periods + np.arange(self.periods)[None, :]
+        return pick(items, index)
+
+    def failure_rate(self) -> Fact:
+        """Failures of one reference node an hour: of the log, the scenario's own, or of a published fleet."""
+        policy, fit = self.scenario.reliability, self.scenario.fit
+        if fit is not None:
+            return self.keep(fit.failure_rate)
+        if policy.failure_rate_per_node_h is not None:
+            return self.yours("reliability.failure_rate", policy.failure_rate_per_node_h, "1/h")
+        return self.fact(f"reliability.{policy.failures}.failure_rate")
+
+    def reference_accelerators(self) -> Fact:
+        """Accelerators of the node that the failure rate is stated for."""
+        fleet, fit = self.scenario.reliability.failures, self.scenario.fit
+        if fit is not None and fit.accelerators_per_node is not None:
+            return self.keep(fit.accelerators_per_node)
+        if fleet is None or not self.catalogue.has(f"reliability.{fleet}.accelerators_per_node"):
+            return self.fact("reliability.reference_accelerators")
+        return self.fact(f"reliability.{fleet}.accelerators_per_node")
+
+    def residual_value(self) -> Fact:
+        """Share of its price that a node is worth after its life: as stated, else the catalogue's."""
+        stated = self.scenario.policy.residual_value_fraction
+        if stated is None:
+            return self.fact("finance.residual_value")
+        return self.yours("policy.residual_value", stated, "1")
+
+    def repair(self) -> Fact:
+        """Mean time until a failed node is back: as the scenario states it, else that of the log."""
+        stated, fit = self.scenario.reliability.repair_h, self.scenario.fit
+        if stated is None:
+            assert fit is not None, "refused on reading"
+            assert fit.repair is not None, "refused on reading"
+            return self.keep(fit.repair)
+        return self.yours("reliability.repair", stated, "h")
+
+    def request_tokens(self, service: Service) -> tuple[Fact, Fact]:
+        """Mean prompt and answer of a service, from its trace or as the scenario states them."""
+        if service.traffic is not None:
+            traffic = f"traffic.{service.traffic}"
+            return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
+        where = f"services.{service.name}"
+        return (
+            self.yours(f"{where}.tokens_in", float(service.tokens_in or 0), "1"),
+            self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
+        )
+
+    def request_classes(self, service: Service) -> PromptClasses:
+        """How requests of a service spread around their means; one class where only means are known."""
+        sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
+        if service.traffic is None or not sample.is_file():
+            return PromptClasses(*np.ones((4, 1)))
+        return _classes(sample)
+
+    def arrival_scv(self, service: Service) -> Fact:
+        """Squared coefficient of variation of the time between requests: 1 is Poisson, bursts are above."""
+        return self.fact(f"traffic.{service.traffic or 'default'}.arrival_cv2")
+
+    def trace_rate(self, service: Service) -> Fact:
+        """Requests a second of the trace that a service's traffic is like."""
+        return self.fact(f"traffic.{service.traffic or 'default'}.rate")
+
+    def _by_period(self, path: str, values: Sequence[float], unit: str) -> list[Fact]:
+        return [
+            self.yours(path if len(set(values)) == 1 else f"{path}[{t}]", value, unit)
+            for t, value in enumerate(values)
+        ]
+
+
+def _rented_site(rental: Rental, periods: int) -> Site:
+    """A provider's location as a site: no limit of ours on power or racks holds there."""
+    limits: dict[str, Any] = {"power_cap_kw": (math.inf,) * periods, "racks": math.inf}
+    where = rental.model_dump(include={"name", "grid", "grid_kgco2e_per_kwh", "pue"})
+    return Site.model_construct(**where, **limits)
+
+
+@cache
+def _classes(sample: Path) -> PromptClasses:
+    """Classes of prompts of a joint histogram of lengths in `data/samples`."""
+    lengths = np.loadtxt(sample, delimiter=",", skiprows=1, unpack=True)
+    mix = request_mix(context_tokens=lengths[0], generated_tokens=lengths[1], requests=lengths[2])
+    return prompt_classes(mix, classes_per_doubling=CLASSES_PER_DOUBLING)
+
+
+def data_year(grid: Fact) -> int:
+    """Year that a grid factor describes: the first year that its note names.
+
+    Raises:
+        CatalogueError: the note names none.
+    """
+    found = re.search(r"\b(19|20)\d\d\b", grid.note)
+    if found is None:
+        raise CatalogueError(f"{grid.key}: its note has to name the year that it describes")
+    return int(found[0])

@@ -1,0 +1,56 @@
+"""What every table of a scenario is made of, and the kinds of field that several of them have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
+
+from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Several, Text
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRef(Text):
+    """The name of a site, or of rented nodes where work may go: it follows when that is renamed."""
+
+
+_CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), SiteRef('"dallas"')
+
+CardName = Annotated[str, _CARD]
+SkuName = Annotated[str, _SKU]
+SiteName = Annotated[str, _SITE]
+SkuNames = Annotated[tuple[str, ...] | None, Several(_SKU)]
+SiteNames = Annotated[tuple[str, ...] | None, Several(_SITE)]
+Precision = Annotated[Literal["bf16", "fp16", "fp8"], Choice('"bf16"', ("bf16", "fp16", "fp8"))]
+
+
+class Part(BaseModel):
+    """A table of the file: unknown keys are refused, and each key is read by the rule beside its type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        rule = rule_of(cls, str(info.field_name))
+        return value if rule is None else rule.read(value, info.context or Frame())
+
+
+def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
+    """What may stand in a field; none for a field that is itself a table or a list of tables."""
+    metadata = part.model_fields[attribute].metadata
+    return next((entry for entry in metadata if isinstance(entry, Rule)), None)
+
+
+def part_in(field: FieldInfo) -> type[BaseModel]:
+    """The table that a field is, or that it is a list of."""
+    annotation: Any = field.annotation
+    inner: type[BaseModel] = (*get_args(annotation), annotation)[0]
+    return inner
+
+
+def is_list(field: FieldInfo) -> bool:
+    """Whether a field that holds tables holds a list of them."""
+    return get_origin(field.annotation) is tuple

@@ -1,0 +1,419 @@
+"""Rules for days, words and lists; those for numbers are in `numbers`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from planner.inputs.scenario.problems import NAME, FieldError, shown, shown_key
+from planner.trace.units import UnitError, parse_quantity
+
+_MAX_QUANTITY = 48  # characters; the longest sensible one has about half of that
+
+# Number, then a unit that begins with a letter: '1,5 MW', '2 500 kW' and '1.1.1 kW' would else be read as
+# products. A power only as in `cm^2`: a tower such as `9^9^9` would be worked out before it is refused.
+_NUMBER = r"\s*[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_UNIT = r"(?:1? ?/ ?)?\(?(?:1000 )?[A-Za-zµ%](?:[A-Za-z0-9µ%/()-]|\^[2-9](?![\d^])|[ *](?!\d))*"
+_QUANTITY = re.compile(rf"{_NUMBER}\s*(?:{_UNIT})?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a field must know of the rest of the file."""
+
+    periods: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What may stand in one field; `example` is a good value, as TOML."""
+
+    example: str
+
+    def read(self, value: object, frame: Frame) -> Any:
+        """The value that the program uses, or a ValueError with a remedy."""
+        raise NotImplementedError
+
+    def write(self, value: Any) -> Any:
+        """What a file holds for this value."""
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of the field."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Limits of a number; an open range leaves out `least` itself, `or_none` takes 0 in beside it."""
+
+    least: float
+    most: float
+    open: bool = False
+    or_none: bool = False
+
+    def check(self, number: float, value: object, unit: str = "", hint: str = "") -> None:
+        """Refuse a number outside, quoting what was written."""
+        outside = not self.least <= number <= self.most or (self.open and number == self.least)
+        if outside and not (self.or_none and number == 0):
+            raise ValueError(f"{shown(value)} is out of range: write a value {self.words(unit)}{hint}")
+
+    def words(self, unit: str = "") -> str:
+        """The limits in words, such as `from 1 to 5 kW`."""
+        low, high = f"{self.least:,.10g}", f"{self.most:,.10g} {unit.removeprefix('1')}".strip()
+        if self.open:
+            return f"above {low} and up to {high}"
+        return f"0, or from {low} to {high}" if self.or_none else f"from {low} to {high}"
+
+    def schema(self) -> dict[str, Any]:
+        """The limits as JSON Schema."""
+        least = 0.0 if self.or_none else self.least
+        return {"exclusiveMinimum" if self.open else "minimum": least, "maximum": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity(Rule):
+    """A number with its unit, as text."""
+
+    unit: str
+    range: Range
+
+    def read(self, value: object, frame: Frame) -> float:
+        """The number in `unit`."""
+        number = _parsed(value, self.unit, self.example)
+        self.range.check(number, value, self.unit)
+        return number
+
+    def write(self, value: float) -> str:
+        """The number with its unit, exactly."""
+        return f"{value!r} {self.unit.removeprefix('1')}"
+
+    def schema(self) -> dict[str, Any]:
+        """Text: a number, then a unit."""
+        comment = f"a number with a unit that converts to {self.unit}, {self.range.words(self.unit)}"
+        pattern = r"^\s*[+-]?(\d|\.\d)[\d_]*.*[A-Za-z].*$"
+        text = {"type": "string", "pattern": pattern, "examples": [self.example.strip('"')]}
+        return {**text, "$comment": comment}
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction(Rule):
+    """A share of one, as a number or as text in percent."""
+
+    range: Range
+
+    def read(self, value: object, frame: Frame) -> float:
+        """The share, as a number from 0 to 1."""
+        if isinstance(value, str):
+            try:
+                number = _parsed(value, "1", self.example)
+            except ValueError:
+                remedy = f"write for example {self.example} or '{float(self.example) * 100:g} %'"
+                raise ValueError(f"{shown(value)} is not a share: {remedy}") from None
+        else:
+            number = _plain(value, self.example)
+        hint = f"; a share is written {number / 100:g} or '{number:g} %'" if 1 < number <= 100 else ""
+        self.range.check(number, value, hint=hint)
+        return number
+
+    def schema(self) -> dict[str, Any]:
+        """A number, or text in percent."""
+        number = {"type": "number", **self.range.schema()}
+        text = {"type": "string", "pattern": r"^\s*\d[\d_.]*([eE][+-]?\d+)?\s*%?\s*$"}
+        return {"anyOf": [number, text], "examples": [float(self.example)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Rule):
+    """A plain number: a ratio, or a count too large to be written digit by digit."""
+
+    range: Range
+
+    def read(self, value: object, frame: Frame) -> float:
+        """The number, as a float."""
+        number = _plain(value, self.example)
+        self.range.check(number, value)
+        return number
+
+    def schema(self) -> dict[str, Any]:
+        """A number in its range."""
+        return {"type": "number", **self.range.schema(), "examples": [float(self.example)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Rule):
+    """A whole number of things."""
+
+    range: Range
+
+    def read(self, value: object, frame: Frame) -> int:
+        """The count."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            remedy = "write it without quotes" if isinstance(value, str) else "write digits only"
+            raise ValueError(f"{shown(value)} is not a whole number: {remedy}, for example {self.example}")
+        self.range.check(value, value)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """An integer in its range."""
+        return {"type": "integer", **self.range.schema(), "examples": [int(self.example)]}
+
+
+def quantity_like(text: str) -> bool:
+    """Whether a text may be handed on as a quantity: short, a number first, no tower of powers."""
+    return len(text) <= _MAX_QUANTITY and _QUANTITY.fullmatch(text) is not None
+
+
+def _parsed(value: object, unit: str, example: str) -> float:
+    refused = f"{shown(value)} is not a number with a unit: write for example {example}"
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(refused)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{shown(value)} is not a finite number: write for example {example}")
+    # A bare number goes through as text, for the message that asks for its unit.
+    if not quantity_like(str(value)):
+        raise ValueError(refused)
+    try:
+        return parse_quantity(str(value), unit)
+    except UnitError:
+        raise
+    except (ValueError, ArithmeticError):
+        raise ValueError(refused) from None
+
+
+def _plain(value: object, example: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        remedy = "write it without quotes" if isinstance(value, str) else "write a number"
+        raise ValueError(f"{shown(value)} is not a plain number: {remedy}, for example {example}")
+    try:
+        number = float(value)
+    except OverflowError:  # TOML integers have no bound here
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{shown(value)} is not a finite number: write for example {example}")
+    return number
+
+
+# The path of a model's configuration: characters that reports, files and the command line can carry.
+CARD = re.compile(r"[\w./][\w ./-]{0,240}\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Day(Rule):
+    """A calendar day, as a TOML date."""
+
+    first_of_month: bool = False
+
+    def read(self, value: object, frame: Frame) -> date:
+        """The day."""
+        if isinstance(value, datetime):
+            raise ValueError(f"{shown(value)} has a time of day: write the date only, {value.date()}")
+        if not isinstance(value, date):
+            remedy = "write it without quotes" if isinstance(value, str) else "write year-month-day"
+            raise ValueError(f"{shown(value)} is not a date: {remedy}, for example {self.example}")
+        if not 1990 <= value.year <= 2100:
+            raise ValueError(f"{value} is out of range: write a date from 1990 to 2100")
+        if self.first_of_month and value.day != 1:
+            raise ValueError(f"{value} is inside a month: write its first day, {value.replace(day=1)}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A date."""
+        return {"type": "string", "format": "date", "examples": [self.example]}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Rule):
+    """One line of text; as a name only characters that reports, files and the command line can carry."""
+
+    name: bool = True
+
+    def read(self, value: object, frame: Frame) -> str:
+        """The text."""
+        if not isinstance(value, str):
+            raise ValueError(f"{shown(value)} is not text: write it in quotes, for example {self.example}")
+        if self.name and not NAME.fullmatch(value):
+            raise ValueError(
+                f"{shown(value)} is not a name: write 1 to 64 letters, digits, spaces, '.', '_' or '-', "
+                "with a letter or digit first"
+            )
+        if not value.strip() or len(value) > 200 or not value.isprintable():
+            raise ValueError(f"{shown(value)} is not one line of 1 to 200 printable characters")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Text of bounded length."""
+        limits = {"pattern": f"^{NAME.pattern}$"} if self.name else {"minLength": 1, "maxLength": 200}
+        return {"type": "string", **limits, "examples": [self.example.strip('"')]}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName(Text):
+    """A model of the catalogue, or the path of its `config.json` from the folder of the file."""
+
+    def read(self, value: object, frame: Frame) -> str:
+        """The name or the path."""
+        if not isinstance(value, str) or not value.endswith(".json"):
+            return Text.read(self, value, frame)
+        if not CARD.fullmatch(value):
+            raise ValueError(
+                f"{shown(value)} is not a path: write up to 240 letters, digits, spaces, '.', '_', '-' or '/'"
+            )
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A name or a path."""
+        return Text.schema(self) | {"pattern": f"^(?:{NAME.pattern}|{CARD.pattern})$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Rule):
+    """One of a few words; `later` are words that are understood and not yet possible, with the reason."""
+
+    words: tuple[str, ...]
+    later: tuple[tuple[str, str], ...] = ()
+
+    def read(self, value: object, frame: Frame) -> str:
+        """The word."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        for word, reason in self.later:
+            if value == word:
+                raise ValueError(f"'{word}' {reason}")
+        words = " or ".join(f'"{word}"' for word in self.words)
+        raise ValueError(f"{shown(value)} is not possible here: write {words}")
+
+    def schema(self) -> dict[str, Any]:
+        """One of the words."""
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Rule):
+    """Yes or no."""
+
+    def read(self, value: object, frame: Frame) -> bool:
+        """The truth value."""
+        if not isinstance(value, bool):
+            raise ValueError(f"{shown(value)} is neither true nor false: write one of them, without quotes")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """A boolean."""
+        return {"type": "boolean", "examples": [self.example == "true"]}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class EachPeriod(Rule):
+    """One value for the whole horizon, or a list with one for each period."""
+
+    rule: Rule
+
+    def __init__(self, rule: Rule) -> None:
+        object.__setattr__(self, "example", rule.example)
+        object.__setattr__(self, "rule", rule)
+
+    def read(self, value: object, frame: Frame) -> tuple[Any, ...]:
+        """One value for each period."""
+        if not isinstance(value, list | tuple):
+            return (self.rule.read(value, frame),) * (frame.periods or 1)
+        if frame.periods is not None and len(value) != frame.periods:
+            raise ValueError(
+                f"the list has {_count(len(value), 'value')} and the horizon has "
+                f"{_count(frame.periods, 'period')}: write one value, or one for each period"
+            )
+        return _each(self.rule, value, frame)
+
+    def write(self, value: Sequence[Any]) -> Any:
+        """One value where all are the same, else the list."""
+        same = all(entry == value[0] for entry in value)
+        return self.rule.write(value[0]) if same else [self.rule.write(entry) for entry in value]
+
+    def schema(self) -> dict[str, Any]:
+        """One value or a list."""
+        one = self.rule.schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Several(Rule):
+    """A list without repetition."""
+
+    rule: Rule
+    most: int
+
+    def __init__(self, rule: Rule, most: int = 64) -> None:
+        object.__setattr__(self, "example", f"[{rule.example}]")
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "most", most)
+
+    def read(self, value: object, frame: Frame) -> tuple[Any, ...]:
+        """The entries, in the order written."""
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{shown(value)} is not a list: write for example {self.example}")
+        if not 1 <= len(value) <= self.most:
+            raise ValueError(f"the list has {_count(len(value), 'value')}: write 1 to {self.most}")
+        entries = _each(self.rule, value, frame)
+        for i, entry in enumerate(entries):
+            if entry in entries[:i]:
+                raise ValueError(f"{shown(entry)} stands in the list twice: keep one")
+        return entries
+
+    def write(self, value: Sequence[Any]) -> list[Any]:
+        """The entries."""
+        return [self.rule.write(entry) for entry in value]
+
+    def schema(self) -> dict[str, Any]:
+        """An array without repetition."""
+        bounds = {"minItems": 1, "maxItems": self.most, "uniqueItems": True}
+        return {"type": "array", "items": self.rule.schema(), **bounds}
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides(Rule):
+    """Your own values for facts of the catalogue: fact key -> number with unit."""
+
+    def read(self, value: object, frame: Frame) -> dict[str, str]:
+        """The texts; they are converted where the units of the facts are known."""
+        if not isinstance(value, dict):
+            raise ValueError(f"{shown(value)} is not a table: write [facts] and below it {self.example}")
+        wrong = [(f".{shown_key(key)}", said) for key, entry in value.items() if (said := self._wrong(entry))]
+        if wrong:
+            raise FieldError(wrong)
+        return {key: str(entry) for key, entry in value.items()}
+
+    def write(self, value: Mapping[str, str]) -> dict[str, str]:
+        """A copy: the scenario stays as it is."""
+        return dict(value)
+
+    def _wrong(self, entry: object) -> str:
+        if isinstance(entry, dict):
+            return f"is a table: write the whole key in quotes, for example {self.example}"
+        bare = isinstance(entry, bool) or not isinstance(entry, str | int | float)
+        if bare or not quantity_like(str(entry)):
+            return f"{shown(entry)} is not a number with a unit: write for example {self.example}"
+        return ""
+
+    def schema(self) -> dict[str, Any]:
+        """A table of texts and numbers."""
+        return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+
+
+def _each(rule: Rule, values: Sequence[object], frame: Frame) -> tuple[Any, ...]:
+    read, wrong = [], []
+    for i, value in enumerate(values):
+        try:
+            read.append(rule.read(value, frame))
+        except ValueError as error:
+            wrong.append((f"[{i}]", str(error)))
+    if wrong:
+        raise FieldError(wrong)
+    return tuple(read)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

@@ -1,0 +1,431 @@
+"""The parts of a scenario. A TOML key is the plain word, its attribute adds the unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from planner.inputs.fits import Calibration, FittedFleet
+from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
+from planner.inputs.scenario.base import part_in as part_in
+from planner.inputs.scenario.base import rule_of as rule_of
+from planner.inputs.scenario.fields import (
+    Choice,
+    Count,
+    Day,
+    EachPeriod,
+    Flag,
+    Fraction,
+    Number,
+    Overrides,
+    Quantity,
+    Range,
+    Several,
+    Text,
+)
+from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer, Rental
+from planner.inputs.scenario.schema_futures import Future, Uncertainty
+
+_MONTHS = {"month": 1, "quarter": 3}
+_POSITIVE = Range(0, 1e18, open=True)
+# The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
+_TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
+_SITE = Text('"dallas"')
+_SHARE = Range(0.5, 0.999999)
+_MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
+
+
+def part_of(loc: Sequence[str | int]) -> type[BaseModel]:
+    """The table at a place of the file."""
+    part: type[BaseModel] = Scenario
+    for step in loc:
+        if isinstance(step, str):
+            part = part_in(part.model_fields[step])
+    return part
+
+
+class Horizon(Part):
+    """The time that is planned, cut into periods. Hours are those of the calendar, in UTC."""
+
+    start: Annotated[date, Day("2027-01-01", first_of_month=True)] = Field(
+        description="First day of the first period"
+    )
+    periods: Annotated[int, Count("4", Range(1, 40))] = Field(description="Number of periods")
+    period: Annotated[Literal["month", "quarter"], Choice('"quarter"', ("month", "quarter"))] = Field(
+        description="Length of a period"
+    )
+
+    @property
+    def period_starts(self) -> tuple[date, ...]:
+        """First day of each period."""
+        return tuple(self._month_first(index) for index in range(self.periods))
+
+    @property
+    def end(self) -> date:
+        """The day after the last one."""
+        return self._month_first(self.periods)
+
+    @property
+    def hours(self) -> tuple[float, ...]:
+        """Hours of each period: months differ in length, and so do years."""
+        days = pairwise((*self.period_starts, self.end))
+        return tuple(24.0 * (after - before).days for before, after in days)
+
+    @property
+    def period_labels(self) -> tuple[str, ...]:
+        """Name of each period: `2027-01`, `2027 Q1`, or `2027-02..04` for a quarter of another year."""
+        return tuple(map(self._label, self.period_starts))
+
+    def hours_from_start(self, day: date) -> float:
+        """Hours from the start of the horizon to the beginning of a day."""
+        return 24.0 * (day - self.start).days
+
+    def date_after_h(self, hours: float) -> date:
+        """The day that it is so many hours after the start of the horizon."""
+        return (self.start + timedelta(days=hours // 24)) if abs(hours) < 1e6 else date.max
+
+    def _month_first(self, index: int) -> date:
+        months = self.start.month - 1 + index * _MONTHS[self.period]
+        return date(self.start.year + months // 12, months % 12 + 1, 1)
+
+    def _label(self, start: date) -> str:
+        if self.period == "month":
+            return f"{start:%Y-%m}"
+        if start.month % 3 == 1:
+            return f"{start.year} Q{start.month // 3 + 1}"
+        return f"{start:%Y-%m}..{(start.month + 1) % 12 + 1:02}"
+
+
+class Site(Part):
+    """A data centre, or the part of one that is yours to fill."""
+
+    name: Annotated[str, _SITE] = Field(description="Name, unique among the sites")
+    grid: Annotated[str | None, Text('"se"')] = Field(
+        None, description="Grid region of the catalogue; its intensity declines over the years"
+    )
+    grid_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
+    pue: Annotated[float, Number("1.12", Range(1, 3))] = Field(
+        description="Power of the building over power of the computers"
+    )
+    power_cap_kw: Annotated[
+        tuple[float, ...], EachPeriod(Quantity('"2 MW"', "kW", Range(0, 1e7, open=True)))
+    ] = Field(alias="power_cap", description="Power that the building may draw, cooling included")
+    racks: Annotated[int, Count("60", Range(1, 1_000_000))] = Field(description="Racks of space")
+    market_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"340 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(
+        None,
+        alias="market_intensity",
+        description="Residual mix or supplier's factor, for market-based accounting; default: the grid's",
+    )
+    electricity_price_usd_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
+    ] = Field(None, alias="electricity_price", description="Price of energy; default: the catalogue's")
+    wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
+        None, alias="wue", description="Water used on site for each kWh of the computers"
+    )
+
+
+class TrainingJob(Part):
+    """A training run with a deadline."""
+
+    name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
+    model: CardName = Field(description=_MODEL)
+    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
+    sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
+        description="Tokens in one sequence"
+    )
+    batch_tokens: Annotated[float, Number("4e6", _POSITIVE)] = Field(
+        description="Tokens in one optimiser step"
+    )
+    precision: Precision = Field(description="Number format of the matrix work")
+    earliest: Annotated[date, Day("2027-01-01")] = Field(
+        date.min,  # replaced on reading: what a job leaves out is the start of the horizon
+        description="First day on which it may run; default: the start of the horizon",
+    )
+    deadline: Annotated[date, Day("2027-09-30")] = Field(description="Day at whose beginning it must be done")
+    nodes: Annotated[tuple[int, ...], Several(Count("16", Range(1, 100_000)))] = Field(
+        description="Numbers of nodes to try"
+    )
+    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
+    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+    checkpoint_storage: Annotated[str, Text('"parallel-fs"')] = Field(
+        description="Storage class of the catalogue for checkpoints"
+    )
+    checkpoint: Annotated[
+        Literal["blocking", "asynchronous"], Choice('"blocking"', ("blocking", "asynchronous"))
+    ] = Field("blocking", description="Whether work waits while a checkpoint is written")
+    checkpoint_interval_h: Annotated[float | None, Quantity('"60 min"', "h", Range(0, 168, open=True))] = (
+        Field(
+            None,
+            alias="checkpoint_interval",
+            description="Work between two checkpoints; default: the best for time or for energy",
+        )
+    )
+    deadline_confidence_fraction: Annotated[float, Fraction("0.95", Range(0.5, 0.999))] = Field(
+        0.95, alias="deadline_confidence", description="Chance with which the deadline must be met"
+    )
+    may_be_left_out: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether it may be left out at a penalty"
+    )
+    left_out_penalty_usd: Annotated[float | None, Quantity('"5 MUSD"', "USD", Range(0, 1e12, open=True))] = (
+        Field(None, alias="left_out_penalty", description="What leaving it out costs, where it may be")
+    )
+    count: Annotated[int, Count("4", Range(1, 10_000))] = Field(
+        1, description="Identical jobs of this kind; each is placed on its own"
+    )
+    pausable: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether it may pause, and run on fewer nodes on average, between the two days"
+    )
+    partial: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether a pausable job may be done in part, at that share of its penalty"
+    )
+    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
+        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
+    )
+
+
+class Pool(Part):
+    """Many small jobs that together need accelerator-hours, whichever they run on."""
+
+    name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
+    model: CardName = Field(description=f"{_MODEL}; it stands for the work")
+    reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
+    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
+        alias="gpu_time", description="Accelerator-hours of the reference in a period"
+    )
+    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
+    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+
+
+class Service(Part):
+    """A model that answers requests within latency targets."""
+
+    name: Annotated[str, Text('"chat"')] = Field(description="Name, unique among the services")
+    model: CardName = Field(description=_MODEL)
+    precision: Precision = Field(description="Number format of the weights")
+    cache_precision: Annotated[
+        Literal["bf16", "fp16", "fp8"] | None, Choice('"fp8"', ("bf16", "fp16", "fp8"))
+    ] = Field(None, description="Number format of the cached keys and values; default: 16 bits")
+    traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
+        None, description="Shipped trace with the tokens of requests and their burstiness"
+    )
+    tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = Field(
+        None, description="Mean prompt tokens of a request, in place of `traffic`"
+    )
+    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = Field(
+        None, description="Mean tokens of an answer, in place of `traffic`"
+    )
+    peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
+        Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
+    mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
+        alias="mean_to_peak", description="Mean rate over peak rate"
+    )
+    first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        alias="first_token", description="Longest time to the first token"
+    )
+    per_token_s: Annotated[float, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        alias="per_token", description="Longest time for each further token"
+    )
+    availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
+        alias="availability", description="Share of time in which the peak can be carried"
+    )
+    unmet_penalty_usd: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
+    ] = Field(
+        None,
+        alias="unmet_penalty",
+        description="What each request that is not carried costs; default: all have to be",
+    )
+    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
+        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
+    )
+    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
+    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+
+
+class Reliability(Part):
+    """How often nodes fail and what follows."""
+
+    failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = Field(
+        None, description="Fleet of the catalogue whose failure rate holds"
+    )
+    failure_rate_per_node_h: Annotated[
+        float | None, Quantity('"0.1 /month"', "1/h", Range(0, 1, open=True))
+    ] = Field(None, alias="failure_rate", description="Your own failures of one node, in place of `failures`")
+    log: Annotated[str | None, Text('"fit.json"', name=False)] = Field(
+        None,
+        description="Your own fitted log, in place of `failures`: the fit.json that `everfleet fit` wrote, "
+        "as a path from the folder of the scenario",
+    )
+    restart_h: Annotated[float, Quantity('"10 min"', "h", Range(0, 168))] = Field(
+        alias="restart", description="Time from a failure to running again"
+    )
+    repair_h: Annotated[float | None, Quantity('"5.5 d"', "h", Range(0, 8766))] = Field(
+        None,
+        alias="repair",
+        description="Mean time until a failed node is back; default: that of the log, where it has outages",
+    )
+    spare_confidence_fraction: Annotated[float, Fraction("0.99", Range(0.5, 0.99999))] = Field(
+        alias="spare_confidence", description="Share of time in which the spares of a pool suffice"
+    )
+    spare_share_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
+        None,
+        alias="spare_share",
+        description="Spares for each node in use, in place of those that spare_confidence asks for",
+    )
+
+
+class Performance(Part):
+    """How fast your own hardware was measured to be."""
+
+    calibration: Annotated[str | None, Text('"calibration.json"', name=False)] = Field(
+        None,
+        description="Your own measurements, in place of the catalogue's constants: what `everfleet calibrate "
+        "MEASUREMENTS --json` printed, as a path from the folder of the scenario",
+    )
+
+
+class Policy(Part):
+    """What is best, and within which limits."""
+
+    objective: Annotated[
+        Literal["money", "carbon", "weighted", "cash", "lexicographic"],
+        Choice('"weighted"', ("money", "carbon", "weighted", "cash", "lexicographic")),
+    ] = Field(
+        description="What is made least; weighted: money plus carbon at its price; cash: money when it is "
+        "spent, purchases in full and no capital charge; lexicographic: one after the other, `first` first"
+    )
+    first: Annotated[Literal["carbon", "money"] | None, Choice('"carbon"', ("carbon", "money"))] = Field(
+        None, description="What a lexicographic plan makes least before the other"
+    )
+    tolerance_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
+        None, alias="tolerance", description="How much of the first may be given up for the other; 1 %"
+    )
+    carbon_price_usd_per_kgco2e: Annotated[
+        float | None, Quantity('"150 USD/t"', "USD/kgCO2e", Range(0, 100))
+    ] = Field(None, alias="carbon_price", description="Weight of carbon, in money; weighted needs it")
+    carbon_cap_kgco2e: Annotated[float | None, Quantity('"9000 t"', "kgCO2e", Range(0, 1e15, open=True))] = (
+        Field(None, alias="carbon_cap", description="Most carbon over the horizon; default: no limit")
+    )
+    carbon_cap_by_period_kgco2e: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"2500 t"', "kgCO2e", Range(0, 1e15, open=True)))
+    ] = Field(None, alias="carbon_cap_by_period", description="Most carbon in a period; default: no limit")
+    money_cap_usd: Annotated[float | None, Quantity('"40 MUSD"', "USD", Range(0, 1e15, open=True))] = Field(
+        None, alias="money_cap", description="Most money over the horizon, as the plan counts it"
+    )
+    budget_usd: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"25 MUSD"', "USD", Range(0, 1e15)))
+    ] = Field(None, alias="budget", description="Most money for purchases in a period; default: no limit")
+    discount_rate_fraction: Annotated[float, Fraction("0.08", Range(0, 1))] = Field(
+        alias="discount_rate", description="Yearly cost of capital"
+    )
+    node_life_y: Annotated[float, Quantity('"5 y"', "y", Range(1, 15))] = Field(
+        alias="node_life", description="Life over which price and embodied carbon are spread"
+    )
+    park_idle: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether nodes that nothing uses are switched off; waking takes no time"
+    )
+    residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
+        None,
+        alias="residual_value",
+        description="Share of its price that a node is worth after that life; default: the catalogue's",
+    )
+    accounting: Annotated[Literal["location", "market"], Choice('"location"', ("location", "market"))] = (
+        Field(
+            "location",
+            description="Scope 2 accounting that counts: the grid where the energy is drawn, or contracts "
+            "and the residual mix; a market-based plan tells both",
+        )
+    )
+    robust: Annotated[
+        Literal["expected", "worst", "regret"] | None, Choice('"regret"', ("expected", "worst", "regret"))
+    ] = Field(
+        None,
+        description="What is made least over all futures: the mean (default), that of the worst one, or the "
+        "largest share by which a future takes more than had it been known",
+    )
+    decide_until: Annotated[date | None, Day("2027-07-01")] = Field(
+        None,
+        description="Orders, retirements and moves of periods that begin before this day are the same in "
+        "all futures; default: all of them",
+    )
+
+
+class Solve(Part):
+    """How long and how closely the solver looks."""
+
+    gap_fraction: Annotated[float, Fraction("0.005", Range(0, 0.5))] = Field(
+        0.005, alias="gap", description="How far from the best possible plan it may stop"
+    )
+    time_limit_s: Annotated[float, Quantity('"60 s"', "s", Range(0, 86_400, open=True))] = Field(
+        60.0, alias="time_limit", description="When it must stop"
+    )
+    engine: Annotated[Literal["highs", "cbc"], Choice('"highs"', ("highs", "cbc"))] = Field(
+        "highs", description="Solver"
+    )
+
+
+class Scenario(Part):
+    """What a person writes: read it with `load_scenario` or `parse_scenario`, which check it whole."""
+
+    title: Annotated[str, Text('"Next quarter"', name=False)] = Field(description="One line for the report")
+    horizon: Horizon = Field(description="The time that is planned")
+    sites: tuple[Site, ...] = Field(description="Where nodes can stand")
+    fleet: tuple[Cohort, ...] = Field((), description="What stands there today")
+    market: tuple[Offer, ...] = Field((), description="What can be bought")
+    rental: tuple[Rental, ...] = Field((), description="What can be rented by the hour")
+    contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
+    moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
+    training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")
+    pools: tuple[Pool, ...] = Field((), description="Many small jobs, as accelerator-hours")
+    services: tuple[Service, ...] = Field((), description="Models that answer requests")
+    reliability: Reliability = Field(description="How often nodes fail and what follows")
+    performance: Performance = Field(
+        Performance(), description="How fast your own hardware was measured to be"
+    )
+    policy: Policy = Field(description="What is best, and within which limits")
+    solve: Solve = Field(Solve(), description="How long and how closely the solver looks")
+    facts: Annotated[dict[str, str], Overrides('"accelerator.h100-sxm-80gb.tdp" = "650 W"')] = Field(
+        {}, description="Your own values for facts of the catalogue"
+    )
+    futures: tuple[Future, ...] = Field((), description="How the future may differ, and how likely that is")
+    uncertainty: Uncertainty | None = Field(
+        None, description="Futures drawn from the ranges of facts, in place of `futures`"
+    )
+
+    _path: Path | None = PrivateAttr(None)
+    _fit: FittedFleet | None = PrivateAttr(None)
+    _calibration: Calibration | None = PrivateAttr(None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from."""
+        return self._path
+
+    @property
+    def fit(self) -> FittedFleet | None:
+        """What the log that it names says."""
+        return self._fit
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What the measurements that it names say."""
+        return self._calibration
+
+    def __eq__(self, other: object) -> bool:
+        """Alike when they say the same, from whichever file."""
+        if not isinstance(other, Scenario):
+            return False
+        mine, others = (repr((one._fit, one._calibration)) for one in (self, other))
+        return self.__dict__ == other.__dict__ and mine == others
+
+    __hash__ = None  # type: ignore[assignment]  # `facts` is a dict; `digest` tells scenarios apart

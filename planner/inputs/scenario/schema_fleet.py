@@ -1,0 +1,196 @@
+"""What stands and what can be bought: cohorts, ways to move them, offers and their framework contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from planner.inputs.scenario.base import Part, SiteName, SiteNames, SkuName
+from planner.inputs.scenario.fields import (
+    Choice,
+    Count,
+    Day,
+    EachPeriod,
+    Flag,
+    Fraction,
+    Number,
+    Quantity,
+    Range,
+    Text,
+)
+from planner.inputs.scenario.problems import Problem
+
+_LIFE = Range(0, 30, open=True)
+
+
+class Cohort(Part):
+    """Nodes that stand there already."""
+
+    sku: SkuName = Field(description="What they are")
+    site: SiteName = Field(description="Where they stand")
+    nodes: Annotated[int, Count("64", Range(1, 1_000_000))] = Field(description="How many")
+    in_service: Annotated[date, Day("2023-09-15")] = Field(description="Day on which they began to work")
+    life_y: Annotated[float | None, Quantity('"6 y"', "y", _LIFE)] = Field(
+        None,
+        alias="life",
+        description="Age up to which they serve: gone from the first period that ends later. Default: no end",
+    )
+    extend_to_y: Annotated[float | None, Quantity('"8 y"', "y", _LIFE)] = Field(
+        None, alias="extend_to", description="Age up to which they may be kept, failing more as they age"
+    )
+    extension_usd_per_node_h: Annotated[float | None, Quantity('"6 kUSD/y"', "USD/h", Range(0, 1e5))] = Field(
+        None, alias="extension_cost", description="Further cost of a node kept beyond its life; default: none"
+    )
+    resale_usd: Annotated[float | None, Quantity('"8 kUSD"', "USD", Range(-1e7, 1e9))] = Field(
+        None,
+        alias="resale",
+        description="What a node brings when it is retired at the horizon's start; below zero: its disposal",
+    )
+    resale_decline_fraction: Annotated[float | None, Fraction("0.3", Range(0, 0.99))] = Field(
+        None,
+        alias="resale_decline",
+        description="Share of it that is lost in a year; default: the catalogue's",
+    )
+
+
+class Tier(Part):
+    """A rebate of a framework contract: every node of the SKU is cheaper from so many on."""
+
+    from_nodes: Annotated[int, Count("32", Range(1, 10_000_000))] = Field(
+        description="Nodes ordered over the horizon, all sites together"
+    )
+    rebate_fraction: Annotated[float, Fraction("0.05", Range(0, 0.95, open=True))] = Field(
+        alias="rebate", description="What every one of them is cheaper by"
+    )
+
+
+class Offer(Part):
+    """Nodes that can be bought."""
+
+    sku: SkuName = Field(description="What is on offer, once for each SKU")
+    price_usd: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"280 kUSD"', "USD", Range(0, 1e9, open=True)))
+    ] = Field(None, alias="price", description="Price of a node; default: the catalogue's dated one")
+    lead_time_h: Annotated[float, Quantity('"60 d"', "h", Range(0, 43_830))] = Field(
+        alias="lead_time", description="Time from the order to the first hour of work"
+    )
+    order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
+        1, description="Nodes in one order unit"
+    )
+    supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
+        None, description="Nodes that can be had in a period; default: no limit"
+    )
+    sites: SiteNames = Field(None, description="Sites where they may stand; default: all")
+    minimum_nodes: Annotated[int | None, Count("8", Range(1, 10_000_000))] = Field(
+        None, description="Fewest that a site orders over the horizon, if it orders any; default: no minimum"
+    )
+    tiers: tuple[Tier, ...] = Field((), description="Rebates of a framework contract; the best reached holds")
+
+
+class Move(Part):
+    """A way to carry standing nodes to another site; a node moves once."""
+
+    sku: Annotated[str | None, Text('"a100-80-8"')] = Field(
+        None, description="What may move; default: every SKU"
+    )
+    origin: SiteName = Field(alias="from", description="Where they stand")
+    to: SiteName = Field(description="Where they go")
+    cost_usd: Annotated[float, Quantity('"1.5 kUSD"', "USD", Range(0, 1e7))] = Field(
+        alias="cost", description="Packing, carriage and installation of a node"
+    )
+    downtime_h: Annotated[float, Quantity('"14 d"', "h", Range(0, 8766))] = Field(
+        alias="downtime", description="Time without work, counted in whole periods; keeping them is paid for"
+    )
+    distance_km: Annotated[float | None, Quantity('"800 km"', "km", Range(0, 40_000))] = Field(
+        None, alias="distance", description="Way by road, for its carbon; default: the catalogue's"
+    )
+    carbon_kgco2e: Annotated[float | None, Quantity('"60 kg"', "kgCO2e", Range(0, 1e6))] = Field(
+        None, alias="carbon", description="Carbon of carrying a node, in place of `distance`"
+    )
+
+
+class Contract(Part):
+    """Clean energy that may be bought for what a site draws; the program chooses how much."""
+
+    name: Annotated[str, Text('"wind-ppa"')] = Field(description="Name, unique among the contracts")
+    site: Annotated[str, Text('"dallas"')] = Field(description="Site whose energy it may cover")
+    price_premium_usd_per_kwh: Annotated[
+        tuple[float, ...], EachPeriod(Quantity('"4 USD/MWh"', "USD/kWh", Range(-5, 5)))
+    ] = Field(alias="price_premium", description="Price beyond that of the electricity it stands for")
+    volume_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"2 GWh"', "kWh", Range(0, 1e13)))
+    ] = Field(None, alias="volume", description="Most energy in a period; default: no limit")
+    power_kw: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"500 kW"', "kW", Range(0, 1e9)))] = (
+        Field(None, alias="power", description="Most mean power in a period, in place of `volume`")
+    )
+    intensity_kgco2e_per_kwh: Annotated[float, Quantity('"0 g/kWh"', "kgCO2e/kWh", Range(0, 2))] = Field(
+        0.0, alias="intensity", description="Carbon of the energy under contract"
+    )
+    level: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether it is the same mean power in every period"
+    )
+
+
+def contract_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Contracts that would not count, and limits that are given twice."""
+    entries, policy = document.get("contracts"), document.get("policy")
+    accounting = policy.get("accounting") if isinstance(policy, dict) else None
+    for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict) and "volume" in entry and "power" in entry:
+            yield Problem(f"contracts[{i}]", "volume and power are the same limit twice: keep one")
+    if entries and accounting != "market":
+        yield Problem(
+            "contracts", 'count by the market-based method alone: write policy.accounting = "market"'
+        )
+    sites = document.get("sites")
+    for i, site in enumerate(sites if isinstance(sites, list) else ()):
+        if isinstance(site, dict) and "market_intensity" in site and accounting != "market":
+            where = f"sites.{site.get('name', i)}.market_intensity"
+            yield Problem(where, 'has no effect: write policy.accounting = "market", or leave it out')
+
+
+def order_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """`first` and `tolerance` belong to the lexicographic objective, which needs to know what is first."""
+    policy = document.get("policy")
+    if not isinstance(policy, dict):
+        return
+    if policy.get("objective") == "lexicographic":
+        if "first" not in policy:
+            yield Problem("policy.first", 'is missing, and objective = "lexicographic" needs it: '
+                          'write first = "carbon" or first = "money"')  # fmt: skip
+        return
+    for key in ("first", "tolerance"):
+        if key in policy:
+            yield Problem(
+                f"policy.{key}", 'has no effect: write objective = "lexicographic", or leave it out'
+            )
+
+
+class Rental(Part):
+    """Nodes by the hour at a provider's location, which counts as one more site that work may use."""
+
+    name: Annotated[str, Text('"cloud-finland"')] = Field(
+        description="Name of the location, unique among sites and rentals"
+    )
+    sku: SkuName = Field(description="What is rented")
+    grid: Annotated[str | None, Text('"gcp-europe-north1"')] = Field(
+        None, description="Grid region of the catalogue; its intensity declines over the years"
+    )
+    grid_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
+    pue: Annotated[float | None, Number("1.12", Range(1, 3))] = Field(
+        None, description="Power of the provider's building over power of the computers; default: a fact"
+    )
+    price_usd_per_h: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"3.20 USD/h"', "USD/h", Range(0, 1e6, open=True)))
+    ] = Field(None, alias="price", description="Price of an hour in use; default: the catalogue's dated one")
+    per: Annotated[Literal["accelerator", "node"], Choice('"accelerator"', ("accelerator", "node"))] = Field(
+        "accelerator", description="What the price is for"
+    )
+    nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("16", Range(0, 1_000_000)))] = Field(
+        None, description="Most nodes at once in a period; default: no limit"
+    )

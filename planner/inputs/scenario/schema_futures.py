@@ -1,0 +1,141 @@
+"""How the future may differ: named futures with their chances, or how many to draw from ranges of facts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from planner.inputs.scenario.base import Part
+from planner.inputs.scenario.fields import (
+    Count,
+    EachPeriod,
+    Fraction,
+    Frame,
+    Number,
+    Range,
+    Rule,
+    Several,
+    Text,
+)
+from planner.inputs.scenario.problems import FieldError, Problem, shown, shown_key
+
+_TIMES = Range(0, 100, open=True)
+SUM = 1e-6  # how far the chances of all futures may be from 1 together
+RATIOS = ("demand", "work", "tokens", "failures", "grid", "electricity", "node_price")
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Rule):
+    """Values at paths of the scenario, as `--set` takes them: path -> text, number, truth value or list."""
+
+    def read(self, value: object, frame: Frame) -> dict[str, Any]:
+        """The values; each is read where it goes."""
+        if not isinstance(value, dict):
+            raise ValueError(f"{shown(value)} is not a table: write for example {self.example}")
+        wrong = [
+            (f".{shown_key(key)}", f"is a table: write the whole path in quotes, as in {self.example}")
+            for key, entry in value.items()
+            if isinstance(entry, dict)
+        ]
+        if wrong:
+            raise FieldError(wrong)
+        return dict(value)
+
+    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy: the scenario stays as it is."""
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        """A table of anything but tables."""
+        kinds = ["string", "number", "boolean", "array"]
+        examples = [tomllib.loads(f"set = {self.example}")["set"]]
+        return {"type": "object", "additionalProperties": {"type": kinds}, "examples": examples}
+
+
+class Future(Part):
+    """One way in which things may go; what it does not name is as the scenario says."""
+
+    name: Annotated[str, Text('"boom"')] = Field(description="Name, unique among the futures")
+    probability_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        alias="probability", description="Its chance; those of all futures add up to 1"
+    )
+    demand_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.3", _TIMES))] = Field(
+        None, alias="demand", description="Requests of every service, as a multiple of what is stated"
+    )
+    work_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.2", _TIMES))] = Field(
+        None, alias="work", description="Accelerator-hours of every pool, as a multiple"
+    )
+    tokens_ratio: Annotated[float | None, Number("1.2", _TIMES)] = Field(
+        None, alias="tokens", description="Tokens of every training job, as a multiple"
+    )
+    failures_ratio: Annotated[float | None, Number("1.5", _TIMES)] = Field(
+        None, alias="failures", description="Failure rate of nodes, as a multiple"
+    )
+    grid_ratio: Annotated[float | None, Number("0.8", _TIMES)] = Field(
+        None, alias="grid", description="Carbon intensity of every grid, as a multiple"
+    )
+    electricity_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.4", _TIMES))] = Field(
+        None, alias="electricity", description="Electricity price of every site, as a multiple"
+    )
+    node_price_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.1", _TIMES))] = Field(
+        None, alias="node_price", description="Price of every node on the market, as a multiple"
+    )
+    values: Annotated[dict[str, Any], Values('{ "market.h200-8.price" = "300 kUSD" }')] = Field(
+        {}, alias="set", description="Further values at paths of the scenario, as `--set` takes them"
+    )
+
+
+class Uncertainty(Part):
+    """Futures drawn from the ranges of facts and demand, and how many of them are planned for."""
+
+    draws: Annotated[int, Count("200", Range(2, 10_000))] = Field(200, description="Futures drawn")
+    reduce_to: Annotated[int, Count("5", Range(1, 50))] = Field(
+        5, description="Futures that stand for all of them, each with the share of draws nearest to it"
+    )
+    seed: Annotated[int, Count("1", Range(0, 2**31))] = Field(1, description="The same seed draws the same")
+    demand_range: Annotated[tuple[float, ...] | None, Several(Number("0.8", _TIMES), 2)] = Field(
+        None,
+        alias="demand",
+        description="Least and most of every service's requests, as multiples of what is stated; default: as "
+        "stated",
+    )
+
+
+def ahead_problems(
+    document: Mapping[str, Any],
+    futures: Mapping[int, Future],
+    uncertainty: Uncertainty | None,
+    horizon: tuple[date, date] | None,
+) -> Iterator[Problem]:
+    """What is wrong between futures, their chances and the policy on them; the horizon is from, to."""
+    entries = document.get("futures")
+    written = len(entries) if isinstance(entries, list) else 0
+    if written and "uncertainty" in document:
+        yield Problem("uncertainty", "and futures say twice what may happen: keep one of them")
+    total = sum(future.probability_fraction for future in futures.values())
+    if written and len(futures) == written and abs(total - 1) > SUM:
+        yield Problem("futures", f"have chances that add up to {total:.6g}: make it 1; a future of only "
+                      "a name and a probability is the scenario as it stands")  # fmt: skip
+    table = document.get("policy")
+    policy: dict[str, Any] = table if isinstance(table, dict) else {}
+    for key in ("robust", "decide_until"):
+        if key in policy and not written and "uncertainty" not in document:
+            yield Problem(f"policy.{key}", "has no effect without [[futures]] or [uncertainty]: add some, or "
+                          "remove it")  # fmt: skip
+    day = policy.get("decide_until")
+    if type(day) is date and horizon is not None and not horizon[0] < day <= horizon[1]:
+        yield Problem("policy.decide_until", f"{day} is not in the horizon: write a day after "
+                      f"{horizon[0]} and up to {horizon[1]}")  # fmt: skip
+    if uncertainty is not None:
+        if uncertainty.reduce_to > uncertainty.draws:
+            yield Problem("uncertainty.reduce_to", f"is {uncertainty.reduce_to}, more than the "
+                          f"{uncertainty.draws} draws: lower it, or draw more")  # fmt: skip
+        ends = uncertainty.demand_range
+        if ends is not None and not (len(ends) == 2 and ends[0] <= 1 <= ends[1]):
+            yield Problem("uncertainty.demand", "holds a least and a most with 1 between them: write for "
+                          "example demand = [0.8, 1.3]")  # fmt: skip

@@ -1,0 +1,149 @@
+"""Which file it is, by its header, and the intensities that it holds in kgCO2e/kWh."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.hourly import mix_kgco2e_per_kwh
+from carbon.signals import GridSignal
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.series.table import Table
+from planner.trace.errors import InputError
+from planner.trace.units import UnitError, convert_factor
+
+INTENSITY = "kgCO2e/kWh"
+
+# Columns of Electricity Maps by the scope of their signal.
+_MAPS = {
+    "direct": (r"carbon intensity gco.?eq/kwh \(direct\)", r"carbon_intensity_direct_avg"),
+    "life-cycle": (r"carbon intensity gco.?eq/kwh \((?:lca|life ?cycle)\)", r"carbon_intensity_avg"),
+}
+_ZONE_COLUMNS = (r"zone id", r"zone_?name", r"zone")
+_NESO = (
+    r"actual carbon intensity \(gco2/kwh\)",
+    r"carbon_intensity",
+    r"carbon_intensity_production_avg",
+    r"actual",
+)
+
+# Kinds of generation as ENTSO-E and NESO name them -> our sources of energy. Brown coal is charged as coal.
+_SOURCES = {
+    "biomass": "biomass", "fossil brown coal/lignite": "coal", "fossil hard coal": "coal", "coal": "coal",
+    "fossil gas": "gas", "fossil coal-derived gas": "gas", "gas": "gas", "fossil oil": "oil", "oil": "oil",
+    "fossil oil shale": "oil", "fossil peat": "coal", "geothermal": "geothermal",
+    "hydro run-of-river and poundage": "hydropower", "hydro run-of-river and pondage": "hydropower",
+    "hydro water reservoir": "hydropower", "hydro": "hydropower", "nuclear": "nuclear", "solar": "solar",
+    "wind offshore": "wind", "wind onshore": "wind", "wind": "wind", "marine": "unknown", "other": "unknown",
+    "other renewable": "unknown", "waste": "unknown",
+}  # fmt: skip
+
+
+def of_zone(table: Table, zone: str) -> Table:
+    """The rows of one zone, where a file names zones.
+
+    Raises:
+        InputError: the file holds several and none was asked for, or not this one.
+    """
+    column = table.column(*_ZONE_COLUMNS)
+    if column is None:
+        return table
+    zones = table.texts(column)
+    known = sorted(set(zones))
+    if not zone and len(known) > 1:
+        raise InputError(f"{table.name}: holds {len(known)} zones: state one of {', '.join(known[:8])}")
+    if zone and zone not in known:
+        near = difflib.get_close_matches(zone, known, n=3, cutoff=0.4) or known[:3]
+        raise InputError(f"{table.name}: no zone '{zone}'; near: {', '.join(near)}")
+    kept = [i for i, name in enumerate(zones) if name == (zone or known[0])]
+    return replace(table, rows=[table.rows[i] for i in kept], lines=[table.lines[i] for i in kept])
+
+
+def intensities(
+    table: Table, signal: GridSignal, column: str, unit: str, catalogue: Catalogue
+) -> NDArray[np.float64]:
+    """Intensity of each row in kgCO2e/kWh, not a number where it is missing.
+
+    Raises:
+        InputError: no column holds it, its unit cannot be told, or the file is of another signal.
+    """
+    if column:
+        if column not in table.header:
+            near = difflib.get_close_matches(column, table.header, n=3, cutoff=0.4) or table.header[:5]
+            raise InputError(f"{table.name}: no column '{column}'; near: {', '.join(near)}")
+        return _column(table, column, unit)
+    maps = table.column(*_MAPS[signal.scope])
+    if maps:
+        _expect(table, signal, GridSignal("average", signal.scope, "consumption"))
+        return _column(table, maps, unit or "gCO2e/kWh")
+    neso = table.column(*_NESO)
+    if neso:
+        _expect(table, signal, GridSignal("average", "direct", "consumption"))
+        return _column(table, neso, unit or "gCO2e/kWh")
+    kinds = {name: source for name in table.header if (source := _source_of(name))}
+    if len(kinds) > 1:
+        _expect(table, signal, GridSignal("average", signal.scope, "production"))
+        return _mixed(table, kinds, signal, catalogue)
+    own = table.column(r"value.*", r".*kgco2e?_per_kwh", r".*gco2e?_per_kwh", r".*intensity.*")
+    if own is None:
+        raise InputError(
+            f"{table.name}: no column of intensities among {', '.join(table.header)}: name it kgco2e_per_kwh "
+            "or gco2e_per_kwh, or state column and unit"
+        )
+    return _column(table, own, unit)
+
+
+def _expect(table: Table, signal: GridSignal, holds: GridSignal) -> None:
+    if signal != holds:
+        raise InputError(f"{table.name}: holds {holds}, asked for {signal}: they must not be mixed")
+
+
+def _column(table: Table, column: str, unit: str) -> NDArray[np.float64]:
+    given = unit or _unit_of(column)
+    if not given:
+        raise InputError(
+            f"{table.name}: '{column}' says no unit: call it gco2e_per_kwh or state unit 'g/kWh'"
+        )
+    read = re.sub(r"(?<![A-Za-z])(kg|g|t|lb)(?![A-Za-z0-9])", r"\1CO2e", given)
+    try:
+        return table.numbers(column) * convert_factor(read, INTENSITY)
+    except UnitError as error:
+        raise InputError(f"{table.name}: '{column}': {error}") from error
+
+
+def _unit_of(column: str) -> str:
+    """The unit in a header such as `gco2e_per_kwh`, `value [kg/kWh]` or `intensity (gCO2/kWh)`."""
+    plain = column.casefold().replace("_per_", "/")
+    found = re.search(r"(?<![a-z])(kg|g|t|lb)(?:co.?(?:e|eq)?)?/(kwh|mwh)", plain)
+    return f"{found[1]}/{found[2].replace('wh', 'Wh').replace('m', 'M')}" if found else ""
+
+
+def _source_of(column: str) -> str:
+    kind = re.sub(r"\s*(-\s*actual aggregated.*|\[mw\]|\(mw\)|_mwh?|_kwh)$", "", column.casefold()).strip()
+    return _SOURCES.get(kind, "")
+
+
+def _mixed(
+    table: Table, kinds: dict[str, str], signal: GridSignal, catalogue: Catalogue
+) -> NDArray[np.float64]:
+    """Generation by source times its factor; a row with a gap in one source is missing as a whole."""
+    prop = "intensity" if signal.scope == "life-cycle" else "direct"
+    generated = {name: table.numbers(name) for name in kinds}
+    used: Sequence[str] = [name for name, values in generated.items() if not np.isnan(values).all()]
+    if not used:
+        return np.full(len(table.rows), np.nan)
+    amount = np.stack([generated[name] for name in used], axis=-1)
+    factor = np.array([catalogue.fact(f"energy_source.{kinds[name]}.{prop}").value for name in used])
+    if (amount < 0).any():
+        row, place = map(int, np.argwhere(amount < 0)[0])
+        raise InputError(f"{table.where(row)}: '{used[place]}' is negative: generation is at least 0")
+    # An hour without any generation has no intensity: it is a gap, as an unreported one.
+    known = amount.sum(axis=-1) > 0
+    mixed = np.full(len(table.rows), np.nan)
+    mixed[known] = mix_kgco2e_per_kwh(generation_kwh=amount[known], source_kgco2e_per_kwh=factor)
+    return mixed

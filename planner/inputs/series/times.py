@@ -1,0 +1,81 @@
+"""Times of a file as UTC: offsets written out, or wall clocks of one named zone."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+
+import pandas as pd
+
+from planner.inputs.series.table import Table
+from planner.trace.errors import InputError
+
+TIME_COLUMNS = (
+    r"datetime \(utc\)", r"time_utc", r"time", r"datetime", r"from", r"timestamp",
+    r"date_?time.*", r"mtu.*", r"hour", r"date",
+)  # fmt: skip
+_OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"
+_DAY_FIRST = r"^\d{1,2}[./]\d{1,2}[./]\d{4}"
+
+
+def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
+    """Start of each row's period, in UTC.
+
+    On a day of 25 hours the second of two equal wall-clock hours is the later one; on a day of 23 an hour
+    that did not exist is refused.
+
+    Raises:
+        InputError: a cell is no time, or which zone it is of cannot be told.
+    """
+    # ENTSO-E writes a period as "start - end".
+    texts = pd.Series(table.texts(column)).str.split(" - ").str[0].str.strip()
+    texts = texts.str.replace(r"\s*\((?:UTC|CET|CEST|CET/CEST)\)$", "", regex=True)
+    offset = texts.str.contains(_OFFSET, regex=True) & texts.str.contains(":|T", regex=True)
+    if offset.any() and not offset.all():
+        without = int((~offset).to_numpy().argmax())
+        raise InputError(
+            f"{table.where(without)}: '{texts[without]}' names no offset from UTC and other rows do: write "
+            "all times in one way"
+        )
+    if offset.all():
+        return pd.DatetimeIndex(_parsed(table, texts, utc=True))
+    zone = _zone(table, column, time_zone)
+    naive = pd.DatetimeIndex(_parsed(table, texts, utc=False))
+    try:
+        return naive.tz_localize(zone, ambiguous="infer", nonexistent="raise").tz_convert("UTC")
+    except Exception as error:  # pandas 2 raises errors of pytz here, which are no ValueError
+        raise InputError(
+            f"{table.name}: the wall clock of {zone} does not tell when '{column}' is ({error}): write "
+            "offsets such as 2024-10-27T02:00+01:00"
+        ) from error
+
+
+def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.Timestamp]:
+    day_first = bool(texts.str.contains(_DAY_FIRST, regex=True).all())
+    if day_first:
+        times = pd.to_datetime(texts.str.replace("/", "."), format="%d.%m.%Y %H:%M", errors="coerce", utc=utc)
+        if times.isna().all():
+            times = pd.to_datetime(
+                texts.str.replace("/", "."), format="%d.%m.%Y %H:%M:%S", errors="coerce", utc=utc
+            )
+    else:
+        times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
+    if times.isna().any():
+        bad = int(times.isna().to_numpy().argmax())
+        raise InputError(f"{table.where(bad)}: '{texts[bad][:40]}' is no time: write 2023-01-31T13:00Z")
+    return times
+
+
+def _zone(table: Table, column: str, time_zone: str) -> str:
+    if not time_zone and "utc" in column.casefold():
+        return "UTC"
+    if not time_zone:
+        raise InputError(
+            f"{table.name}: the times of '{column}' name no zone: end them with Z, or state time_zone, for "
+            "example 'UTC' or 'Europe/Berlin'"
+        )
+    known = zoneinfo.available_timezones()
+    if time_zone not in known:
+        near = difflib.get_close_matches(time_zone, known, n=3)
+        raise InputError(f"no time zone '{time_zone}'" + (f"; near: {', '.join(near)}" if near else ""))
+    return time_zone

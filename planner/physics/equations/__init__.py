@@ -1,0 +1,1 @@
+"""Published and plain equations that the options are worked out with."""

@@ -1,0 +1,327 @@
+"""What nodes that stand already cost, emit, bring and break as they age, and what moving them takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
+from planner.inputs.scenario import Cohort, Move
+from planner.physics.equations.ownership import node_failure_rate_per_node_h
+from planner.physics.nodes import Nodes
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
+
+Column = float | NDArray[Any]
+
+
+def extra_parts_usd(
+    *,
+    failure_rate_per_node_h: Column,
+    usual_failure_rate_per_node_h: Column,
+    hours_h: Column,
+    replacement_fraction: Column,
+    price_usd: Column,
+    accelerators: Column,
+) -> Column:
+    """Money for the parts that failures use up beyond those that maintenance is priced for, for one node.
+
+    X = (r - r_0) * hours * f * P / n
+
+    r_0 is the rate at the end of the usual life, up to which the share of the price for maintenance covers
+    parts. A part is one accelerator with its share of the server.
+
+    Source: as for the carbon of replaced parts; Kokolis et al., arXiv 2410.21680 (swaps against failures).
+    """
+    beyond = np.subtract(failure_rate_per_node_h, usual_failure_rate_per_node_h)
+    return beyond * hours_h * replacement_fraction * price_usd / accelerators
+
+
+def aged_replacement_kgco2e(
+    *, replacement_kgco2e: Column, failure_rate_per_node_h: Column, usual_failure_rate_per_node_h: Column
+) -> Column:
+    """Carbon of replaced parts as nodes age beyond their life.
+
+    R' = R * r / r_0
+
+    Source: parts are replaced in proportion to failures.
+    """
+    return replacement_kgco2e * np.divide(failure_rate_per_node_h, usual_failure_rate_per_node_h)
+
+
+def extension_usd(*, extension_usd_per_h: Column, beyond_life_h: Column) -> Column:
+    """Money for keeping a node beyond its life.
+
+    X = x * h
+
+    Source: a contract for support past the usual life, priced by time.
+    """
+    return extension_usd_per_h * beyond_life_h
+
+
+def aged_kept_usd(*, kept_usd: Column, extra_parts_usd: Column, extension_usd: Column) -> Column:
+    """Money for keeping an ageing node.
+
+    K' = K + parts beyond maintenance + extension
+
+    Source: sum of parts.
+    """
+    return kept_usd + extra_parts_usd + extension_usd
+
+
+def up_fraction(
+    *, failure_rate_per_node_h: Column, usual_failure_rate_per_node_h: Column, repair_h: Column
+) -> Column:
+    """Share of standing nodes that is not down beyond what spares are made for.
+
+    A = 1 - (r R / (1 + r R) - r_0 R / (1 + r_0 R))
+
+    The spares of a pool cover the failures of nodes within their life.
+
+    Source: steady state of failure and repair.
+    """
+    down, covered = (
+        np.multiply(rate, repair_h) / (1.0 + np.multiply(rate, repair_h))
+        for rate in (failure_rate_per_node_h, usual_failure_rate_per_node_h)
+    )
+    return 1.0 - (down - covered)
+
+
+def retirement_usd(*, resale_usd: Column, decline_fraction_per_y: Column, years_ahead_y: Column) -> Column:
+    """Money for retiring a node: what it brings, taken off.
+
+    U = - V * (1 - d)^y
+
+    Below zero it is earned; a negative value V is a cost of disposal.
+
+    Source: declining balance.
+    """
+    earned: Column = np.multiply(resale_usd, (1.0 - np.asarray(decline_fraction_per_y)) ** years_ahead_y)
+    return -earned
+
+
+def moving_usd(*, carriage_usd: Column, kept_usd: Column, lead_periods: Column) -> Column:
+    """Money for moving a node: carriage, and keeping it without use while it is under way.
+
+    M = m + L * K
+
+    K is that of the period in which it leaves, at the site that it leaves.
+
+    Source: sum of parts.
+    """
+    return carriage_usd + lead_periods * kept_usd
+
+
+def carriage_kgco2e(*, mass_kg: Column, distance_km: Column, truck_kgco2e_per_kg_km: Column) -> Column:
+    """Carbon of carrying a node by road.
+
+    C = m * d * e
+
+    Packing is left out.
+
+    Source: distance method of freight, GHG Protocol Scope 3, category 4.
+    """
+    return mass_kg * distance_km * truck_kgco2e_per_kg_km
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Ways to move, one row (M) for each move of each cohort that it may carry."""
+
+    entry: NDArray[np.intp]  # of the scenario's moves
+    from_cohort: NDArray[np.intp]
+    to_cohort: NDArray[np.intp]
+    lead_periods: NDArray[np.intp]
+    usd: Traced
+    kgco2e: Traced
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Columns by cohort (H) or by cohort and period (H, T): the fleet, then what each move makes of it."""
+
+    home: NDArray[np.intp]  # entry of the fleet that it is, or comes from
+    pool: NDArray[np.intp]
+    nodes: NDArray[np.intp]
+    must_retire_by: NDArray[np.intp]
+    keep_usd: Traced
+    keep_kgco2e: Traced
+    retire_usd: Traced | None
+    available_fraction: Traced
+    beyond_life_h: NDArray[np.float64]  # of each entry of the fleet, by period
+    moving: Moving | None
+
+
+def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
+    """Every coefficient of keeping, retiring and moving what stands."""
+    fleet = inputs.scenario.fleet
+    names, sites = [sku.name for sku in inputs.skus], [site.name for site in inputs.scenario.sites]
+    ways = [
+        (m, h) for m, move in enumerate(inputs.scenario.moves) for h, c in enumerate(fleet) if moves(move, c)
+    ]
+    home = np.array([*range(len(fleet)), *(h for _, h in ways)], dtype=np.intp)
+    places = [c.site for c in fleet] + [inputs.scenario.moves[m].to for m, _ in ways]
+    pool = np.array(
+        [
+            inputs.pools.index((names.index(fleet[h].sku), sites.index(site)))
+            for h, site in zip(home, places, strict=True)
+        ],
+        dtype=np.intp,
+    )
+    keep_usd, keep_kgco2e, available = _keeping(inputs, nodes, home, pool)
+    return Standing(
+        home=home,
+        pool=pool,
+        nodes=np.array([c.nodes for c in fleet] + [0] * len(ways), dtype=np.intp),
+        must_retire_by=np.array([_last_period(inputs, fleet[h]) for h in home], dtype=np.intp),
+        keep_usd=keep_usd,
+        keep_kgco2e=keep_kgco2e,
+        retire_usd=_retirement(inputs, home),
+        available_fraction=available,
+        beyond_life_h=_beyond_life_h(inputs),
+        moving=_moving(inputs, keep_usd, ways) if ways else None,
+    )
+
+
+def moves(move: Move, cohort: Cohort) -> bool:
+    """Whether a move may carry a cohort."""
+    return cohort.site == move.origin and move.sku in (None, cohort.sku)
+
+
+def _end_h(inputs: Inputs, cohort: Cohort, age_y: float) -> float:
+    """Hours from the horizon's start to an age."""
+    return inputs.scenario.horizon.hours_from_start(cohort.in_service) + age_y * HOURS_PER_YEAR
+
+
+def _last_period(inputs: Inputs, cohort: Cohort) -> int:
+    """The first period that ends after the end of life, in which they may no longer serve."""
+    if cohort.life_y is None:
+        return inputs.periods
+    end = _end_h(inputs, cohort, cohort.extend_to_y or cohort.life_y)
+    return int(np.count_nonzero(inputs.period_end_h.value[0] <= end))
+
+
+def _keeping(
+    inputs: Inputs, nodes: Nodes, home: NDArray[np.intp], pool: NDArray[np.intp]
+) -> tuple[Traced, Traced, Traced]:
+    """Money and carbon of keeping, and the share that is up; they age on where their life is extended."""
+    fleet, first = inputs.scenario.fleet, pool[home]
+    usd, kgco2e = rows(nodes.kept_usd, first), rows(nodes.kept_kgco2e, first)
+    if all(cohort.extend_to_y is None for cohort in fleet):
+        return usd, kgco2e, chosen("available_fraction", np.ones((len(home), 1)), "no life is extended")
+    usual_age, age = _ages_y(inputs)
+    accelerators, hours = rows(nodes.accelerators, first), inputs.period_h
+
+    def rate(ages_y: NDArray[np.float64], reason: str) -> Traced:
+        return derive(
+            node_failure_rate_per_node_h, reference_rate_per_node_h=inputs.failure_rate(),
+            accelerators=accelerators, reference_accelerators=inputs.reference_accelerators(),
+            ageing_fraction_per_y=inputs.fact("reliability.ageing"),
+            age_y=chosen("age_y", ages_y[home], reason),
+        )  # fmt: skip
+
+    rates = {
+        "failure_rate_per_node_h": rate(age, "in the middle of the period"),
+        "usual_failure_rate_per_node_h": rate(usual_age, "at the end of the life, or now where that is over"),
+    }
+    parts = derive(
+        extra_parts_usd, **rates, hours_h=hours, price_usd=rows(nodes.price_usd, first),
+        replacement_fraction=inputs.fact("reliability.replacement_fraction"), accelerators=accelerators,
+    )  # fmt: skip
+    each = [
+        chosen("extension_usd_per_h", 0.0, "none is stated")
+        if c.extension_usd_per_node_h is None
+        else inputs.yours(f"fleet[{i}].extension_cost", c.extension_usd_per_node_h, "USD/h")
+        for i, c in enumerate(fleet)
+    ]
+    beyond = chosen("beyond_life_h", _beyond_life_h(inputs)[home], "hours of the period past the stated life")
+    extension = derive(extension_usd, extension_usd_per_h=pick(each, home[:, None]), beyond_life_h=beyond)
+    return (
+        derive(aged_kept_usd, kept_usd=usd, extra_parts_usd=parts, extension_usd=extension),
+        derive(aged_replacement_kgco2e, replacement_kgco2e=kgco2e, **rates),
+        derive(up_fraction, **rates, repair_h=inputs.repair()),
+    )
+
+
+def _ages_y(inputs: Inputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Age of each entry of the fleet that upkeep is made for (H, 1), and in mid-period beyond it (H, T)."""
+    fleet, start = inputs.scenario.fleet, inputs.scenario.horizon.start
+    at_start = np.array([(start - c.in_service).days / 365.25 for c in fleet])[:, None]
+    middle = (inputs.period_start_h.value + inputs.period_end_h.value) / 2.0
+    life = np.array([math.inf if c.extend_to_y is None else float(c.life_y or 0.0) for c in fleet])[:, None]
+    usual = np.where(np.isinf(life), at_start, np.maximum(at_start, life))
+    ahead = at_start + middle / HOURS_PER_YEAR
+    return usual, np.where(np.isinf(life), at_start, np.maximum(usual, ahead))
+
+
+def _beyond_life_h(inputs: Inputs) -> NDArray[np.float64]:
+    """Hours of each period past the life of each entry of the fleet (H, T)."""
+    ends = np.array([
+        math.inf if c.life_y is None else _end_h(inputs, c, c.life_y) for c in inputs.scenario.fleet
+    ])[:, None]  # fmt: skip
+    hours: NDArray[np.float64] = np.clip(inputs.period_end_h.value - ends, 0.0, inputs.period_h.value)
+    return hours
+
+
+def _retirement(inputs: Inputs, home: NDArray[np.intp]) -> Traced | None:
+    """What retiring costs, or brings; None where nothing is said of it."""
+    fleet = inputs.scenario.fleet
+    if all(cohort.resale_usd is None for cohort in fleet):
+        return None
+    none = chosen("resale_usd", 0.0, "none is stated")
+    worth, decline = [], []
+    for i, c in enumerate(fleet):
+        worth.append(
+            none if c.resale_usd is None else inputs.yours(f"fleet[{i}].resale", c.resale_usd, "USD")
+        )
+        own = c.resale_decline_fraction
+        decline.append(
+            inputs.fact("finance.resale_decline")
+            if own is None
+            else inputs.yours(f"fleet[{i}].resale_decline", own, "1/y")
+        )
+    years = inputs.period_start_h.value / HOURS_PER_YEAR
+    return derive(
+        retirement_usd, resale_usd=pick(worth, home[:, None]),
+        decline_fraction_per_y=pick(decline, home[:, None]),
+        years_ahead_y=chosen("years_ahead_y", years, "from the horizon's start to that of the period"),
+    )  # fmt: skip
+
+
+def _moving(inputs: Inputs, keep_usd: Traced, ways: list[tuple[int, int]]) -> Moving:
+    scenario = inputs.scenario
+    entry, origin = (np.array(column, dtype=np.intp) for column in zip(*ways, strict=True))
+    shortest = min(scenario.horizon.hours)
+    lead = np.array([math.ceil(scenario.moves[m].downtime_h / shortest) for m in entry], dtype=np.intp)
+    cost = [inputs.yours(f"moves[{m}].cost", move.cost_usd, "USD") for m, move in enumerate(scenario.moves)]
+    carbon = [_carriage(inputs, m, scenario.fleet[h].sku) for m, h in ways]
+    return Moving(
+        entry=entry,
+        from_cohort=origin,
+        to_cohort=len(scenario.fleet) + np.arange(len(ways)),
+        lead_periods=lead,
+        usd=derive(
+            moving_usd, carriage_usd=pick(cost, entry[:, None]), kept_usd=rows(keep_usd, origin),
+            lead_periods=chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods"),
+        ),
+        kgco2e=pick(carbon, np.arange(len(ways))[:, None]),
+    )  # fmt: skip
+
+
+def _carriage(inputs: Inputs, m: int, sku: str) -> Traced:
+    """Carbon of carrying one node of a SKU, as stated or by its mass and the way."""
+    move = inputs.scenario.moves[m]
+    if move.carbon_kgco2e is not None:
+        return inputs.yours(f"moves[{m}].carbon", move.carbon_kgco2e, "kgCO2e")
+    mass = f"server.{inputs.catalogue.skus[sku].server}.mass"
+    return derive(
+        carriage_kgco2e,
+        mass_kg=inputs.fact(mass if inputs.catalogue.has(mass) else "transport.server_mass"),
+        distance_km=inputs.fact("transport.truck.distance")
+        if move.distance_km is None
+        else inputs.yours(f"moves[{m}].distance", move.distance_km, "km"),
+        truck_kgco2e_per_kg_km=inputs.fact("transport.truck.intensity"),
+    )

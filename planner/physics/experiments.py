@@ -1,0 +1,190 @@
+"""What experimentation pools get done: divisible work on hours that runs and services leave over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Pool
+from planner.performance.layouts import Layout
+from planner.performance.power import node_power_kw
+from planner.physics.equations.time import drawn_kwh
+from planner.physics.nodes import POWER_CURVE, energy_by_site, idle_node_items
+from planner.physics.training import throughput, training_accelerator_kw
+from planner.physics.training_options import (
+    LAYOUT,
+    Dropped,
+    allowed,
+    check_pools,
+    pool_layouts,
+    pool_workload,
+    training_arguments,
+)
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
+
+Column = float | NDArray[Any]
+
+
+def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
+    """Work of a pool in hours of one reference node.
+
+    W = h / a
+
+    Source: definition.
+    """
+    return accelerator_time_h / accelerators
+
+
+def speed_ratio(*, node_tokens_per_s: Column, reference_tokens_per_s: Column) -> Column:
+    """Work that a node does in an hour, against the reference node.
+
+    v = x / x_ref
+
+    Both train the pool's model on one node in its fastest layout that fits.
+
+    Source: definition.
+    """
+    return np.divide(node_tokens_per_s, reference_tokens_per_s)
+
+
+def node_tokens_per_s(*, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
+    """Training rate of one node.
+
+    x = x_gpu * a
+
+    Source: definition.
+    """
+    return tokens_per_s_per_gpu * accelerators
+
+
+def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Column:
+    """Facility power that a working node adds to its idle power.
+
+    dP = (P_work - P_idle) * PUE
+
+    Source: definition.
+    """
+    return np.maximum(0.0, np.asarray(busy_kw) - idle_kw) * pue
+
+
+@dataclass(frozen=True)
+class PoolWork:
+    """Demand (W, T) and ways to do it (O rows): one for each pool of work and pool of nodes."""
+
+    demand_h: Traced | None
+    work: NDArray[np.intp]
+    pool: NDArray[np.intp]
+    speed: Traced | None
+    increment_kw: Traced | None
+    facility_kwh: Traced | None
+    usd: Traced | None
+    kgco2e: Traced | None
+    dropped: tuple[Dropped, ...]
+
+
+def pool_work(inputs: Inputs) -> PoolWork:
+    """Every coefficient of every way to do a pool's work.
+
+    Raises:
+        ScenarioError: the reference node of a pool cannot hold its model.
+    """
+    check_pools(inputs)
+    dropped: list[Dropped] = []
+    entries: list[tuple[int, int, Traced, Traced]] = []
+    names = [sku.name for sku in inputs.skus]
+    for w, pool in enumerate(inputs.scenario.pools):
+        layouts = pool_layouts(inputs, pool)
+        dropped += [
+            Dropped(pool.name, names[k], layout) for k, layout in layouts.items() if isinstance(layout, str)
+        ]
+        nodes = {
+            k: _node(inputs, pool, k, layout) for k, layout in layouts.items() if isinstance(layout, Layout)
+        }
+        reference = nodes[names.index(pool.reference)]
+        for p, (k, s) in enumerate(inputs.pools):
+            if k not in nodes or not allowed(inputs, pool, k, s):
+                continue
+            ratio = derive(speed_ratio, node_tokens_per_s=nodes[k][0], reference_tokens_per_s=reference[0])
+            entries.append((w, p, ratio, nodes[k][1]))
+    work, pool_index = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
+    if not entries:
+        return PoolWork(_demand(inputs), work, pool_index, None, None, None, None, None, tuple(dropped))
+    sku, site = inputs.pool_sku[pool_index], inputs.pool_site[pool_index]
+    busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
+    tall = np.arange(len(entries))[:, None]
+    each_hour = derive(
+        drawn_kwh,
+        power_kw=rows(busy_kw, tall),
+        active_h=chosen("active_h", np.ones((1, inputs.periods)), "one hour"),
+    )
+    facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
+    return PoolWork(
+        demand_h=_demand(inputs),
+        work=work,
+        pool=pool_index,
+        speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
+        increment_kw=derive(
+            work_increment_kw,
+            busy_kw=busy_kw,
+            idle_kw=pick(idle_node_items(inputs), sku),
+            pue=pick(inputs.pue, site),
+        ),
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+        dropped=tuple(dropped),
+    )
+
+
+def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced, Traced]:
+    """Training rate and power of one node on a pool's model."""
+    work = pool_workload(inputs, pool)
+    arguments = training_arguments(inputs, work.model, sku, work.precision)
+    for name in LAYOUT:
+        arguments[name] = chosen(
+            name, float(getattr(layout, name)), "the fastest layout of one node that fits in memory"
+        )
+    arguments["global_batch"] = chosen(
+        "global_batch", float(work.batch_sequences), "sequences of one step of such work"
+    )
+    arguments["sequence_tokens"] = inputs.fact("pool.sequence_tokens")
+    count = inputs.server("accelerators")[sku]
+    step, rate = throughput(arguments, count)
+    curve: dict[str, Traced] = {
+        name: inputs.fact(f"performance.power.{inputs.skus[sku].power_curve}.{c}")
+        for name, c in POWER_CURVE.items()
+    }
+    busy = training_accelerator_kw(
+        inputs,
+        arguments,
+        step,
+        count,
+        inputs.fact(f"model.{work.model}.parameters"),
+        inputs.accelerator("tdp")[sku],
+        curve,
+    )
+    return (
+        derive(node_tokens_per_s, tokens_per_s_per_gpu=rate, accelerators=count),
+        derive(
+            node_power_kw, host_kw=inputs.server("host_power")[sku], accelerators=count, accelerator_kw=busy
+        ),
+    )
+
+
+def _demand(inputs: Inputs) -> Traced | None:
+    if not inputs.scenario.pools:
+        return None
+    names = [sku.name for sku in inputs.skus]
+    items = [
+        derive(
+            reference_node_h, accelerators=inputs.server("accelerators")[names.index(pool.reference)],
+            accelerator_time_h=inputs.yours(f"pools.{pool.name}.gpu_time[{t}]", pool.gpu_time_h[t], "h"),
+        )
+        for pool in inputs.scenario.pools
+        for t in range(inputs.periods)
+    ]  # fmt: skip
+    return pick(items, np.arange(len(items)).reshape(len(inputs.scenario.pools), inputs.periods))

@@ -1,0 +1,78 @@
+"""How often the nodes of a pool fail, how sure that is, and how bursts of failures add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from planner.inputs.fits import FittedFleet
+from planner.inputs.resolved import Inputs
+from planner.physics.equations.ownership import (
+    down_variance_to_mean_ratio,
+    node_failure_rate_per_node_h,
+    rate_log_sigma,
+    rate_shape,
+)
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+
+RANGE_CONFIDENCE = 0.95  # what ranges of failure rates are meant to hold, in the catalogue and in fits
+
+
+def failure_rate_by_pool(inputs: Inputs) -> Traced:
+    """Failures of a node an hour in each pool; nodes bought into a pool of old nodes count as old."""
+    start = inputs.scenario.horizon.start
+    skus, sites = [sku.name for sku in inputs.skus], [site.name for site in inputs.scenario.sites]
+    ages = np.zeros(len(inputs.pools))
+    for cohort in inputs.scenario.fleet:
+        at = inputs.pools.index((skus.index(cohort.sku), sites.index(cohort.site)))
+        ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
+    return derive(
+        node_failure_rate_per_node_h, reference_rate_per_node_h=inputs.failure_rate(),
+        accelerators=pick(inputs.server("accelerators"), inputs.pool_sku),
+        reference_accelerators=inputs.reference_accelerators(),
+        ageing_fraction_per_y=inputs.fact("reliability.ageing"),
+        age_y=chosen("age_y", ages, "age of the oldest nodes of the pool at the horizon's start"),
+    )  # fmt: skip
+
+
+def failure_rate_shape(inputs: Inputs) -> Traced | None:
+    """How sure the rate is: as the log has it, by its range, else by how fleets differ; None where stated."""
+    rate, fleet, fit = inputs.failure_rate(), inputs.scenario.reliability.failures, inputs.scenario.fit
+    if fit is not None and fit.rate_shape is not None:
+        return inputs.keep(fit.rate_shape)
+    if rate.kind == "yours" and fit is None:
+        return None
+    spread = f"reliability.{fleet}.sigma"
+    if inputs.catalogue.has(spread):
+        return derive(rate_shape, log_sigma=inputs.fact(spread))
+    if not (rate.low and rate.high and rate.low < rate.high):
+        return derive(rate_shape, log_sigma=inputs.fact("reliability.prior.sigma"))
+    sigma = derive(
+        rate_log_sigma,
+        low_per_node_h=chosen("low_per_node_h", rate.low, f"low end of {rate.key}"),
+        high_per_node_h=chosen("high_per_node_h", rate.high, f"high end of {rate.key}"),
+        confidence_fraction=chosen("confidence_fraction", RANGE_CONFIDENCE, "what such ranges hold"),
+    )
+    return derive(rate_shape, log_sigma=sigma)
+
+
+def down_variance_to_mean(inputs: Inputs, most_nodes: int) -> Traced:
+    """Variance over mean of the nodes down in a pool, where 1, 2, ... and at last the most are in use."""
+    ratio, fleet_nodes = measured_bursts(inputs.scenario.fit, inputs.fact)
+    return derive(
+        down_variance_to_mean_ratio,
+        nodes=chosen("nodes", np.arange(1.0, most_nodes + 1), "enumerated: nodes in use"),
+        fleet_variance_to_mean_ratio=inputs.keep(ratio),
+        fleet_nodes=inputs.keep(fleet_nodes),
+    )
+
+
+def measured_bursts(fit: FittedFleet | None, fact: Callable[[str], Fact]) -> tuple[Fact, Fact]:
+    """Variance over mean of the nodes down in a fleet, and that fleet's nodes: of the log, else published.
+
+    One is nothing without the other: a log that lacks either lends neither.
+    """
+    if fit is not None and fit.variance_to_mean is not None and fit.nodes is not None:
+        return fit.variance_to_mean, fit.nodes
+    return fact("reliability.spares.variance_to_mean"), fact("reliability.spares.fleet_nodes")

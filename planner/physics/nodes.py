@@ -1,0 +1,244 @@
+"""What a node costs, emits and breaks: by pool (one SKU at one site) and period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.attribution import calendar_share_kgco2e, lifetime_h
+from carbon.embodied import server_kgco2e
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
+from planner.inputs.resolved import Inputs
+from planner.performance.power import node_power_kw
+from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
+from planner.physics.equations.ownership import (
+    facility_power_kw,
+    kept_usd,
+    owned_kgco2e,
+    owned_usd,
+    racks_per_node,
+    replacement_kgco2e,
+)
+from planner.physics.equations.time import drawn_kwh
+from planner.physics.failures import failure_rate_by_pool
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
+
+POWER_CURVE = {
+    "idle_share_factor": "c0", "memory_factor": "c1", "compute_factor": "c2", "compute_root_factor": "c3"
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Columns by pool (P) or by pool and period (P, T)."""
+
+    accelerators: Traced
+    price_usd: Traced
+    capital_usd: Traced
+    owned_usd: Traced
+    owned_kgco2e: Traced
+    kept_usd: Traced
+    kept_kgco2e: Traced
+    sunk_kgco2e: Traced
+    idle_node_kw: Traced
+    idle_facility_kw: Traced
+    idle_kwh: Traced
+    idle_usd: Traced
+    idle_kgco2e: Traced
+    failure_rate_per_node_h: Traced
+    racks: Traced
+
+
+def node_columns(inputs: Inputs) -> Nodes:
+    """Every coefficient of owning, keeping and idling nodes."""
+    sku, site = inputs.pool_sku, inputs.pool_site
+    tall = np.arange(len(sku))[:, None]
+
+    def by_pool(items: Any) -> Traced:
+        return pick(items, sku[:, None])
+
+    policy = inputs.scenario.policy
+    hours = inputs.period_h
+    accelerators = by_pool(inputs.server("accelerators"))
+
+    embodied_each = [
+        derive(
+            server_kgco2e,
+            "embodied=server",
+            accelerators=count,
+            accelerator_kgco2e=board,
+            host_kgco2e=host,
+        )
+        for count, board, host in zip(
+            inputs.server("accelerators"),
+            inputs.accelerator("embodied"),
+            inputs.server("embodied"),
+            strict=True,
+        )
+    ]
+    embodied = by_pool(embodied_each)
+    life_y = inputs.yours("policy.node_life", policy.node_life_y, "y")
+    share = derive(
+        calendar_share_kgco2e,
+        embodied_kgco2e=embodied,
+        used_h=hours,
+        lifetime_h=derive(lifetime_h, lifetime_y=life_y),
+    )
+    rate = failure_rate_by_pool(inputs)
+    replaced = derive(
+        replacement_kgco2e, failure_rate_per_node_h=rows(rate, tall), hours_h=hours,
+        replacement_fraction=inputs.fact("reliability.replacement_fraction"), server_kgco2e=embodied,
+        accelerators=accelerators,
+    )  # fmt: skip
+
+    price = pick(_prices(inputs), _price_index(inputs))
+    year = inputs.hours_per_year_h
+    capital = derive(
+        capital_charge_usd, price_usd=price, life_y=life_y, hours_h=hours, hours_per_year_h=year,
+        discount_fraction=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
+        residual_fraction=inputs.residual_value(),
+    )  # fmt: skip
+    maintenance = derive(
+        maintenance_usd, price_usd=price, hours_h=hours, hours_per_year_h=year,
+        maintenance_fraction=inputs.fact("finance.maintenance"),
+    )  # fmt: skip
+    pue = pick(inputs.pue, site[:, None])
+    space = derive(
+        space_usd,
+        provisioned_kw=by_pool(inputs.server("max_power")),
+        space_usd_per_kw_h=inputs.fact("finance.space"),
+        hours_h=hours,
+    )
+
+    idle_node = by_pool(idle_node_items(inputs))
+    idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
+    idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=_idle_h(inputs))
+    return Nodes(
+        accelerators=accelerators,
+        price_usd=price,
+        capital_usd=capital,
+        owned_usd=derive(owned_usd, capital_usd=capital, maintenance_usd=maintenance, space_usd=space),
+        owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
+        kept_usd=derive(kept_usd, maintenance_usd=maintenance, space_usd=space),
+        kept_kgco2e=replaced,
+        sunk_kgco2e=share,
+        idle_node_kw=idle_node,
+        idle_facility_kw=idle_kw,
+        idle_kwh=idle_kwh,
+        idle_usd=derive(
+            energy_usd, facility_energy_kwh=idle_kwh,
+            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+        ),
+        idle_kgco2e=derive(
+            operational_kgco2e, facility_energy_kwh=idle_kwh,
+            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
+        ),
+        failure_rate_per_node_h=rate,
+        racks=derive(
+            racks_per_node, rack_units=pick(inputs.server("rack_units"), sku),
+            usable_rack_units=inputs.fact("rack.usable_units"),
+        ),
+    )  # fmt: skip
+
+
+def _idle_h(inputs: Inputs) -> Traced:
+    """Hours in which an unused node idles: rented ones go back to the provider."""
+    if not inputs.rented.any():
+        return inputs.period_h
+    hours = inputs.period_h.value * ~inputs.rented[:, None]
+    return chosen("idle_h", hours, "calendar hours of the horizon; rented nodes go back when unused")
+
+
+def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:
+    """Power of an idle node of each SKU."""
+    return tuple(
+        derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=idle)
+        for host, count, idle in zip(
+            inputs.server("host_idle_power"),
+            inputs.server("accelerators"),
+            inputs.accelerator("idle_power"),
+            strict=True,
+        )
+    )
+
+
+def power_curve(inputs: Inputs, sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Coefficients of the power law for a column of SKUs: that of the generation that stands nearest."""
+    return {
+        parameter: pick(
+            [inputs.fact(f"performance.power.{one.power_curve}.{name}") for one in inputs.skus], sku
+        )
+        for parameter, name in POWER_CURVE.items()
+    }
+
+
+def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tuple[Traced, Traced, Traced]:
+    """Facility energy, its bill and its carbon, for IT energy by row and period at each row's site."""
+    facility = derive(facility_energy_kwh, it_energy_kwh=it_kwh, pue=pick(inputs.pue, site[:, None]))
+    bill = derive(
+        energy_usd, facility_energy_kwh=facility,
+        electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+    )  # fmt: skip
+    emitted = derive(
+        operational_kgco2e,
+        facility_energy_kwh=facility,
+        grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
+    )
+    return facility, bill, emitted
+
+
+def _prices(inputs: Inputs) -> tuple[Traced, ...]:
+    """Price of a node by SKU and period, SKU by SKU: the offer's, else the catalogue's."""
+    offers = {offer.sku: offer for offer in inputs.scenario.market}
+    found: list[Traced] = []
+    for sku in inputs.skus:
+        stated = offers[sku.name].price_usd if sku.name in offers else None
+        for t in range(inputs.periods):
+            if stated is None:
+                found.append(inputs.fact(f"server.{sku.server}.price"))
+            else:
+                found.append(inputs.yours(f"market.{sku.name}.price[{t}]", stated[t], "USD"))
+    return tuple(found)
+
+
+def _price_index(inputs: Inputs) -> NDArray[np.intp]:
+    return inputs.pool_sku[:, None] * inputs.periods + np.arange(inputs.periods)[None, :]
+
+
+@dataclass(frozen=True)
+class Parked:
+    """A node that is off through a period, by pool (and period)."""
+
+    facility_kw: Traced
+    kwh: Traced
+    usd: Traced
+    kgco2e: Traced
+
+
+def parked_nodes(inputs: Inputs) -> Parked | None:
+    """Off in every pool; None where nodes are never switched off."""
+    if not inputs.scenario.policy.park_idle:
+        return None
+    site = inputs.pool_site
+    power = derive(
+        facility_power_kw,
+        it_power_kw=inputs.fact("performance.power.off"),
+        pue=pick(inputs.pue, site[:, None]),
+    )
+    energy = derive(drawn_kwh, power_kw=power, active_h=inputs.period_h)
+    return Parked(
+        facility_kw=power,
+        kwh=energy,
+        usd=derive(
+            energy_usd, facility_energy_kwh=energy,
+            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+        ),
+        kgco2e=derive(
+            operational_kgco2e, facility_energy_kwh=energy,
+            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""What a training job takes that may pause: node-hours in all, and what one draws, costs and emits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.equations.time import active_h, drawn_kwh
+from planner.physics.experiments import work_increment_kw
+from planner.physics.nodes import Nodes, energy_by_site
+from planner.physics.training import (
+    Progress,
+    Speed,
+    deadline_confidence,
+    training_progress,
+    training_speed,
+    with_policies,
+)
+from planner.physics.training_options import TrainingCandidates
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
+
+Column = float | NDArray[Any]
+
+
+def paused_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, restart_h: Column) -> Column:
+    """Expected hours of work of a job that pauses: each pause costs a checkpoint and a restart.
+
+    T = D + p * (C + R)
+
+    Source: definition; what is kept at a pause is a checkpoint like any other.
+    """
+    return duration_h + pauses * (np.asarray(write_h) + restart_h)
+
+
+def elastic_node_h(*, nodes: Column, duration_h: Column) -> Column:
+    """Node-hours of a job in all.
+
+    W = N * T
+
+    Source: definition.
+    """
+    return nodes * duration_h
+
+
+def period_node_h(*, nodes: Column, window_h: Column, duration_h: Column, finish_h: Column) -> Column:
+    """Most node-hours of a job in a period, so that it is done in time with the chance asked for.
+
+    L_t = N * h_t * D / q
+
+    h_t are the hours of its window in the period, and q the hours that an unbroken run needs at that chance
+    in place of D, the expected ones: where all q / D as many were needed, they would still fit.
+
+    Source: definition.
+    """
+    return nodes * window_h * np.divide(duration_h, finish_h)
+
+
+@dataclass(frozen=True)
+class Elastic:
+    """Candidates (C rows, one for each policy of each configuration) that run whenever it suits."""
+
+    candidates: TrainingCandidates
+    policy: NDArray[np.intp]
+    speed: Speed
+    progress: Progress
+    node_h: Traced
+    limit_node_h: Traced
+    increment_kw: Traced
+    facility_kwh: Traced
+    usd: Traced
+    kgco2e: Traced
+
+
+def elastic_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> Elastic:
+    """Every coefficient of every way to run a pausable job; energy, money and carbon are of a node-hour."""
+    candidates, policy = with_policies(single)
+    speed = training_speed(inputs, candidates)
+    progress = training_progress(inputs, nodes, candidates, policy, speed)
+    window = derive(active_h, **_window(inputs, candidates.job))
+    pauses = (window.value > 0).sum(axis=1).astype(float)
+    duration = derive(
+        paused_duration_h,
+        duration_h=progress.duration_h,
+        pauses=chosen("pauses", pauses, "one in each period of its window"),
+        write_h=progress.renewal["write_h"],
+        restart_h=progress.renewal["restart_h"],
+    )
+    tall = np.arange(len(candidates))[:, None]
+    site = inputs.pool_site[candidates.pool]
+    hour = chosen("active_h", np.ones((1, inputs.periods)), "one hour")
+    it_kwh = derive(drawn_kwh, power_kw=rows(progress.node_kw, tall), active_h=hour)
+    facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
+    return Elastic(
+        candidates=candidates,
+        policy=policy,
+        speed=speed,
+        progress=progress,
+        node_h=derive(elastic_node_h, nodes=speed.nodes, duration_h=duration),
+        limit_node_h=derive(
+            period_node_h,
+            nodes=rows(speed.nodes, tall),
+            window_h=window,
+            duration_h=rows(progress.duration_h, tall),
+            finish_h=rows(progress.finish_h(deadline_confidence(inputs, candidates.job)), tall),
+        ),
+        increment_kw=derive(
+            work_increment_kw, busy_kw=speed.training_kw, idle_kw=speed.idle_kw, pue=pick(inputs.pue, site)
+        ),
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+    )
+
+
+def _window(inputs: Inputs, job: NDArray[np.intp]) -> dict[str, Traced]:
+    """From the earliest day of each job to its deadline, as a run that takes all of it."""
+    horizon, jobs = inputs.scenario.horizon, inputs.scenario.training
+    first = np.array([horizon.hours_from_start(one.earliest) for one in jobs])
+    last = np.array([horizon.hours_from_start(one.deadline) for one in jobs])
+    return {
+        "start_h": chosen("start_h", first[job][:, None], "the scenario's earliest day"),
+        "duration_h": chosen("duration_h", (last - first)[job][:, None], "from then to the deadline"),
+        "period_start_h": inputs.period_start_h,
+        "period_end_h": inputs.period_end_h,
+    }

@@ -1,0 +1,450 @@
+"""What a training run takes: step time, failures, checkpoints, finish, energy, money and carbon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.performance.power import (
+    accelerator_power_kw,
+    node_power_kw,
+    stalled_power_kw,
+    sustained_power_kw,
+    training_compute_use_fraction,
+    training_memory_use_fraction,
+)
+from planner.performance.throughput import tokens_per_s_per_gpu
+from planner.performance.training import training_step_s
+from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
+from planner.physics.equations.training import (
+    accelerators_in_use,
+    background_stall_h,
+    checkpoint_gb_per_s,
+    ettr_ratio,
+    expected_duration_h,
+    hour_weight_factor,
+    interval_in_use_h,
+    mean_node_kw,
+    persist_h,
+    run_finish_quantile_h,
+    run_increment_kw,
+    run_power_kw,
+    stall_h,
+    useful_time_h,
+)
+from planner.physics.failures import failure_rate_shape
+from planner.physics.nodes import Nodes, energy_by_site, idle_node_items, power_curve
+from planner.physics.power_caps import capped
+from planner.physics.training_options import (
+    BESIDE_STEP,
+    LAYOUT,
+    TrainingCandidates,
+    is_mixture,
+    job_workload,
+    training_arguments,
+)
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from reliability.checkpoint import (
+    checkpoint_size_gb,
+    checkpoint_write_h,
+    hours_by_state,
+    objective_optimal_interval_h,
+)
+from reliability.fleet import job_mttf_h
+
+# Two intervals for each candidate: least time, and least energy. What lies between is flat.
+POLICIES = ("least time", "least energy")
+
+
+def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Traced]:
+    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
+    step = derive_parts(
+        training_step_s, gpus=gpus, **{name: a for name, a in arguments.items() if name not in BESIDE_STEP}
+    )
+    doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
+    rate = derive(
+        tokens_per_s_per_gpu, step_s=step.total_s, gpus=gpus, **doubt,
+        global_batch=arguments["global_batch"], sequence_tokens=arguments["sequence_tokens"],
+    )  # fmt: skip
+    return step, rate
+
+
+def training_accelerator_kw(
+    inputs: Inputs,
+    arguments: dict[str, Traced],
+    step: Parts,
+    gpus: Traced,
+    parameters: Traced,
+    tdp: Traced,
+    curve: dict[str, Traced],
+) -> Traced:
+    """Power of one accelerator in a training step, from what the step uses of its units and its memory."""
+    memory = derive(
+        training_memory_use_fraction,
+        elementwise_s=step.elementwise_s,
+        optimizer_s=step.optimizer_s,
+        total_s=step.total_s,
+        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+    )
+    compute = derive(
+        training_compute_use_fraction,
+        gpus=gpus,
+        step_s=step.total_s,
+        parameters=arguments.get("active_parameters", parameters),
+        recompute=arguments["recompute"],
+        global_batch=arguments["global_batch"],
+        sequence_tokens=arguments["sequence_tokens"],
+        peak_tflop_per_s=arguments["matrix_tflop_per_s"],
+    )
+    law = derive(
+        accelerator_power_kw, tdp_kw=tdp, memory_use_fraction=memory, compute_use_fraction=compute, **curve
+    )
+    return derive(
+        sustained_power_kw,
+        power_kw=law,
+        tdp_kw=tdp,
+        sustained_fraction=inputs.fact("performance.power.training"),
+    )
+
+
+@dataclass(frozen=True)
+class TrainingRuns:
+    """Candidates (C rows, one for each policy of each configuration) and the starts they allow (R rows)."""
+
+    candidates: TrainingCandidates
+    policy: NDArray[np.intp]
+    step: Parts
+    tokens_per_s_per_gpu: Traced
+    gpus: Traced
+    interval_h: Traced
+    mttf_h: Traced
+    ettr: Traced
+    duration_h: Traced
+    progress: Progress
+    node_kw: Traced
+    candidate: NDArray[np.intp]
+    start: NDArray[np.intp]
+    start_h: Traced
+    late_h: Traced
+    held: NDArray[np.bool_]
+    node_h: Traced
+    increment_kw: Traced
+    facility_kwh: Traced
+    usd: Traced
+    kgco2e: Traced
+
+    @cached_property
+    def finish_p50_h(self) -> Traced:
+        """Hours after its start by which a run is as likely done as not."""
+        return self.progress.finish_h(chosen("quantile_fraction", 0.5, "median"))
+
+    @cached_property
+    def finish_p95_h(self) -> Traced:
+        """Hours after its start by which a run is done in 19 of 20 cases."""
+        return self.progress.finish_h(chosen("quantile_fraction", 0.95, "late but likely"))
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a candidate trains, and what one of its nodes draws in each state."""
+
+    nodes: Traced
+    gpus: Traced
+    step: Parts
+    tokens_per_s_per_gpu: Traced
+    useful_h: Traced
+    parameters: Traced
+    training_kw: Traced
+    checkpoint_kw: Traced
+    idle_kw: Traced
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What failures and checkpoints make of it."""
+
+    renewal: dict[str, Traced]
+    rate_shape: Traced | None
+    run_variation: Traced
+    useful_h: Traced
+    ettr: Traced
+    duration_h: Traced
+    node_kw: Traced
+
+    def finish_h(self, quantile: Traced) -> Traced:
+        """Hours after its start by which a run is done with a given chance, rate and pace in doubt too."""
+        doubt = {} if self.rate_shape is None else {"rate_shape": self.rate_shape}
+        return derive(
+            run_finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile,
+            run_variation_fraction=self.run_variation, **self.renewal, **doubt,
+        )  # fmt: skip
+
+
+def with_policies(single: TrainingCandidates) -> tuple[TrainingCandidates, NDArray[np.intp]]:
+    """Each configuration once for each policy of checkpoint intervals, and which policy it is."""
+    twice = np.repeat(np.arange(len(single)), len(POLICIES))
+    return single.some(twice), np.tile(np.arange(len(POLICIES)), len(single))
+
+
+def deadline_confidence(inputs: Inputs, job: NDArray[np.intp]) -> Traced:
+    """Chance with which the deadline of each job in a column has to be met."""
+    jobs = inputs.scenario.training
+    stated = [
+        inputs.yours(f"training.{j.name}.deadline_confidence", j.deadline_confidence_fraction, "1")
+        for j in jobs
+    ]
+    return pick(stated, job)
+
+
+def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
+    """Every coefficient of every run: one row for each candidate, policy and start."""
+    candidates, policy = with_policies(single)
+    job, pool = candidates.job, candidates.pool
+    jobs = inputs.scenario.training
+
+    speed = training_speed(inputs, candidates)
+    progress = training_progress(inputs, nodes, candidates, policy, speed)
+    finish_h = progress.finish_h(deadline_confidence(inputs, job))
+
+    candidate, start, start_value = _starts(inputs, candidates, finish_h.value)
+    tall = candidate[:, None]
+    begin = chosen(
+        "start_h", start_value[:, None], "enumerated: the start of a period, or the earliest date in it"
+    )
+    due = np.array([inputs.scenario.horizon.hours_from_start(j.deadline) for j in jobs])
+    deadline = chosen("deadline_h", due[job[candidate]][:, None], "the scenario's deadline")
+    calendar = {
+        "start_h": begin,
+        "period_start_h": inputs.period_start_h,
+        "period_end_h": inputs.period_end_h,
+    }
+    active = derive(active_h, duration_h=rows(progress.duration_h, tall), **calendar)
+    # Nodes are held until the run is done at the confidence asked for; energy is that of the expected hours.
+    held = derive(active_h, duration_h=rows(finish_h, tall), **calendar).value > 0
+    # However short it is, a run holds its nodes when it starts.
+    held[np.arange(len(start)), start] = True
+    power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
+    it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
+    site = inputs.pool_site[pool[candidate]]
+    facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
+    increment = derive(
+        run_increment_kw,
+        nodes=rows(speed.nodes, tall),
+        training_kw=rows(speed.training_kw, tall),
+        idle_kw=rows(speed.idle_kw, tall),
+        pue=pick(inputs.pue, site[:, None]),
+        held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
+    )
+    return TrainingRuns(
+        candidates=candidates,
+        policy=policy,
+        step=speed.step,
+        tokens_per_s_per_gpu=speed.tokens_per_s_per_gpu,
+        gpus=speed.gpus,
+        interval_h=progress.renewal["interval_h"],
+        mttf_h=progress.renewal["mtbf_h"],
+        ettr=progress.ettr,
+        duration_h=progress.duration_h,
+        progress=progress,
+        node_kw=progress.node_kw,
+        candidate=candidate,
+        start=start,
+        start_h=begin,
+        late_h=derive(late_h, start_h=begin, finish_h=rows(finish_h, tall), deadline_h=deadline),
+        held=held,
+        node_h=derive(node_h, nodes=rows(speed.nodes, tall), active_h=active),
+        increment_kw=increment,
+        facility_kwh=facility,
+        usd=usd,
+        kgco2e=kgco2e,
+    )
+
+
+def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
+    """Step time, useful hours, and the power of a node in each state."""
+    jobs, sku = inputs.scenario.training, inputs.pool_sku[candidates.pool]
+    count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
+    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+    gpus = derive(accelerators_in_use, nodes=count, accelerators=accelerators)
+    arguments = _step_arguments(inputs, candidates, sku)
+    step, rate = throughput(arguments, gpus)
+    tokens = pick([inputs.yours(f"training.{j.name}.tokens", j.tokens, "1") for j in jobs], candidates.job)
+    parameters = pick([inputs.fact(f"model.{j.model}.parameters") for j in jobs], candidates.job)
+    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+    host_kw = inputs.of_sku(inputs.server("host_power"), sku)
+    busy = training_accelerator_kw(inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku))
+    busy, rate = capped(inputs, candidates, tdp, busy, rate)
+    stalled = derive(
+        stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
+    )
+    return Speed(
+        nodes=count,
+        gpus=gpus,
+        step=step,
+        tokens_per_s_per_gpu=rate,
+        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, gpus=gpus),
+        parameters=parameters,
+        training_kw=derive(node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=busy),
+        checkpoint_kw=derive(
+            node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=stalled
+        ),
+        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+    )
+
+
+def training_progress(
+    inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, policy: NDArray[np.intp], speed: Speed
+) -> Progress:
+    """Interruptions, checkpoint stalls, the interval of each policy, and what is left of the time."""
+    write, persist = _checkpoint_h(inputs, candidates, speed)
+    mttf = derive(
+        job_mttf_h,
+        nodes=speed.nodes,
+        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool),
+    )
+    by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
+    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}
+    weights = {
+        f"{state}_weight_factor": derive(
+            hour_weight_factor, state_kw=kw, training_kw=speed.training_kw, by_energy=by_energy
+        )
+        for state, kw in powers.items()
+    }
+    renewal: dict[str, Traced] = {
+        "mtbf_h": mttf,
+        "write_h": write,
+        "restart_h": inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
+        "persist_h": persist,
+    }
+    renewal["interval_h"] = _interval_h(
+        inputs, candidates, derive(objective_optimal_interval_h, **renewal, **weights)
+    )
+    states = derive_parts(hours_by_state, **renewal)
+    ettr = derive(ettr_ratio, **states)
+    node_kw = derive(
+        mean_node_kw,
+        training_kw=speed.training_kw,
+        checkpoint_kw=speed.checkpoint_kw,
+        restart_kw=speed.idle_kw,
+        **states,
+    )
+    duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
+    return Progress(
+        renewal, failure_rate_shape(inputs), inputs.fact("performance.training.run_variation"),
+        speed.useful_h, ettr, duration, node_kw,
+    )  # fmt: skip
+
+
+def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:
+    """The interval that a job states, else the best one of each policy."""
+    jobs = inputs.scenario.training
+    if all(job.checkpoint_interval_h is None for job in jobs):
+        return optimal
+    stated = [
+        chosen("interval_h", 0.0, f"training.{job.name} states none")
+        if job.checkpoint_interval_h is None
+        else inputs.yours(f"training.{job.name}.checkpoint_interval", job.checkpoint_interval_h, "h")
+        for job in jobs
+    ]
+    return derive(
+        interval_in_use_h, optimal_interval_h=optimal, stated_interval_h=pick(stated, candidates.job)
+    )
+
+
+def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) -> tuple[Traced, Traced]:
+    """Hours that a checkpoint stalls the run, and hours until it is safe in the background."""
+    jobs = inputs.scenario.training
+    size = derive(
+        checkpoint_size_gb,
+        parameters=speed.parameters,
+        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
+    )
+
+    def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
+        bandwidth = derive(
+            checkpoint_gb_per_s,
+            nodes=speed.nodes,
+            node_gb_per_s=node_gb_per_s,
+            storage_gb_per_s=storage_gb_per_s,
+        )
+        return derive(checkpoint_write_h, size_gb=size, bandwidth_gb_per_s=bandwidth)
+
+    def storage(name: str) -> Traced:
+        return pick(
+            [inputs.fact(f"checkpoint_storage.{j.checkpoint_storage}.{name}") for j in jobs], candidates.job
+        )
+
+    flag = pick(
+        [
+            chosen("asynchronous", float(j.checkpoint == "asynchronous"), f"training.{j.name}.checkpoint")
+            for j in jobs
+        ],
+        candidates.job,
+    )
+    to_storage = written(storage("bandwidth_per_node"), storage("bandwidth"))
+    to_host = written(
+        inputs.fact("checkpoint_storage.host-memory.bandwidth_per_node"),
+        inputs.fact("checkpoint_storage.host-memory.bandwidth"),
+    )
+    behind = derive(
+        background_stall_h,
+        storage_write_h=to_storage,
+        host_write_h=to_host,
+        blocking_fraction=storage("blocking_fraction"),
+    )
+    stall = derive(stall_h, storage_write_h=to_storage, background_stall_h=behind, asynchronous=flag)
+    return stall, derive(persist_h, storage_write_h=to_storage, asynchronous=flag)
+
+
+def _step_arguments(
+    inputs: Inputs, candidates: TrainingCandidates, sku: NDArray[np.intp]
+) -> dict[str, Traced]:
+    """Inputs of the step time as columns: facts by job and SKU, layouts as enumerated."""
+    jobs = inputs.scenario.training
+    pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
+    mixed = any(is_mixture(inputs, jobs[j].model) for j in pairs[0])
+    each = [
+        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed) for j, k in pairs.T
+    ]
+    arguments = {
+        name: first
+        if all(other[name] is first for other in each)
+        else pick([one[name] for one in each], index)
+        for name, first in each[0].items()
+    }
+    for name in LAYOUT:
+        arguments[name] = chosen(name, candidates.layout[name], "the fastest layout that fits in memory")
+    arguments["global_batch"] = pick(
+        [
+            chosen(
+                "global_batch",
+                float(job_workload(j).batch_sequences),
+                f"training.{j.name}: batch_tokens / sequence_tokens",
+            )
+            for j in jobs
+        ],
+        candidates.job,
+    )
+    arguments["sequence_tokens"] = pick(
+        [inputs.yours(f"training.{j.name}.sequence_tokens", j.sequence_tokens, "1") for j in jobs],
+        candidates.job,
+    )
+    return arguments
+
+
+def _starts(
+    inputs: Inputs, candidates: TrainingCandidates, finish: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Candidate, first period and start of every run that ends inside the horizon."""
+    horizon = inputs.scenario.horizon
+    earliest = np.array([horizon.hours_from_start(job.earliest) for job in inputs.scenario.training])
+    begin = np.maximum(inputs.period_start_h.value, earliest[candidates.job][:, None])
+    inside = (begin < inputs.period_end_h.value) & (
+        begin + finish[:, None] <= inputs.period_end_h.value[0, -1]
+    )
+    candidate, start = np.nonzero(inside)
+    return candidate, start, begin[candidate, start]

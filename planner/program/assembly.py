@@ -1,0 +1,141 @@
+"""Coefficients into the tables of the program; options that no plan needs are left out and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.clean_energy import Contracted, contract_columns
+from planner.physics.existing_fleet import Standing, standing_columns
+from planner.physics.experiments import PoolWork, pool_work
+from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
+from planner.physics.pausable import Elastic, elastic_jobs
+from planner.physics.procurement import Buying, Rented, buying_columns, rented_hours
+from planner.physics.serving import Replicas, replica_columns
+from planner.physics.serving_options import serving_candidates
+from planner.physics.training import TrainingRuns, training_runs
+from planner.physics.training_options import Dropped, training_candidates
+from planner.program.fleet_tables import (
+    cohort_table,
+    job_table,
+    limit_table,
+    most_used,
+    move_table,
+    parking_columns,
+    pool_table,
+    rental_columns,
+    spare_table,
+    tier_table,
+)
+from planner.program.market_based import contract_table
+from planner.program.option_tables import (
+    by_pausing,
+    elastic_options,
+    run_option_table,
+    serve_option_table,
+    services_of,
+    with_hourly_rent,
+    with_rent,
+    work_option_table,
+)
+from solver.frontier import CARBON, MONEY
+from solver.problem import (
+    Objective,
+    Problem,
+    Work,
+)
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The program, and which row of which coefficients each option is."""
+
+    problem: Problem
+    nodes: Nodes
+    buying: Buying
+    standing: Standing
+    runs: TrainingRuns | None
+    run_row: NDArray[np.intp]
+    replicas: Replicas | None
+    replica_row: NDArray[np.intp]
+    work: PoolWork
+    elastic: Elastic | None
+    elastic_row: NDArray[np.intp]
+    rented: Rented
+    parked: Parked | None
+    contracted: Contracted | None
+    dropped: tuple[Dropped, ...]
+    candidates: int
+    dominated: int
+
+
+def assemble(inputs: Inputs) -> Assembled:
+    """The integer program of a scenario."""
+    scenario = inputs.scenario
+    nodes = node_columns(inputs)
+    buying, standing = buying_columns(inputs, nodes), standing_columns(inputs, nodes)
+    single, no_layout = training_candidates(inputs)
+    serving, no_room = serving_candidates(inputs)
+    in_one_piece, pausable = by_pausing(inputs, single)
+    runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
+    elastic = elastic_jobs(inputs, nodes, pausable) if len(pausable) else None
+    replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
+    work = pool_work(inputs)
+    rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
+    contracted = contract_columns(inputs)
+
+    run_options, run_row, run_count = run_option_table(inputs, runs)
+    elastic_ways, elastic_row, elastic_count = elastic_options(inputs, elastic)
+    serve_options, replica_row, too_slow, serve_count = serve_option_table(inputs, replicas)
+    problem = Problem(
+        periods=inputs.periods,
+        site_names=tuple(site.name for site in inputs.sites),
+        sku_names=tuple(sku.name for sku in inputs.skus),
+        pools=replace(
+            pool_table(inputs, nodes, buying), **rental_columns(inputs), **parking_columns(inputs, parked)
+        ),
+        cohorts=cohort_table(standing, inputs.periods),
+        moves=move_table(standing, inputs.periods),
+        tiers=tier_table(buying, inputs.periods),
+        contracts=contract_table(inputs, contracted),
+        jobs=job_table(inputs),
+        run_options=with_rent(run_options, rented),
+        elastic_options=with_hourly_rent(elastic_ways, rented),
+        services=services_of(inputs),
+        serve_options=with_rent(serve_options, rented),
+        work=Work(
+            name=tuple(pool.name for pool in scenario.pools),
+            demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
+        ),
+        work_options=with_hourly_rent(work_option_table(inputs, work), rented),
+        spare_steps=spare_table(
+            inputs, nodes, most_used(inputs, standing, run_options, elastic_ways, serve_options)
+        ),
+        limits=limit_table(inputs),
+        objective=objective(inputs),
+    )
+    kept, count = len(run_row) + len(elastic_row) + len(replica_row), run_count + elastic_count + serve_count
+    return Assembled(
+        problem, nodes, buying, standing, runs, run_row, replicas, replica_row, work, elastic, elastic_row,
+        rented, parked, contracted,
+        dropped=(*no_layout, *no_room, *too_slow, *work.dropped),
+        candidates=count, dominated=count - kept - len(too_slow),
+    )  # fmt: skip
+
+
+def objective(inputs: Inputs) -> Objective:
+    """Weights of money and carbon that the policy asks for."""
+    policy = inputs.scenario.policy
+    match policy.objective:
+        case "money" | "cash":
+            return Objective(1.0, 0.0)
+        case "lexicographic":  # what comes second; the first becomes a limit once its best is known
+            return MONEY if policy.first == "carbon" else CARBON
+        case "carbon":
+            # A dollar weighs a hundredth of a gram: among plans of equal carbon the cheapest is taken.
+            return Objective(1e-5, 1.0)
+        case _:
+            return Objective(1.0, float(policy.carbon_price_usd_per_kgco2e or 0.0))

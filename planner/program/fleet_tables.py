@@ -1,0 +1,252 @@
+"""Nodes as tables of the program: standing, bought, rented, moved, switched off, and their limits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.existing_fleet import Standing
+from planner.physics.failures import down_variance_to_mean
+from planner.physics.nodes import Nodes, Parked
+from planner.physics.procurement import Buying
+from planner.program.option_tables import ROUNDING
+from reliability.spares import SpareSteps as Steps
+from reliability.spares import spare_steps
+from solver.problem import (
+    Cohorts,
+    ElasticOptions,
+    Jobs,
+    Limits,
+    Moves,
+    Pools,
+    RunOptions,
+    ServeOptions,
+    SpareSteps,
+    Tiers,
+)
+
+
+def rental_columns(inputs: Inputs) -> dict[str, Any]:
+    """Columns of the pools: how many nodes may be rented, off our sites."""
+    limit = np.zeros((len(inputs.pools), inputs.periods))
+    for p in np.flatnonzero(inputs.rented):
+        rental = inputs.scenario.rental[inputs.pool_site[p] - len(inputs.scenario.sites)]
+        limit[p] = np.inf if rental.nodes is None else rental.nodes
+    return {"rental_limit_nodes": limit, "off_site": inputs.rented}
+
+
+def parking_columns(inputs: Inputs, parked: Parked | None) -> dict[str, Any]:
+    """Columns of the pools: what a node draws, costs and emits that is off; rented ones are given back."""
+    if parked is None:
+        return {}
+    shape = (len(inputs.pools), inputs.periods)
+    return {
+        "may_park": ~inputs.rented,
+        "off_kw": parked.facility_kw.value[:, 0],
+        "off_usd_per_node": np.broadcast_to(parked.usd.value, shape),
+        "off_kgco2e_per_node": np.broadcast_to(parked.kgco2e.value, shape),
+        "off_kwh_per_node": np.broadcast_to(parked.kwh.value, shape),
+    }
+
+
+def cohort_table(standing: Standing, periods: int) -> Cohorts:
+    """Cohorts of the fleet, and an empty one for each that a move may make."""
+    shape = (len(standing.pool), periods)
+    none = np.zeros(shape)
+    return Cohorts(
+        pool=standing.pool,
+        nodes=standing.nodes,
+        keep_usd_per_node=np.broadcast_to(standing.keep_usd.value, shape),
+        keep_kgco2e_per_node=np.broadcast_to(standing.keep_kgco2e.value, shape),
+        retire_usd_per_node=none
+        if standing.retire_usd is None
+        else np.broadcast_to(standing.retire_usd.value, shape),
+        must_retire_by=standing.must_retire_by,
+        available_fraction=np.broadcast_to(standing.available_fraction.value, shape),
+    )
+
+
+def move_table(standing: Standing, periods: int) -> Moves:
+    """Ways between cohorts."""
+    moving = standing.moving
+    if moving is None:
+        return Moves.none(periods)
+    shape = (len(moving.entry), periods)
+    return Moves(
+        from_cohort=moving.from_cohort,
+        to_cohort=moving.to_cohort,
+        lead_periods=moving.lead_periods,
+        usd_per_node=np.broadcast_to(moving.usd.value, shape),
+        kgco2e_per_node=np.broadcast_to(moving.kgco2e.value, shape),
+    )
+
+
+def tier_table(buying: Buying, periods: int) -> Tiers:
+    """Rebates of framework contracts."""
+    if not buying.rebates:
+        return Tiers.none(periods)
+    return Tiers(
+        sku=buying.tier_sku, from_nodes=buying.tier_from_nodes, rebate_fraction=buying.tier_rebate_fraction
+    )
+
+
+def minimum_order_nodes(inputs: Inputs) -> NDArray[np.float64]:
+    """Fewest nodes that each pool orders over the horizon, if it orders any."""
+    least = {offer.sku: float(offer.minimum_nodes or 0) for offer in inputs.scenario.market}
+    return np.array([least.get(inputs.skus[sku].name, 0.0) for sku in inputs.pool_sku])
+
+
+def most_standing_nodes(standing: Standing, pools: int) -> NDArray[np.float64]:
+    """Standing nodes that each pool could hold, those that may move there included."""
+    most = np.zeros(pools)
+    np.add.at(most, standing.pool, standing.nodes)
+    if standing.moving is not None:
+        pairs = np.unique(
+            np.stack([standing.moving.from_cohort, standing.pool[standing.moving.to_cohort]]), axis=1
+        )
+        np.add.at(most, pairs[1], standing.nodes[pairs[0]])
+    return most
+
+
+def pool_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> Pools:
+    """Nodes of one SKU at one site: what they cost, draw and take, by period."""
+    offers = {offer.sku: offer for offer in inputs.scenario.market}
+    sites = [site.name for site in inputs.scenario.sites]
+    names = [sku.name for sku in inputs.skus]
+    shape = (len(inputs.pools), inputs.periods)
+    allowed = np.zeros(shape, dtype=bool)
+    unit = np.ones(shape[0], dtype=int)
+    lead = np.zeros(shape[0], dtype=int)
+    shortest = min(inputs.scenario.horizon.hours)
+    for p, (k, s) in enumerate(inputs.pools):
+        offer = offers.get(names[k])
+        if offer is None or inputs.rented[p]:
+            continue
+        allowed[p] = not offer.sites or sites[s] in offer.sites
+        unit[p] = offer.order_nodes
+        lead[p] = math.ceil(offer.lead_time_h / shortest)
+
+    def full(column: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.broadcast_to(column, shape)
+
+    return Pools(
+        sku=inputs.pool_sku,
+        site=inputs.pool_site,
+        order_unit_nodes=unit,
+        lead_periods=lead,
+        purchase_allowed=allowed,
+        capex_usd_per_node=full(nodes.price_usd.value),
+        holding_usd_per_node=full(buying.holding_usd.value),
+        holding_kgco2e_per_node=full(nodes.owned_kgco2e.value),
+        idle_kw=nodes.idle_facility_kw.value[:, 0],
+        idle_usd_per_node=full(nodes.idle_usd.value),
+        idle_kgco2e_per_node=full(nodes.idle_kgco2e.value),
+        idle_kwh_per_node=full(nodes.idle_kwh.value),
+        racks_per_node=nodes.racks.value,
+        hours=np.array(inputs.scenario.horizon.hours),
+        order_usd_per_node=full(np.zeros(1) if buying.order_usd is None else buying.order_usd.value),
+        capital_usd_per_node=full(np.zeros(1) if buying.capital_usd is None else buying.capital_usd.value),
+    )
+
+
+def job_table(inputs: Inputs) -> Jobs:
+    """Training runs: how many, by when, and what leaving one out costs."""
+    jobs = inputs.scenario.training
+    return Jobs(
+        name=tuple(job.name for job in jobs),
+        optional=np.array([job.may_be_left_out for job in jobs], dtype=bool),
+        left_out_usd=np.array([float(job.left_out_penalty_usd or 0.0) for job in jobs]),
+        left_out_kgco2e=np.zeros(len(jobs)),
+        count=np.array([job.count for job in jobs], dtype=int),
+        partial=np.array([job.partial for job in jobs], dtype=bool),
+    )
+
+
+def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
+    """Spares of each pool over the nodes in use: the share that is stated, else what its failures ask for.
+
+    Rented nodes have none: the provider replaces what fails.
+    """
+    reliability = inputs.scenario.reliability
+    if reliability.spare_share_fraction is not None:
+        each = [level_table(reliability.spare_share_fraction, int(highest)) for highest in most]
+    else:
+        each = [
+            spare_steps(
+                failure_rate_per_node_h=float(rate),
+                repair_h=float(inputs.repair().value),
+                confidence_fraction=reliability.spare_confidence_fraction,
+                highest_nodes=int(most[p]),
+                variance_to_mean_ratio=down_variance_to_mean(inputs, int(most[p])).value,
+            )
+            for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value))
+        ]
+    pool = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
+    own = ~inputs.rented[pool]
+    return SpareSteps(
+        pool=pool[own],
+        spares=np.concatenate([one.spares for one in each]).astype(int)[own],
+        reach=np.concatenate([one.reach_nodes for one in each])[own],
+    )
+
+
+def level_table(spare_share_fraction: float, highest_nodes: int) -> Steps:
+    """Whole spares at one share of the nodes in use, whatever fails.  s = ceil(f * N)"""
+    nodes = np.arange(1.0, highest_nodes + 1)
+    needed = np.ceil(spare_share_fraction * nodes - ROUNDING)
+    last = np.flatnonzero(np.diff(needed, append=np.inf))
+    return Steps(needed[last], nodes[last])
+
+
+def most_used(
+    inputs: Inputs, stands: Standing, runs: RunOptions, elastic: ElasticOptions, replicas: ServeOptions
+) -> NDArray[Any]:
+    """Nodes that could be in use in a pool: what stands there, and supply within the racks.
+
+    Never below the largest single option, so that a supply limit of zero can be told as what it is.
+    """
+    names = [sku.name for sku in inputs.skus]
+    offers = {offer.sku: offer for offer in inputs.scenario.market}
+    sites = inputs.scenario.sites
+    most, standing = np.ones(len(inputs.pools)), most_standing_nodes(stands, len(inputs.pools))
+    for p, (k, s) in enumerate(inputs.pools):
+        if inputs.rented[p]:
+            continue
+        units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
+        room = math.floor(sites[s].racks / units)
+        offer = offers.get(names[k])
+        supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
+        most[p] = max(1, standing[p] + min(supply, room))
+    np.maximum.at(most, runs.pool, runs.nodes.max(axis=1, initial=0))
+    np.maximum.at(most, elastic.pool, elastic.nodes)
+    np.maximum.at(most, replicas.pool, np.ceil(replicas.nodes))
+    return most.astype(int)
+
+
+def limit_table(inputs: Inputs) -> Limits:
+    """Power, racks, supply, budget and carbon that a plan may use."""
+    scenario = inputs.scenario
+    offers = {offer.sku: offer for offer in scenario.market}
+    supply = np.zeros((len(inputs.skus), inputs.periods))
+    for k, sku in enumerate(inputs.skus):
+        offer = offers.get(sku.name)
+        if offer is not None:
+            supply[k] = np.inf if offer.supply_nodes is None else offer.supply_nodes
+    return Limits(
+        power_kw=np.array([site.power_cap_kw for site in inputs.sites]),
+        racks=np.array([float(site.racks) for site in inputs.sites]),
+        supply_nodes=supply,
+        budget_usd=np.array(scenario.policy.budget_usd or [np.inf] * inputs.periods, dtype=float),
+        carbon_cap_kgco2e=math.inf
+        if scenario.policy.carbon_cap_kgco2e is None
+        else scenario.policy.carbon_cap_kgco2e,
+        money_cap_usd=math.inf if scenario.policy.money_cap_usd is None else scenario.policy.money_cap_usd,
+        minimum_nodes=minimum_order_nodes(inputs),
+        carbon_cap_by_period_kgco2e=np.array(
+            scenario.policy.carbon_cap_by_period_kgco2e or [np.inf] * inputs.periods, dtype=float
+        ),
+    )

@@ -1,0 +1,351 @@
+"""Money, carbon and energy of a solved plan, traced to facts.
+
+The coefficients of what was chosen are worked out once more, on their own, so that an explanation opens a
+handful of rows and not every candidate. Their sums must equal what the solver reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.equations.totals import (
+    plan_kgco2e,
+    plan_kwh,
+    plan_usd,
+    weighted_total_kgco2e,
+    weighted_total_kwh,
+    weighted_total_usd,
+    weighted_usd,
+)
+from planner.physics.existing_fleet import Standing
+from planner.physics.pausable import Elastic, elastic_jobs
+from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_pool
+from planner.physics.serving import Replicas, replica_columns, unmet_items
+from planner.physics.training import POLICIES, TrainingRuns, training_runs
+from planner.program.assembly import Assembled
+from planner.program.market_based import at_location, contract_terms, location_kgco2e
+from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows
+from solver.account import active_node_h, rebate_fraction
+from solver.account import idle_nodes as unused_nodes
+from solver.problem import Solution
+
+
+def ownership_usd_terms(
+    buying: Buying, standing: Standing, rebate: Traced | None, solution: Solution, ordered_nodes: NDArray[Any]
+) -> dict[str, tuple[Traced, Chosen]]:
+    """Money of ordering, retiring and moving: what each costs and how many there are, where there are any."""
+    found: dict[str, tuple[Traced, Chosen]] = {}
+    if buying.order_usd is not None and ordered_nodes.any():
+        found["ordered"] = paid_usd(buying.order_usd, rebate), _count("nodes ordered", ordered_nodes)
+    if standing.retire_usd is not None and solution.retired.any():
+        found["retired"] = standing.retire_usd, _count("nodes retired", solution.retired)
+    if standing.moving is not None and solution.moved.any():
+        found["moved"] = standing.moving.usd, _count("nodes moved", solution.moved)
+    return found
+
+
+def ownership_kgco2e_terms(standing: Standing, solution: Solution) -> dict[str, tuple[Traced, Chosen]]:
+    """Carbon of moving, where something moves."""
+    if standing.moving is None or not solution.moved.any():
+        return {}
+    return {"moved": (standing.moving.kgco2e, _count("nodes moved", solution.moved))}
+
+
+def _count(name: str, counts: NDArray[Any]) -> Chosen:
+    return chosen(name, np.asarray(counts, dtype=float), DECIDED, "1")
+
+
+Kind = Literal["usd", "kgco2e", "kwh"]
+Part = tuple[Traced, Chosen]
+
+
+@dataclass(frozen=True)
+class Paused:
+    """How pausable jobs run: their coefficients, which row each is, which option of the program."""
+
+    elastic: Elastic
+    rows: NDArray[np.intp]
+    options: NDArray[np.intp]
+
+
+def paused_jobs(inputs: Inputs, assembled: Assembled, solution: Solution) -> Paused | None:
+    """Coefficients of the pausable jobs that run, worked out once more."""
+    options, every = np.flatnonzero(solution.done_node_h.sum(axis=1)), assembled.elastic
+    if every is None or not len(options):
+        return None
+    candidate = assembled.elastic_row[options]
+    few = elastic_jobs(inputs, assembled.nodes, every.candidates.some(candidate))
+    return Paused(few, np.arange(len(options)) * len(POLICIES) + every.policy[candidate], options)
+
+
+def flexibility_terms(
+    kind: Kind, inputs: Inputs, assembled: Assembled, paused: Paused | None, solution: Solution
+) -> dict[str, Part]:
+    """Each kind of use that the plan makes: what one of it costs, emits or draws, and how many there are."""
+    found: dict[str, Part] = {}
+    if paused is not None:
+        each = getattr(paused.elastic, "facility_kwh" if kind == "kwh" else kind)
+        found["elastic"] = _used_part(each, paused.rows, solution.done_node_h[paused.options], "node_h")
+    rented = assembled.rented
+    hours = rented_node_h(assembled, solution)
+    rate = None if kind == "kwh" else getattr(rented, kind)
+    if rate is not None and hours.any():
+        found["rental"] = _used_part(rate, np.arange(len(rented.pool)), hours, "node_h")
+    if assembled.parked is not None and solution.parked.any():
+        pools = np.flatnonzero(solution.parked.sum(axis=1))
+        each = getattr(assembled.parked, kind)
+        found["parked"] = _used_part(each, pools, solution.parked[pools], "parked nodes")
+    if kind == "usd" and solution.shed_fraction.any():
+        items = unmet_items(inputs)
+        index = np.arange(len(items) * inputs.periods).reshape(len(items), inputs.periods)
+        price = pick([item for row in items.values() for item in row], index)
+        shed = solution.shed_fraction[list(items)]
+        found["unmet"] = price, chosen("shed_fraction", shed, DECIDED, "1")
+    return found
+
+
+def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
+    """Hours in use of each pool of rented nodes, by period."""
+    active = active_node_h(
+        assembled.problem, solution.run, solution.replicas, solution.work_node_h, solution.done_node_h
+    )
+    hours: NDArray[np.float64] = active[assembled.rented.pool]
+    return hours
+
+
+def _used_part(each: Traced, index: NDArray[np.intp], counts: NDArray[Any], name: str) -> Part:
+    return rows(each, index), chosen(name, np.asarray(counts, dtype=float), DECIDED, "1")
+
+
+DECIDED = "decided by the program"
+KIND_UNITS = {"usd": "USD", "kgco2e": "kgCO2e", "kwh": "kWh"}
+
+
+class Disagreement(RuntimeError):
+    """The traced sums differ from what the solver reported: a fault of this program, never of its input."""
+
+
+@dataclass(frozen=True)
+class PlanLedger:
+    """Totals, the terms that they are the sum of, and the chosen runs and replicas."""
+
+    cost: Derived
+    carbon: Derived
+    energy: Derived
+    objective: Derived
+    capex: Traced
+    sunk_carbon: Traced
+    usd_terms: dict[str, Traced]
+    kgco2e_terms: dict[str, Traced]
+    kwh_terms: dict[str, Traced]
+    runs: TrainingRuns | None
+    run_rows: NDArray[np.intp]
+    replicas: Replicas | None
+    replica_options: NDArray[np.intp]
+    paused: Paused | None
+    idle_nodes: NDArray[np.float64]
+    location_carbon: Derived | None  # beside a market-based plan, never added to it
+
+
+def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> PlanLedger:
+    """Account for a plan.
+
+    Raises:
+        Disagreement: when the traced totals differ from the solver's by more than rounding.
+    """
+    problem, nodes = assembled.problem, assembled.nodes
+    buying, standing = assembled.buying, assembled.standing
+    runs, run_rows = _chosen_runs(inputs, assembled, solution)
+    replicas, options = _chosen_replicas(inputs, assembled, solution)
+    paused = paused_jobs(inputs, assembled, solution)
+    idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
+    cohort_pool = problem.cohorts.pool
+
+    def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
+        work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
+        return {
+            "training": None
+            if runs is None
+            else _used(
+                getattr(runs, "facility_kwh" if kind == "kwh" else kind),
+                run_rows,
+                solution.run[solution.run > 0][:, None],
+            ),
+            "serving": None
+            if replicas is None
+            else _used(
+                getattr(replicas, "facility_kwh" if kind == "kwh" else kind),
+                np.arange(len(options)),
+                solution.replicas[options],
+            ),
+            "pools": None
+            if work is None
+            else _used(
+                work,
+                np.flatnonzero(solution.work_node_h.sum(axis=1)),
+                solution.work_node_h[solution.work_node_h.sum(axis=1) > 0],
+            ),
+            "idle": _used(
+                getattr(nodes, f"idle_{kind}"), np.flatnonzero(idle.sum(axis=1)), idle[idle.sum(axis=1) > 0]
+            ),
+        }
+
+    orders = solution.orders * problem.pools.order_unit_nodes[:, None]
+    rebate = rebate_by_pool(inputs, buying, rebate_fraction(problem, solution.orders))
+
+    def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
+        has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
+        return {
+            "bought": _used(bought_each, has, solution.bought_in_service[has], "bought nodes in service"),
+            "standing": (kept_each, _some("standing nodes kept", solution.kept)),
+        }
+
+    owned = owning(held_usd(buying, rebate), standing.keep_usd)
+    usd = _terms(weighted_total_usd, "usd", owned | parts("usd"))
+    usd |= _terms(weighted_total_usd, "usd", ownership_usd_terms(buying, standing, rebate, solution, orders))
+    usd |= _terms(weighted_total_usd, "usd", flexibility_terms("usd", inputs, assembled, paused, solution))
+    usd["left_out_usd"] = chosen(
+        "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
+    )
+    kgco2e = _terms(
+        weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, standing.keep_kgco2e) | parts("kgco2e")
+    )
+    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", ownership_kgco2e_terms(standing, solution))
+    bent = flexibility_terms("kgco2e", inputs, assembled, paused, solution)
+    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", bent)
+    drawn = parts("kwh") | flexibility_terms("kwh", inputs, assembled, paused, solution)
+    kwh = _terms(weighted_total_kwh, "kwh", drawn)
+    in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
+    places = {
+        "training": problem.run_options.pool[solution.run > 0],
+        "serving": problem.serve_options.pool[options],
+        "pools": problem.work_options.pool[in_use],
+        "idle": np.flatnonzero(idle.sum(axis=1)),
+        "elastic": problem.elastic_options.pool[np.zeros(0, np.intp) if paused is None else paused.options],
+        "parked": np.flatnonzero(solution.parked.sum(axis=1)),
+    }
+    contracted = contract_terms(assembled.contracted, problem, solution, drawn, places)
+    usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
+    kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
+
+    def kgco2e_at_location() -> dict[str, Traced]:
+        electric = _terms(weighted_total_kgco2e, "kgco2e", at_location(inputs, drawn, places))
+        return {name: term for name, term in kgco2e.items() if name != "contract_kgco2e"} | electric
+
+    cost, carbon = derive(plan_usd, **usd), derive(plan_kgco2e, **kgco2e)
+    ordered = np.flatnonzero(orders.sum(axis=1))
+    ledger = PlanLedger(
+        cost=cost,
+        carbon=carbon,
+        energy=derive(plan_kwh, **kwh),
+        objective=derive(
+            weighted_usd,
+            plan_usd=cost,
+            plan_kgco2e=carbon,
+            money_weight_ratio=chosen(
+                "money_weight_ratio", problem.objective.money_weight, "policy.objective"
+            ),
+            carbon_weight_usd_per_kgco2e=_carbon_weight(inputs, problem.objective.carbon_weight),
+        ),
+        capex=_term(
+            weighted_total_usd,
+            "usd",
+            "capex",
+            _used(paid_usd(nodes.price_usd, rebate), ordered, orders[ordered], "nodes ordered"),
+        ),
+        sunk_carbon=_term(
+            weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)
+        ),
+        usd_terms=usd,
+        kgco2e_terms=kgco2e,
+        kwh_terms=kwh,
+        runs=runs,
+        run_rows=run_rows,
+        replicas=replicas,
+        replica_options=options,
+        paused=paused,
+        idle_nodes=idle,
+        location_carbon=None
+        if inputs.scenario.policy.accounting == "location"
+        else derive(plan_kgco2e, **kgco2e_at_location()),
+    )
+    _agree("cost", cost.value, solution.usd)
+    _agree("carbon", carbon.value, solution.kgco2e)
+    if ledger.location_carbon is not None:
+        by_sums = location_kgco2e(inputs, problem, solution)
+        _agree("location-based carbon", ledger.location_carbon.value, by_sums)
+    return ledger
+
+
+def _terms(
+    function: Callable[..., Any], kind: str, parts: Mapping[str, tuple[Traced, Chosen] | None]
+) -> dict[str, Traced]:
+    return {f"{name}_{kind}": _term(function, kind, name, part) for name, part in parts.items()}
+
+
+def _term(function: Callable[..., Any], kind: str, name: str, part: tuple[Traced, Chosen] | None) -> Traced:
+    """One sum over decisions, or a plain zero where the plan decides nothing of the kind."""
+    if part is None or not np.any(part[1].value):
+        return chosen(name, 0.0, "nothing of this kind in the plan", KIND_UNITS[kind])
+    return derive(function, **{f"each_{kind}": part[0], "counts": part[1]})
+
+
+def _used(
+    each: Traced, index: NDArray[np.intp], counts: NDArray[Any], name: str = "counts"
+) -> tuple[Traced, Chosen]:
+    return rows(each, np.asarray(index, dtype=np.intp)), _some(name, counts)
+
+
+def _some(name: str, counts: NDArray[Any]) -> Chosen:
+    return chosen(name, np.asarray(counts, dtype=float), DECIDED, "1")
+
+
+def _chosen_runs(
+    inputs: Inputs, assembled: Assembled, solution: Solution
+) -> tuple[TrainingRuns | None, NDArray[np.intp]]:
+    every = assembled.runs
+    picked = np.flatnonzero(solution.run)
+    if every is None or not len(picked):
+        return None, np.zeros(0, dtype=np.intp)
+    at = assembled.run_row[picked]
+    candidate, start = every.candidate[at], every.start[at]
+    few = every.candidates.some(candidate)
+    runs = training_runs(inputs, assembled.nodes, few)
+    wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
+    found = [
+        int(np.flatnonzero((runs.candidate == c) & (runs.start == t))[0])
+        for c, t in zip(wanted, start, strict=True)
+    ]
+    return runs, np.array(found, dtype=np.intp)
+
+
+def _chosen_replicas(
+    inputs: Inputs, assembled: Assembled, solution: Solution
+) -> tuple[Replicas | None, NDArray[np.intp]]:
+    options = np.flatnonzero(solution.replicas.sum(axis=1))
+    if assembled.replicas is None or not len(options):
+        return None, options
+    row = assembled.replica_row[options]
+    few = assembled.replicas.candidates.some(row)
+    return replica_columns(inputs, assembled.nodes, few), options
+
+
+def _carbon_weight(inputs: Inputs, weight: float) -> Traced:
+    if inputs.scenario.policy.objective == "weighted":
+        return inputs.yours("policy.carbon_price", weight, "USD/kgCO2e")
+    return chosen(
+        "carbon_weight_usd_per_kgco2e", weight, f"policy.objective is {inputs.scenario.policy.objective}"
+    )
+
+
+def _agree(name: str, ours: float, theirs: float) -> None:
+    if abs(ours - theirs) > 1e-6 * max(1.0, abs(theirs)):
+        raise Disagreement(
+            f"the {name} of the plan is {ours} by its traced terms and {theirs} by the solver's sums"
+        )

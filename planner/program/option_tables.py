@@ -1,0 +1,212 @@
+"""Options of the program: every way to run each job, service and pool, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.dominance import undominated
+from planner.physics.experiments import PoolWork
+from planner.physics.pausable import Elastic
+from planner.physics.procurement import Rented
+from planner.physics.serving import Replicas, unmet_items
+from planner.physics.training import TrainingRuns
+from planner.physics.training_options import Dropped, TrainingCandidates
+from solver.problem import ElasticOptions, RunOptions, ServeOptions, Services, WorkOptions
+
+InFull = TypeVar("InFull", RunOptions, ServeOptions)
+ByTheHour = TypeVar("ByTheHour", WorkOptions, ElasticOptions)
+
+
+def by_pausing(
+    inputs: Inputs, candidates: TrainingCandidates
+) -> tuple[TrainingCandidates, TrainingCandidates]:
+    """Candidates of the jobs that run in one piece, and of those that may pause."""
+    pausable = np.array([job.pausable for job in inputs.scenario.training], dtype=bool)[candidates.job]
+    return candidates.some(np.flatnonzero(~pausable)), candidates.some(np.flatnonzero(pausable))
+
+
+def elastic_options(inputs: Inputs, elastic: Elastic | None) -> tuple[ElasticOptions, NDArray[np.intp], int]:
+    """Ways to run pausable jobs: of those of one job and pool that can be done in time, the undominated."""
+    if elastic is None:
+        return ElasticOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
+    job, pool = elastic.candidates.job, elastic.candidates.pool
+    total, limit = elastic.node_h.value, elastic.limit_node_h.value
+    columns = [
+        total[:, None],
+        elastic.increment_kw.value[:, None] * total[:, None],
+        elastic.usd.value * total[:, None],
+        elastic.kgco2e.value * total[:, None],
+        -limit / total[:, None],  # the faster, the more of it can wait for a better period
+    ]
+    row = np.flatnonzero((limit.sum(axis=1) >= total) | _may_be_cut(inputs)[job])
+    row = row[undominated((job * len(inputs.pools) + pool)[row], np.hstack(columns)[row])]
+    options = ElasticOptions(
+        job=job[row], pool=pool[row], nodes=elastic.candidates.nodes[row], node_hours=total[row],
+        node_hours_limit=limit[row], active_kw=elastic.increment_kw.value[row],
+        usd_per_node_h=elastic.usd.value[row], kgco2e_per_node_h=elastic.kgco2e.value[row],
+        kwh_per_node_h=elastic.facility_kwh.value[row],
+        nodes_least=_fewest_nodes(elastic.candidates)[row],
+    )  # fmt: skip
+    return options, row, len(job)
+
+
+def with_rent(options: InFull, rented: Rented) -> InFull:
+    """Options with the rent of their active hours."""
+    if not len(rented.pool) or not len(options):
+        return options
+    usd, kgco2e = _hourly(options, rented)
+    return replace(
+        options,
+        usd=options.usd + usd * options.node_hours,
+        kgco2e=options.kgco2e + kgco2e * options.node_hours,
+    )
+
+
+def with_hourly_rent(options: ByTheHour, rented: Rented) -> ByTheHour:
+    """Options that are charged by the hour, with the rent of it."""
+    if not len(rented.pool) or not len(options):
+        return options
+    usd, kgco2e = _hourly(options, rented)
+    return replace(
+        options,
+        usd_per_node_h=options.usd_per_node_h + usd,
+        kgco2e_per_node_h=options.kgco2e_per_node_h + kgco2e,
+    )
+
+
+def services_of(inputs: Inputs) -> Services:
+    """Services with their peaks, and what a request/s that is not carried costs."""
+    services = inputs.scenario.services
+    peak = np.array([one.peak_requests_per_s for one in services]).reshape(-1, inputs.periods)
+    price = np.full(peak.shape, np.inf)
+    for i, items in unmet_items(inputs).items():
+        price[i] = np.array([item.value for item in items]) / peak[i]
+    return Services(name=tuple(one.name for one in services), demand=peak, unmet_usd=price)
+
+
+def _hourly(options: Any, rented: Rented) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Money and carbon of an hour of a node of each option, by period; nothing for nodes of one's own."""
+    assert rented.usd is not None, "some pools are rented"
+    assert rented.kgco2e is not None, "some pools are rented"
+    at = np.searchsorted(rented.pool, options.pool).clip(max=len(rented.pool) - 1)
+    hired = (rented.pool[at] == options.pool)[:, None]
+    return hired * rented.usd.value[at], hired * rented.kgco2e.value[at]
+
+
+def _fewest_nodes(candidates: TrainingCandidates) -> NDArray[np.int64]:
+    """The smallest number of nodes on which each candidate's job was found to fit in its pool."""
+    group = np.stack([candidates.job, candidates.pool])
+    places, back = np.unique(group, axis=1, return_inverse=True)
+    fewest = np.full(places.shape[1], np.iinfo(np.int64).max)
+    np.minimum.at(fewest, back, candidates.nodes)
+    least: NDArray[np.int64] = fewest[back]
+    return least
+
+
+def _may_be_cut(inputs: Inputs) -> NDArray[np.bool_]:
+    return np.array([job.partial for job in inputs.scenario.training], dtype=bool)
+
+
+ROUNDING = 1e-9  # of a product of a share and a count
+COUNTED = 40  # replicas up to which standby is a count in a period; beyond, it is a share of them
+
+
+def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOptions, NDArray[np.intp], int]:
+    """Runs that are worth offering: of those of one job, pool and start, the undominated ones."""
+    if runs is None:
+        return RunOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
+    job, pool = runs.candidates.job[runs.candidate], runs.candidates.pool[runs.candidate]
+    nodes = runs.candidates.nodes[runs.candidate][:, None] * runs.held
+    late = runs.late_h.value[:, 0]
+    columns = [
+        nodes,
+        runs.node_h.value,
+        runs.increment_kw.value,
+        runs.usd.value,
+        runs.kgco2e.value,
+        late[:, None],
+    ]
+    group = (job * len(inputs.pools) + pool) * inputs.periods + runs.start
+    row = np.flatnonzero(undominated(group, np.hstack(columns)))
+    options = RunOptions(
+        job=job[row], pool=pool[row], start=runs.start[row], late_h=late[row], nodes=nodes[row],
+        node_hours=runs.node_h.value[row], active_kw=runs.increment_kw.value[row], usd=runs.usd.value[row],
+        kgco2e=runs.kgco2e.value[row], kwh=runs.facility_kwh.value[row],
+    )  # fmt: skip
+    return options, row, len(runs.candidate)
+
+
+def serve_option_table(
+    inputs: Inputs, replicas: Replicas | None
+) -> tuple[ServeOptions, NDArray[np.intp], list[Dropped], int]:
+    """Replicas that meet their latency targets and that no other of their service and pool beats."""
+    if replicas is None:
+        return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
+    each = replicas.candidates
+    carried = np.asarray(replicas.requests_per_s.value)
+    usable = (carried > 0).all(axis=1)
+    too_slow = [
+        Dropped(
+            f"{inputs.scenario.services[i].name}, split over {tp}",
+            inputs.skus[k].name,
+            "no load meets the latency targets",
+        )
+        for i, tp, k in sorted(
+            {
+                (int(each.service[v]), int(each.tp[v]), int(inputs.pool_sku[each.pool[v]]))
+                for v in np.flatnonzero(~usable)
+            }
+        )
+    ]
+    demand = np.array([s.peak_requests_per_s for s in inputs.scenario.services])[each.service]
+    carrying = np.asarray(replicas.carrying.value)
+    # What one of the replicas takes of the demand that they share; without demand, what it could.
+    capacity = np.divide(demand, carrying, out=carried.copy(), where=carrying > 0)
+    per_request = np.maximum(capacity, 1e-12)
+    many = np.ceil(carrying) > COUNTED
+    share = np.where(many, replicas.standby_ratio.value, 0.0)
+    standby = np.where(many, 0, replicas.standby.value).astype(int)
+    columns = [
+        values * (1.0 + replicas.standby_ratio.value) / per_request
+        for values in (
+            replicas.nodes.value[:, None],
+            replicas.increment_kw.value[:, None],
+            replicas.usd.value,
+            replicas.kgco2e.value,
+        )
+    ]
+    columns.append(replicas.nodes.value[:, None])
+    group = each.service * len(inputs.pools) + each.pool
+    row = np.flatnonzero(usable)
+    row = row[undominated(group[row], np.hstack(columns)[row])]
+    options = ServeOptions(
+        service=each.service[row],
+        pool=each.pool[row],
+        capacity=capacity[row],
+        nodes=replicas.nodes.value[row],
+        standby_fraction=share[row],
+        node_hours=replicas.node_h.value[row],
+        active_kw=replicas.increment_kw.value[row],
+        usd=replicas.usd.value[row],
+        kgco2e=replicas.kgco2e.value[row],
+        kwh=replicas.facility_kwh.value[row],
+        standby=standby[row],
+    )
+    return options, row, too_slow, len(each)
+
+
+def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
+    """Ways to do the experimentation work, by the hour."""
+    if work.speed is None or work.increment_kw is None or work.usd is None or work.kgco2e is None:
+        return WorkOptions.none(inputs.periods)
+    assert work.facility_kwh is not None, "it comes with the others"
+    return WorkOptions(
+        work=work.work, pool=work.pool, speed=work.speed.value, active_kw=work.increment_kw.value,
+        usd_per_node_h=work.usd.value, kgco2e_per_node_h=work.kgco2e.value,
+        kwh_per_node_h=work.facility_kwh.value,
+    )  # fmt: skip

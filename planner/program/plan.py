@@ -1,0 +1,256 @@
+"""From a scenario to a checked plan: candidates, coefficients, program, answer, and the numbers behind it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Policy, Scenario, Solve
+from planner.program.assembly import Assembled, assemble
+from planner.program.ledger import PlanLedger, plan_ledger
+from planner.trace.errors import InputError
+from solver.alternatives import Alternative
+from solver.answer import Answer, answer
+from solver.backend import Progress, Status, trust
+from solver.conflict import Conflict, find_conflict
+from solver.frontier import CARBON, MONEY, after_first
+from solver.infeasible import Clash, explain_infeasible
+from solver.prices import Price
+from solver.problem import Objective, Problem, Solution
+from solver.selftest import UntrustedEngine
+from solver.verify import objective_value
+
+
+def until(seconds: float, should_stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
+    """Stop when somebody asks for it, or when the time is up."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end or (should_stop is not None and should_stop())
+
+
+TOLERANCE = 0.01  # of the first, given up for the second where nothing is stated
+
+
+def first_tolerance(policy: Policy) -> float:
+    """The share of the first objective that may be given up for the second."""
+    return TOLERANCE if policy.tolerance_fraction is None else policy.tolerance_fraction
+
+
+def first_stage(
+    policy: Policy, problem: Problem, solve: Callable[[Problem], Answer]
+) -> tuple[Problem, Answer | None]:
+    """The problem of the second objective with the first one capped, and the plan that is best in the first.
+
+    Any other policy has one stage: its problem stays as it is. So it does where the first has no plan; the
+    answer then says why.
+    """
+    if policy.objective != "lexicographic":
+        return problem, None
+    carbon_first = policy.first == "carbon"
+    best = solve(replace(problem, objective=CARBON if carbon_first else MONEY))
+    if best.solution is None or best.status is Status.INTERRUPTED:
+        return problem, best
+    capped = after_first(
+        problem, best.objective, carbon_first=carbon_first, tolerance_fraction=first_tolerance(policy)
+    )
+    return capped, best
+
+
+Watch = Callable[[str], None]
+
+# Repairs are for reading: a close answer soon is better than the exact one late.
+CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
+CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
+COST_ONLY = "cost only"
+AS_TODAY = "as today"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario, what was asked of the solver, what it answered, and what stands beside it."""
+
+    inputs: Inputs
+    assembled: Assembled
+    answer: Answer
+    baselines: dict[str, Answer]
+    clash: Clash | None
+    conflict: Conflict | None = None
+    prices: tuple[Price, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        """The program that was solved."""
+        return self.assembled.problem
+
+    @cached_property
+    def ledger(self) -> PlanLedger:
+        """Money, carbon and energy of the plan, traced to facts.
+
+        Raises:
+            ValueError: there is no plan to account for.
+        """
+        if self.answer.solution is None:
+            raise ValueError("no plan was found, so there is nothing to account for")
+        return plan_ledger(self.inputs, self.assembled, self.answer.solution)
+
+
+def plan_fleet(
+    scenario: Scenario,
+    *,
+    catalogue: Catalogue | None = None,
+    baselines: bool = True,
+    watch: Watch | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Plan:
+    """Plan a scenario.
+
+    Args:
+        scenario: what to plan.
+        catalogue: facts; the shipped ones if none are given.
+        baselines: whether to solve the cost-only plan and today's fleet beside it.
+        watch: told in words how far the work is.
+        progress: told in numbers how far the search for the plan is, which the words then leave out.
+        should_stop: asked while solving; the best plan found so far is kept.
+
+    Raises:
+        InputError: the engine that it names cannot be trusted.
+    """
+    require_trusted(scenario.solve)
+    tell = watch or (lambda _: None)
+    tell("working out what each option takes")
+    inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))
+    assembled = assemble(inputs)
+    problem = assembled.problem
+
+    search = _Search(problem, scenario.solve, watch, progress, should_stop)
+    search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
+    assembled = replace(assembled, problem=search.problem)
+    found, beside = search.run(baselines)
+    clash = conflict = None
+    if found.status is Status.INFEASIBLE:
+        tell("no plan exists: looking for the limits that clash")
+        clash = explain_infeasible(
+            problem, gap_fraction=CLASH_GAP, time_limit_s=CLASH_SECONDS, should_stop=should_stop
+        )
+        conflict = find_conflict(
+            problem,
+            gap_fraction=CLASH_GAP,
+            time_limit_s=CLASH_SECONDS,
+            should_stop=until(CONFLICT_SECONDS, should_stop),
+        )
+    return Plan(inputs, assembled, found, beside, clash, conflict)
+
+
+def require_trusted(settings: Solve) -> None:
+    """Refuse an engine that answers wrongly what is known.
+
+    Raises:
+        InputError: with its version, and what would do.
+    """
+    try:
+        trust(settings.engine)
+    except UntrustedEngine as error:
+        raise InputError(f"solve.engine: {error}") from error
+
+
+class _Search:
+    """The plan and what stands beside it, solved side by side."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Solve,
+        watch: Watch | None,
+        progress: Callable[[Progress], None] | None,
+        should_stop: Callable[[], bool] | None,
+    ) -> None:
+        self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
+        self.base, self.should_stop = problem, should_stop
+        self.first: Answer | None = None  # the plan that is best in what comes first
+        self.stopped = threading.Event()
+
+    def run(self, baselines: bool) -> tuple[Answer, dict[str, Answer]]:
+        """The plan, and its baselines if they are asked for and nobody stopped the search.
+
+        The engine works outside Python's lock, so baselines cost little time where there is a second core.
+        """
+        if self.first is not None and self.problem is self.base:
+            return self.first, {}  # no plan, or stopped before the second could be looked at
+        found: Answer | None = None
+        beside: dict[str, Answer] = {}
+        with ThreadPoolExecutor(max_workers=1) as side:
+            waiting = side.submit(self._baselines) if baselines else None
+            try:
+                start = None if self.first is None else self.first.solution
+                found = self._solve(self.problem, told=True, start=start)
+                if waiting is not None and found.status not in (Status.INFEASIBLE, Status.INTERRUPTED):
+                    self._tell("solving the baselines")
+                    beside = waiting.result()
+            except KeyboardInterrupt:
+                if found is None:
+                    raise  # the engine heard the first Ctrl-C itself; this is the second
+            finally:
+                self.stopped.set()
+        self.stopped.clear()
+        return self._not_beaten(found, beside), beside
+
+    def _baselines(self) -> dict[str, Answer]:
+        cost_only = replace(self.base, objective=Objective(1.0, 0.0))
+        return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.base))}
+
+    def alone(self, problem: Problem) -> Answer:
+        """Another problem, told as the plan is."""
+        return self._solve(problem, told=True)
+
+    def _not_beaten(self, found: Answer, beside: dict[str, Answer]) -> Answer:
+        """The plan, searched on from a baseline that is better: within the gap that may happen."""
+        plans = [one.solution for one in beside.values() if one.solution is not None]
+        best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
+        if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
+            return found
+        if objective_value(self.problem, best) >= found.objective:
+            return found
+        self._tell("a baseline is better within the gap: going on from there")
+        return self._solve(self.problem, start=best)
+
+    def _solve(self, problem: Problem, told: bool = False, start: Solution | None = None) -> Answer:
+        return answer(
+            problem,
+            gap_fraction=self.settings.gap_fraction,
+            time_limit_s=self.settings.time_limit_s,
+            watch=self._progress if told and (self.watch or self.progress) else None,
+            should_stop=self._should_stop,
+            start=start,
+            engine=self.settings.engine,
+        )
+
+    def _should_stop(self) -> bool:
+        return self.stopped.is_set() or (self.should_stop is not None and self.should_stop())
+
+    def _tell(self, text: str) -> None:
+        if self.watch is not None:
+            self.watch(text)
+
+    def _progress(self, seen: Progress) -> None:
+        if self.progress is not None:
+            self.progress(seen)
+            return
+        found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
+        within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
+        self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
+
+
+def without_purchases(problem: Problem) -> Problem:
+    """The same work on the nodes that stand today."""
+    allowed = np.zeros_like(problem.pools.purchase_allowed)
+    return replace(problem, pools=replace(problem.pools, purchase_allowed=allowed))

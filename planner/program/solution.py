@@ -1,0 +1,57 @@
+"""What the solver answers with: the program, its plan, sums over it, and why there is none.
+
+The solver is asked in this room alone; other rooms take its words from here.
+"""
+
+from solver.account import capex_usd, peak_kw, rebate_fraction, totals_by
+from solver.answer import Answer, answer
+from solver.backend import Progress, Status
+from solver.infeasible import LIMITS, TASKS, UNITS, Clash, Give
+from solver.problem import (
+    Cohorts,
+    Contracts,
+    Jobs,
+    Limits,
+    Objective,
+    Pools,
+    Problem,
+    RunOptions,
+    ServeOptions,
+    Services,
+    Solution,
+    SpareSteps,
+    Work,
+    WorkOptions,
+)
+from solver.program import Index
+
+__all__ = [
+    "LIMITS",
+    "TASKS",
+    "UNITS",
+    "Answer",
+    "Clash",
+    "Cohorts",
+    "Contracts",
+    "Give",
+    "Index",
+    "Jobs",
+    "Limits",
+    "Objective",
+    "Pools",
+    "Problem",
+    "Progress",
+    "RunOptions",
+    "ServeOptions",
+    "Services",
+    "Solution",
+    "SpareSteps",
+    "Status",
+    "Work",
+    "WorkOptions",
+    "answer",
+    "capex_usd",
+    "peak_kw",
+    "rebate_fraction",
+    "totals_by",
+]

@@ -1,0 +1,264 @@
+"""Numbers with what they were worked out from, and how they become an explanation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from planner.inputs.scenario import Scenario
+from planner.report.charts import Document, Record
+from planner.report.tables import COLUMNS, column_unit
+from planner.trace.explain import Explanation, Step, explanation_from
+
+CLOSE = 1e-6  # relative: what sums in another order may differ by
+CHOSEN, YOURS = "chosen", "yours"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with its equation; `inputs` are named as the equation names them."""
+
+    name: str
+    value: float
+    unit: str = "1"
+    kind: str = "derived"
+    equation: str = ""
+    about: str = ""
+    source: str = ""
+    place: str = ""
+    low: float | None = None
+    high: float | None = None
+    inputs: Mapping[str, Number | Explanation] = field(default_factory=dict)
+
+
+def explanation_of(number: Number | Explanation) -> Explanation:
+    """The steps of a number, those of a kept explanation below it as they were kept."""
+    if isinstance(number, Explanation):
+        return number
+    steps: list[Step] = []
+    _gather(number, steps)
+    return Explanation(tuple(steps))
+
+
+def _gather(number: Number | Explanation, steps: list[Step]) -> int:
+    first = len(steps)
+    if isinstance(number, Explanation):
+        steps.extend(_moved(step, first) for step in number.steps)
+        return first
+    steps.append(Step(first, number.name, number.value, number.unit, number.kind))
+    inputs = {name: _gather(below, steps) for name, below in number.inputs.items()}
+    steps[first] = Step(
+        first, number.name, number.value, number.unit, number.kind, equation=number.equation,
+        about=number.about, source=number.source, place=number.place, low=number.low, high=number.high,
+        inputs=inputs,
+    )  # fmt: skip
+    return first
+
+
+def _moved(step: Step, by: int) -> Step:
+    inputs = {name: number + by for name, number in step.inputs.items()}
+    return replace(step, number=step.number + by, inputs=inputs)
+
+
+def value_of(number: Number | Explanation) -> float:
+    """The number itself."""
+    return number.steps[0].value if isinstance(number, Explanation) else number.value
+
+
+def total(
+    name: str, parts: Mapping[str, Number | Explanation], unit: str = "1", about: str = "", place: str = ""
+) -> Number:
+    """The sum of parts that are named in words."""
+    value = math.fsum(map(value_of, parts.values()))
+    text = f"{name} = sum of the {len(parts)} numbers below" if parts else ""
+    about = about or ("" if parts else "nothing of this kind in the plan")
+    return Number(name, value, unit, equation=text, about=about, place=place, inputs=parts)
+
+
+# Kept explanations
+def kept(document: Document, name: str | None) -> Explanation | None:
+    """The explanation that a document keeps under a name."""
+    steps = document.get("explanations", {}).get(name)
+    return explanation_from(steps) if steps else None
+
+
+def term_of(document: Document, name: str) -> dict[str, Number | Explanation]:
+    """A kept total, opened at its largest row, as the input of a number that is a part of it."""
+    found = kept(document, name)
+    return {} if found is None else {"the_total_of_all_such_rows": found}
+
+
+def kept_for(document: Document, name: str | None, value: float) -> Explanation | None:
+    """The same, where it explains just this value: a job that runs in two ways has one explanation."""
+    found = kept(document, name)
+    return found if found is not None and close(value_of(found), value) else None
+
+
+def within(
+    document: Document, names: Iterable[str], part: str, value: float | None = None
+) -> Explanation | None:
+    """What explains a part of a kept number: the step that is named so, or is an input of that name.
+
+    With `value`, only a step of that value: sums open their largest row, which may be another.
+    """
+    for name in names:
+        if (whole := kept(document, name)) is not None:
+            for number in _numbers_of(whole, part):
+                if value is None or close(whole.steps[number].value, value):
+                    return below(whole, number)
+    return None
+
+
+def _numbers_of(whole: Explanation, part: str) -> Iterable[int]:
+    for step in whole.steps:
+        if step.name == part:
+            yield step.number
+        if part in step.inputs:
+            yield step.inputs[part]
+
+
+def below(whole: Explanation, number: int) -> Explanation:
+    """One step of an explanation with all that is below it."""
+    order: list[int] = []
+    waiting = [number]
+    while waiting:
+        at = waiting.pop()
+        if at not in order:
+            order.append(at)
+            waiting.extend(reversed(whole.steps[at].inputs.values()))
+    places = {old: new for new, old in enumerate(order)}
+    return Explanation(
+        tuple(
+            replace(
+                whole.steps[old],
+                number=places[old],
+                inputs={name: places[child] for name, child in whole.steps[old].inputs.items()},
+            )
+            for old in order
+        )
+    )
+
+
+# Facts
+def fact(document: Document, key: str, value: float | None = None) -> Number | None:
+    """A fact of the document by its key, where it has this value."""
+    for row in rows_of(document, "facts") + rows_of(document, "facts_weighed"):
+        if row["key"] == key and (value is None or close(row["value"], value)):
+            return fact_number(row)
+    return None
+
+
+def fact_number(row: Record) -> Number:
+    """A fact as a number with its range and its source."""
+    source = "; ".join(part for part in (row.get("source"), row.get("locator")) if part)
+    return Number(
+        row["key"], row["value"], row["unit"], row.get("kind") or "fact", about=row.get("note") or "",
+        source=source, low=row.get("low"), high=row.get("high"),
+    )  # fmt: skip
+
+
+def stated(document: Document, path: str, value: float, unit: str = "1", about: str = "") -> Number:
+    """A number that a person wrote into the scenario, with the place where it stands."""
+    found = fact(document, f"scenario.{path}", value)
+    return found or Number(
+        path, value, unit, YOURS, about=about, source=f"{document.get('scenario', '')}; {path}"
+    )
+
+
+# Rows
+def rows_of(document: Document, table: str, **wanted: Any) -> list[Record]:
+    """The rows of a table in which some columns say this; an earlier everfleet may have had no such table."""
+    found: list[Record] = document.get("tables", {}).get(table) or []
+    return [row for row in found if all(row.get(key) == value for key, value in wanted.items())]
+
+
+def close(one: float | None, other: float | None) -> bool:
+    """Whether two numbers are the same but for rounding."""
+    if one is None or other is None:
+        return False
+    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=1e-9)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell holds a number that can be opened."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+Opened = Callable[[], AbstractContextManager[Scenario]]
+NAMES = (
+    "period", "job", "service", "pool", "contract", "limit", "where", "site", "location", "sku", "from", "to",
+    "measure", "use", "label", "what", "alternative", "fact", "key",
+)  # fmt: skip
+DECIDED = "decided by the program"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of a document; `row` is its record, `key` its column.
+
+    `scenario` opens the scenario of the plan, where it is at hand.
+    """
+
+    document: Document
+    table: str
+    row: Record
+    key: str
+    scenario: Opened | None = None
+
+    @property
+    def value(self) -> float:
+        """The number itself, in the unit in which it is kept."""
+        return float(self.row[self.key])
+
+    @property
+    def unit(self) -> str:
+        """Its unit: of its column, or of its row where that names one."""
+        own = self.row.get("unit") if self.table in ("summary", "limits", "clash", "totals") else None
+        return own if own and not self.key.endswith("_fraction") else column_unit(self.key) or "1"
+
+    @property
+    def place(self) -> str:
+        """What the row is about, as the end of a heading."""
+        named = [str(self.row[name]) for name in NAMES if self.row.get(name) and name in self._columns]
+        return f" ({', '.join(named)})" if named else ""
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return COLUMNS.get(self.table, tuple(self.row))
+
+    def beside(self, key: str) -> Cell:
+        """Another cell of the row."""
+        return replace(self, key=key)
+
+    def has(self, *keys: str) -> bool:
+        """Whether the row holds these numbers: one that an earlier everfleet saved may not."""
+        return all(is_number(self.row.get(key)) for key in keys)
+
+    def number(
+        self,
+        equation: str = "",
+        about: str = "",
+        inputs: Mapping[str, Number | Explanation] | None = None,
+        kind: str = "derived",
+        **more: Any,
+    ) -> Number:
+        """This number, from what is given."""
+        text = f"{self.key} = {equation}" if equation else ""
+        return Number(
+            self.key, self.value, self.unit, kind, text, about, place=self.place, inputs=inputs or {}, **more
+        )
+
+    def decided(self, must: str, inputs: Mapping[str, Number | Explanation] | None = None) -> Number:
+        """A count that the program decided, with what it had to satisfy."""
+        return self.number(about=f"{DECIDED}: {must}", inputs=inputs, kind=CHOSEN)
+
+    def given(self, path: str, about: str = "") -> Number:
+        """A number that the scenario states."""
+        return replace(stated(self.document, path, self.value, self.unit, about), place=self.place)
+
+    def part(self, name: str, value: float, unit: str = "1", about: str = "", **more: Any) -> Number:
+        """A number of this row that has no column of its own."""
+        return Number(name, value, unit, about=about, place=self.place, **more)

@@ -1,0 +1,38 @@
+"""Charts of documents, and how their numbers are written: nothing is computed here but what is shown.
+
+Each chart function takes a document and returns a `Picture`, or None where there is nothing to draw. No
+chart tells anything by colour alone: bars carry their number or name, marks differ in shape, and the text
+of a picture says in words what it shows. `to_svg` draws a picture without a browser or a network.
+"""
+
+from planner.report.charts.checkpoints import (
+    MEASURES,
+    checkpoint_curve,
+    interval_map,
+    policy_curves,
+    size_curves,
+)
+from planner.report.charts.drawing import (
+    INK,
+    OUTLINE,
+    PALETTE,
+    Document,
+    Picture,
+    every,
+    number_text,
+    quantity_text,
+    shown_scale,
+    to_svg,
+)
+from planner.report.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
+from planner.report.charts.futures import FUTURES_PICTURES
+from planner.report.charts.jobs import JOB_PICTURES
+from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
+from planner.trace.records import Record
+
+__all__ = [
+    "AHEAD_KEY", "FIT_PICTURES", "FUTURES_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE",
+    "PLAN_PICTURES", "SURVIVAL_KEY", "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve",
+    "every", "interval_map", "number_text", "policy_curves", "quantity_text", "shown_scale", "size_curves",
+    "to_svg",
+]  # fmt: skip

@@ -1,0 +1,290 @@
+"""Charts of a plan: the fleet, its jobs, money and carbon, limits and what matters most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any
+
+import altair as alt
+
+from planner.report.charts.drawing import (
+    INK,
+    LETTERS,
+    MOST_ROWS,
+    OUTLINE,
+    PALETTE,
+    Document,
+    Picture,
+    broken,
+    chart_of,
+    colour,
+    day,
+    every,
+    labelled_bars,
+    layered,
+    number_text,
+    quantity_text,
+    row_axis,
+    shown_scale,
+    waterfall,
+    with_room,
+)
+from planner.trace.records import Record
+
+MOST_PERIODS, MOST_BARS = 12, 600
+
+TIMELINE_KEY = (
+    "Wide bar: start to median finish. Thin bar: up to the 95 % finish. Upright tick: deadline. "
+    "Triangle: nodes arrive."
+)
+
+
+def mix(document: Document) -> Picture | None:
+    """Nodes in service by site, period and SKU."""
+    periods, fleet = document["horizon"]["periods"], document["tables"]["fleet"]
+    kept = every(periods, max(1, min(MOST_PERIODS, MOST_BARS * len(periods) // max(1, len(fleet)))))
+    rows = [
+        {"where": f"{row['site']} · {row['period']}", "sku": row["sku"], "nodes": row["in_service_nodes"]}
+        for row in sorted(fleet, key=lambda row: str(row["site"]))
+        if row["period"] in kept and row["in_service_nodes"] > 0
+    ]
+    if not rows:
+        return None
+    names, ends = _names_and_ends(rows)
+    scale = with_room(end["nodes"] for end in ends)
+
+    def stacked(**where: Any) -> alt.X:
+        axis = alt.Axis(tickMinStep=1)
+        return alt.X("nodes:Q", stack="zero", title="nodes in service", axis=axis, scale=scale, **where)
+
+    base = chart_of(names).encode(
+        y=row_axis("where"), order=alt.Order("sku:O"), tooltip=["where:N", "sku:N", "nodes:Q"]
+    )
+    bars = base.mark_bar(stroke=OUTLINE).encode(x=stacked(), color=colour("sku", "SKU"))
+    inside = base.mark_text(color=LETTERS, fontSize=11)
+    after = chart_of(ends).mark_text(color=INK, align="left", dx=4, fontSize=11)
+    last = [row for row in rows if row["where"].endswith(f"· {kept[-1]}")]
+    words = ", ".join(f"{row['nodes']} {row['sku']} at {row['where'].rpartition(' · ')[0]}" for row in last)
+    return Picture(
+        "Fleet: nodes in service",
+        f"Bars of nodes in service by site, period and SKU. In {kept[-1]}: {words or 'none'}."
+        + ("" if len(kept) == len(periods) else f" {len(kept)} of {len(periods)} periods are drawn."),
+        layered(
+            22,
+            bars,
+            inside.encode(x=stacked(bandPosition=0.5), text="label:N", detail="sku:N"),
+            after.encode(x="nodes:Q", y=row_axis("where"), text="label:N"),
+        ),
+    )
+
+
+def _names_and_ends(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Each bar with its name, or, where the bar is too short for it, with the name at the end of its row."""
+    ends: dict[str, Record] = {}
+    for row in rows:
+        end = ends.setdefault(row["where"], {"where": row["where"], "nodes": 0.0, "short": []})
+        end["nodes"] += row["nodes"]
+    room = 0.3 * max(end["nodes"] for end in ends.values())
+    named = [row | {"label": f"{row['sku']}: {row['nodes']}"} for row in rows]
+    for row in named:
+        if row["nodes"] <= room:
+            ends[row["where"]]["short"].append(row["label"])
+            row["label"] = ""
+    return named, [end | {"label": ", ".join(end.pop("short"))} for end in ends.values()]
+
+
+def timeline(document: Document) -> Picture | None:
+    """Training jobs from start to finish with their deadlines, and purchases where they arrive."""
+    jobs, buys = (document["tables"][name][:MOST_ROWS] for name in ("jobs", "purchases"))
+    buys = [buy for buy in buys if day(buy["arrives"])]
+    if not jobs and not buys:
+        return None
+    job = chart_of([_job_mark(job) for job in jobs]).encode(y=row_axis("row"))
+    buy = chart_of([_arrival_mark(buy) for buy in buys]).encode(y=row_axis("row"))
+    dates = [day(document["horizon"][end]) for end in ("start", "end")]
+    dates += [day(job[end]) for job in jobs for end in ("finish_p50", "finish_p95", "deadline")]
+    days = [date.fromisoformat(day) for day in dates if day]
+    ends = [
+        alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in (min(days), max(days))
+    ]
+
+    def at(name: str, **scale: Any) -> alt.X:
+        axis = alt.Axis(format="%b %Y", labelOverlap=True)
+        return alt.X(f"{name}:T", scale=alt.Scale(type="utc", **scale), title="date", axis=axis)
+
+    layers = [
+        job.mark_bar(color=PALETTE[0], stroke=OUTLINE, size=18).encode(
+            x=at("start", domain=ends), x2="median:T"
+        ),
+        job.mark_bar(color=PALETTE[1], stroke=OUTLINE, size=8).encode(x=at("median"), x2="late:T"),
+        job.mark_tick(color=PALETTE[4], thickness=3, size=26).encode(x=at("deadline")),
+        job.mark_text(color=LETTERS, align="left", dx=4, fontSize=11).encode(x=at("start"), text="label:N"),
+        buy.mark_point(shape="triangle-up", filled=True, size=110, color=PALETTE[2], opacity=1).encode(
+            x=at("day")
+        ),
+        buy.mark_text(color=INK, align="right", dx=-9, fontSize=11).encode(x=at("day"), text="label:N"),
+    ]
+    words = [
+        f"{job['job']} from {job['start']} to {job['finish_p50']}, at the latest (95 %) {job['finish_p95']}, "
+        f"deadline {job['deadline']}"
+        for job in jobs
+    ]
+    words += [f"{buy['nodes']} {buy['sku']} arrive at {buy['site']} on {buy['arrives']}" for buy in buys]
+    return Picture(
+        "Jobs and arrivals",
+        f"{TIMELINE_KEY} {'; '.join(words)}.",
+        layered(32, *layers),
+    )
+
+
+def cost_waterfall(document: Document) -> Picture | None:
+    """Terms of the cost, added up to the total."""
+    return waterfall(document["tables"]["cost"], "usd", "USD", "Cost, term by term")
+
+
+def carbon_waterfall(document: Document) -> Picture | None:
+    """Terms of the carbon, added up to the total."""
+    return waterfall(document["tables"]["carbon"], "kgco2e", "kgCO2e", "Carbon, term by term")
+
+
+def baselines(document: Document) -> Picture | None:
+    """The plan beside the cost-only plan and the fleet carried on as today; the plan is 100 %.
+
+    A total below zero has its bar to the left, so that the plan is then -100 %.
+    """
+    names = {"plan": "this plan", "cost_only": "cost only", "as_today": "as today"}
+    measured = [row for row in document["tables"]["summary"] if row["plan"]]
+    heads, rows = [], []
+    for row in measured:
+        heads.append({"row": f"{row['measure']}\n", "measure": row["measure"]})
+        rows += [
+            {
+                "row": f"{row['measure']}\n{name}",
+                "plan": name,
+                "share": 100 * row[key] / abs(row["plan"]),
+                "edge": max(0.0, 100 * row[key] / abs(row["plan"])),
+                "label": quantity_text(row[key], row["unit"]),
+            }
+            for key, name in names.items()
+            if row[key] is not None
+        ]
+    if not rows:
+        return None
+    order = [head["row"] + tail for head in heads for tail in ("", *names.values())]
+    present = {row["row"] for row in (*heads, *rows)}
+    y = alt.Y(
+        "row:N",
+        sort=[row for row in order if row in present],
+        title=None,
+        axis=alt.Axis(labelExpr=r"split(datum.label, '\n')[1]", ticks=False),
+    )
+    scale = with_room(row["share"] for row in rows)
+    x = alt.X("share:Q", title="share of this plan (%)", scale=scale)
+    bars = labelled_bars(rows, y, x, colour("plan", "plan", list(names.values())), edge="edge")
+    head = chart_of(heads).mark_text(color=INK, align="left", dx=2, fontSize=12, fontWeight="bold")
+    below = ", and -100 % where it is below zero" if any(row["plan"] < 0 for row in measured) else ""
+    words = "; ".join(f"{row['row'].replace(chr(10), ', ')}: {row['label']}" for row in rows)
+    return Picture(
+        "The plan beside its baselines",
+        f"Bars; this plan is 100 %{below}. {words}.",
+        layered(19, *bars, head.encode(y=y, x=alt.datum(0, type="quantitative"), text="measure:N")),
+    )
+
+
+def limits(document: Document) -> Picture | None:
+    """How much of each limit is used in its fullest period; the fullest limit first."""
+    fullest: dict[tuple[str, str], Record] = {}
+    for row in sorted(document["tables"]["limits"], key=lambda row: -row["share_fraction"]):
+        fullest.setdefault((row["limit"], row["where"]), row)
+    rows = [
+        {
+            "limit": broken(" · ".join(str(row[key]) for key in ("limit", "where", "period") if row[key])),
+            "share": 100 * row["share_fraction"],
+            "state": "binding" if row["binding"] else "room left",
+            "label": f"{100 * row['share_fraction']:.0f} %{', binding' if row['binding'] else ''}",
+        }
+        for row in list(fullest.values())[:MOST_ROWS]
+    ]
+    if not rows:
+        return None
+    scale = with_room([100.0, *(row["share"] for row in rows)])
+    x = alt.X("share:Q", title="share of the limit (%)", scale=scale)
+    bars = labelled_bars(rows, row_axis("limit"), x, colour("state", "limit", ["room left", "binding"]))
+    full = chart_of([{"full": 100}]).mark_rule(color=OUTLINE, strokeDash=[4, 3]).encode(x="full:Q")
+    words = "; ".join(f"{row['limit']} {row['label']}" for row in rows[:8]).replace("\n", " ")
+    return Picture(
+        "How full the limits are",
+        f"Bars of how much is used in the fullest period. {words}.",
+        layered(26, *bars, full),
+    )
+
+
+def tornado(document: Document) -> Picture | None:
+    """What each uncertain fact does to the objective at its low and at its high end."""
+    middle = document["objective"]["value_usd"]
+    found = [row for row in document["tornado"] if None not in (row["at_low"], row["at_high"], middle)]
+    widest = sorted(found, key=lambda row: -abs(row["at_high"] - row["at_low"]))[:12]
+    if not widest:
+        return None
+    divisor, unit = shown_scale("USD", (row[end] - middle for row in widest for end in ("at_low", "at_high")))
+    rows = [
+        {
+            "fact": _fact_label(row["fact"]),
+            "end": end,
+            "from": 0.0,
+            "to": (row[f"at_{end}"] - middle) / divisor,
+            "label": quantity_text(row[end], row["unit"]),
+        }
+        for row in widest
+        for end in ("low", "high")
+    ]
+    reach = 1.6 * max(abs(row["to"]) for row in rows) or 1.0  # the labels stand outside the bars
+    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    base = chart_of(rows).encode(y=row_axis("fact"), tooltip=["fact:N", "end:N", "label:N", "to:Q"])
+    bars = base.mark_bar(stroke=OUTLINE).encode(
+        x=alt.X("from:Q", title=f"change of the objective ({unit})", scale=scale),
+        x2="to:Q",
+        color=colour("end", "fact at its", ["low", "high"]),
+    )
+    left = base.transform_filter("datum.to < 0").mark_text(color=INK, align="right", dx=-4, fontSize=10)
+    right = base.transform_filter("datum.to >= 0").mark_text(color=INK, align="left", dx=4, fontSize=10)
+    labels = [text.encode(x="to:Q", text="label:N") for text in (left, right)]
+    words = "; ".join(f"{row['fact']} at its {row['end']}: {number_text(row['to'])} {unit}" for row in rows)
+    words = words.replace("\n", "")
+    return Picture(
+        "What the result hangs on",
+        f"Bars of the change of the objective. {words}.",
+        layered(30, bars, *labels),
+    )
+
+
+PLAN_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
+    "mix": mix,
+    "timeline": timeline,
+    "cost": cost_waterfall,
+    "carbon": carbon_waterfall,
+    "baselines": baselines,
+    "limits": limits,
+    "tornado": tornado,
+}
+
+
+def _job_mark(job: Record) -> Record:
+    ends = {"start": "start", "median": "finish_p50", "late": "finish_p95", "deadline": "deadline"}
+    days = {name: day(job[key]) for name, key in ends.items()}
+    return {"row": str(job["job"]), "label": f"{job['nodes']} {job['sku']}, {job['site']}", **days}
+
+
+def _arrival_mark(buy: Record) -> Record:
+    return {
+        "row": f"buy {buy['sku']}, {buy['site']}",
+        "day": day(buy["arrives"]),
+        "label": f"{buy['nodes']} nodes",
+    }
+
+
+def _fact_label(key: str) -> str:
+    """A fact's key, broken at a full stop where it is long."""
+    head, dot, tail = key.rpartition(".")
+    return f"{head}.\n{tail}" if dot and len(key) > 26 else key

@@ -1,0 +1,138 @@
+"""The report as Markdown and as terminal text."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+
+from planner.report.charts import Document
+from planner.report.tables import (
+    TITLES,
+    Table,
+    across_periods,
+    clash_tables,
+    compared,
+    headline,
+    provenance,
+    table_of,
+    tables,
+    totals_table,
+)
+
+TERMINAL_COLUMNS = 100
+_BUY = ("period", "site", "sku", "nodes", "order_by", "arrives", "price_usd_per_node", "capex_usd")
+_JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_fraction", "interval_min")
+
+
+def to_markdown(document: Document) -> str:
+    """The whole report as Markdown that reads well without being drawn."""
+    text = markdown_escaped
+    status = document["status"]
+    parts = [
+        f"# {text(document['title'])}",
+        f"**{text(status['name'])}**: {text(status['text'])}",
+        f"Scenario `{document['scenario'].replace('`', '')}`, {document['horizon']['start']} to "
+        f"{document['horizon']['end']}. Objective: {text(document['objective']['text'])}.",
+    ]
+    if document["clash"] is not None:
+        parts += ["## No plan meets every limit", text(document["clash"]["text"])]
+        parts += [f"### {text(title)}\n\n{markdown_table(table)}" for title, table in clash_tables(document)]
+    for title, lines in (("In short", headline(document)), ("Why this plan", document["why"])):
+        if lines:
+            parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
+    if document["totals"]:
+        parts += ["## Totals", markdown_table(totals_table(document))]
+    for name, table in tables(document).items():
+        parts += [f"## {TITLES[name]}", markdown_table(table)]
+    parts += ["## Provenance", "\n".join(f"- {text(line)}" for line in provenance(document))]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_terminal(document: Document) -> str:
+    """The plan in a terminal: what a manager reads first, no line wider than 100 columns."""
+    status = document["status"]
+    blocks = [wrapped(one_line(document["title"])), wrapped(f"{status['name'].upper()}: {status['text']}")]
+    if document["clash"] is not None:
+        blocks.append(wrapped(document["clash"]["text"]))
+        blocks += [
+            f"{wrapped(one_line(title))}\n{text_table(table)}" for title, table in clash_tables(document)
+        ]
+    if lines := headline(document):
+        blocks.append("\n".join(wrapped(f"- {line}", "  ") for line in lines))
+    for title, table in _terminal_tables(document):
+        blocks.append(f"{title}\n{text_table(table)}")
+    if document["why"]:
+        blocks.append("Why this plan\n" + "\n".join(wrapped(f"- {line}", "  ") for line in document["why"]))
+    return "\n\n".join(blocks)
+
+
+def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
+    """The tables that fit a terminal, narrowed to the columns that decide."""
+    held, periods = document["tables"], document["horizon"]["periods"]
+    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("purchases", _BUY), ("jobs", _JOB))
+    if document["totals"]:
+        yield "Totals", totals_table(document)
+    for name, keys in wide:
+        if held[name] and (name != "summary" or compared(document)):
+            yield TITLES[name], table_of(name, held[name], keys)
+    if held["fleet"]:
+        rows = across_periods(held["fleet"], ("site", "sku"), "in_service_nodes", periods)
+        yield "Nodes in service", table_of("", rows)
+    if held["services"]:
+        rows = across_periods(held["services"], ("service", "site", "sku"), "replicas", periods)
+        yield "Replicas", table_of("", rows)
+    for name in ("cost", "carbon"):
+        if held[name]:
+            yield TITLES[name], table_of(name, held[name])
+    if binding := [row for row in held["limits"] if row["binding"]]:
+        keys = ("limit", "where", "period", "used", "allowed", "unit")
+        yield "Limits that bind", table_of("limits", binding, keys)
+
+
+def markdown_table(table: Table) -> str:
+    """A table as Markdown."""
+    rule = ["---:" if numeric else "---" for numeric in table.numeric]
+    lines = [table.headings, rule, *table.cells]
+    escaped = [[markdown_escaped(cell) if line is not rule else cell for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+
+def markdown_escaped(text: str) -> str:
+    """A text in which no sign means anything to Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and without characters that steer a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def text_table(table: Table) -> str:
+    """A table for a terminal, its widest columns cut where it would not fit."""
+    lines = [tuple(map(one_line, line)) for line in (table.headings, *table.cells)]
+    widths = _fitted([max(map(len, column)) for column in zip(*lines, strict=True)])
+    rule = tuple("-" * width for width in widths)
+    return "\n".join(_text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
+
+
+def _fitted(widths: list[int]) -> list[int]:
+    """Take from the widest columns until the table fits."""
+    fitted = list(widths)
+    while sum(fitted) + 2 * (len(fitted) - 1) > TERMINAL_COLUMNS and max(fitted) > 4:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
+
+
+def _text_line(line: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    cells = []
+    for cell, width, right in zip(line, widths, numeric, strict=True):
+        short = cell if len(cell) <= width else f"{cell[: width - 1]}…"
+        pad: Callable[[int], str] = short.rjust if right else short.ljust
+        cells.append(pad(width))
+    return "  ".join(cells).rstrip()
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """A paragraph for a terminal."""
+    return textwrap.fill(one_line(text), TERMINAL_COLUMNS, subsequent_indent=indent)

@@ -1,7 +1,0 @@
-"""What hardware delivers and draws: for a model, every SKU at every size, with range and reasons."""
-
-from planner.throughput.document import throughput_document
-from planner.throughput.question import Question
-from planner.throughput.text import to_csv, to_text
-
-__all__ = ["Question", "throughput_document", "to_csv", "to_text"]

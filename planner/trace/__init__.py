@@ -1,0 +1,1 @@
+"""Traced numbers: where each comes from, its unit, its range."""

@@ -1,0 +1,189 @@
+"""`explain`: open a number down to its equations, its choices and the sources of its facts."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, label
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One number of an explanation; `inputs` maps parameter names to the numbers of other steps."""
+
+    number: int
+    name: str
+    value: float
+    unit: str
+    kind: str
+    equation: str = ""
+    about: str = ""
+    source: str = ""
+    place: str = ""
+    low: float | None = None
+    high: float | None = None
+    inputs: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The steps behind one number; step 0 is the number itself."""
+
+    steps: tuple[Step, ...]
+
+    def to_text(self, depth: int | None = None) -> str:
+        """Indented tree; a step that was shown before is only referred to."""
+        lines: list[str] = []
+        self._write(0, "", 0, depth, set(), lines)
+        return "\n".join(lines)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Steps as plain data, for the app and for files."""
+        return [
+            {name: value for name in Step.__slots__ if (value := getattr(step, name)) not in ("", None, {})}
+            for step in self.steps
+        ]
+
+    def facts(self) -> tuple[Step, ...]:
+        """Steps that are facts, in the order of their first use."""
+        return tuple(step for step in self.steps if step.source)
+
+    def _write(
+        self, number: int, parameter: str, level: int, depth: int | None, shown: set[int], lines: list[str]
+    ) -> None:
+        step = self.steps[number]
+        indent = "  " * level
+        name = f"{parameter} = {step.name}" if parameter and parameter != step.name else step.name
+        head = f"{indent}{name}{step.place} = {_value_text(step)}"
+        if number in shown and step.inputs:
+            lines.append(f"{head}  (opened above)")
+            return
+        shown.add(number)
+        spread = f" [{format_value(step.low)} .. {format_value(step.high)}]" if step.low is not None else ""
+        lines.append(f"{head}{spread}" + (f"  ({step.kind})" if step.kind != "derived" else ""))
+        lines.extend(f"{indent}    {text}" for text in (step.equation, step.about, step.source) if text)
+        if depth is None or level < depth:
+            for below, child in step.inputs.items():
+                self._write(child, below, level + 1, depth, shown, lines)
+
+
+def explain(node: Traced, row: int | Index | None = None) -> Explanation:
+    """Steps behind `node`, or behind one row of a column.
+
+    Where a total is taken over a column, the row that weighs most is opened and named.
+    """
+    steps: list[Step | None] = []
+    numbers: dict[tuple[int, Index], int] = {}
+    _visit(node, (row,) if isinstance(row, int) else row, steps, numbers)
+    return Explanation(tuple(step for step in steps if step is not None))
+
+
+def explanation_from(steps: list[dict[str, Any]]) -> Explanation:
+    """The explanation that `to_dict` wrote."""
+    return Explanation(tuple(Step(**step) for step in steps))
+
+
+def format_value(value: float | None) -> str:
+    """Six significant digits, thousands set apart, no exponent for everyday sizes."""
+    if value is None:
+        return "?"
+    if value == 0 or 1e-3 <= abs(value) < 1e15:
+        digits = max(0, 5 - int(np.floor(np.log10(abs(value))))) if value else 0
+        text = f"{value:,.{min(digits, 9)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.6g}"
+
+
+def _value_text(step: Step) -> str:
+    """A value with its unit; a limit without an end, which a file writes as null, is no limit."""
+    if step.name.startswith("limit") and (step.value is None or math.isinf(step.value)):
+        return "no limit"
+    return f"{format_value(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
+
+
+def _visit(
+    node: Traced, row: Index | None, steps: list[Step | None], numbers: dict[tuple[int, Index], int]
+) -> int:
+    node, index, place = _resolve(node, row)
+    key = (id(node), index)
+    if key in numbers:
+        return numbers[key]
+    number = numbers[key] = len(steps)
+    steps.append(None)
+    value = float(np.asarray(node.value)[index])
+    match node:
+        case Fact():
+            steps[number] = Step(
+                number, node.key, value, node.unit, node.kind, about=node.note,
+                source=f"{node.source.cite()}; {node.locator}" if node.locator else node.source.cite(),
+                place=place, low=node.low, high=node.high,
+            )  # fmt: skip
+        case Chosen():
+            steps[number] = Step(
+                number, node.name, value, node.unit, "chosen", about=node.reason, place=place
+            )
+        case Derived():
+            shape = np.shape(node.value)
+            inputs = {
+                name: _visit(child, _row_of(child, index, shape), steps, numbers)
+                for name, child in children(node).items()
+            }
+            equation, about = _equation(node)
+            steps[number] = Step(number, label(node), value, node.unit, "derived", equation=equation,
+                                 about=about, place=place, inputs=inputs)  # fmt: skip
+        case _:
+            raise TypeError(f"{type(node).__name__} is not a traced node")
+    return number
+
+
+def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
+    """Follow picks and row selections to the node that really holds the value.
+
+    Where `row` names fewer axes than the node has, the entry that weighs most on the others is taken.
+    """
+    index, place = row or (), ""
+    if len(index) < np.ndim(node.value):
+        size = np.nan_to_num(np.abs(np.asarray(node.value, dtype=float)[index]), posinf=0.0)
+        index += tuple(int(i) for i in np.unravel_index(int(np.argmax(size)), size.shape))
+        place = f" (the largest of {size.size})" if size.size > 1 else ""
+    while isinstance(node, Pick | Rows):
+        depth = node.index.ndim
+        inside = int(node.index[index[:depth]])
+        if isinstance(node, Pick):
+            node, index = node.items[inside], ()
+        else:
+            node, index = node.column, (inside, *index[depth:])
+    return node, index[: np.ndim(node.value)], place
+
+
+def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
+    """Row of an input that stands behind `index` of the result, by broadcasting; None after a reduction.
+
+    Of an input with further axes behind those of the result (classes of requests, periods of a sum) it is
+    the row without them.
+    """
+    inner = np.shape(child.value)
+    seen = inner[: len(shape)]
+    behind = index[len(index) - len(seen) :]
+    if any(size not in (1, whole) for size, whole in zip(seen, shape[len(shape) - len(seen) :], strict=True)):
+        return None
+    return tuple(0 if size == 1 else i for size, i in zip(seen, behind, strict=True))
+
+
+def _equation(node: Derived) -> tuple[str, str]:
+    """The equation and the source lines of a function's docstring."""
+    text = inspect.cleandoc(node.call.function.__doc__ or "")
+    lines = text.splitlines()
+    equation = next((line.strip() for line in lines[1:] if " = " in line), "")
+    source = ""
+    for i, line in enumerate(lines):
+        if line.startswith("Source"):
+            source = " ".join(part.strip() for part in lines[i:] if part.strip())
+    return equation or (lines[0] if lines else ""), source

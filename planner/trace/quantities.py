@@ -1,0 +1,413 @@
+"""The seam between rooms: `derive` calls a plain function and remembers where its inputs came from.
+
+Four kinds of node make up every number that this program shows:
+
+- `Fact`: one row of the catalogue or one value of the user's scenario, with its source;
+- `Chosen`: a number that was enumerated or decided here (nodes, layouts, the solver's counts);
+- `Derived`: the result of a leaf function on other nodes, a number or a whole column;
+- `Pick` and `Rows`: which node, or which row, stands where in a column.
+
+`explain` opens a number down to its facts, `recompute` asks what it would be if facts were different.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
+
+Column = float | NDArray[Any]
+Kind = Literal["measured", "published", "declared", "estimated", "assumed", "yours"]
+
+
+class TraceError(ValueError):
+    """A quantity was handed to an equation that it does not fit."""
+
+
+class BoundaryError(TraceError):
+    """Two quantities of different boundaries (grid signal, embodied scope, ...) met in one equation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where facts come from; written once in `data/sources.toml`."""
+
+    name: str
+    title: str
+    authors: str = ""
+    year: str = ""
+    link: str = ""
+    licence: str = ""
+
+    def cite(self) -> str:
+        """One line for a reader: authors, title, year, link."""
+        return ", ".join(part for part in (self.authors, self.title, self.year, self.link) if part)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Traced:
+    """A value with its unit and the boundaries that it keeps (`{"grid": "average/direct/production"}`)."""
+
+    value: Any
+    unit: str
+    boundary: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fact(Traced):
+    """One row of the catalogue, or one value of the scenario (kind `yours`)."""
+
+    key: str
+    source: Source
+    locator: str
+    kind: Kind
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    stated: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chosen(Traced):
+    """A number that this program enumerated or decided, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pick(Traced):
+    """A column whose row i is `items[index[i]]`."""
+
+    items: tuple[Traced, ...]
+    index: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows(Traced):
+    """Some rows of a column, in a new order."""
+
+    column: Traced
+    index: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """One call of a leaf function on whole columns."""
+
+    function: Callable[..., Any]
+    inputs: Mapping[str, Traced]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Derived(Traced):
+    """The result of a call; `part` names the field when the function returned several columns."""
+
+    call: Call
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the function, and of the field where it returns several."""
+        return self.call.function.__name__ + (f".{self.part}" if self.part else "")
+
+
+class Parts(Mapping[str, Derived]):
+    """Columns that one call returned together, by field name."""
+
+    def __init__(self, parts: dict[str, Derived]) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Derived:
+        return self._parts[name]
+
+    def __getattr__(self, name: str) -> Derived:
+        try:
+            return self._parts[name]
+        except KeyError:
+            raise AttributeError(f"no part '{name}', only {', '.join(self._parts)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+def chosen(name: str, value: Any, reason: str, unit: str | None = None) -> Chosen:
+    """A number enumerated or decided by the planner; its unit is read from its name."""
+    return Chosen(value, unit_of(name) if unit is None else unit, name=name, reason=reason)
+
+
+def pick(items: Sequence[Traced], index: NDArray[np.intp]) -> Pick:
+    """Column whose row i is `items[index[i]]`; all items share unit and boundary.
+
+    Raises:
+        TraceError: when the units differ.
+        BoundaryError: when the boundaries differ.
+    """
+    units = {item.unit for item in items}
+    if len(units) > 1:
+        raise TraceError(
+            f"one column cannot hold {' and '.join(sorted(units))}: {', '.join(map(label, items))}"
+        )
+    boundary = _joint_boundary({label(item): item for item in items})
+    values = np.asarray([item.value for item in items])
+    return Pick(values[index], items[0].unit if items else DIMENSIONLESS, boundary=boundary,
+                items=tuple(items), index=index)  # fmt: skip
+
+
+def rows(column: Traced, index: NDArray[np.intp]) -> Traced:
+    """Rows of a column; a scalar stands for every row and is returned as it is."""
+    if np.ndim(column.value) == 0:
+        return column
+    return Rows(column.value[index], column.unit, boundary=column.boundary, column=column, index=index)
+
+
+def derive(function: Callable[..., Any], gives: str = "", /, **inputs: Traced) -> Derived:
+    """Call `function` once on the values of `inputs` and keep what it was given.
+
+    Args:
+        function: a plain function whose name and parameters end in their units.
+        gives: boundary of the result (`"embodied=server"`) where the function joins other boundaries
+            on purpose; otherwise inputs of different boundaries are refused and the common one is kept.
+        inputs: traced values by parameter name.
+
+    Raises:
+        TraceError: an input has another unit than its parameter says, or is a bare number.
+        BoundaryError: inputs of different boundaries meet.
+    """
+    call, boundary, result = _call(function, gives, inputs)
+    return Derived(result, unit_of(function.__name__), boundary=boundary, call=call)
+
+
+def derive_parts(function: Callable[..., Any], gives: str = "", /, **inputs: Traced) -> Parts:
+    """As `derive`, for a function that returns a dataclass of columns named with their units."""
+    call, boundary, result = _call(function, gives, inputs)
+    return Parts(
+        {
+            part.name: Derived(
+                getattr(result, part.name), unit_of(part.name), boundary=boundary, call=call, part=part.name
+            )
+            for part in dataclasses.fields(result)
+        }
+    )
+
+
+def convert(quantity: Traced, unit: str) -> Traced:
+    """The same quantity in another unit of its dimension, as a step that `explain` shows."""
+    if quantity.unit == unit:
+        return quantity
+    factor = convert_factor(quantity.unit, unit)
+
+    def converted(*, quantity: Column) -> Column:
+        return quantity * factor
+
+    converted.__name__ = f"in {unit}"
+    converted.__doc__ = f"Unit conversion.\n\n    1 {quantity.unit} = {factor:.6g} {unit}\n"
+    return Derived(
+        converted(quantity=quantity.value), unit, boundary=quantity.boundary,
+        call=Call(converted, {"quantity": quantity}),
+    )  # fmt: skip
+
+
+def quotient(*, numerator: Column, denominator: Column) -> Column:
+    """How much one quantity is of another of the same unit.
+
+    q = a / b
+
+    Source: definition.
+    """
+    return np.divide(numerator, denominator)
+
+
+def ratio(numerator: Traced, denominator: Traced) -> Derived:
+    """One quantity over another of the same unit, a plain number.
+
+    Raises:
+        TraceError: the units differ.
+    """
+    if numerator.unit != denominator.unit:
+        raise TraceError(
+            f"a ratio needs one unit: {label(numerator)} is in {numerator.unit}, "
+            f"{label(denominator)} in {denominator.unit}"
+        )
+    inputs = {"numerator": numerator, "denominator": denominator}
+    value = quotient(numerator=numerator.value, denominator=denominator.value)
+    return Derived(value, DIMENSIONLESS, boundary=_joint_boundary(inputs), call=Call(quotient, inputs))
+
+
+def label(node: Traced) -> str:
+    """Short name of a node for messages and trees."""
+    match node:
+        case Fact():
+            return node.key
+        case Chosen() | Derived():
+            return node.name
+        case Pick():
+            names = sorted({label(item) for item in node.items})
+            return names[0] if len(names) == 1 else f"one of {len(names)}: {names[0]}, ..."
+        case Rows():
+            return label(node.column)
+    raise TypeError(f"{type(node).__name__} is not a traced node")
+
+
+def children(node: Traced) -> dict[str, Traced]:
+    """Nodes that this one was made from, by parameter name or position."""
+    match node:
+        case Derived():
+            return dict(node.call.inputs)
+        case Pick():
+            return {str(i): item for i, item in enumerate(node.items)}
+        case Rows():
+            return {"column": node.column}
+    return {}
+
+
+def facts_of(*nodes: Traced) -> dict[str, Fact]:
+    """Every fact that the nodes rest on, by key: of a column only what stands behind the rows in use."""
+    found: dict[str, Fact] = {}
+    used: dict[int, NDArray[np.bool_]] = {}
+    waiting = [(node, np.ones(np.shape(node.value), dtype=bool)) for node in nodes]
+    while waiting:
+        node, mask = waiting.pop()
+        before = used.get(id(node))
+        mask = mask if before is None else mask | before
+        if not mask.any() or (before is not None and np.array_equal(mask, before)):
+            continue
+        used[id(node)] = mask
+        match node:
+            case Fact():
+                found[node.key] = node
+            case Pick():
+                rows_used = node.index[mask.reshape(*node.index.shape, -1).any(axis=-1)]
+                waiting += [(item, _all(item)) for item in (node.items[i] for i in np.unique(rows_used))]
+            case Rows():
+                below = np.zeros(np.shape(node.column.value), dtype=bool)
+                np.logical_or.at(below, node.index, mask)
+                waiting.append((node.column, below))
+            case Derived():
+                waiting += [(child, _behind(mask, child)) for child in node.call.inputs.values()]
+    return found
+
+
+def _all(node: Traced) -> NDArray[np.bool_]:
+    return np.ones(np.shape(node.value), dtype=bool)
+
+
+def _behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
+    """Entries of an input behind some of the result, by broadcasting; all of them after a reduction."""
+    shape = np.shape(child.value)
+    wide = (1,) * (mask.ndim - len(shape)) + shape
+    if len(shape) > mask.ndim or any(n not in (1, whole) for n, whole in zip(wide, mask.shape, strict=True)):
+        return _all(child)
+    axes = tuple(i for i, n in enumerate(wide) if n == 1)
+    return mask.any(axis=axes, keepdims=True).reshape(shape)
+
+
+def recompute(targets: Sequence[Traced], changes: Mapping[str, float]) -> list[Any]:
+    """Values of `targets` if facts had the values in `changes` (by key, in the fact's own unit).
+
+    What was chosen (layouts, counts) stays as it is. Only what depends on a changed fact is called again.
+    """
+    known: dict[int, Any] = {}
+    return [_value(target, changes, known) for target in targets]
+
+
+def _value(node: Traced, changes: Mapping[str, float], known: dict[int, Any]) -> Any:
+    if id(node) in known:
+        return known[id(node)]
+    result: Any = node.value
+    match node:
+        case Fact() if node.key in changes:
+            result = changes[node.key]
+        case Pick():
+            items = [_value(item, changes, known) for item in node.items]
+            if any(new is not old.value for new, old in zip(items, node.items, strict=True)):
+                result = np.asarray(items)[node.index]
+        case Rows():
+            column = _value(node.column, changes, known)
+            if column is not node.column.value:
+                result = column[node.index]
+        case Derived():
+            call_key = id(node.call)
+            if call_key not in known:
+                inputs = {name: _value(child, changes, known) for name, child in node.call.inputs.items()}
+                changed = any(inputs[name] is not child.value for name, child in node.call.inputs.items())
+                known[call_key] = node.call.function(**inputs) if changed else None
+            if known[call_key] is not None:
+                result = getattr(known[call_key], node.part) if node.part else known[call_key]
+    known[id(node)] = result
+    return result
+
+
+def _call(
+    function: Callable[..., Any], gives: str, inputs: Mapping[str, Traced]
+) -> tuple[Call, dict[str, str], Any]:
+    for parameter, quantity in inputs.items():
+        if not isinstance(quantity, Traced):
+            raise TraceError(
+                f"{function.__name__}({parameter}) got the bare value {quantity!r}: "
+                "hand it a fact or `chosen(...)`"
+            )
+        wanted = unit_of(parameter)
+        if quantity.unit != wanted:
+            raise TraceError(
+                f"{function.__name__}({parameter}) wants {wanted}, "
+                f"but {label(quantity)} is in {quantity.unit}"
+            )
+    if gives:
+        family, _, tag = gives.partition("=")
+        others = {n: q for n, q in inputs.items() if family not in q.boundary}
+        boundary = _joint_boundary(others, function.__name__) | {family: tag}
+    else:
+        boundary = _joint_boundary(inputs, function.__name__)
+    result = function(**{parameter: quantity.value for parameter, quantity in inputs.items()})
+    return Call(function, dict(inputs)), boundary, result
+
+
+def _joint_boundary(inputs: Mapping[str, Traced], where: str = "one column") -> dict[str, str]:
+    joint: dict[str, tuple[str, str]] = {}
+    for name, quantity in inputs.items():
+        for family, tag in quantity.boundary.items():
+            first_tag, first = joint.setdefault(family, (tag, name))
+            if first_tag != tag:
+                raise BoundaryError(
+                    f"{where}: {first} is {family} '{first_tag}' and {name} is {family} '{tag}'; "
+                    "they must not be mixed"
+                )
+    return {family: tag for family, (tag, _) in joint.items()}
+
+
+__all__ = [
+    "BoundaryError",
+    "Call",
+    "Chosen",
+    "Column",
+    "Derived",
+    "Fact",
+    "Kind",
+    "Parts",
+    "Pick",
+    "Rows",
+    "Source",
+    "TraceError",
+    "Traced",
+    "UnitError",
+    "children",
+    "chosen",
+    "convert",
+    "derive",
+    "derive_parts",
+    "facts_of",
+    "label",
+    "pick",
+    "recompute",
+    "rows",
+]

@@ -1,0 +1,67 @@
+"""Facts, totals, swings and purchases as plain records: one shape wherever they are written out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.trace.quantities import Fact, Traced
+from planner.trace.uncertainty import Swing, spread
+
+Record = dict[str, Any]
+
+
+def fact_record(fact: Fact) -> Record:
+    """A fact with value, range, kind, source and what it must not be mixed with."""
+    return {
+        "key": fact.key,
+        "value": fact.value,
+        "unit": fact.unit,
+        "stated": fact.stated,
+        "kind": fact.kind,
+        "low": fact.low,
+        "high": fact.high,
+        "boundary": dict(fact.boundary),
+        "source": fact.source.cite(),
+        "locator": fact.locator,
+        "note": fact.note,
+    }
+
+
+def total_records(named: Mapping[str, tuple[str, Traced]], draws: int) -> list[Record]:
+    """Totals by name, each with its label and the p5, p50 and p95 of joint draws of its facts."""
+    bands = spread([node for _, node in named.values()], draws=draws)
+    return [
+        {
+            "name": name,
+            "label": text,
+            "value": float(node.value),
+            "unit": node.unit,
+            "p5": band.p5,
+            "p50": band.p50,
+            "p95": band.p95,
+            "explain": name,
+        }
+        for (name, (text, node)), band in zip(named.items(), bands, strict=True)
+    ]
+
+
+def swing_records(swings: Iterable[Swing]) -> list[Record]:
+    """What a result does at both ends of each fact."""
+    return [
+        {
+            "fact": swing.fact.key,
+            "low": swing.fact.low,
+            "high": swing.fact.high,
+            "at_low": swing.at_low,
+            "at_high": swing.at_high,
+            "unit": swing.fact.unit,
+        }
+        for swing in swings
+    ]
+
+
+def finite(value: float) -> float | None:
+    """A number of a search; None for one that is not known yet."""
+    return value if math.isfinite(value) else None

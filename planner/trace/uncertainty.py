@@ -1,0 +1,100 @@
+"""Ranges of results from ranges of facts: one at a time (`tornado`) and all together (`spread`).
+
+Every fact with a range is drawn so that half of the draws lie below its value and half above. Within each
+half a fact that somebody measured, published, declared or estimated falls off linearly towards the end of
+its range (triangular); an assumed one, or one of the user's, is as likely anywhere (uniform). Facts that err
+for the same reason are drawn together: the same property in the same room (all grid intensities, all
+embodied boards) shares one random number. Each number is stratified over its range (Latin hypercube: McKay,
+Beckman and Conover, Technometrics 1979), so that few draws suffice. Choices stay as they are: this is the
+range of the plan as made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.trace.quantities import Fact, Traced, facts_of, recompute
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """What a result does when one fact goes to the ends of its range."""
+
+    fact: Fact
+    at_low: float
+    at_high: float
+
+    @property
+    def width(self) -> float:
+        """Distance between the two ends."""
+        return abs(self.at_high - self.at_low)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Quantiles of a result over joint draws of its facts."""
+
+    p5: float
+    p50: float
+    p95: float
+
+
+def ranged_facts(*targets: Traced) -> tuple[Fact, ...]:
+    """Facts behind the targets that carry a range."""
+    return tuple(
+        f for f in facts_of(*targets).values() if f.low is not None and f.high is not None and f.low < f.high
+    )
+
+
+def tornado(target: Traced, most: int = 12) -> list[Swing]:
+    """The facts that move `target` most when each goes alone to its low and its high, widest first."""
+    swings = []
+    for fact in ranged_facts(target):
+        low, high = (
+            float(recompute([target], {fact.key: float(end or 0)})[0]) for end in (fact.low, fact.high)
+        )
+        swings.append(Swing(fact, low, high))
+    return sorted(swings, key=lambda swing: -swing.width)[:most]
+
+
+def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[Spread]:
+    """p5, p50 and p95 of each target when all facts with a range are drawn jointly."""
+    facts = ranged_facts(*targets)
+    if not facts:
+        return [Spread(*(3 * [float(target.value)])) for target in targets]
+    columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, seed), strict=True))
+    results = np.array(
+        [recompute(targets, {key: float(column[i]) for key, column in columns.items()}) for i in range(draws)]
+    )
+    return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
+
+
+def draw_facts(facts: Sequence[Fact], draws: int, seed: int) -> list[NDArray[np.float64]]:
+    """One column of draws for each fact; facts of one cause move together."""
+    generator = np.random.default_rng(seed)
+    causes = {
+        cause: (generator.permutation(draws) + generator.random(draws)) / draws
+        for cause in sorted({cause_of(fact) for fact in facts})
+    }
+    return [_quantile(fact, causes[cause_of(fact)]) for fact in facts]
+
+
+def cause_of(fact: Fact) -> str:
+    """Why a fact may be wrong: facts with the same room and property err together."""
+    room, _, rest = fact.key.partition(".")
+    return f"{room}.{rest.rpartition('.')[2].partition('@')[0]}"
+
+
+def _quantile(fact: Fact, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    low, high = float(fact.low or 0), float(fact.high or 0)
+    away: NDArray[np.float64] = np.abs(2 * u - 1)  # 0 at the value itself, 1 at the end of the range
+    if fact.kind not in ("assumed", "yours"):
+        away = 1 - np.sqrt(1 - away)
+    drawn: NDArray[np.float64] = np.where(
+        u < 0.5, fact.value + away * (low - fact.value), fact.value + away * (high - fact.value)
+    )
+    return drawn

@@ -1,0 +1,173 @@
+"""What a scenario trades: money against carbon, time against carbon, other plans of nearly the same worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from planner.trace.records import Record
+from planner.ui.workers.messages import Tell
+
+if TYPE_CHECKING:
+    from planner.answers.tradeoffs.deadlines import Timed
+    from planner.inputs.resolved import Inputs
+    from planner.inputs.scenario import Scenario
+    from planner.program.assembly import Assembled
+    from planner.program.plan import Plan
+    from planner.program.searches import Point
+    from planner.program.solution import Answer
+
+Stop = Callable[[], bool]
+
+POINTS = 18  # of a front: 15 and more are left where some levels lead to one plan
+
+
+def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
+    """Money against carbon of the scenario `text`, at most `points` plans, each with its decisions.
+
+    Beside it the scenario's own plan and today's fleet. Asked to stop, it keeps the points that are there.
+
+    Raises:
+        InputError: the scenario is wrong, or names what nobody knows.
+    """
+    from planner.answers.tradeoffs.carbon_front import document_of, find_front
+    from planner.answers.tradeoffs.points import beside_record, capped_changes, numbered, point_record
+    from planner.program.plan import Plan, plan_fleet
+
+    with _scenario(arguments) as scenario:
+        own = plan_fleet(scenario, watch=tell, should_stop=should_stop)
+        beside = [beside_record(name, plan) for name, plan in _own_and_today(own)]
+        tell("the scenario's own plan is there; now the front", part={"beside": beside})
+        records: dict[int, Record] = {}
+
+        def met(inputs: Inputs, assembled: Assembled, point: Point) -> None:
+            plan = Plan(inputs, assembled, point.answer, {}, None)
+            title = f"{scenario.title}: at most {point.kgco2e / 1000:,.0f} t CO2e"
+            changes = capped_changes(title, point.kgco2e)
+            records[id(point)] = point_record(plan, changes, own.answer.solution)
+            row = {"point": len(records), "cost_usd": point.usd, "carbon_kgco2e": point.kgco2e, "mark": ""}
+            tell(part={"row": row})
+
+        found = find_front(
+            scenario, points=int(arguments["points"]), watch=tell, should_stop=should_stop, met=met
+        )
+        plans = numbered([records[id(point)] for point in found.front.points])
+        return document_of(found) | {"beside": beside, "plans": plans} | _tornado(own)
+
+
+def front_of_time(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
+    """Time against carbon of the scenario `text`: the cleanest plan for at most `points` deadlines.
+
+    Raises:
+        InputError: the scenario is wrong, or has no deadline.
+    """
+    from planner.answers.tradeoffs.deadlines import deadline_changes, find_times, gap_of
+    from planner.answers.tradeoffs.points import cleanest_changes, numbered, point_record
+    from planner.answers.tradeoffs.time_front import time_document
+
+    with _scenario(arguments) as scenario:
+        records: dict[int, Record] = {}
+
+        def met(point: Timed) -> None:
+            changes = cleanest_changes(
+                f"{scenario.title}: done by {point.deadline}",
+                deadline_changes(scenario, point.shift_d),
+                gap_of(scenario),
+            )
+            records[id(point)] = point_record(point.plan, changes)
+            row = {
+                "point": len(records),
+                "deadline": point.deadline.isoformat(),
+                "moved_d": point.shift_d,
+                "carbon_kgco2e": point.solution.kgco2e,
+                "mark": "",
+            }
+            tell(part={"row": row})
+
+        found = find_times(
+            scenario, points=int(arguments["points"]), watch=tell, should_stop=should_stop, met=met
+        )
+        return time_document(found) | {"plans": numbered([records[id(point)] for point in found.points])}
+
+
+def alternatives(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
+    """As many as `plans` plans within `within_fraction` of the best, each as different as can be.
+
+    Raises:
+        InputError: the scenario is wrong, or names what nobody knows.
+    """
+    from planner.answers.plan.alternatives import (
+        alternative_records,
+        alternative_sentences,
+        with_alternatives,
+    )
+    from planner.program.plan import plan_fleet
+
+    with _scenario(arguments) as scenario:
+        made = plan_fleet(scenario, baselines=False, watch=tell, should_stop=should_stop)
+        tell("looking for plans of nearly the same worth that decide otherwise")
+        made = with_alternatives(
+            made,
+            plans=int(arguments["plans"]),
+            within_fraction=float(arguments["within_fraction"]),
+            time_limit_s=scenario.solve.time_limit_s,
+            should_stop=should_stop,
+        )
+        return {
+            "title": scenario.title,
+            "rows": alternative_records(made),
+            "said": alternative_sentences(made),
+            "complete": not should_stop(),
+            "has_plan": made.answer.solution is not None,
+        }
+
+
+def sensitivity(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
+    """Which price, rate or grid would change the fleet, and where; `vary` as the command takes it.
+
+    Raises:
+        InputError: the scenario is wrong, or what is to be varied is not understood.
+    """
+    from planner.answers.tradeoffs.sensitivity import sensitivity_document
+
+    with _scenario(arguments) as scenario:
+        vary = arguments.get("vary") or ()
+        return sensitivity_document(scenario, vary=vary, watch=tell, should_stop=should_stop)
+
+
+def _own_and_today(own: Plan) -> Iterator[tuple[str, Answer]]:
+    """The scenario's own plan, and the work on the nodes that stand today, where these exist."""
+    from planner.program.plan import AS_TODAY
+
+    today = own.baselines.get(AS_TODAY)
+    for name, found in (("this scenario's plan", own.answer), (AS_TODAY, today)):
+        if found is not None and found.solution is not None:
+            yield name, found
+
+
+def _tornado(own: Plan) -> Record:
+    """What the scenario's own plan hangs on, as the document of a plan tells it."""
+    from planner.trace.records import swing_records
+    from planner.trace.uncertainty import tornado
+
+    if own.answer.solution is None:
+        return {"objective": {"value_usd": None}, "tornado": []}
+    objective = own.ledger.objective
+    return {
+        "objective": {"value_usd": float(objective.value)},
+        "tornado": swing_records(tornado(objective)),
+    }
+
+
+@contextmanager
+def _scenario(arguments: Record) -> Iterator[Scenario]:
+    """The scenario of the arguments with its files, checked."""
+    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.consistency import check_scenario
+    from planner.inputs.scenario.bundle import KeptScenario, restored
+
+    kept = KeptScenario("", "", arguments["name"], arguments["text"], arguments.get("files") or {})
+    with restored(kept) as scenario:
+        check_scenario(scenario, load_catalogue())
+        yield scenario

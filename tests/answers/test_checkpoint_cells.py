@@ -1,0 +1,105 @@
+"""Numbers of the checkpoint tables opened: each is the number in its cell, and leads down to its sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.answers.checkpoints import cell_explanation, checkpoint_document, sizes_around
+
+Record = dict[str, Any]
+TABLES = ("rows", "marks", "policies", "sizes", "map", "curves")
+NAMES = {"name", "policy", "objective"}
+MOST_ROWS = 3
+
+ASKED: Record = {
+    "failures": "meta-llama-3-405b", "sku": "h100-8", "nodes": 64, "storage": "parallel-fs",
+    "restart_min": 10.0, "model": "llama-3.1-70b", "asynchronous": False, "grid": "us",
+}  # fmt: skip
+FIT: Record = {
+    "everfleet_fit": 1, "name": "mine", "nodes": 400, "accelerators_per_node": 8, "definition": "hardware",
+    "rate": {"value": 4.2, "low": 2.9, "high": 5.9, "unit": "1/(1000 node d)"}, "source": "mine.csv",
+    "rate_shape": 34.0, "outage": {"mean_h": 130.0, "median_h": 20.0}, "variance_to_mean": 5.8,
+}  # fmt: skip
+QUESTIONS: dict[str, Record] = {
+    "published": ASKED,
+    "no range": ASKED | {"failures": "meta-rsc-1", "asynchronous": True},
+    "fit": ASKED | {"failures": FIT, "nodes": 3, "restart_min": 4.0},
+}
+
+
+@pytest.fixture(scope="module")
+def document() -> Record:
+    return checkpoint_document(**ASKED, across=sizes_around(64))
+
+
+def some(rows: list[Record]) -> list[Record]:
+    """Rows from all over a table."""
+    return rows[:: max(1, len(rows) // MOST_ROWS)][:MOST_ROWS]
+
+
+@pytest.mark.parametrize("name", list(QUESTIONS))
+def test_each_number_opens_to_itself(name: str) -> None:
+    """Worked out again from what was asked, in another way than the tables: row by row, not by columns."""
+    asked = QUESTIONS[name]
+    document = checkpoint_document(**asked, across=(asked["nodes"], 1024))
+    for table in TABLES:
+        for row in some(document[table]):
+            for key, value in row.items():
+                found = cell_explanation(asked, table, row, key)
+                if found is None:
+                    assert key in NAMES or value is None, (table, key)
+                else:
+                    assert found.steps[0].value == pytest.approx(value, rel=1e-9, abs=1e-12), (table, key)
+
+
+def test_daly_s_interval_names_daly(document: Record) -> None:
+    """A published equation says whose it is, and the rate below it from which paper it comes."""
+    mark = next(row for row in document["marks"] if row["name"] == "Daly")
+    found = cell_explanation(ASKED, "marks", mark, "interval_min")
+
+    assert found is not None
+    assert "Daly, FGCS 22(3), 2006" in found.to_text()
+    assert "Llama 3" in found.to_text()
+
+
+def test_an_end_of_a_band_is_at_an_end_of_the_rate(document: Record) -> None:
+    """The low end of ETTR is at the high end of the failure rate, the interval kept."""
+    mark = document["marks"][0]
+    found = cell_explanation(ASKED, "marks", mark, "ettr_low_fraction")
+
+    assert found is not None
+    text = found.to_text()
+    assert "the high end of its range" in text
+    assert "kept while the failure rate varies" in text
+
+
+def test_what_more_is_taken_is_against_the_best(document: Record) -> None:
+    """A cell of the map: its hours over those at the best interval of the same size, less one."""
+    row = next(row for row in document["map"] if row["nodes"] == 256)
+    found = cell_explanation(ASKED, "map", row, "time_more_fraction")
+
+    assert found is not None
+    quotient = found.steps[found.steps[0].inputs["to_best_ratio"]]
+    least = found.steps[quotient.inputs["denominator"]]
+    best = next(size for size in document["sizes"] if size["nodes"] == 256)
+    assert quotient.value == pytest.approx(1.0 + row["time_more_fraction"])
+    assert least.value == pytest.approx(1.0 / best["ettr_fraction"])
+
+
+def test_states_take_all_of_the_time(document: Record) -> None:
+    """Training, lost work, writing and restarting add up to one: the shares of a row opened."""
+    row = document["rows"][7]
+    keys = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
+    shares = [cell_explanation(ASKED, "rows", row, key) for key in keys]
+
+    assert sum(one.steps[0].value for one in shares if one is not None) == pytest.approx(1.0)
+
+
+def test_a_size_says_that_it_stands_beside_the_one_asked(document: Record) -> None:
+    """64 nodes were asked for; the others were chosen here."""
+    for row in document["sizes"]:
+        found = cell_explanation(ASKED, "sizes", row, "nodes")
+        assert found is not None
+        assert found.steps[0].kind == ("yours" if row["nodes"] == 64 else "chosen")

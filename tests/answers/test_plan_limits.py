@@ -1,0 +1,105 @@
+"""Limits that nothing more fits into: said where not even the smallest order would keep them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.answers.plan.limits import full_sentences
+from planner.answers.plan.summary import why_this_plan
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.catalogue import data_folder
+from planner.inputs.scenario import load_scenario, with_changes
+from planner.program.plan import Plan, plan_fleet
+
+
+def planned(changes: dict[str, Any]) -> Plan:
+    stated = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    return plan_fleet(with_changes(stated, changes), baselines=False)
+
+
+def limit_lines(plan: Plan) -> list[str]:
+    return [line for line in why_this_plan(plan)[1] if "limit" in line]
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Plan:
+    return planned({})
+
+
+def peak_kw(plan: Plan) -> float:
+    return float(max(row["used"] for row in plan_tables(plan)["limits"] if row["limit"] == "power"))
+
+
+def test_a_limit_with_room_is_not_called_full(roomy: Plan) -> None:
+    assert full_sentences(roomy, plan_tables(roomy)["limits"]) == []
+    assert "No limit on power, space, supply, budget or carbon binds." in limit_lines(roomy)
+
+
+def test_power_that_one_more_node_would_break_is_told(roomy: Plan) -> None:
+    """The cap is set 1 kW above what the plan draws: it decides the same, and a node takes more than that."""
+    cap_kw = peak_kw(roomy) + 1
+    plan = planned({"sites.stockholm.power_cap": f"{cap_kw!r} kW"})
+    said = limit_lines(plan)
+
+    assert plan.answer.solution is not None
+    assert peak_kw(plan) == pytest.approx(cap_kw - 1)
+    assert said[0] == (
+        "No limit on power, space, supply, budget or carbon is used up, but not every one has room."
+    )
+    assert said[1].startswith("The power limit of stockholm is nearly full in 2027 Q2: ")
+    assert "one more node of " in said[1]
+    needed_kw = float(said[1].rpartition("takes ")[2].rstrip("."))
+    idle_kw = plan.problem.pools.idle_kw[plan.problem.pools.site == 0].min()
+    assert needed_kw > max(idle_kw, 1.0), "a node at work draws more than one that idles"
+
+
+@pytest.mark.parametrize(
+    ("limit", "unit", "per_order"),
+    [("racks", "racks", "racks_per_node"), ("budget", "USD", "capex_usd_per_node")],
+)
+def test_what_an_order_takes_decides(roomy: Plan, limit: str, unit: str, per_order: str) -> None:
+    """A slack just below the least that an order takes is no room; one just above it is."""
+    pools = roomy.problem.pools
+    each = np.asarray(getattr(pools, per_order), dtype=float)
+    each = each[:, 0] if each.ndim == 2 else each
+    able = pools.purchase_allowed[:, 0]
+    least = float((each * pools.order_unit_nodes)[able].min())
+    where = "all sites" if limit == "budget" else "stockholm"
+    period = "2027 Q1" if limit == "budget" else "2027 Q2"  # nodes are in racks once they have arrived
+    row = {"limit": limit, "where": where, "period": period, "used": 1.0, "allowed": 1.0 + least,
+           "unit": unit, "binding": False}  # fmt: skip
+
+    (said,) = full_sentences(roomy, [{**row, "left": 0.99 * least}])
+    assert said.startswith(f"The {limit} limit of {where} is nearly full in {period}: ")
+    assert full_sentences(roomy, [{**row, "left": 1.01 * least}]) == []
+    assert full_sentences(roomy, [{**row, "left": 0.99 * least, "binding": True}]) == [], "told already"
+
+
+def test_supply_counts_nodes_and_periods_are_gathered(roomy: Plan) -> None:
+    """Half a node left is none; an unused limit is not full but too small; three periods are one sentence."""
+    pools = roomy.problem.pools
+    sku = roomy.problem.sku_names[int(pools.sku[pools.purchase_allowed[:, 0]][0])]
+    row = {"limit": "supply", "where": sku, "allowed": 0.5, "left": 0.5, "unit": "nodes", "binding": False}
+    rows = [{**row, "period": period, "used": 0.0} for period in ("2027 Q1", "2027 Q1", "2027 Q1")]
+    (said,) = full_sentences(roomy, rows)
+
+    assert said.startswith(
+        f"The supply limit of {sku} is too small for any order in 2027 Q1 and 2 other periods:"
+    )
+
+
+def test_nodes_that_cannot_have_arrived_fill_nothing(roomy: Plan) -> None:
+    """With a lead of one period no rack is missing in the first, one is in the second; caps are left out."""
+    problem = roomy.problem
+    late = replace(problem.pools, lead_periods=np.ones_like(problem.pools.lead_periods))
+    plan = replace(roomy, assembled=replace(roomy.assembled, problem=replace(problem, pools=late)))
+    row = {"limit": "racks", "where": "stockholm", "used": 0.0, "allowed": 0.0, "left": 0.0, "unit": "racks",
+           "binding": False}  # fmt: skip
+
+    assert full_sentences(plan, [{**row, "period": "2027 Q1"}]) == []
+    assert len(full_sentences(plan, [{**row, "period": "2027 Q2"}])) == 1
+    assert full_sentences(plan, [{**row, "period": "2027 Q2", "limit": "carbon cap"}]) == []

@@ -1,0 +1,461 @@
+"""Buying under contract, moving, keeping past a life, selling, and what money counts, by hand sums.
+
+One small fleet at a dear and dirty site beside a cheap and clean one, with one service; every plan is solved
+to a gap of 0, and every ledger agrees with the solver's sums or raises.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.answers.plan.document import plan_document
+from planner.answers.plan.summary import why_this_plan
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
+from planner.physics.existing_fleet import extra_parts_usd, retirement_usd, up_fraction
+from planner.physics.procurement import rebated_holding_usd, rebated_usd
+from planner.program.plan import Plan, plan_fleet
+from planner.report import to_html, to_markdown
+from planner.trace.explain import explain
+from solver.backend import Status
+from solver.problem import Solution
+
+FLEET = """
+title = "A dear site and a cheap one"
+horizon = { start = 2027-01-01, periods = 4, period = "quarter" }
+reliability = { failures = "meta-rsc-1", restart = "10 min", repair = "5 d", spare_confidence = 0.9 }
+policy = { objective = "money", discount_rate = "8 %", node_life = "5 y" }
+solve = { gap = "0 %" }
+
+[[sites]]
+name = "north"
+grid_intensity = "50 g/kWh"
+pue = 1.1
+power_cap = "400 kW"
+racks = 20
+electricity_price = "60 USD/MWh"
+
+[[sites]]
+name = "south"
+grid_intensity = "400 g/kWh"
+pue = 1.2
+power_cap = "400 kW"
+racks = 20
+electricity_price = "120 USD/MWh"
+
+[[fleet]]
+sku = "a100-80-8"
+site = "south"
+nodes = 8
+in_service = 2021-07-01
+
+[[market]]
+sku = "h100-8"
+price = "250 kUSD"
+lead_time = "0 d"
+
+[[services]]
+name = "chat"
+model = "llama-3-8b"
+precision = "bf16"
+tokens_in = 1000
+tokens_out = 200
+peak_rate = "40 /s"
+mean_to_peak = 0.5
+first_token = "1 s"
+per_token = "50 ms"
+availability = 0.999
+"""
+YEAR_H = 8766.0  # of the mean year
+HORIZON_H = 8760.0  # 2027 has 365 days
+BUSY = {"services.chat.peak_rate": "2500 /s"}
+NORTHWARDS = {"from": "south", "to": "north", "cost": "1 kUSD", "downtime": "0 d"}
+
+
+def planned(changes: dict[str, Any] | None = None) -> Plan:
+    return _planned(repr(changes or {}))
+
+
+@cache
+def _planned(changes: str) -> Plan:
+    """The plan of the fleet with changes, solved once."""
+    return plan_fleet(with_changes(parse_scenario(FLEET), literal_eval(changes)), baselines=False)
+
+
+def solved(plan: Plan) -> Solution:
+    assert plan.answer.status is Status.OPTIMAL
+    assert plan.answer.solution is not None
+    return plan.answer.solution
+
+
+def bought(plan: Plan) -> int:
+    return int((solved(plan).orders * plan.problem.pools.order_unit_nodes[:, None]).sum())
+
+
+def term(plan: Plan, name: str) -> float:
+    return float(plan.ledger.usd_terms[f"{name}_usd"].value)
+
+
+def headline(plan: Plan) -> str:
+    return " ".join(why_this_plan(plan)[0])
+
+
+def steps(plan: Plan, name: str) -> str:
+    """The explanation of a term of cost or carbon."""
+    total, _, what = name.partition(".")
+    ledger = plan.ledger
+    terms = ledger.usd_terms if total == "cost" else ledger.kgco2e_terms
+    return explain(terms[f"{what}_{'usd' if total == 'cost' else 'kgco2e'}"]).to_text()
+
+
+def yearly_charge(price: float, residual: float) -> float:
+    """Capital recovery of a price over five years at 8 %, by the textbook formula."""
+    recovery = 0.08 * 1.08**5 / (1.08**5 - 1)
+    return (price - residual * price) * recovery + residual * price * 0.08
+
+
+# What a person may write
+
+
+def test_every_problem_of_what_is_owned_is_told_at_once() -> None:
+    """Each with its place and a remedy."""
+    wrong = FLEET.replace(
+        "in_service = 2021-07-01",
+        'in_service = 2021-07-01\nextend_to = "8 y"\nresale_decline = 0.1',
+    ).replace(
+        'lead_time = "0 d"',
+        'lead_time = "0 d"\nsupply_nodes = 2\nminimum_nodes = 9\n'
+        'tiers = [{ from_nodes = 4, rebate = "5 %" }, { from_nodes = 6, rebate = "4 %" }]',
+    )
+    wrong += """
+[[moves]]
+from = "south"
+to = "south"
+cost = "1 kUSD"
+downtime = "0 d"
+distance = "1 km"
+carbon = "1 kg"
+
+[[moves]]
+sku = "h100-8"
+from = "south"
+to = "east"
+cost = "1 kUSD"
+downtime = "0 d"
+"""
+
+    with pytest.raises(ScenarioError) as error:
+        parse_scenario(wrong, "s.toml")
+
+    assert [line.removeprefix("s.toml: ") for line in str(error.value).splitlines()] == [
+        "moves[1].to: 'east' is no site here; there is north, south",
+        'fleet[0].extend_to: needs a life to go beyond: write for example life = "6 y", or remove it',
+        'fleet[0].resale_decline: has no effect: write for example resale = "8 kUSD", or remove it',
+        "market.h100-8.minimum_nodes: 9 is more than the supply of the horizon, 8: lower it, or raise "
+        "supply_nodes",
+        "market.h100-8.tiers[1]: does not rise: 6 nodes and 0.04 come after 4 and 0.05; write more nodes and "
+        "a higher rebate",
+        "moves[0].to: 'south' is where they stand: write another site",
+        "moves[0]: distance and carbon say the same thing twice: keep one",
+        "moves[1].from: the fleet has no 'h100-8' at 'south': write a site where it stands, or remove the "
+        "move",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"fleet[0].life": "6 y", "fleet[0].extend_to": "5 y"},
+            "fleet[0].extend_to: 5 y is not beyond life, 6 y: write a longer time, or remove it",
+        ),
+        (
+            {"fleet[0].life": "6 y", "fleet[0].extension_cost": "1 kUSD/y"},
+            'fleet[0].extension_cost: has no effect: write for example extend_to = "8 y", or remove it',
+        ),
+        (
+            {"market.h100-8.tiers": [{"from_nodes": 4}]},
+            "market.h100-8.tiers[0].rebate: is missing: write for example rebate = 0.05",
+        ),
+        (
+            {"market.h100-8.tiers": 3},
+            "market.h100-8.tiers: 3 is not a table: begin each with [[market.tiers]]",
+        ),
+    ],
+)
+def test_a_life_and_a_contract_are_checked(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        with_changes(parse_scenario(FLEET), changes)
+
+    assert said in str(error.value).removeprefix("scenario: ").splitlines()
+
+
+def test_an_old_scenario_has_none_of_it() -> None:
+    """No new term, no loss of nodes, no end of life, no order counted in cash."""
+    plan = planned()
+    problem = plan.problem
+
+    assert {"ordered_usd", "retired_usd", "moved_usd"}.isdisjoint(plan.ledger.usd_terms)
+    assert (problem.cohorts.available_fraction == 1).all()
+    assert (problem.cohorts.must_retire_by == 4).all()
+    assert not problem.cohorts.retire_usd_per_node.any()
+    assert not problem.pools.order_usd_per_node.any()
+    assert (len(problem.moves), len(problem.tiers)) == (0, 0)
+
+
+# Buying
+
+
+def test_a_rebate_is_worth_its_share_of_the_capital_of_every_node() -> None:
+    """16 nodes either way; a fifth of their capital charge is saved, and a fifth of the cash."""
+    tiers = {"market.h100-8.tiers": [{"from_nodes": 8, "rebate": "20 %"}]}
+    plain, rebated = planned(BUSY), planned(BUSY | tiers)
+    nodes = bought(plain)
+    saved = 0.2 * nodes * yearly_charge(250e3, 0.1) * HORIZON_H / YEAR_H
+
+    assert bought(rebated) == nodes == 16
+    assert solved(plain).usd - solved(rebated).usd == pytest.approx(saved, rel=1e-9)
+    assert rebated.ledger.capex.value == pytest.approx(0.8 * 16 * 250e3)
+    assert "The contract for h100-8 reaches a rebate of 20.0% on 16 nodes." in headline(rebated)
+    assert "scenario.market.h100-8.tiers[0].rebate" in steps(rebated, "cost.bought")
+    assert plan_tables(rebated)["by_period"][0]["capex_usd"] == pytest.approx(0.8 * 16 * 250e3)
+
+
+def test_a_rebate_draws_orders_up_to_its_tier() -> None:
+    """Two nodes are best at the list price; at half the price from three on, three are."""
+    busy = {"services.chat.peak_rate": "400 /s"}
+    tiers = {"market.h100-8.tiers": [{"from_nodes": 3, "rebate": "50 %"}]}
+
+    assert bought(planned(busy)) == 2
+    assert bought(planned(busy | tiers)) >= 3
+
+
+def test_a_minimum_order_is_none_or_at_least_that() -> None:
+    """With orders in the first quarter only, two nodes are best alone; of none and twelve, it is one."""
+    busy = {"services.chat.peak_rate": "400 /s", "market.h100-8.supply_nodes": [99, 0, 0, 0]}
+    free, bound = planned(busy), planned(busy | {"market.h100-8.minimum_nodes": 12})
+
+    assert bought(free) == 2
+    assert bought(bound) in (0, 12)
+    assert solved(bound).usd > solved(free).usd
+
+
+def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
+    """One node fewer is bought than with capital annualised, and what remains is price, upkeep and energy."""
+    busy = {"services.chat.peak_rate": "400 /s"}
+    spread, cash = planned(busy), planned(busy | {"policy.objective": "cash"})
+    upkeep = cash.assembled.nodes.kept_usd.value
+    held = solved(cash).bought_in_service
+
+    assert (bought(spread), bought(cash)) == (2, 1)
+    assert term(cash, "ordered") == pytest.approx(250e3)
+    assert term(cash, "bought") == pytest.approx(float((held * upkeep).sum()))
+    assert solved(cash).usd == pytest.approx(
+        250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle"))
+    )
+    assert "with purchases counted in full" in headline(cash)
+    assert "scenario.market.h100-8.price" in steps(cash, "cost.ordered")
+    assert plan_tables(cash)["by_period"][0]["cost_usd"] > 250e3
+
+
+def test_a_rebate_lowers_cash() -> None:
+    """Fifteen nodes at four fifths of 250 kUSD."""
+    tiers = {"market.h100-8.tiers": [{"from_nodes": 4, "rebate": "20 %"}], "policy.objective": "cash"}
+    plan = planned(BUSY | tiers)
+
+    assert term(plan, "ordered") == pytest.approx(bought(plan) * 200e3)
+
+
+@pytest.mark.parametrize("stated", [None, "0 %", "40 %"])
+def test_the_residual_value_is_ones_own_where_stated(stated: str | None) -> None:
+    """Capital charge of 250 kUSD by the textbook formula; the catalogue's share is a tenth."""
+    plan = planned({} if stated is None else {"policy.residual_value": stated})
+    residual = {None: 0.1, "0 %": 0.0, "40 %": 0.4}[stated]
+    pool = plan.problem.pools.sku.tolist().index(plan.problem.sku_names.index("h100-8"))
+
+    charge = plan.problem.pools.capital_usd_per_node[pool].sum()
+    assert charge == pytest.approx(yearly_charge(250e3, residual) * HORIZON_H / YEAR_H, rel=1e-9)
+
+
+def test_rebates_by_hand() -> None:
+    """A tenth off 200; a tenth of a capital of 50 off a holding of 60."""
+    assert rebated_usd(price_usd=200.0, rebate_fraction=0.1) == pytest.approx(180.0)
+    assert rebated_holding_usd(holding_usd=60.0, capital_usd=50.0, rebate_fraction=0.1) == pytest.approx(55.0)
+
+
+# Keeping and selling
+
+
+def test_nodes_are_gone_from_the_period_in_which_their_life_ends() -> None:
+    """Six years from July 2021 end on 1 July 2027 at noon: two quarters serve, the third may not."""
+    plan = planned({"fleet[0].life": "6 y"})
+
+    assert plan.problem.cohorts.must_retire_by.tolist() == [2]
+    assert solved(plan).kept[0].tolist() == [1, 1, 0, 0]
+    assert bought(plan) == 1
+
+
+def test_an_extension_is_paid_by_the_hour_past_the_life() -> None:
+    """184 days less half a day past the life: 4,404 h of 6 kUSD a year, for the one node that is kept."""
+    life = {"fleet[0].life": "6 y", "fleet[0].extend_to": "8 y"}
+    free, paid = planned(life), planned(life | {"fleet[0].extension_cost": "6 kUSD/y"})
+
+    assert solved(paid).kept[0].tolist() == [1, 1, 1, 1]
+    assert term(paid, "standing") - term(free, "standing") == pytest.approx(6000 / YEAR_H * 4404, rel=1e-9)
+    assert "Keep 1 node of a100-80-8 at south past their life of 6 y, until 2027 Q4" in headline(paid)
+    assert "scenario.fleet[0].extension_cost" in steps(paid, "cost.standing")
+
+
+def test_a_dear_extension_buys_new_nodes() -> None:
+    """At 300 kUSD a year the two quarters past the life cost more than a new node."""
+    life = {"fleet[0].life": "6 y", "fleet[0].extend_to": "8 y", "fleet[0].extension_cost": "300 kUSD/y"}
+
+    assert solved(planned(life)).kept[0].tolist() == [1, 1, 0, 0]
+
+
+def test_ageing_past_a_life_costs_parts_and_nodes() -> None:
+    """Where failures rise 20-fold a year, old nodes go; the share that is up falls as failures say."""
+    life = {"fleet[0].life": "6 y", "fleet[0].extend_to": "8 y", "services.chat.peak_rate": "400 /s"}
+    calm, fast = planned(life), planned(life | {"facts.reliability.ageing": "20 /y"})
+    up = fast.problem.cohorts.available_fraction[0]
+
+    assert solved(calm).kept[0, -1] == 2
+    assert solved(fast).kept[0, -1] == 0
+    assert up[:2].tolist() == [1, 1]
+    assert 0 < up[3] < up[2] < 1
+
+
+def test_ageing_by_hand() -> None:
+    """Down half of the time at a rate of 1/R, a fifth at a quarter of it; 3 more failures in 1,000 h."""
+    up = up_fraction(failure_rate_per_node_h=0.01, usual_failure_rate_per_node_h=0.0025, repair_h=100.0)
+    parts = extra_parts_usd(
+        failure_rate_per_node_h=0.004, usual_failure_rate_per_node_h=0.001, hours_h=1000.0,
+        replacement_fraction=0.2, price_usd=200e3, accelerators=8.0,
+    )  # fmt: skip
+
+    assert up == pytest.approx(0.7)
+    assert parts == pytest.approx(3 * 0.2 * 25e3)
+
+
+def test_resale_is_earned_by_retiring() -> None:
+    """Seven nodes go at the start in any case, for 8 kUSD each; for 120 kUSD the last goes, too."""
+    plain, sold = planned(), planned({"fleet[0].resale": "8 kUSD"})
+    dear = planned({"fleet[0].resale": "120 kUSD"})
+
+    assert solved(plain).usd - solved(sold).usd == pytest.approx(7 * 8000)
+    assert term(sold, "retired") == pytest.approx(-56000)
+    assert "leaving 1 of 8; that brings 56.0 kUSD." in headline(sold)
+    assert "finance.resale_decline" in steps(sold, "cost.retired")
+    assert solved(dear).kept[0, -1] == 0
+    assert bought(dear) == 1
+
+
+def test_resale_falls_by_the_year_and_disposal_costs() -> None:
+    """8 kUSD less a quarter twice is 4.5 kUSD; a negative value is paid."""
+    worth = retirement_usd(
+        resale_usd=np.array([8000.0, -500.0]), decline_fraction_per_y=np.array([0.25, 0.0]), years_ahead_y=2.0
+    )
+
+    assert np.asarray(worth) == pytest.approx([-4500.0, 500.0])
+
+
+# Moving
+
+
+def test_a_node_moves_to_the_cheap_and_clean_site() -> None:
+    """Its carriage and the carbon of 123.2 kg over 1,000 km by road are the only terms that are new."""
+    stay, move = planned(), planned({"moves": [NORTHWARDS]})
+    solution = solved(move)
+
+    assert solution.moved.sum() == 1
+    assert solution.kept[:, -1].tolist() == [0, 1]
+    assert term(move, "moved") == pytest.approx(1000.0)
+    assert move.ledger.kgco2e_terms["moved_kgco2e"].value == pytest.approx(123.2 * 1000 * 5.04e-5)
+    assert solution.usd < solved(stay).usd
+    assert solution.kgco2e < 0.2 * solved(stay).kgco2e
+    assert "Move 1 node of a100-80-8 from south to north in 2027 Q1 for 1.00 kUSD" in headline(move)
+    assert "scenario.moves[0].cost" in steps(move, "cost.moved")
+    assert "transport.truck.intensity" in steps(move, "carbon.moved")
+    assert plan_tables(move)["moves"][0]["to"] == "north"
+
+
+def test_what_moves_is_in_every_report() -> None:
+    """The page and the text show the same table."""
+    document = plan_document(planned({"moves": [NORTHWARDS]}))
+
+    assert "What to move" in to_html(document)
+    assert "| 2027 Q1 | a100-80-8 | south | north | 1 |" in to_markdown(document)
+
+
+def test_a_dear_move_is_not_made() -> None:
+    """The cheap site saves about 1,700 USD a year: 3 kUSD are not worth it."""
+    assert not solved(planned({"moves": [NORTHWARDS | {"cost": "3 kUSD"}]})).moved.any()
+
+
+def test_downtime_counts_in_whole_periods_in_which_keeping_is_paid() -> None:
+    """Fourteen days are a quarter: carriage and a quarter of keeping; stated carbon as it is."""
+    plan = planned({"moves": [NORTHWARDS | {"downtime": "14 d", "carbon": "60 kg"}]})
+    moves, keep = plan.problem.moves, plan.problem.cohorts.keep_usd_per_node
+
+    assert moves.lead_periods.tolist() == [1]
+    assert moves.usd_per_node[0] == pytest.approx(1000.0 + keep[0])
+    assert moves.kgco2e_per_node[0] == pytest.approx(np.full(4, 60.0))
+
+
+def test_what_moved_keeps_its_age() -> None:
+    """A life that ends in July ends in July at the other site, too."""
+    plan = planned({"moves": [NORTHWARDS], "fleet[0].life": "6 y"})
+
+    assert plan.problem.cohorts.must_retire_by.tolist() == [2, 2]
+    assert solved(plan).kept[:, 2:].max() == 0
+
+
+# Limits
+
+
+def test_a_carbon_cap_of_each_period_holds_in_each() -> None:
+    """The old node emits about 2.6 t in a quarter at the dirty site: under 1 t work goes to the clean one."""
+    plan = planned({"policy.carbon_cap_by_period": "1 t"})
+
+    assert solved(plan).kgco2e_terms.by_period().max() <= 1000 * (1 + 1e-6)
+    assert solved(plan).usd > solved(planned()).usd
+    rows = [row for row in plan_tables(plan)["limits"] if row["limit"] == "carbon cap"]
+    assert [row["allowed"] for row in rows] == [1000.0] * 4
+
+
+def test_a_money_cap_below_the_cheapest_plan_is_named() -> None:
+    """The cheapest plan costs 26.3 kUSD."""
+    plan = planned({"policy.money_cap": "20 kUSD"})
+    document = plan_document(plan)
+    short = solved(planned()).usd - 20e3
+
+    assert plan.answer.status is Status.INFEASIBLE
+    assert "A plan exists if one of these gives way: money cap" in document["headline"][0]
+    family = next(each for each in document["clash"]["families"] if each["family"] == "money cap")
+    assert family["rows"][0]["by"] == pytest.approx(short, rel=1e-3)
+
+
+def test_a_shipped_scenario_takes_all_of_it_at_once(root: Any) -> None:
+    """Everything beside everything else: the ledger agrees with the solver's sums, or raises."""
+    scenario = with_changes(
+        load_scenario(root / "data/scenarios/serving-only.toml"),
+        {
+            "solve.gap": "2 %",
+            "policy.objective": "cash",
+            "moves": [{"from": "virginia", "to": "california", "cost": "2 kUSD", "downtime": "30 d"}],
+            "fleet[0].life": "5 y",
+            "fleet[0].extend_to": "7 y",
+            "fleet[0].resale": "20 kUSD",
+            "market.l40s-8.tiers": [{"from_nodes": 2, "rebate": "10 %"}],
+            "market.h100-8.minimum_nodes": 4,
+        },
+    )
+
+    plan = plan_fleet(scenario, baselines=False)
+    assert plan.answer.solution is not None
+    assert plan.ledger.cost.value == pytest.approx(plan.answer.solution.usd)

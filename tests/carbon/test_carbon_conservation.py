@@ -1,0 +1,245 @@
+"""Nothing is lost and nothing is counted twice, however a job is cut and whoever asks."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carbon.attribution import embodied_share_kgco2e, straight_line_kgco2e
+from carbon.fleets import life_shares
+from carbon.ledger import Ledger, footprint_kgco2e
+from carbon.lines import Line, WaterLine
+from carbon.operational import operational_kgco2e
+from carbon.pue import facility_energy_kwh
+from carbon.savings import Saving, SavingRefused
+from carbon.scopes import Category, Electricity
+from carbon.states import work_carbon
+from carbon.water import offsite_water_l, onsite_water_l, water_l
+from planner.trace.quantities import BoundaryError, Chosen, TraceError, chosen, derive
+
+SHARES = st.lists(st.floats(0.01, 1), min_size=1, max_size=12).map(lambda parts: np.array(parts) / sum(parts))
+PUE = st.floats(1, 3)
+GRID = st.floats(0, 1)
+KWH = st.floats(0, 1e7)
+AVERAGE, MARGINAL = Electricity("average", "life-cycle"), Electricity("marginal", "life-cycle")
+
+
+def carbon_of(it_kwh, node_h, pue, grid):
+    """Operational and embodied carbon of some work on nodes of 1,300 kg, four years, 80 % used."""
+    used = operational_kgco2e(
+        facility_energy_kwh=facility_energy_kwh(it_energy_kwh=it_kwh, pue=pue), grid_kgco2e_per_kwh=grid
+    )
+    made = embodied_share_kgco2e(
+        embodied_kgco2e=1300.0, used_h=node_h, lifetime_h=35_064.0, utilisation_fraction=0.8
+    )
+    return footprint_kgco2e(operational_kgco2e=used, embodied_kgco2e=made)
+
+
+def book(kgco2e, *, market=None, kind=AVERAGE, made=10.0, boundary="server"):
+    return Ledger((
+        Line("electricity", "training", 2, kgco2e, "facility", electricity=kind, market_kgco2e=market),
+        Line("servers", "training", 3, made, boundary, Category.CAPITAL_GOODS),
+    ))  # fmt: skip
+
+
+# ---- cutting a job
+
+
+@given(shares=SHARES, kwh=KWH, pue=PUE, grid=GRID)
+def test_a_job_cut_in_time_is_the_job(shares, kwh, pue, grid):
+    """Each part takes its energy and its node-hours; on one grid the parts are the whole."""
+    parts = carbon_of(kwh * shares, 1000 * shares, pue, grid)
+
+    assert parts.sum() == pytest.approx(carbon_of(kwh, 1000.0, pue, grid), rel=1e-9)
+
+
+@given(shares=SHARES, kwh=KWH, pue=PUE, grids=st.lists(GRID, min_size=12, max_size=12))
+def test_a_job_cut_in_space_is_the_job_at_the_mixed_grid(shares, kwh, pue, grids):
+    """Sites of one PUE: carbon by site sums to the carbon at the energy-weighted grid."""
+    at_sites = np.array(grids[: len(shares)])
+    parts = carbon_of(kwh * shares, 1000 * shares, pue, at_sites)
+
+    assert parts.sum() == pytest.approx(carbon_of(kwh, 1000.0, pue, shares @ at_sites), rel=1e-9)
+
+
+@given(shares=SHARES, pue=PUE, grid=GRID)
+def test_states_cut_in_time_are_the_states(shares, pue, grid):
+    """Also what failures cost, where every part of the job has its own failures."""
+    hours = {"useful_h": 900.0, "lost_h": 50.0, "checkpoint_h": 30.0, "restart_h": 15.0, "idle_h": 5.0}
+    kwh = {name.replace("_h", "_it_kwh"): 7.0 * value for name, value in hours.items()}
+    cut = {name: value * shares for name, value in (hours | kwh).items()}
+    site = {"pue": pue, "grid_kgco2e_per_kwh": grid}
+    whole = work_carbon(**hours, **kwh, **site, embodied_kgco2e=80.0)
+    parts = work_carbon(**cut, **site, embodied_kgco2e=80.0 * shares)
+
+    assert parts.total_kgco2e.sum() == pytest.approx(whole.total_kgco2e, rel=1e-9)
+    assert parts.failed_kgco2e.sum() == pytest.approx(whole.failed_kgco2e, rel=1e-9)
+
+
+@given(amounts=st.lists(st.floats(0, 1e9), min_size=1, max_size=30), cut=st.integers(0, 30))
+def test_two_ledgers_joined_are_the_one(amounts, cut):
+    """Line by line, however they are divided, to 1e-9 of the exact sum."""
+    lines = tuple(
+        Line(f"servers {i}", "training", 3, amount, "server", Category.CAPITAL_GOODS)
+        for i, amount in enumerate(amounts)
+    )
+    joined = Ledger(lines[:cut]).joined(Ledger(lines[cut:]))
+
+    assert joined.total_kgco2e("location") == pytest.approx(math.fsum(amounts), rel=1e-9)
+    assert Ledger(lines[::-1]).total_kgco2e("location") == pytest.approx(math.fsum(amounts), rel=1e-9)
+
+
+# ---- PUE once, water once
+
+
+@given(kwh=KWH, pue=PUE, grid=GRID)
+def test_pue_is_in_once_and_on_it_energy_only(kwh, pue, grid):
+    """The step from PUE 1 is (PUE - 1) * E * CI: not squared, and nothing of it on the 1,300 kg."""
+    step = carbon_of(kwh, 1000.0, pue, grid) - carbon_of(kwh, 1000.0, 1.0, grid)
+
+    assert step == pytest.approx((pue - 1) * kwh * grid, rel=1e-6, abs=1e-6)
+
+
+@given(kwh=KWH, pue=PUE, onsite=st.floats(0, 3), offsite=st.floats(0, 8))
+def test_water_is_in_once(kwh, pue, onsite, offsite):
+    """Cooling goes by IT energy, power stations by the meter; in a ledger the two are the whole."""
+    site = onsite_water_l(it_energy_kwh=kwh, onsite_l_per_kwh=onsite)
+    stations = offsite_water_l(
+        facility_energy_kwh=facility_energy_kwh(it_energy_kwh=kwh, pue=pue), offsite_l_per_kwh=offsite
+    )
+    ledger = Ledger(
+        (), (WaterLine("cooling", "training", site, 0.0), WaterLine("power", "training", 0.0, stations))
+    )
+    whole = water_l(it_energy_kwh=kwh, pue=pue, onsite_l_per_kwh=onsite, offsite_l_per_kwh=offsite)
+
+    assert ledger.onsite_l == pytest.approx(kwh * onsite)
+    assert ledger.offsite_l == pytest.approx(kwh * pue * offsite)
+    assert ledger.onsite_l + ledger.offsite_l == pytest.approx(whole)
+
+
+# ---- a fleet is a hundred percent
+
+
+@given(
+    bought=st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    retired=st.lists(st.integers(1, 90), min_size=8, max_size=8),
+    used=st.floats(0, 1),
+)
+def test_a_fleet_bought_over_years_is_charged_to_a_hundred_percent(bought, retired, used):
+    """Two routes, cohorts month by month and each life at once, both end at what was made."""
+    life, embodied = 48, 1300.0
+    charged = 0.0
+    for month in range(max(bought) + 91):
+        for start, end in zip(bought, retired, strict=False):
+            if start <= month < start + end:
+                charged += straight_line_kgco2e(
+                    embodied_kgco2e=embodied, start_age_h=float(month - start),
+                    end_age_h=float(month - start + 1), lifetime_h=float(life),
+                )  # fmt: skip
+    ages = np.array(retired[: len(bought)], dtype=float)
+    lives = life_shares(
+        embodied_kgco2e=embodied, used_fraction=used, spare_fraction=0.0, retirement_age_h=ages,
+        lifetime_h=float(life), decline_factor=1.0,
+    )  # fmt: skip
+
+    assert charged + lives.written_off_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-9)
+    assert lives.total_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-12)
+
+
+# ---- savings
+
+
+def test_a_saving_is_location_based():
+    """From 100 to 60 kg of electricity; the servers stay: 40 of 110 kg."""
+    got = Saving.between(book(100.0, market=0.0), book(60.0, market=0.0), accounting="location")
+
+    assert (got.kgco2e, got.fraction) == (40.0, pytest.approx(40 / 110))
+    assert got.electricity == AVERAGE
+
+
+@given(location=st.floats(1, 1e6), market=st.floats(0, 1e6))
+def test_no_contract_ever_makes_a_saving(location, market):
+    """Signing one changes market-based carbon alone: the saving is 0, and the market claim is refused."""
+    before, after = book(location, market=location), book(location, market=market)
+
+    assert Saving.between(before, after, accounting="location").kgco2e == 0.0
+    with pytest.raises(SavingRefused, match="a saving is location-based, got 'market'"):
+        Saving.between(before, after, accounting="market")
+
+
+def test_a_saving_does_not_change_its_signal_halfway():
+    """Average before and marginal after differ 2 to 30 times in clean regions without anything done."""
+    with pytest.raises(
+        SavingRefused, match="got average and life-cycle before and marginal and life-cycle after"
+    ):
+        Saving.between(book(100.0), book(60.0, kind=MARGINAL), accounting="location")
+
+
+def test_a_narrower_boundary_is_no_saving():
+    """164 kg for the card against 575 for another tool's card with its host."""
+    with pytest.raises(
+        SavingRefused, match="category 2 has one boundary before and after, got server before and card"
+    ):
+        Saving.between(book(1.0), book(1.0, boundary="card"), accounting="location")
+
+
+def test_carbon_that_rose_is_a_negative_saving():
+    got = Saving.between(book(90.0), book(100.0), accounting="location")
+
+    assert (got.kgco2e, got.fraction) == (-10.0, pytest.approx(-0.1))
+
+
+def test_a_saving_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="before_kgco2e is finite and above 0, got 0"):
+        Saving.between(Ledger(()), book(1.0), accounting="location")
+
+
+# ---- the seam refuses wrong units and mixed boundaries
+
+
+def quantity(name, value):
+    return chosen(name, value, "test")
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "wanted"),
+    [
+        (facility_energy_kwh, {"it_energy_kwh": "power_kw", "pue": "pue"}, "wants kWh"),
+        (
+            operational_kgco2e,
+            {"facility_energy_kwh": "energy_kwh", "grid_kgco2e_per_kwh": "made_kgco2e"},
+            "wants kgCO2e/kWh",
+        ),
+        (
+            footprint_kgco2e,
+            {"operational_kgco2e": "x_kgco2e", "embodied_kgco2e": "energy_kwh"},
+            "wants kgCO2e",
+        ),
+        (
+            embodied_share_kgco2e,
+            {
+                "embodied_kgco2e": "x_kgco2e",
+                "used_h": "t_h",
+                "lifetime_h": "life_y",
+                "utilisation_fraction": "u_fraction",
+            },
+            "wants h, but life_y is in y",
+        ),
+    ],
+)
+def test_a_quantity_of_another_unit_is_refused(function, inputs, wanted):
+    with pytest.raises(TraceError, match=wanted):
+        derive(function, **{parameter: quantity(name, 1.0) for parameter, name in inputs.items()})
+
+
+def test_two_boundaries_do_not_meet_in_one_sum():
+    """Electricity counted as average against one counted as marginal, through the seam."""
+    average, marginal = (
+        Chosen(1.0, "kgCO2e", boundary={"grid": tag}, name="x_kgco2e", reason="test")
+        for tag in ("average", "marginal")
+    )
+
+    with pytest.raises(BoundaryError, match="must not be mixed"):
+        derive(footprint_kgco2e, operational_kgco2e=average, embodied_kgco2e=marginal)

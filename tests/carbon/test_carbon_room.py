@@ -1,0 +1,106 @@
+"""Every equation of the carbon room keeps the room's promises: keywords, units, columns, domain, a source."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import carbon
+from carbon import peers
+from planner.trace.units import unit_of
+
+ROOMS = (carbon, peers)
+EQUATIONS = sorted(
+    {f for room in ROOMS for _, f in inspect.getmembers(room, inspect.isfunction)}, key=lambda f: f.__name__
+)
+# Of series, of lists of parts, or of a stated number of hours: no single row to compare with.
+HOURLY = {
+    "weighted_kgco2e_per_kwh", "best_hours_kgco2e_per_kwh", "best_window_kgco2e_per_kwh", "cfe_fraction",
+    "composed_ratio", "device_grid_kgco2e_per_kwh", "seasonal_profile", "monthly_pue", "weighted_pue",
+    "filled", "local_days", "load_kwh", "mix_kgco2e_per_kwh", "stacked_kgco2e_per_kwh", "best_starts",
+    "forecast_starts", "forecast_kgco2e_per_kwh", "run_kgco2e_per_kwh", "chosen_hours", "start_shift",
+    "pause_shift", "place_shift", "scope_two", "synthetic_kgco2e_per_kwh",
+}  # fmt: skip
+COLUMNWISE = [f for f in EQUATIONS if f.__name__ not in HOURLY]
+
+# One value for each parameter, inside its domain; 2.0 where nothing else is said.
+VALUES = {
+    "pue": 1.2, "assembly_ratio": 1.1, "overhead_ratio": 1.2, "curve_exponent": 1.4, "decline_factor": 2.0,
+    "low_abatement_fraction": 0.6, "high_abatement_fraction": 0.9, "idle_kw": 1.0, "max_kw": 6.0,
+    "wafer_cm2": 706.0, "wafer_dies": 60.0, "kerf_cm": 0.02, "parameters": 7e10, "bits_per_parameter": 16.0,
+    "gpu_memory_gb": 80.0, "active_parameters": 7e10, "start_age_h": 10.0, "end_age_h": 30.0,
+    "lifetime_h": 40.0, "in_service_node_h": 9.0, "flops": 1e24, "decline_fraction_per_y": 0.03,
+    "batch_decay_factor": 0.01, "spare_fraction": 0.2, "retirement_age_h": 20.0, "age_h": 20.0,
+    "extended_lifetime_h": 60.0, "buffer_sessions": 10.0, "copies": 3.0, "wafer_ratio": 1.4,
+    "static_kw": 1.0, "clock_exponent": 3.0, "full_pue": 1.2, "part_pue": 1.3,
+}  # fmt: skip
+
+
+def arguments(function):
+    return {
+        name: VALUES.get(name, 0.5 if name.endswith("_fraction") else 2.0)
+        for name in inspect.signature(function).parameters
+    }
+
+
+def parts(result):
+    """A result as a list of columns, also where an equation returns several."""
+    if dataclasses.is_dataclass(result):
+        return [getattr(result, part.name) for part in dataclasses.fields(result)]
+    return [result]
+
+
+@pytest.mark.parametrize("function", EQUATIONS, ids=lambda f: f.__name__)
+def test_an_equation_takes_keywords_and_states_equation_and_source(function):
+    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    lines = inspect.getdoc(function).splitlines()
+
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    equation = next(i for i, line in enumerate(lines[1:], 1) if " = " in line)
+    assert lines[equation - 1] == "", f"a line of its own: {lines[equation]}"
+    assert any(line.startswith("Source: ") for line in lines[-2:])
+
+
+@pytest.mark.parametrize("function", EQUATIONS, ids=lambda f: f.__name__)
+def test_the_names_of_an_equation_can_be_read_as_units(function):
+    """`unit_of` raises on a denominator that is no unit; the seam could not call such an equation."""
+    units = [unit_of(name) for name in (function.__name__, *inspect.signature(function).parameters)]
+
+    assert all(units)
+
+
+@pytest.mark.parametrize("function", COLUMNWISE, ids=lambda f: f.__name__)
+def test_a_column_gives_what_its_rows_give_one_by_one(function):
+    """Rows that scale by 1, 1.01 and 1.02 stay inside every domain of VALUES."""
+    scales = np.array([1.0, 1.01, 1.02])
+    plain = arguments(function)
+
+    column = parts(function(**{name: value * scales for name, value in plain.items()}))
+    rows = [
+        parts(function(**{name: float(value * scale) for name, value in plain.items()})) for scale in scales
+    ]
+
+    for part, ours in enumerate(column):
+        assert ours.shape == (3,)
+        assert ours == pytest.approx([row[part] for row in rows], rel=1e-14)
+        assert all(np.ndim(row[part]) == 0 and isinstance(row[part], float) for row in rows)
+
+
+@pytest.mark.parametrize("function", COLUMNWISE, ids=lambda f: f.__name__)
+def test_what_is_not_a_number_is_refused_by_name(function):
+    for name in inspect.signature(function).parameters:
+        with pytest.raises(ValueError, match=rf"{name} .*got .*nan"):
+            function(**{**arguments(function), name: float("nan")})
+
+
+@pytest.mark.parametrize("function", COLUMNWISE, ids=lambda f: f.__name__)
+def test_a_negative_quantity_is_refused_by_name(function):
+    for name in set(inspect.signature(function).parameters) - {"decline_fraction_per_y"}:
+        with pytest.raises(ValueError, match=rf"{name} .*got .*-"):
+            function(**{**arguments(function), name: np.array([VALUES.get(name, 0.5), -0.5])})
+
+
+def test_the_room_offers_what_it_lists():
+    assert sorted(carbon.__all__) == carbon.__all__
+    assert all(hasattr(carbon, name) for name in carbon.__all__)

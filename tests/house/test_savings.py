@@ -1,0 +1,271 @@
+"""Stated checkpoint intervals and spares, the shipped families, and the page about what the join saves."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
+from planner.physics.training import TrainingRuns
+from planner.program.assembly import Assembled, assemble
+from planner.trace.quantities import facts_of
+from reliability.checkpoint import hours_by_state
+from reliability.spares import spares_for_confidence
+from solver.answer import answer
+
+ROOT = Path(__file__).resolve().parents[2]
+JOB, LONG, POWER = "one-training-job", "long-training", "tight-power"
+INTERVAL = "training.train-8b.checkpoint_interval"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    """docs/savings.py, which lies outside the packages."""
+    spec = importlib.util.spec_from_file_location("savings_page", ROOT / "docs" / "savings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+def shipped(name: str, changes: dict[str, Any] | None = None) -> Scenario:
+    return with_changes(load_scenario(data_folder() / "scenarios" / f"{name}.toml"), changes or {})
+
+
+def assembled(scenario: Scenario) -> Assembled:
+    return assemble(Inputs(scenario, load_catalogue()))
+
+
+def runs_of(scenario: Scenario) -> TrainingRuns:
+    runs = assembled(scenario).runs
+    assert runs is not None
+    return runs
+
+
+# A stated interval
+
+
+def test_a_stated_interval_is_the_one_that_is_used() -> None:
+    """Hours by state at 45 min, worked out apart; it is a fact of the run, and both policies agree."""
+    runs = runs_of(shipped(JOB, {INTERVAL: "45 min"}))
+    renewal = runs.progress.renewal
+    states = hours_by_state(
+        interval_h=0.75,
+        **{name: renewal[name].value for name in ("mtbf_h", "write_h", "restart_h", "persist_h")},
+    )
+    whole = states.useful_h + states.checkpoint_h + states.lost_h + states.restart_h
+
+    assert np.all(runs.interval_h.value == 0.75)
+    assert runs.ettr.value == pytest.approx(states.useful_h / whole)
+    assert facts_of(runs.duration_h)[f"scenario.{INTERVAL}"].stated == "0.75 h"
+
+
+def test_no_stated_interval_beats_the_best() -> None:
+    """The least-time interval is the best there is: any other takes longer; stating it changes nothing."""
+    free = runs_of(shipped(JOB, {"training.train-8b.nodes": [8]}))
+    quick = free.policy == 0
+    best_h = float(free.interval_h.value[quick][0])
+    for stated_h in (best_h / 4, best_h, 4 * best_h):
+        stated = runs_of(shipped(JOB, {"training.train-8b.nodes": [8], INTERVAL: f"{stated_h!r} h"}))
+        longer = np.asarray(stated.duration_h.value)[quick] / np.asarray(free.duration_h.value)[quick]
+        if stated_h == best_h:
+            assert longer[0] == pytest.approx(1.0, rel=1e-9)
+        assert np.all(longer >= 1 - 1e-9)
+
+
+def test_only_the_job_that_states_an_interval_is_held_to_it() -> None:
+    """Beside a job with 60 min another one keeps its best intervals."""
+    free = runs_of(shipped(LONG))
+    held = runs_of(shipped(LONG, {"training.pretrain-70b.checkpoint_interval": "60 min"}))
+    mine = held.candidates.job == 0
+
+    assert np.all(held.interval_h.value[mine] == 1.0)
+    assert held.interval_h.value[~mine] == pytest.approx(free.interval_h.value[~mine], rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", ["0 min", "60", "200 h", 60])
+def test_an_interval_is_refused_without_unit_or_sense(bad: object) -> None:
+    """A number without a unit is refused as everywhere; none, and more than a week, are no interval."""
+    with pytest.raises(ScenarioError, match=r"checkpoint_interval"):
+        shipped(JOB, {INTERVAL: bad})
+
+
+# A stated share of spares
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 1.0])
+def test_spares_at_a_share_are_that_share_rounded_up(share: float) -> None:
+    """Share times nodes, rounded up, for each whole N up to the most that can be in use, in every pool."""
+    steps = assembled(shipped(LONG, {"reliability.spare_share": share})).problem.spare_steps
+    for pool in np.unique(steps.pool):
+        mine = steps.pool == pool
+        for nodes in range(1, int(steps.reach[mine].max()) + 1):
+            spares = steps.spares[mine][steps.reach[mine] >= nodes].min()
+            assert spares == -(-round(share * 100) * nodes // 100), nodes
+
+
+def test_a_share_changes_spares_alone() -> None:
+    """Everything but the spare steps stays: the share says nothing about failures or options."""
+    free, level = (
+        assembled(shipped(LONG, changes)).problem for changes in ({}, {"reliability.spare_share": "10 %"})
+    )
+    for name in ("run_options", "pools", "cohorts", "limits"):
+        for column in getattr(free, name).SHAPES:
+            np.testing.assert_array_equal(
+                getattr(getattr(free, name), column), getattr(getattr(level, name), column)
+            )
+    assert free.spare_steps.spares.tolist() != level.spare_steps.spares.tolist()
+
+
+@pytest.mark.parametrize("bad", ["110 %", -0.1, "0.1 kW"])
+def test_a_share_beyond_one_is_refused(bad: object) -> None:
+    """More spares than nodes in use is a slip of the decimal point."""
+    with pytest.raises(ScenarioError, match="spare_share"):
+        shipped(JOB, {"reliability.spare_share": bad})
+
+
+# The families
+
+
+def families(script: ModuleType) -> tuple[str, ...]:
+    names: tuple[str, ...] = script.FAMILIES
+    return names
+
+
+def test_every_family_is_shipped_and_says_what_it_is_about(script: ModuleType) -> None:
+    """Eight files, each with a carbon price and a comment before its first key."""
+    assert len(set(families(script))) == 8
+    for name in families(script):
+        text = (data_folder() / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
+        assert re.match(r"(# .{20,}\n)+title = ", text), name
+        assert shipped(name).policy.objective == "weighted"
+
+
+@pytest.mark.slow
+def test_every_family_has_a_plan_to_one_percent(script: ModuleType) -> None:
+    """Small enough to try: each is solved to 1 % well within its time limit."""
+    for name in families(script):
+        scenario = shipped(name)
+        found = answer(
+            assembled(scenario).problem, gap_fraction=0.01, time_limit_s=scenario.solve.time_limit_s
+        )
+        assert found.solution is not None, name
+        assert found.gap_fraction <= 0.01, name
+
+
+# The page
+
+
+def test_cohorts_leave_in_the_first_period_past_their_fifth_year(script: ModuleType) -> None:
+    """In service on 2022-03-01: five years end within the first quarter of 2027, it goes in the second."""
+    scenario = shipped(POWER)
+    problem = script.retired_at_five(scenario, assembled(scenario).problem)
+
+    assert problem.cohorts.must_retire_by.tolist() == [1]
+    young = with_changes(scenario, {"fleet[0].in_service": date(2024, 2, 29)})
+    assert script.retired_at_five(young, assembled(young).problem).cohorts.must_retire_by.tolist() == [4]
+    old = with_changes(scenario, {"fleet[0].in_service": date(2019, 1, 1)})
+    assert script.retired_at_five(old, assembled(old).problem).cohorts.must_retire_by.tolist() == [0]
+
+
+def test_confidence_of_a_plan_s_spares_is_what_was_asked(script: ModuleType) -> None:
+    """The joint plan has the fewest spares with 99 %: one fewer in its worst pool would not reach it."""
+    inputs = Inputs(shipped(LONG), load_catalogue())
+    program = assemble(inputs)
+    plan = answer(program.problem, gap_fraction=0.0, time_limit_s=60).solution
+    assert plan is not None
+    ratio = load_catalogue().fact("reliability.spares.variance_to_mean").value
+    rates = np.asarray(program.nodes.failure_rate_per_node_h.value)[:, None]
+    down = plan.in_use * rates * inputs.repair().value
+    bursts = 1 + (ratio - 1) * plan.in_use / 400
+    reached = script.spare_confidence_fraction(inputs, program, plan)
+
+    assert 0.99 <= reached < 0.9999
+    at_reached, above = (
+        spares_for_confidence(mean_down=down, confidence_fraction=share, variance_to_mean_ratio=bursts)
+        for share in (reached - 1e-9, reached + 1e-9)
+    )
+    assert np.all(np.asarray(at_reached) <= plan.spares)
+    assert np.any(np.asarray(above) > plan.spares)
+
+
+def test_a_plan_from_its_own_options_is_that_plan(script: ModuleType) -> None:
+    """Nothing is lost by leaving out what the best plan does not use."""
+    problem = assembled(shipped(LONG)).problem
+    found = answer(problem, gap_fraction=0.0, time_limit_s=60)
+    assert found.solution is not None
+    fewer = script.options_used(problem, found.solution)
+
+    assert len(fewer.run_options) == np.count_nonzero(found.solution.run)
+    again = answer(fewer, gap_fraction=0.0, time_limit_s=60)
+    assert again.objective == pytest.approx(found.objective, rel=1e-9)
+
+
+def test_no_habit_is_better_than_the_joint_plan(script: ModuleType) -> None:
+    """A habit forbids plans and allows none that the joint plan may not have: never better beyond the gap."""
+    found = script.outcomes(shipped(LONG))
+    joint = found[script.JOINT]
+
+    assert set(found) == {script.CHEAPEST, script.CLEANEST, script.JOINT, *script.OF_HABIT}
+    for other in found.values():
+        assert other.weighted_usd >= joint.weighted_usd * (1 - joint.gap_fraction - 1e-6)
+        assert other.weighted_usd == pytest.approx(other.usd + 0.2 * other.kgco2e)
+    assert found[script.CHEAPEST].usd <= joint.usd * (1 + script.GAP_FRACTION)
+    assert found[script.CLEANEST].kgco2e <= joint.kgco2e * (1 + script.GAP_FRACTION)
+
+
+def test_the_page_says_nothing_is_saved_where_nothing_is(script: ModuleType) -> None:
+    """Plans within the gaps of each other are equal; no plan is said to be none; a saving keeps its sign."""
+    outcome = script.Outcome
+    joint = outcome(100.0, 10.0, 102.0, 0.001)
+    plans = dict.fromkeys((script.CHEAPEST, script.CLEANEST, script.JOINT, *script.OF_HABIT), joint)
+    plans |= {
+        script.CHEAPEST: outcome(99.9, 10.2, 102.04, 0.001),
+        script.HOURLY: outcome(125.0, 8.0, 126.6, 0.001),
+        script.FIVE_YEARS: None,
+    }
+    text = script.page({POWER: plans}, {POWER: shipped(POWER)})
+    row = next(line for line in text.splitlines() if line.startswith(f"| [{POWER}]"))
+
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == [
+        "=", "=", "20.0 / -25.0, **19.4**", "=", "no plan", "="
+    ]  # fmt: skip
+    assert "Against *five years, then out* the joint plan saves something in 0 of 1 families" in text
+
+
+def test_the_shipped_page_is_of_these_families(script: ModuleType) -> None:
+    """Every family has its table, and each figure of the summary follows from the tables below it."""
+    text = script.PAGE.read_text(encoding="utf-8")
+    kusd: dict[str, dict[str, float]] = {}
+    for section in text.split("\n## ")[1:]:
+        name, _, body = section.partition("\n")
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in body.splitlines() if "|" in line]
+        kusd[name] = {
+            row[0]: float(row[3].replace(",", "")) for row in rows if row[-1:] and _number(row[3:4])
+        }
+
+    for name in families(script):
+        assert shipped(name).title in text
+        row = next(line for line in text.splitlines() if line.startswith(f"| [{name}]"))
+        others = (script.CHEAPEST, script.CLEANEST, *script.OF_HABIT)
+        for other, cell in zip(others, row.split("|")[2:-1], strict=True):
+            bold = re.search(r"\*\*(-?[\d.]+)\*\*", cell)
+            if bold:
+                saved = 100 * (1 - kusd[name][script.JOINT] / kusd[name][other])
+                assert saved == pytest.approx(float(bold[1]), abs=0.3), (name, other)
+
+
+def _number(cells: list[str]) -> bool:
+    return bool(cells) and re.fullmatch(r"[\d,]+", cells[0]) is not None

@@ -1,0 +1,162 @@
+"""The tutorial: its commands run, in its order, and what it prints is what they print."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from planner.cli import ANSWER, NO_PLAN, main
+from planner.inputs.catalogue import data_folder
+from planner.store import open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
+CARBON_PAGE = (ROOT / "docs" / "carbon-of-a-training-job.md").read_text(encoding="utf-8")
+GPUS_PAGE = (ROOT / "docs" / "how-many-gpus.md").read_text(encoding="utf-8")
+QUARTER_PAGE = (ROOT / "docs" / "plan-next-quarter.md").read_text(encoding="utf-8")
+SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
+
+
+def blocks(page: str = PAGE) -> list[tuple[str, str]]:
+    """Language and text of each block of a page, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_tutorial_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it, so that no number is out of date."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.txt").write_bytes(SAMPLE.read_bytes())
+    scenario = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    own = next(text for kind, text in blocks() if kind == "toml" and "[reliability]" in text)
+    own_scenario, replaced = re.subn(r"\[reliability\]\n(?:\w.*\n)+", own, scenario)
+    (tmp_path / "plan.toml").write_text(own_scenario, encoding="utf-8")
+    printed, ran = "", 0
+    for kind, text in blocks():
+        if kind == "sh" and text.startswith("everfleet "):
+            command, _, into = text.strip().partition(" > ")
+            assert main(shlex.split(command)[1:]) == ANSWER
+            printed, ran = capsys.readouterr().out, ran + 1
+            if into:
+                (tmp_path / into).write_text(printed, encoding="utf-8")
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert (replaced, ran) == (1, 5)
+
+
+def test_mapping_in_the_tutorial_is_the_proposed_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page shows some lines of the mapping; all of them are in the proposed one."""
+    assert main(["fit", str(SAMPLE), "--show-mapping"]) == ANSWER
+    proposed = capsys.readouterr().out.splitlines()
+    shown = next(text for kind, text in blocks() if kind == "toml" and text.startswith("kind"))
+
+    assert set(shown.splitlines()) <= {*proposed, ""}
+
+
+def test_sample_is_what_its_script_makes() -> None:
+    """The shipped log is the one of the stated rate and seed."""
+    place = ROOT / "docs" / "slurm_sample.py"
+    spec = importlib.util.spec_from_file_location("slurm_sample", place)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    assert "\n".join(script.sacct_lines()) + "\n" == SAMPLE.read_text(encoding="utf-8")
+    extra = len(script.WEAK_NODES) * (script.WEAK_FACTOR - 1) / script.NODES
+    assert script.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)
+
+
+def test_tutorial_of_carbon_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it; both files are those of the page."""
+    monkeypatch.chdir(tmp_path)
+    tables = [text for kind, text in blocks(CARBON_PAGE) if kind == "toml"]
+    job = next(text for text in tables if text.startswith("title"))
+    hourly, contract = (
+        next(text for text in tables if text.startswith(head)) for head in ("[site]\nhourly", "[contract]")
+    )
+    Path("job.toml").write_text(job, encoding="utf-8")
+    Path("hourly.toml").write_text(re.sub(r"\[site\]\n(?:\w.*\n)+", hourly, job), encoding="utf-8")
+    Path("contract.toml").write_text(f"{job}\n{contract}", encoding="utf-8")
+    printed, ran = "", 0
+    for kind, text in blocks(CARBON_PAGE):
+        if kind == "sh":
+            command = text.strip().partition(" > ")[0]
+            assert main(shlex.split(command)[1:]) == ANSWER
+            printed, ran = capsys.readouterr().out, ran + 1
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert ran == 5
+    assert main(["carbon", "contract.toml"]) == ANSWER
+    assert "beside it, not in the total" in capsys.readouterr().out
+
+
+def test_job_of_the_carbon_tutorial_is_the_shipped_one() -> None:
+    """Comments apart, the page's file is `train-8b`."""
+    page = next(text for kind, text in blocks(CARBON_PAGE) if kind == "toml" and text.startswith("title"))
+    shipped = (data_folder() / "jobs" / "train-8b.toml").read_text(encoding="utf-8")
+
+    assert tomllib.loads(page) == tomllib.loads(shipped)
+
+
+def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it, and one asks too much."""
+    monkeypatch.chdir(tmp_path)
+    scenario, measured = (text for kind, text in blocks(GPUS_PAGE) if kind == "toml")
+    Path("run.toml").write_text(scenario, encoding="utf-8")
+    Path("mine.toml").write_text(f"{scenario}\n{measured}", encoding="utf-8")
+    printed, ran = "", []
+    for kind, text in blocks(GPUS_PAGE):
+        if kind == "sh":
+            ran.append(main(shlex.split(text)[1:]))
+            printed = capsys.readouterr().out
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+
+    assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
+
+
+@pytest.mark.slow
+def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line begins a line of the output of the command before it; two commands find no plan."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVERFLEET_STORE", str(tmp_path / "plans.sqlite"))
+    quarter, futures, came, more = (text for kind, text in blocks(QUARTER_PAGE) if kind == "toml")
+    market = quarter.replace("[policy]\n", '[policy]\naccounting = "market"\n')
+    for name, text in {
+        "quarter": quarter, "futures": f"{quarter}\n{futures}", "came": came, "more": f"{market}\n{more}"
+    }.items():  # fmt: skip
+        Path(f"{name}.toml").write_text(text, encoding="utf-8")
+    printed, ended = "", []
+    for kind, text in blocks(QUARTER_PAGE):
+        if kind == "sh":
+            ended.append(main(shlex.split(named(text, tmp_path / "plans.sqlite"))[1:]))
+            printed = "\n" + capsys.readouterr().out
+        elif kind == "text":
+            assert [line for line in text.splitlines() if line and f"\n{line}" not in printed] == []
+
+    assert ended == [ANSWER] * 7 + [NO_PLAN] * 2 + [ANSWER] * 5
+
+
+def named(command: str, store: Path) -> str:
+    """A command with the saved plans' digests in place of FIRST and SECOND."""
+    if "FIRST" not in command:
+        return command
+    opened = open_store(str(store))
+    second, first = (plan.digest for plan in opened.plans())
+    opened.close()
+    return command.replace("FIRST", first).replace("SECOND", second)

@@ -1,0 +1,175 @@
+"""The seam: units and boundaries are checked where rooms meet, and every number opens to its sources."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from planner.trace.explain import explain, explanation_from
+from planner.trace.quantities import (
+    BoundaryError,
+    Fact,
+    Source,
+    TraceError,
+    chosen,
+    convert,
+    derive,
+    derive_parts,
+    facts_of,
+    pick,
+    recompute,
+    rows,
+)
+
+PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5678")
+
+
+def fact(key, value, unit, low=None, high=None, **boundary):
+    return Fact(value, unit, boundary=boundary, key=key, source=PAPER, locator="Table 1", kind="published",
+                low=low, high=high)  # fmt: skip
+
+
+def facility_energy_kwh(*, it_energy_kwh, pue):
+    """Energy at the meter of the building.
+
+    E_facility = E_IT * PUE
+
+    Source: The Green Grid.
+    """
+    return it_energy_kwh * pue
+
+
+def operational_kgco2e(*, facility_energy_kwh, grid_kgco2e_per_kwh):
+    """Carbon of the energy used.
+
+    C = E * I
+    """
+    return facility_energy_kwh * grid_kgco2e_per_kwh
+
+
+def total_kgco2e(*, parts_kgco2e, counts):
+    """Sum over rows.
+
+    C = sum_i n_i c_i
+    """
+    return float(np.sum(parts_kgco2e * counts))
+
+
+@dataclass(frozen=True)
+class Split:
+    busy_h: np.ndarray
+    idle_h: np.ndarray
+
+
+def split(*, hours_h, busy_fraction):
+    """Hours busy and idle."""
+    return Split(hours_h * busy_fraction, hours_h * (1 - busy_fraction))
+
+
+@pytest.fixture
+def chain():
+    energy = fact("job.energy", 1000.0, "kWh")
+    pue = fact("site.pue", 1.2, "1", 1.1, 1.4)
+    grids = [fact(f"grid.{n}", g, "kgCO2e/kWh", grid="average/direct") for n, g in (("a", 0.1), ("b", 0.4))]
+    column = pick(grids, np.array([0, 1, 1]))
+    facility = derive(facility_energy_kwh, it_energy_kwh=energy, pue=pue)
+    carbon = derive(operational_kgco2e, facility_energy_kwh=facility, grid_kgco2e_per_kwh=column)
+    return derive(total_kgco2e, parts_kgco2e=carbon, counts=chosen("counts", np.array([1, 0, 2]), "picked"))
+
+
+def test_a_chain_computes_on_whole_columns(chain):
+    # 1200 kWh x 0.1 x 1  +  1200 kWh x 0.4 x 2
+    assert chain.value == pytest.approx(120 + 960)
+    assert chain.unit == "kgCO2e"
+    assert chain.boundary == {"grid": "average/direct"}
+
+
+def test_kilowatts_into_kilowatt_hours_raise_and_name_both():
+    power = fact("node.power", 10.0, "kW")
+    with pytest.raises(
+        TraceError, match=r"facility_energy_kwh\(it_energy_kwh\) wants kWh, but node.power is in kW"
+    ):
+        derive(facility_energy_kwh, it_energy_kwh=power, pue=fact("pue", 1.1, "1"))
+
+
+def test_a_bare_number_is_refused():
+    with pytest.raises(TraceError, match=r"got the bare value 1\.1"):
+        derive(facility_energy_kwh, it_energy_kwh=fact("e", 1.0, "kWh"), pue=1.1)
+
+
+def test_average_and_marginal_grids_never_meet():
+    average = fact("grid.a", 0.1, "kgCO2e/kWh", grid="average/direct")
+    marginal = fact("grid.b", 0.6, "kgCO2e/kWh", grid="marginal/direct")
+    with pytest.raises(BoundaryError, match="must not be mixed"):
+        pick([average, marginal], np.array([0, 1]))
+
+
+def test_joining_boundaries_on_purpose_is_said_aloud():
+    def server_kgco2e(*, board_kgco2e, host_kgco2e):
+        return board_kgco2e + host_kgco2e
+
+    board = fact("board", 1312.0, "kgCO2e", embodied="baseboard")
+    host = fact("host", 2500.0, "kgCO2e", embodied="host")
+    with pytest.raises(BoundaryError):
+        derive(server_kgco2e, board_kgco2e=board, host_kgco2e=host)
+    server = derive(server_kgco2e, "embodied=server", board_kgco2e=board, host_kgco2e=host)
+    assert server.boundary == {"embodied": "server"}
+
+
+def test_recompute_asks_what_if_and_leaves_the_rest(chain):
+    changed, same = recompute([chain, chain.call.inputs["counts"]], {"grid.b": 0.5})
+    assert changed == pytest.approx(120 + 1200)
+    assert same is chain.call.inputs["counts"].value
+    assert recompute([chain], {}) == [chain.value]
+    assert recompute([chain], {"site.pue": 1.0})[0] == pytest.approx(chain.value / 1.2)
+
+
+def test_facts_of_names_only_what_the_number_rests_on(chain):
+    assert set(facts_of(chain)) == {"job.energy", "site.pue", "grid.a", "grid.b"}
+    first = rows(chain.call.inputs["parts_kgco2e"], np.array([0]))
+    assert first.value.tolist() == [pytest.approx(120)]
+
+
+def test_several_columns_share_one_call():
+    parts = derive_parts(split, hours_h=fact("hours", 100.0, "h"), busy_fraction=fact("busy", 0.75, "1"))
+    assert (parts.busy_h.value, parts.idle_h.value, parts.idle_h.unit) == (75.0, 25.0, "h")
+    assert recompute([parts.idle_h], {"busy": 0.5}) == [50.0]
+
+
+def test_conversion_is_a_step_of_its_own():
+    years = fact("life", 5.0, "y")
+    hours = convert(years, "h")
+    assert hours.value == pytest.approx(5 * 8766)
+    assert recompute([hours], {"life": 1.0}) == [pytest.approx(8766)]
+
+
+def test_explain_opens_the_largest_row_and_ends_in_sources(chain):
+    text = explain(chain).to_text()
+    assert "total_kgco2e = 1,080 kgCO2e" in text
+    assert "C = sum_i n_i c_i" in text
+    assert "operational_kgco2e (the largest of 3) = 480 kgCO2e" in text
+    assert "grid.b = 0.4 kgCO2e/kWh" in text
+    assert "grid.a" not in text
+    assert "Somebody et al., A paper, 2026, arXiv 1234.5678; Table 1" in text
+    assert "site.pue = 1.2 [1.1 .. 1.4]  (published)" in text
+    assert "The Green Grid" in text
+
+
+def test_explain_of_a_row_follows_that_row(chain):
+    carbon = chain.call.inputs["parts_kgco2e"]
+    leaf = explain(carbon, row=0)
+    assert [step.name for step in leaf.facts()] == ["job.energy", "site.pue", "grid.a"]
+
+
+def test_an_explanation_survives_as_plain_data(chain):
+    whole = explain(chain)
+    assert explanation_from(whole.to_dict()).to_text() == whole.to_text()
+
+
+def test_a_matrix_by_period_opens_row_and_period():
+    energy = pick([fact("e0", 10.0, "kWh"), fact("e1", 20.0, "kWh")], np.array([0, 1]))
+    by_period = pick([fact("g0", 0.1, "kgCO2e/kWh"), fact("g1", 0.2, "kgCO2e/kWh")], np.array([[0, 1]]))
+    tall = rows(energy, np.array([[0], [1]]))
+    matrix = derive(operational_kgco2e, facility_energy_kwh=tall, grid_kgco2e_per_kwh=by_period)
+    assert matrix.value.tolist() == [[1.0, 2.0], [2.0, 4.0]]
+    assert [step.name for step in explain(matrix, row=(0, 1)).facts()] == ["e0", "g1"]

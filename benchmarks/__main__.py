@@ -32,10 +32,23 @@ CARBON_JOBS = 1_000_000
 STEP_ROWS = 100_000
 SWEEP_POINTS = 64
 PARTS = (
-    "rates", "startup", "size", *ESTIMATES, "played", "log-written", "log-read",
-    "carbon-jobs", "carbon-calls", "shifting", "step-times", "step-calls", "layout-sweep", "program",
-    "sweeps", "app",
-)  # fmt: skip
+    "rates",
+    "startup",
+    "size",
+    *ESTIMATES,
+    "played",
+    "log-written",
+    "log-read",
+    "carbon-jobs",
+    "carbon-calls",
+    "shifting",
+    "step-times",
+    "step-calls",
+    "layout-sweep",
+    "program",
+    "sweeps",
+    "app",
+)
 # How near the plain way's answer ours must be; a count off by one row is further away than the second.
 ALIKE_TO_FRACTION = {"lifelines": 1e-5, "pandas": 1e-9, "loop": 1e-12}
 
@@ -88,10 +101,12 @@ def measure(quick: bool) -> dict[str, Any]:
     return found | {
         "machine": {
             # Ours keeps one core busy; what is well above comes from others.
-            "cores": cores, "load": load, "busy": load > 1.5,
+            "cores": cores,
+            "load": load,
+            "busy": load > 1.5,
             "versions": f"Python {platform.python_version()}, {versions}",
         },
-    }  # fmt: skip
+    }
 
 
 def _program(quick: bool) -> list[dict[str, Any]]:

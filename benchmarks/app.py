@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PAGES = (
-    "start", "scenario", "plan", "tradeoffs", "compare", "job", "checkpoints", "failures", "sources",
-)  # fmt: skip
+    "start",
+    "scenario",
+    "plan",
+    "tradeoffs",
+    "compare",
+    "job",
+    "checkpoints",
+    "failures",
+    "sources",
+)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 # What a visitor waits for: the first chart; on a page that has none, all of it.
@@ -180,10 +188,15 @@ def crowd(served: Served, *, visitors: int, rounds: int) -> Record:
         seconds = time.perf_counter() - began
     times = [each for visit in visits for each in visit["s"]]
     return {
-        "visitors": visitors, "runs": len(times), "runs_per_s": len(times) / seconds, "s": _shares(times),
-        "leaks": sum(visit["leaks"] for visit in visits), "failed": sum(visit["failed"] for visit in visits),
-        "before_mb": before, "after_mb": served.resident_mb(),
-    }  # fmt: skip
+        "visitors": visitors,
+        "runs": len(times),
+        "runs_per_s": len(times) / seconds,
+        "s": _shares(times),
+        "leaks": sum(visit["leaks"] for visit in visits),
+        "failed": sum(visit["failed"] for visit in visits),
+        "before_mb": before,
+        "after_mb": served.resident_mb(),
+    }
 
 
 def marker(number: int) -> str:

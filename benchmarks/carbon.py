@@ -26,20 +26,35 @@ from carbon.water import water_l
 SEED = 2025
 # What each job has of its own, drawn evenly between two ends; nothing in it was measured.
 SPANS = {
-    "nodes": (1, 512), "useful_h": (1, 500), "lost_h": (0, 20), "checkpoint_h": (0, 10), "restart_h": (0, 5),
-    "idle_h": (0, 20), "training_kw": (4, 10), "pue": (1.05, 1.6), "grid_kgco2e_per_kwh": (0.02, 0.8),
-    "node_kgco2e": (2000, 10_000), "utilisation_fraction": (0.4, 0.95), "onsite_l_per_kwh": (0, 2),
+    "nodes": (1, 512),
+    "useful_h": (1, 500),
+    "lost_h": (0, 20),
+    "checkpoint_h": (0, 10),
+    "restart_h": (0, 5),
+    "idle_h": (0, 20),
+    "training_kw": (4, 10),
+    "pue": (1.05, 1.6),
+    "grid_kgco2e_per_kwh": (0.02, 0.8),
+    "node_kgco2e": (2000, 10_000),
+    "utilisation_fraction": (0.4, 0.95),
+    "onsite_l_per_kwh": (0, 2),
     "offsite_l_per_kwh": (0.5, 5),
-}  # fmt: skip
+}
 STATES = ("nodes", "useful_h", "lost_h", "checkpoint_h", "restart_h", "idle_h", "training_kw")
 # The same for all jobs.
 STATE_KW = {"checkpoint_kw": 2.0, "restart_kw": 2.0, "idle_kw": 1.5}
 LIFETIME_H = 43_830.0
 RUN_HOURS, SLACK_HOURS = 12, 48
 PROFILE = GridProfile(
-    solar_fraction=0.15, evening_fraction=0.2, evening_h=19, evening_width_h=3, season_fraction=0.1,
-    season_day=20, weather_fraction=0.15, weather_h=36,
-)  # fmt: skip
+    solar_fraction=0.15,
+    evening_fraction=0.2,
+    evening_h=19,
+    evening_width_h=3,
+    season_fraction=0.1,
+    season_day=20,
+    weather_fraction=0.15,
+    weather_h=36,
+)
 
 Columns = dict[str, NDArray[np.float64]]
 Hours = NDArray[np.float64]
@@ -80,9 +95,11 @@ def estimated(job: Mapping[str, Any]) -> Estimate:
         utilisation_fraction=job["utilisation_fraction"],
     )
     water = water_l(
-        it_energy_kwh=energy, pue=job["pue"], onsite_l_per_kwh=job["onsite_l_per_kwh"],
+        it_energy_kwh=energy,
+        pue=job["pue"],
+        onsite_l_per_kwh=job["onsite_l_per_kwh"],
         offsite_l_per_kwh=job["offsite_l_per_kwh"],
-    )  # fmt: skip
+    )
     total = footprint_kgco2e(operational_kgco2e=operational, embodied_kgco2e=embodied)
     return operational, embodied, total, water
 
@@ -127,10 +144,17 @@ def shifted(sites: int, plain_sites: int, arrivals: int, repeats: int) -> Record
         repeats,
     )
     return {
-        "sites": sites, "hours": grid.shape[1], "arrivals": found.wait_hours.size, "s": ours_s,
-        "plain_sites": plain_sites, "run_arrivals": waits.size, "by_run_s": run_s,
-        "hour_arrivals": plain_sites * arrivals, "by_hour_s": hour_s, "peak_mb": peak_mb(),
-    }  # fmt: skip
+        "sites": sites,
+        "hours": grid.shape[1],
+        "arrivals": found.wait_hours.size,
+        "s": ours_s,
+        "plain_sites": plain_sites,
+        "run_arrivals": waits.size,
+        "by_run_s": run_s,
+        "hour_arrivals": plain_sites * arrivals,
+        "by_hour_s": hour_s,
+        "peak_mb": peak_mb(),
+    }
 
 
 def site_hours(sites: int) -> Hours:
@@ -138,12 +162,16 @@ def site_hours(sites: int) -> Hours:
     return np.stack(
         [
             synthetic_kgco2e_per_kwh(
-                yearly_kgco2e_per_kwh=0.05 + 0.01 * site, year=2025, latitude_deg=-40.0 + 1.6 * site,
-                longitude_deg=-180.0 + 7.2 * site, profile=PROFILE, seed=SEED + site,
+                yearly_kgco2e_per_kwh=0.05 + 0.01 * site,
+                year=2025,
+                latitude_deg=-40.0 + 1.6 * site,
+                longitude_deg=-180.0 + 7.2 * site,
+                profile=PROFILE,
+                seed=SEED + site,
             )
             for site in range(sites)
         ]
-    )  # fmt: skip
+    )
 
 
 def starts_by_run(grid: list[float]) -> list[int]:

@@ -113,11 +113,17 @@ def _ratios(measured: Record) -> list[str]:
     help_ratio = started["everfleet --help"]["min"] / started["bare Python"]["min"]
     loaded = rates["questions"]["lifelines_loaded"]
     lines = [
-        ("Step times of all layouts at once, against one at a time", f"{steps['count']:,} layouts",
-         f"{faster:,.0f} x faster"),
+        (
+            "Step times of all layouts at once, against one at a time",
+            f"{steps['count']:,} layouts",
+            f"{faster:,.0f} x faster",
+        ),
         *(
-            ("Five equations through `derive`, against bare calls", f"columns of {one['rows']:,}",
-             f"{one['derive_s']['min'] / one['bare_s']['min']:.2f} x the time")
+            (
+                "Five equations through `derive`, against bare calls",
+                f"columns of {one['rows']:,}",
+                f"{one['derive_s']['min'] / one['bare_s']['min']:.2f} x the time",
+            )
             for one in rates["derive"]
         ),
         *(_growth(rates["options"], what) for what in ("rows of training runs", "rows of replicas")),
@@ -125,7 +131,7 @@ def _ratios(measured: Record) -> list[str]:
         ("lifelines loaded by planning, checkpoint table or job carbon", "", "yes" if loaded else "no"),
         *_reliability_ratios(measured),
         *_carbon_ratios(measured["carbon"]),
-    ]  # fmt: skip
+    ]
     lines += _performance_ratios(measured["performance"])
     note = "Ratios of the least times, which other work on the machine disturbs least."
     return ["## Ratios\n", _table(("what", "on", "result"), lines), note]
@@ -135,18 +141,25 @@ def _reliability_ratios(measured: Record) -> list[tuple[str, str, str]]:
     """The largest logs, and the jobs played."""
     most = max(one["rows"] for one in measured["estimates"])
     lines = [
-        (f"{_title(one)}, against lifelines", f"{most:,} rows, times to the {one['resolution']}",
-         f"{_times(one['lifelines'], one['everfleet']):.1f} x faster")
-        for one in measured["estimates"] if one["rows"] == most
-    ]  # fmt: skip
+        (
+            f"{_title(one)}, against lifelines",
+            f"{most:,} rows, times to the {one['resolution']}",
+            f"{_times(one['lifelines'], one['everfleet']):.1f} x faster",
+        )
+        for one in measured["estimates"]
+        if one["rows"] == most
+    ]
     jobs, log = measured["played"], measured["job_log"]
     ours = _rate(jobs["failures"], jobs["s"])
     plain = {step: _rate(jobs["plain_failures"], jobs[f"by_{step}_s"]) for step in ("checkpoint", "failure")}
     lines += [
-        (f"Jobs played in columns, against a loop from {step} to {step}", f"{jobs['failures']:,} failures",
-         f"{ours / rate:,.0f} x faster")
+        (
+            f"Jobs played in columns, against a loop from {step} to {step}",
+            f"{jobs['failures']:,} failures",
+            f"{ours / rate:,.0f} x faster",
+        )
         for step, rate in plain.items()
-    ]  # fmt: skip
+    ]
     memory = log["everfleet"]["peak_mb"] / log["pandas"]["peak_mb"]
     found = f"{_times(log['everfleet'], log['pandas']):.2f} x the time, {memory:.2f} x the memory"
     return [*lines, ("A job log to jobs by size, against pandas", f"{log['rows']:,} rows", found)]
@@ -162,13 +175,19 @@ def _carbon_ratios(carbon: Record) -> list[tuple[str, str, str]]:
     by_run = _rate(shifts["run_arrivals"], shifts["by_run_s"])
     by_hour = _rate(shifts["hour_arrivals"], shifts["by_hour_s"])
     return [
-        ("Carbon of jobs in columns, against the same functions job by job", on,
-         f"{each / _rate(calls['jobs'], calls['s']):,.0f} x faster"),
-        ("Carbon of jobs in columns, against a bare loop that checks nothing", on,
-         f"{loop:,.0f} x faster, {memory:.2f} x the memory"),
+        (
+            "Carbon of jobs in columns, against the same functions job by job",
+            on,
+            f"{each / _rate(calls['jobs'], calls['s']):,.0f} x faster",
+        ),
+        (
+            "Carbon of jobs in columns, against a bare loop that checks nothing",
+            on,
+            f"{loop:,.0f} x faster, {memory:.2f} x the memory",
+        ),
         ("Cleanest starts, against a loop that sums each run", year, f"{searched / by_hour:,.0f} x faster"),
         ("Cleanest starts, against a loop with running sums", year, f"{searched / by_run:,.0f} x faster"),
-    ]  # fmt: skip
+    ]
 
 
 def _performance_ratios(performance: Record) -> list[tuple[str, str, str]]:
@@ -177,10 +196,13 @@ def _performance_ratios(performance: Record) -> list[tuple[str, str, str]]:
     loop = _times(steps["loop"], steps["everfleet"])
     on = f"{steps['rows']:,} rows"
     return [
-        ("Step times in columns, against the same function row by row", on,
-         f"{each / _rate(calls['rows'], calls['s']):,.0f} x faster"),
+        (
+            "Step times in columns, against the same function row by row",
+            on,
+            f"{each / _rate(calls['rows'], calls['s']):,.0f} x faster",
+        ),
         ("Step times in columns, against a bare loop that checks nothing", on, f"{loop:,.0f} x faster"),
-    ]  # fmt: skip
+    ]
 
 
 def _growth(options: Sequence[Record], what: str) -> tuple[str, str, str]:
@@ -198,9 +220,16 @@ def _growth(options: Sequence[Record], what: str) -> tuple[str, str, str]:
 def _sizes(sizes: Sequence[Record]) -> list[str]:
     names = [f"x{one['size']}" for one in sizes]
     counts = (
-        "sites", "SKUs", "node pools", "jobs, pools and services", "candidates", "dropped before the program",
-        "rows", "columns", "whole columns",
-    )  # fmt: skip
+        "sites",
+        "SKUs",
+        "node pools",
+        "jobs, pools and services",
+        "candidates",
+        "dropped before the program",
+        "rows",
+        "columns",
+        "whole columns",
+    )
     lines = [(name, *(f"{one[name]:,}" for one in sizes)) for name in counts]
     lines.append(("solve ended", *(_ended(one) for one in sizes)))
     lines += [(f"{phase}, s", *(_phase(one, phase) for one in sizes)) for phase in PHASES]
@@ -212,31 +241,54 @@ def _sizes(sizes: Sequence[Record]) -> list[str]:
 
 
 def _program(runs: Sequence[Record]) -> list[str]:
-    head = ("fleet", "by", "rows", "columns", "whole columns", "build, s", "solve, s", "limit, s", "ended",
-            "peak memory, MB")  # fmt: skip
+    head = (
+        "fleet",
+        "by",
+        "rows",
+        "columns",
+        "whole columns",
+        "build, s",
+        "solve, s",
+        "limit, s",
+        "ended",
+        "peak memory, MB",
+    )
     lines = [
         (
-            one["fleet"], one["way"], *(f"{one[name]:,}" for name in ("rows", "columns", "whole columns")),
-            _short(one["build_s"]), _short(one["solve_s"]), f"{one['time_limit_s']:g}", _ended(one),
+            one["fleet"],
+            one["way"],
+            *(f"{one[name]:,}" for name in ("rows", "columns", "whole columns")),
+            _short(one["build_s"]),
+            _short(one["solve_s"]),
+            f"{one['time_limit_s']:g}",
+            _ended(one),
             f"{one['peak_mb']:,.0f}",
         )
         for one in runs
-    ]  # fmt: skip
+    ]
     goal = f"Solved to {100 * runs[0]['asked_gap_fraction']:g} % or until time was up."
     return ["## The program on made-up fleets\n", PROGRAM.rstrip() + f"\n{goal}\n", _table(head, lines)]
 
 
 def _sweep(sweep: Record) -> list[str]:
     """What each executor costs besides the plans; a negative overhead is noise."""
-    head = ("executor", "first answer, s", "empty task, ms", f"sweep of {sweep['points']}, s",
-            "besides its plan, ms a point")  # fmt: skip
+    head = (
+        "executor",
+        "first answer, s",
+        "empty task, ms",
+        f"sweep of {sweep['points']}, s",
+        "besides its plan, ms a point",
+    )
     lines = [
         (
-            name, _short(one["first_answer_s"]), _short(1000 * one["empty_s_per_task"]),
-            _short(one["sweep_s"]), _short(1000 * one["overhead_s_per_point"]),
+            name,
+            _short(one["first_answer_s"]),
+            _short(1000 * one["empty_s_per_task"]),
+            _short(one["sweep_s"]),
+            _short(1000 * one["overhead_s_per_point"]),
         )
         for name, one in sweep["executors"].items()
-    ]  # fmt: skip
+    ]
     told = SWEEP.format(points=sweep["points"], bare_ms=_short(1000 * sweep["bare_s_per_point"]))
     return ["## Sweeps\n", told, _table(head, lines)]
 
@@ -286,17 +338,29 @@ def _performance(performance: Record) -> list[tuple[str, int, Record]]:
 
 
 def _lives(estimates: Sequence[Record]) -> list[str]:
-    head = ("estimate", "times to the", "rows", "everfleet, s", "lifelines, s", "faster", "apart",
-            "everfleet, MB", "lifelines, MB")  # fmt: skip
+    head = (
+        "estimate",
+        "times to the",
+        "rows",
+        "everfleet, s",
+        "lifelines, s",
+        "faster",
+        "apart",
+        "everfleet, MB",
+        "lifelines, MB",
+    )
     lines = [
         (
-            _title(one), one["resolution"], f"{one['rows']:,}",
+            _title(one),
+            one["resolution"],
+            f"{one['rows']:,}",
             *(_short(one[by]["s"]["min"]) for by in ("everfleet", "lifelines")),
-            f"{_times(one['lifelines'], one['everfleet']):.1f} x", f"{one['apart_fraction']:.0e}",
+            f"{_times(one['lifelines'], one['everfleet']):.1f} x",
+            f"{one['apart_fraction']:.0e}",
             *(f"{one[by]['peak_mb']:,.0f}" for by in ("everfleet", "lifelines")),
         )
         for one in estimates
-    ]  # fmt: skip
+    ]
     return ["## Lives against lifelines\n", LIVES, _table(head, lines)]
 
 
@@ -319,12 +383,22 @@ def _played(jobs: Record) -> list[str]:
     alone = f"{jobs['ettr_fraction']:.4f}"
     timed = [
         ("jobs in columns", jobs["jobs"], jobs["failures"], jobs["s"], alone),
-        ("jobs from checkpoint to checkpoint", jobs["plain_jobs"], jobs["plain_failures"],
-         jobs["by_checkpoint_s"], plain),
-        ("jobs from failure to failure", jobs["plain_jobs"], jobs["plain_failures"],
-         jobs["by_failure_s"], plain),
+        (
+            "jobs from checkpoint to checkpoint",
+            jobs["plain_jobs"],
+            jobs["plain_failures"],
+            jobs["by_checkpoint_s"],
+            plain,
+        ),
+        (
+            "jobs from failure to failure",
+            jobs["plain_jobs"],
+            jobs["plain_failures"],
+            jobs["by_failure_s"],
+            plain,
+        ),
         ("fleets, node by node", jobs["fleets"], jobs["events"], jobs["fleet_s"], ""),
-    ]  # fmt: skip
+    ]
     lines = [
         (what, f"{count:,}", f"{events:,}", f"{_rate(events, taken):,.0f}", *_three(taken), ettr)
         for what, count, events, taken, ettr in timed
@@ -381,17 +455,34 @@ def _app(app: Record) -> list[str]:
     browser = app["browser"] or {"first": [], "reruns": []}
     first = {one["page"]: one for one in browser["first"]}
     reruns = {one["page"]: one for one in browser["reruns"]}
-    head = ("page", "processor a re-run, ms", "re-run p50, ms", "p95, ms", "first chart in a browser, s",
-            "re-run there p50, ms", "p95, ms")  # fmt: skip
+    head = (
+        "page",
+        "processor a re-run, ms",
+        "re-run p50, ms",
+        "p95, ms",
+        "first chart in a browser, s",
+        "re-run there p50, ms",
+        "p95, ms",
+    )
     lines = [
         (
-            one["page"], "" if one["cpu_s"] is None else _short(1000 * one["cpu_s"]), *_two(one),
-            _first(first.get(one["page"])), *_two(reruns.get(one["page"])),
+            one["page"],
+            "" if one["cpu_s"] is None else _short(1000 * one["cpu_s"]),
+            *_two(one),
+            _first(first.get(one["page"])),
+            *_two(reruns.get(one["page"])),
         )
         for one in app["pages"]
-    ]  # fmt: skip
-    aims = ("aim", _short(1000 * AIMS["re-run"]), "", "", _short(AIMS["first chart"]), "",
-            _short(1000 * AIMS["re-run in the browser"]))  # fmt: skip
+    ]
+    aims = (
+        "aim",
+        _short(1000 * AIMS["re-run"]),
+        "",
+        "",
+        _short(AIMS["first chart"]),
+        "",
+        _short(1000 * AIMS["re-run in the browser"]),
+    )
     none = [] if app["browser"] else ["No Chromium is installed: what a browser would show was not read."]
     return ["## App\n", APP, _table(head, [*lines, aims]), *none, CROWD, _crowd(app["crowd"])]
 
@@ -408,13 +499,28 @@ def _first(one: Record | None) -> str:
 
 def _crowd(crowd: Record) -> str:
     held = [("" if crowd[when] is None else _short(crowd[when])) for when in ("before_mb", "after_mb")]
-    lines = [(
-        str(crowd["visitors"]), str(crowd["runs"]), _short(crowd["runs_per_s"]),
-        *(f"{crowd['s'][name]:.2f}" for name in ("p50", "p95")), *held,
-        str(crowd["leaks"]), str(crowd["failed"]),
-    )]  # fmt: skip
-    head = ("visitors", "runs", "runs a second", "p50, s", "p95, s", "memory before, MB", "after, MB",
-            "leaks", "failed")  # fmt: skip
+    lines = [
+        (
+            str(crowd["visitors"]),
+            str(crowd["runs"]),
+            _short(crowd["runs_per_s"]),
+            *(f"{crowd['s'][name]:.2f}" for name in ("p50", "p95")),
+            *held,
+            str(crowd["leaks"]),
+            str(crowd["failed"]),
+        )
+    ]
+    head = (
+        "visitors",
+        "runs",
+        "runs a second",
+        "p50, s",
+        "p95, s",
+        "memory before, MB",
+        "after, MB",
+        "leaks",
+        "failed",
+    )
     return _table(head, lines)
 
 

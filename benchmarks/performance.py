@@ -26,9 +26,7 @@ SEQUENCE_TOKENS = 8192
 BATCH = 5040  # sequences; a number of many divisors, so that as many sizes divide it
 NODE = 8  # accelerators by which sizes grow
 LAYOUT = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
-WHOLE = (
-    *SHAPE, "vocabulary", "sequence_tokens", "global_batch", "sequence_parallel", "fused_attention"
-)  # fmt: skip
+WHOLE = (*SHAPE, "vocabulary", "sequence_tokens", "global_batch", "sequence_parallel", "fused_attention")
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -40,11 +38,18 @@ def model_arguments() -> dict[str, float]:
     constants = {
         name: fact(f"performance.training.{known}").value for name, known in TRAINING_CONSTANTS.items()
     }
-    return shape | constants | {
-        "vocabulary": fact(f"model.{MODEL}.vocab").value, "sequence_tokens": float(SEQUENCE_TOKENS),
-        "global_batch": float(BATCH), "precision_factor": 1.0, "sequence_parallel": 1.0,
-        "fused_attention": 1.0,
-    }  # fmt: skip
+    return (
+        shape
+        | constants
+        | {
+            "vocabulary": fact(f"model.{MODEL}.vocab").value,
+            "sequence_tokens": float(SEQUENCE_TOKENS),
+            "global_batch": float(BATCH),
+            "precision_factor": 1.0,
+            "sequence_parallel": 1.0,
+            "fused_attention": 1.0,
+        }
+    )
 
 
 def chip_arguments() -> dict[str, dict[str, float]]:
@@ -77,9 +82,14 @@ def step_columns(rows: int) -> Columns:
 
 def _layouts(model: Mapping[str, float], gpus: int) -> Columns:
     columns = layout_candidates(
-        gpus=gpus, global_batch=BATCH, layers=int(model["layers"]), heads=int(model["heads"]),
-        kv_heads=int(model["kv_heads"]), sequence_tokens=SEQUENCE_TOKENS, link_domain=NODE,
-    )  # fmt: skip
+        gpus=gpus,
+        global_batch=BATCH,
+        layers=int(model["layers"]),
+        heads=int(model["heads"]),
+        kv_heads=int(model["kv_heads"]),
+        sequence_tokens=SEQUENCE_TOKENS,
+        link_domain=NODE,
+    )
     return {name: columns[name] for name in LAYOUT} | {"gpus": np.full(len(columns["tp"]), float(gpus))}
 
 
@@ -121,18 +131,25 @@ def swept(chips: int | None, counts: int, repeats: int) -> Record:
         splits.cache_clear()  # a first sweep has seen no size before
         return [
             best_layout(
-                gpus=gpus, memory_gb=memory[chip], usable_fraction=usable, **whole,
+                gpus=gpus,
+                memory_gb=memory[chip],
+                usable_fraction=usable,
+                **whole,
                 **constants | speeds | {"link_domain": int(speeds["link_domain"])},
             )
             for chip, speeds in known.items()
             for gpus in sizes(counts)
-        ]  # fmt: skip
+        ]
 
     found = [one for one in sweep() if isinstance(one, Layout)]
     return {
-        "chips": len(known), "sizes": counts, "searches": len(known) * counts, "with_layout": len(found),
-        "layouts": sum(one.enumerated for one in found), "s": repeated(sweep, repeats),
-    }  # fmt: skip
+        "chips": len(known),
+        "sizes": counts,
+        "searches": len(known) * counts,
+        "with_layout": len(found),
+        "layouts": sum(one.enumerated for one in found),
+        "s": repeated(sweep, repeats),
+    }
 
 
 def step_by_hand(row: Mapping[str, float]) -> float:
@@ -146,10 +163,16 @@ def step_by_hand(row: Mapping[str, float]) -> float:
     memory = row["memory_efficiency_fraction"] * row["memory_gb_per_s"] * 1e9
     width = row["hidden"] / math.sqrt(tp)
     speed = (
-        row["matrix_tflop_per_s"] * 1e12 * row["precision_factor"] * row["matrix_efficiency_fraction"]
-        * row["stack_factor"] * width / (width + row["hidden_half_width"])
-        * tokens / (tokens + row["tokens_half"])
-    )  # fmt: skip
+        row["matrix_tflop_per_s"]
+        * 1e12
+        * row["precision_factor"]
+        * row["matrix_efficiency_fraction"]
+        * row["stack_factor"]
+        * width
+        / (width + row["hidden_half_width"])
+        * tokens
+        / (tokens + row["tokens_half"])
+    )
     busy = deep * _layer_by_hand(row, tokens, 2.0 * tokens * weights / tp / speed, memory)
     gather = deep * _gather_by_hand(row, 2.0 * weights / tp / 1e9)
     times = 3.0 if row["sharding"] >= 3 else 2.0 / rounds if row["sharding"] >= 2 else 0.0
@@ -196,9 +219,10 @@ def _gather_by_hand(row: Mapping[str, float], gathered_gb: float) -> float:
     fast = row["link_gb_per_s"] * row["link_efficiency_fraction"]
     passed_on = 1.0 / 8.0 + max(0.0, 1.0 - 8.0 / near)
     return (
-        gathered_gb * (1.0 - near / row["gpus"]) / network + gathered_gb * passed_on / fast
+        gathered_gb * (1.0 - near / row["gpus"]) / network
+        + gathered_gb * passed_on / fast
         + row["fsdp_latency_s"]
-    )  # fmt: skip
+    )
 
 
 def _gradient_by_hand(row: Mapping[str, float], held: float, ranks: float) -> float:

@@ -48,7 +48,7 @@ def option_rates(copies: int, repeats: int) -> list[Record]:
         ("layout searches", len(searched), lambda: training_candidates(inputs)),
         ("rows of training runs", runs, lambda: training_runs(inputs, nodes, training)),
         ("rows of replicas", len(serving), lambda: replica_columns(inputs, nodes, serving)),
-    ]  # fmt: skip
+    ]
     return [
         {"what": what, "copies": copies, "count": count, "s": repeated(work, repeats)}
         for what, count, work in timed
@@ -65,9 +65,12 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     facts: dict[str, Any] = {name: node.value for name, node in traced.items()}
     shape = {name: int(facts[name]) for name in SHAPE if name in ("layers", "heads", "kv_heads")}
     layouts = layout_candidates(
-        gpus=gpus, global_batch=work.batch_sequences, sequence_tokens=work.sequence_tokens,
-        link_domain=int(facts["link_domain"]), **shape,
-    )  # fmt: skip
+        gpus=gpus,
+        global_batch=work.batch_sequences,
+        sequence_tokens=work.sequence_tokens,
+        link_domain=int(facts["link_domain"]),
+        **shape,
+    )
     layouts.pop("dp")
     count = len(layouts["tp"])
     fixed = facts | {

@@ -29,17 +29,24 @@ from reliability.survival import kaplan_meier
 SEED = 2025
 # Logarithms of how many times a unit's hazard is that of one without the trait.
 TRAITS = {
-    "new_batch": -0.7, "top_cage": 0.5, "edge_slot": -0.3, "warm_aisle": 0.4, "second_vendor": 0.2,
+    "new_batch": -0.7,
+    "top_cage": 0.5,
+    "edge_slot": -0.3,
+    "warm_aisle": 0.4,
+    "second_vendor": 0.2,
     "refurbished": 0.6,
-}  # fmt: skip
+}
 LOG_DAYS, SHAPE, SCALE_DAYS = 2000, 1.6, 1500.0
 RESOLUTION_H = {"day": 24.0, "second": 1 / 3600}
 ENOUGH_S = 10.0
 # Llama 3: 419 failures in 54 days on 16,384 GPUs; interval and costs as its reader may guess them.
 JOB: dict[str, Any] = {
-    "intervals": 9189, "interval_h": 7.9 / 60, "mtbf_h": 54 * 24 / 419, "write_h": 10 / 3600,
+    "intervals": 9189,
+    "interval_h": 7.9 / 60,
+    "mtbf_h": 54 * 24 / 419,
+    "write_h": 10 / 3600,
     "restart_h": 5 / 60,
-}  # fmt: skip
+}
 # AIReSim's default case: weak nodes, warm standbys, spares, and repair that does not always help.
 FLEET: dict[str, Any] = {
     "nodes": FleetNodes(job_nodes=4096, warm_standbys=16, working_nodes=4160, spare_nodes=200),
@@ -111,15 +118,21 @@ def played(replicas: int, plain_replicas: int, fleets: int, repeats: int) -> Rec
     )
     fleet = simulate_fleet(replicas=fleets, seed=SEED, **FLEET)
     return {
-        "jobs": replicas, "failures": int(ours.failures.sum()), "s": ours_s,
-        "plain_jobs": plain_replicas, "plain_failures": int(plain[:, 1].sum()),
-        "by_checkpoint_s": checkpoint_s, "by_failure_s": failure_s,
-        "ettr_fraction": first.mean, "plain_ettr_fraction": second.mean,
+        "jobs": replicas,
+        "failures": int(ours.failures.sum()),
+        "s": ours_s,
+        "plain_jobs": plain_replicas,
+        "plain_failures": int(plain[:, 1].sum()),
+        "by_checkpoint_s": checkpoint_s,
+        "by_failure_s": failure_s,
+        "ettr_fraction": first.mean,
+        "plain_ettr_fraction": second.mean,
         "plain_standard_error": second.standard_error,
-        "fleets": fleets, "events": int(fleet.events.sum()),
+        "fleets": fleets,
+        "events": int(fleet.events.sum()),
         "fleet_s": repeated(lambda: simulate_fleet(replicas=fleets, seed=SEED, **FLEET), repeats),
         "peak_mb": peak_mb(),
-    }  # fmt: skip
+    }
 
 
 def by_checkpoint(
@@ -247,9 +260,12 @@ def _sizes_by_pandas(path: Path) -> Answer:
         queue_h=(jobs["Start"] - jobs["Eligible"]).dt.total_seconds() / 3600,
     ).groupby("NNodes", as_index=False)
     table = sizes.agg(
-        jobs=("JobID", "size"), node_h=("node_h", "sum"), failures=("failed", "sum"),
-        queue_mean_h=("queue_h", "mean"), queue_median_h=("queue_h", "median"),
-    )  # fmt: skip
+        jobs=("JobID", "size"),
+        node_h=("node_h", "sum"),
+        failures=("failed", "sum"),
+        queue_mean_h=("queue_h", "mean"),
+        queue_median_h=("queue_h", "median"),
+    )
     return _flat(*(table[name] for name in table.columns))
 
 

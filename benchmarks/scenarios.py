@@ -16,9 +16,16 @@ from planner.inputs.scenario.files import write_toml
 COPIES = {1: 1, 4: 2, 16: 4}  # size of the search over the shipped one -> copies
 MORE_SKUS = ("mi300x-8", "gaudi3-8", "a100-40-8")
 MORE_GRIDS = (
-    "gcp-us-east4", "gcp-us-central1", "gcp-europe-west4", "gcp-europe-west1", "gcp-europe-west9",
-    "gcp-asia-northeast1", "gcp-us-west4", "gcp-europe-west3", "gcp-asia-southeast1",
-)  # fmt: skip
+    "gcp-us-east4",
+    "gcp-us-central1",
+    "gcp-europe-west4",
+    "gcp-europe-west1",
+    "gcp-europe-west9",
+    "gcp-asia-northeast1",
+    "gcp-us-west4",
+    "gcp-europe-west3",
+    "gcp-asia-southeast1",
+)
 WORK_STEP, PRICE_STEP = 0.1, 0.07  # each further copy has so much less work, at so much dearer energy
 
 

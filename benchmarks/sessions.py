@@ -60,10 +60,12 @@ class Session:
         self._held = ExitStack()
         self._socket = self._held.enter_context(
             connect(
-                f"{address}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], origin=Origin(url),
+                f"{address}/_stcore/stream",
+                subprotocols=[Subprotocol("streamlit")],
+                origin=Origin(url),
                 max_size=None,
             )
-        )  # fmt: skip
+        )
         self._states: dict[str, WidgetState] = {}
 
     def __enter__(self) -> Session:

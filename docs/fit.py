@@ -37,9 +37,22 @@ ROWS, CONSTANTS = FOLDER / "training.csv", FOLDER / "constants.csv"
 COLUMNS = ("source", "stack", "inputs", "expected")
 SPELLED = {"seq": "sequence_tokens", "vocab": "vocabulary", "vp": "interleave", "gated_mlp": "gated"}
 SHAPE = (
-    "layers", "hidden", "heads", "kv_heads", "ffn", "gated", "vocabulary", "sequence_tokens", "gpus",
-    "global_batch", "tp", "pp", "interleave", "cp", "micro_batch",
-)  # fmt: skip
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "ffn",
+    "gated",
+    "vocabulary",
+    "sequence_tokens",
+    "gpus",
+    "global_batch",
+    "tp",
+    "pp",
+    "interleave",
+    "cp",
+    "micro_batch",
+)
 SHARE_WITHIN = 0.10  # the share of rows within this error is told
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square: some rows hold what no term sees
 AT_BOUND = 1e-3  # of the width between the bounds
@@ -103,9 +116,17 @@ def _constant(row: Mapping[str, str]) -> Constant:
     factor = convert_factor(fact.unit, unit_of(row["argument"]))
     shipped, stated_low, stated_high = (factor * value for value in (fact.value, fact.low, fact.high))
     return Constant(
-        row["symbol"], row["argument"], {label: tuple(words.split("|")) for label, _, words in labels},
-        start, doubt, low, high, shipped, stated_low, stated_high,
-    )  # fmt: skip
+        row["symbol"],
+        row["argument"],
+        {label: tuple(words.split("|")) for label, _, words in labels},
+        start,
+        doubt,
+        low,
+        high,
+        shipped,
+        stated_low,
+        stated_high,
+    )
 
 
 def read_runs(constants: Sequence[Constant], path: Path = ROWS) -> Runs:
@@ -147,7 +168,7 @@ def _arguments(inputs: Mapping[str, float | str], labels: Mapping[str, str]) -> 
         **stack_constants(labels["stack"], chip=labels["chip"], recompute=recompute),
         "recompute": float(recompute),
         "sharding": float(sharding_stage(str(inputs["dp_sharding"]), labels["stack"])),
-    }  # fmt: skip
+    }
 
 
 def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float] | Numbers) -> Numbers:
@@ -156,9 +177,11 @@ def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float
     for free, mask, value in zip(constants, runs.acting, values, strict=True):
         arguments[free.argument] = np.where(mask, value, arguments[free.argument])
     modelled = tokens_per_s_per_gpu(
-        global_batch=arguments["global_batch"], sequence_tokens=arguments["sequence_tokens"],
-        step_s=training_step_s(**arguments).total_s, gpus=arguments["gpus"],
-    )  # fmt: skip
+        global_batch=arguments["global_batch"],
+        sequence_tokens=arguments["sequence_tokens"],
+        step_s=training_step_s(**arguments).total_s,
+        gpus=arguments["gpus"],
+    )
     return np.log(np.asarray(modelled) / runs.measured_tokens_per_s)
 
 
@@ -195,11 +218,9 @@ def left_out_errors(
 ) -> dict[str, Numbers]:
     """For each group of runs, the logarithmic errors of constants fitted on all the others."""
     return {
-        str(name): log_errors(
-            runs.only(groups == name), constants, fit(runs.only(groups != name), constants)
-        )
+        str(name): log_errors(runs.only(groups == name), constants, fit(runs.only(groups != name), constants))
         for name in dict.fromkeys(groups)
-    }  # fmt: skip
+    }
 
 
 def spread(errors: Numbers) -> tuple[float, float, float]:

@@ -30,9 +30,18 @@ from planner.validation.serving import chip_arguments, served_arguments, step_us
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "fit"
 ROWS, CONSTANTS = FOLDER / "serving.csv", FOLDER / "serving_constants.csv"
 COLUMNS = (
-    "source", "chip", "model", "family", "weights", "accelerators", "ep", "batch", "output_tokens",
-    "tokens_per_s", "power_w",
-)  # fmt: skip
+    "source",
+    "chip",
+    "model",
+    "family",
+    "weights",
+    "accelerators",
+    "ep",
+    "batch",
+    "output_tokens",
+    "tokens_per_s",
+    "power_w",
+)
 WITHIN = 0.10
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square: some runs hold what no term sees
 PRIOR = 0.05  # a constant twice its start costs as much as one run that is 5 % off
@@ -71,11 +80,15 @@ class Runs:
 
     def only(self, kept: NDArray[np.bool_]) -> Runs:
         return Runs(
-            self.families[kept], self.chips[kept], self.series[kept],
+            self.families[kept],
+            self.chips[kept],
+            self.series[kept],
             {name: column[kept] for name, column in self.step.items()},
-            {name: column[kept] for name, column in self.use.items()}, self.parameters[kept],
-            self.tokens_per_s[kept], self.power_kw[kept],
-        )  # fmt: skip
+            {name: column[kept] for name, column in self.use.items()},
+            self.parameters[kept],
+            self.tokens_per_s[kept],
+            self.power_kw[kept],
+        )
 
 
 def read_constants(path: Path = CONSTANTS) -> list[Constant]:
@@ -134,11 +147,14 @@ def _step(row: Mapping[str, str]) -> dict[str, float]:
     spread = constant("validation.answer_scv", "scv_ratio")
     return {
         **constants("performance.serving", {"link_latency_s": "link_latency", "ring_factor": "ring_factor"}),
-        **served_arguments(f"model.{row['model']}", batch), **chip_arguments(row["chip"], row["weights"]),
-        "batch": batch, "prefill_tokens": batch * prompt / answer,
+        **served_arguments(f"model.{row['model']}", batch),
+        **chip_arguments(row["chip"], row["weights"]),
+        "batch": batch,
+        "prefill_tokens": batch * prompt / answer,
         "context_tokens": prompt + answer * (1.0 + spread) / 2.0,
-        "tp": 1.0 if ep > 1 else float(row["accelerators"]), "ep": ep,
-    }  # fmt: skip
+        "tp": 1.0 if ep > 1 else float(row["accelerators"]),
+        "ep": ep,
+    }
 
 
 def rate_errors(runs: Runs, values: Mapping[str, float]) -> Numbers:
@@ -220,16 +236,24 @@ def fit_stages(runs: Runs, constants: Sequence[Constant]) -> list[Stage]:
 
 
 def _stage(
-    name: str, runs: Runs, constants: Sequence[Constant], held: Mapping[str, float],
-    shipped: Mapping[str, float], errors: Errors,
-) -> Stage:  # fmt: skip
+    name: str,
+    runs: Runs,
+    constants: Sequence[Constant],
+    held: Mapping[str, float],
+    shipped: Mapping[str, float],
+    errors: Errors,
+) -> Stage:
     free = [c for c in constants if c.stage == name]
     fitted = fit(runs, free, held, errors)
     return Stage(
-        name, free, fitted, runs,
-        errors(runs, {**shipped, **{c.argument: c.shipped for c in free}}), errors(runs, fitted),
+        name,
+        free,
+        fitted,
+        runs,
+        errors(runs, {**shipped, **{c.argument: c.shipped for c in free}}),
+        errors(runs, fitted),
         left_out_errors(runs, free, held, errors),
-    )  # fmt: skip
+    )
 
 
 def one_point_errors(runs: Runs, errors: Numbers) -> Numbers:
@@ -263,11 +287,14 @@ def stage_text(stage: Stage) -> str:
     lines.append(f"  {'':<49}{'runs':>6}{'mean':>8}{'median':>8}{'in 10 %':>9}")
     for name, kept in regimes(stage).items():
         for title, errors in (
-            ("shipped", stage.shipped_errors), ("fitted", stage.fitted_errors),
+            ("shipped", stage.shipped_errors),
+            ("fitted", stage.fitted_errors),
             ("each model left out in turn", stage.left_out),
-            ("one point to other batches",
-             one_point_errors(stage.runs.only(kept), stage.shipped_errors[kept])),
-        ):  # fmt: skip
+            (
+                "one point to other batches",
+                one_point_errors(stage.runs.only(kept), stage.shipped_errors[kept]),
+            ),
+        ):
             of = errors if title.startswith("one point") else errors[kept]
             mean, median, within = spread(of)
             told = title if name == "all" else f"{title}, {name}"

@@ -81,9 +81,11 @@ def job_kgco2e(
         grid_kgco2e_per_kwh=grid_kgco2e_per_kwh,
     )
     hardware = embodied_share_kgco2e(
-        embodied_kgco2e=accelerator_kgco2e + host_share_kgco2e, used_h=accelerator_time_h, lifetime_h=life_h,
+        embodied_kgco2e=accelerator_kgco2e + host_share_kgco2e,
+        used_h=accelerator_time_h,
+        lifetime_h=life_h,
         utilisation_fraction=utilisation_fraction,
-    )  # fmt: skip
+    )
     return float(footprint_kgco2e(operational_kgco2e=use, embodied_kgco2e=hardware))
 
 
@@ -162,14 +164,25 @@ def by_green_algorithms(job: Asked, _: Answers) -> tuple[Parameters, float]:
     host_kw = host["cores"] * core_kw + host["memory_gb"] * memory_kw_per_gb
     grid = job.facts(f"peer.green_algorithms.{job.grid}.intensity")
     theirs = {
-        **job.ours, **WITHOUT_HARDWARE, "accelerator_kw": job.tdp_kw, "grid_kgco2e_per_kwh": grid,
+        **job.ours,
+        **WITHOUT_HARDWARE,
+        "accelerator_kw": job.tdp_kw,
+        "grid_kgco2e_per_kwh": grid,
         "host_share_kw": host_kw / job.accelerators,
-    }  # fmt: skip
+    }
     energy = green_algorithms_kwh(
-        duration_h=job.ours["accelerator_time_h"] / job.accelerators, cores=host["cores"], core_kw=core_kw,
-        core_utilisation_fraction=1.0, gpus=job.accelerators, gpu_kw=job.tdp_kw, gpu_utilisation_fraction=1.0,
-        memory_gb=host["memory_gb"], memory_kw_per_gb=memory_kw_per_gb, pue=job.ours["pue"], repeats=1.0,
-    )  # fmt: skip
+        duration_h=job.ours["accelerator_time_h"] / job.accelerators,
+        cores=host["cores"],
+        core_kw=core_kw,
+        core_utilisation_fraction=1.0,
+        gpus=job.accelerators,
+        gpu_kw=job.tdp_kw,
+        gpu_utilisation_fraction=1.0,
+        memory_gb=host["memory_gb"],
+        memory_kw_per_gb=memory_kw_per_gb,
+        pue=job.ours["pue"],
+        repeats=1.0,
+    )
     return theirs, float(energy * grid)
 
 
@@ -178,9 +191,14 @@ def by_llmcarbon(job: Asked, _: Answers) -> tuple[Parameters, float]:
     chip, host = job.facts(f"peer.llmcarbon.{job.accelerator}.embodied"), job.facts("peer.llmcarbon.host")
     life_h = float(lifetime_h(lifetime_y=job.facts("embodied.lifetime@llmcarbon")))
     theirs = {
-        **job.ours, "accelerator_kw": job.tdp_kw, "host_share_kw": 0.0, "accelerator_kgco2e": chip,
-        "host_share_kgco2e": host / job.accelerators, "life_h": life_h, "utilisation_fraction": 1.0,
-    }  # fmt: skip
+        **job.ours,
+        "accelerator_kw": job.tdp_kw,
+        "host_share_kw": 0.0,
+        "accelerator_kgco2e": chip,
+        "host_share_kgco2e": host / job.accelerators,
+        "life_h": life_h,
+        "utilisation_fraction": 1.0,
+    }
     hours = job.ours["accelerator_time_h"]
     use = hours * job.tdp_kw * job.ours["pue"] * job.ours["grid_kgco2e_per_kwh"]
     node_kgco2e, node_h = job.accelerators * chip + host, hours / job.accelerators
@@ -197,17 +215,23 @@ def by_ecologits(job: Asked, said: Answers) -> tuple[Parameters, float]:
         return job.facts(f"peer.ecologits.{name}")
 
     latency_s = ecologits_latency_s(
-        **of, parameter_slope_s=fact("latency_slope"), batch_slope_s=fact("latency_batch"),
+        **of,
+        parameter_slope_s=fact("latency_slope"),
+        batch_slope_s=fact("latency_batch"),
         offset_s=fact("latency_offset"),
-    )  # fmt: skip
+    )
     gpu_kwh = ecologits_gpu_kwh(
-        **of, slope_kwh=fact("gpu_slope"), batch_decay_factor=fact("batch_decay"),
+        **of,
+        slope_kwh=fact("gpu_slope"),
+        batch_decay_factor=fact("batch_decay"),
         offset_kwh=fact("gpu_offset"),
-    )  # fmt: skip
+    )
     gpus = ecologits_gpus(
-        parameters=work["parameters"], bits_per_parameter=fact("bits"),
-        overhead_ratio=fact("memory_overhead"), gpu_memory_gb=fact("gpu_memory"),
-    )  # fmt: skip
+        parameters=work["parameters"],
+        bits_per_parameter=fact("bits"),
+        overhead_ratio=fact("memory_overhead"),
+        gpu_memory_gb=fact("gpu_memory"),
+    )
     hours = work["requests"] * latency_s / 3600 * gpus / batch
     theirs = {
         "accelerator_time_h": float(hours),
@@ -225,9 +249,12 @@ def by_ecologits(job: Asked, said: Answers) -> tuple[Parameters, float]:
 
 
 BY = {
-    "CodeCarbon": by_codecarbon, "ML CO2": by_mlco2, "Green Algorithms": by_green_algorithms,
-    "LLMCarbon": by_llmcarbon, "EcoLogits": by_ecologits,
-}  # fmt: skip
+    "CodeCarbon": by_codecarbon,
+    "ML CO2": by_mlco2,
+    "Green Algorithms": by_green_algorithms,
+    "LLMCarbon": by_llmcarbon,
+    "EcoLogits": by_ecologits,
+}
 
 
 def compared(job: Asked, said: Answers) -> dict[str, Waterfall]:
@@ -336,21 +363,26 @@ def ask(jobs: Sequence[Asked]) -> None:
     """Install the tools at their pins in an environment of their own, ask them, keep what they said."""
     questions = [
         {
-            "job": job.letter, "country": job.entry["country"], "pue": job.ours["pue"],
+            "job": job.letter,
+            "country": job.entry["country"],
+            "pue": job.ours["pue"],
             "codecarbon_pue": job.entry["codecarbon_pue"],
             **job.entry.get("ecologits", {"energy_kwh": job.ours["accelerator_time_h"] * job.tdp_kw}),
         }
         for job in jobs
-    ]  # fmt: skip
+    ]
     with tempfile.TemporaryDirectory(prefix="everfleet-peers-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = str(Path(folder) / ("Scripts" if sys.platform == "win32" else "bin") / "python")
         pins = [f"{tool}=={pin}" for tool, pin in PINS.items()]
         subprocess.run([python, "-m", "pip", "install", "--quiet", *pins], check=True)
         done = subprocess.run(
-            [python, str(DOCS / "peers_tools.py")], input=json.dumps(questions), stdout=subprocess.PIPE,
-            text=True, check=True,
-        )  # fmt: skip
+            [python, str(DOCS / "peers_tools.py")],
+            input=json.dumps(questions),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     with ANSWERS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -32,15 +32,24 @@ from solver.problem import Objective, Problem, Solution
 
 PAGE = Path(__file__).resolve().with_name("what-the-join-saves.md")
 FAMILIES = (
-    "next-quarter", "growth", "brownfield", "clean-and-dirty-sites", "tight-power", "bursty-serving",
-    "long-training", "spot-shortage",
-)  # fmt: skip
+    "next-quarter",
+    "growth",
+    "brownfield",
+    "clean-and-dirty-sites",
+    "tight-power",
+    "bursty-serving",
+    "long-training",
+    "spot-shortage",
+)
 INTERVAL, SPARES, LIFE_YEARS = "60 min", "10 %", 5
 GAP_FRACTION, TIME_LIMIT_S = 0.001, 120.0
 CHEAPEST, CLEANEST, JOINT = "least money", "least carbon", "joint"
 HOURLY, LEVEL, FIVE_YEARS, HABITS = (
-    "checkpoint each hour", "10 % spares", "five years, then out", "all three habits"
-)  # fmt: skip
+    "checkpoint each hour",
+    "10 % spares",
+    "five years, then out",
+    "all three habits",
+)
 OF_HABIT = (HOURLY, LEVEL, FIVE_YEARS, HABITS)
 
 INTRODUCTION = """\

@@ -194,9 +194,13 @@ def linear_ettr(
     """
     require_positive(largest_loss_fraction=largest_loss_fraction)
     line = linear_ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h, queue_h=queue_h,
+        interval_h=interval_h,
+        mtbf_h=mtbf_h,
+        write_h=write_h,
+        restart_h=restart_h,
+        queue_h=queue_h,
         productive_h=productive_h,
-    )  # fmt: skip
+    )
     loss = linear_loss_fraction(interval_h=interval_h, mtbf_h=mtbf_h, restart_h=restart_h)
     return LinearEttr(line, loss, (np.asarray(loss) <= largest_loss_fraction)[()])
 

@@ -59,10 +59,22 @@ def finish_quantile_h(
     """
     require_share(quantile_fraction=quantile_fraction)
     require_not_negative(restart_h=restart_h, queue_h=queue_h)
-    columns = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in (
-        useful_h, interval_h, mtbf_h, write_h, np.add(restart_h, queue_h), persist_h, rate_shape,
-        restart_deviation_h, quantile_fraction,
-    )))  # fmt: skip
+    columns = np.broadcast_arrays(
+        *(
+            np.asarray(c, dtype=float)
+            for c in (
+                useful_h,
+                interval_h,
+                mtbf_h,
+                write_h,
+                np.add(restart_h, queue_h),
+                persist_h,
+                rate_shape,
+                restart_deviation_h,
+                quantile_fraction,
+            )
+        )
+    )
     *job, share = (column[..., None] for column in columns)
     slices = _slices(*job)
     among_failing = np.maximum(share - slices.unhurt, 0.0) / np.where(slices.unhurt < 1, 1 - slices.unhurt, 1)
@@ -96,10 +108,22 @@ def on_time_fraction(
     """
     require_positive_or_infinite(available_h=available_h)
     require_not_negative(restart_h=restart_h, queue_h=queue_h)
-    columns = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in (
-        useful_h, interval_h, mtbf_h, write_h, np.add(restart_h, queue_h), persist_h, rate_shape,
-        restart_deviation_h, available_h,
-    )))  # fmt: skip
+    columns = np.broadcast_arrays(
+        *(
+            np.asarray(c, dtype=float)
+            for c in (
+                useful_h,
+                interval_h,
+                mtbf_h,
+                write_h,
+                np.add(restart_h, queue_h),
+                persist_h,
+                rate_shape,
+                restart_deviation_h,
+                available_h,
+            )
+        )
+    )
     *job, available = (column[..., None] for column in columns)
     return _share_done(_slices(*job), available)[..., 0][()]
 
@@ -128,10 +152,16 @@ def lost_quantile_node_h(
     """
     require_positive(nodes=nodes)
     finish_h = finish_quantile_h(
-        useful_h=useful_h, interval_h=interval_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h,
-        quantile_fraction=quantile_fraction, persist_h=persist_h, rate_shape=rate_shape,
+        useful_h=useful_h,
+        interval_h=interval_h,
+        mtbf_h=mtbf_h,
+        write_h=write_h,
+        restart_h=restart_h,
+        quantile_fraction=quantile_fraction,
+        persist_h=persist_h,
+        rate_shape=rate_shape,
         restart_deviation_h=restart_deviation_h,
-    )  # fmt: skip
+    )
     return nodes * np.subtract(finish_h, useful_h)
 
 

@@ -109,10 +109,22 @@ def step_quantile_factor(
     require_not_negative(shared_variation_fraction=shared_variation_fraction, episodes_per_h=episodes_per_h)
     require_positive_or_infinite(shared_lasting_h=shared_lasting_h)
     require_at_least(1.0, slowdown_factor=slowdown_factor)
-    columns = np.broadcast_arrays(*(np.asarray(c, dtype=float) for c in (
-        quantile_fraction, window_h, step_s, step_variation_fraction, shared_variation_fraction,
-        shared_lasting_h, episodes_per_h, episode_h, slowdown_factor,
-    )))  # fmt: skip
+    columns = np.broadcast_arrays(
+        *(
+            np.asarray(c, dtype=float)
+            for c in (
+                quantile_fraction,
+                window_h,
+                step_s,
+                step_variation_fraction,
+                shared_variation_fraction,
+                shared_lasting_h,
+                episodes_per_h,
+                episode_h,
+                slowdown_factor,
+            )
+        )
+    )
     share, window, step, own, shared, lasting, rate, episode, slowdown = (c[..., None] for c in columns)
     own_variance = np.square(own) * np.minimum(step / 3600.0 / window, 1.0)
     noise = own_variance + np.square(shared) * averaged_variance_fraction(window_h=window, lasting_h=lasting)

@@ -58,10 +58,15 @@ def flat_region_h(
 
     def cost(tried_h: Column) -> Column:
         return weighted_hours_ratio(
-            interval_h=tried_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h, persist_h=persist_h,
-            work_weight_factor=work_weight_factor, write_weight_factor=write_weight_factor,
+            interval_h=tried_h,
+            mtbf_h=mtbf_h,
+            write_h=write_h,
+            restart_h=restart_h,
+            persist_h=persist_h,
+            work_weight_factor=work_weight_factor,
+            write_weight_factor=write_weight_factor,
             restart_weight_factor=restart_weight_factor,
-        )  # fmt: skip
+        )
 
     floor_h = np.maximum(np.subtract(persist_h, write_h), 0.0)
     return FlatRegion(*flat_ends(cost, best=interval_h, loss_fraction=loss_fraction, floor=floor_h))
@@ -81,9 +86,12 @@ def weibull_hours_by_state(
     Source: renewal-reward theorem; the tail of the sum by Euler and Maclaurin's formula.
     """
     ettr = weibull_ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, weibull_shape=weibull_shape,
-        write_h=write_h, restart_h=restart_h,
-    )  # fmt: skip
+        interval_h=interval_h,
+        mtbf_h=mtbf_h,
+        weibull_shape=weibull_shape,
+        write_h=write_h,
+        restart_h=restart_h,
+    )
     cycle_h = np.add(interval_h, write_h)
     with np.errstate(divide="ignore"):
         failures = 1.0 / (ettr * np.add(mtbf_h, restart_h))
@@ -115,9 +123,12 @@ def weibull_weighted_hours_ratio(
     """
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
     hours = weibull_hours_by_state(
-        interval_h=interval_h, mtbf_h=mtbf_h, weibull_shape=weibull_shape,
-        write_h=write_h, restart_h=restart_h,
-    )  # fmt: skip
+        interval_h=interval_h,
+        mtbf_h=mtbf_h,
+        weibull_shape=weibull_shape,
+        write_h=write_h,
+        restart_h=restart_h,
+    )
     work = work_weight_factor * (hours.useful_h + hours.lost_h)
     return work + write_weight_factor * hours.checkpoint_h + restart_weight_factor * hours.restart_h
 
@@ -147,10 +158,15 @@ def weibull_optimal_interval_h(
 
     def cost(tried_h: Column) -> Column:
         return weibull_weighted_hours_ratio(
-            interval_h=tried_h, mtbf_h=mtbf_h, weibull_shape=weibull_shape, write_h=write_h,
-            restart_h=restart_h, work_weight_factor=work_weight_factor,
-            write_weight_factor=write_weight_factor, restart_weight_factor=restart_weight_factor,
-        )  # fmt: skip
+            interval_h=tried_h,
+            mtbf_h=mtbf_h,
+            weibull_shape=weibull_shape,
+            write_h=write_h,
+            restart_h=restart_h,
+            work_weight_factor=work_weight_factor,
+            write_weight_factor=write_weight_factor,
+            restart_weight_factor=restart_weight_factor,
+        )
 
     # Weights move the valley like a longer or shorter write; a shape far from 1 moves it further.
     price = np.sqrt(np.divide(write_weight_factor, work_weight_factor))

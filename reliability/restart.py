@@ -37,9 +37,12 @@ class RestartParts:
     def mean_h(self) -> Column:
         """Mean hours from a failure to working again."""
         return restart_h(
-            detect_h=self.detect_h, replace_h=self.replace_h, initialise_h=self.initialise_h,
-            load_h=self.load_h, warm_up_h=self.warm_up_h,
-        )  # fmt: skip
+            detect_h=self.detect_h,
+            replace_h=self.replace_h,
+            initialise_h=self.initialise_h,
+            load_h=self.load_h,
+            warm_up_h=self.warm_up_h,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,10 +130,15 @@ def two_level_weighted_hours_ratio(
         work_weight_factor, local_write_weight_factor, remote_write_weight_factor, restart_weight_factor
     )
     hours = two_level_hours_by_state(
-        interval_h=interval_h, local_saves=local_saves, local_rate_per_h=local_rate_per_h,
-        remote_rate_per_h=remote_rate_per_h, local_write_h=local_write_h, remote_write_h=remote_write_h,
-        local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
-    )  # fmt: skip
+        interval_h=interval_h,
+        local_saves=local_saves,
+        local_rate_per_h=local_rate_per_h,
+        remote_rate_per_h=remote_rate_per_h,
+        local_write_h=local_write_h,
+        remote_write_h=remote_write_h,
+        local_restart_h=local_restart_h,
+        remote_restart_h=remote_restart_h,
+    )
     work = work_weight_factor * (hours.useful_h + hours.lost_h)
     local = local_write_weight_factor * hours.local_write_h
     remote = remote_write_weight_factor * hours.remote_write_h
@@ -161,12 +166,30 @@ def two_level_optimal_plan(
 
     Source: weighted hours of this room, least by search; first-order pattern of Benoit et al., 2016.
     """
-    names = ("local_rate_per_h", "remote_rate_per_h", "local_write_h", "remote_write_h", "local_restart_h",
-             "remote_restart_h", "work_weight_factor", "local_write_weight_factor",
-             "remote_write_weight_factor", "restart_weight_factor")  # fmt: skip
-    given = (local_rate_per_h, remote_rate_per_h, local_write_h, remote_write_h, local_restart_h,
-             remote_restart_h, work_weight_factor, local_write_weight_factor,
-             remote_write_weight_factor, restart_weight_factor)  # fmt: skip
+    names = (
+        "local_rate_per_h",
+        "remote_rate_per_h",
+        "local_write_h",
+        "remote_write_h",
+        "local_restart_h",
+        "remote_restart_h",
+        "work_weight_factor",
+        "local_write_weight_factor",
+        "remote_write_weight_factor",
+        "restart_weight_factor",
+    )
+    given = (
+        local_rate_per_h,
+        remote_rate_per_h,
+        local_write_h,
+        remote_write_h,
+        local_restart_h,
+        remote_restart_h,
+        work_weight_factor,
+        local_write_weight_factor,
+        remote_write_weight_factor,
+        restart_weight_factor,
+    )
     require_positive(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
     require_positive(local_write_h=local_write_h, remote_write_h=remote_write_h)
     _check_weights(*given[6:])
@@ -213,13 +236,19 @@ def two_level_flat_h(
 
     def cost(tried_h: Column) -> Column:
         return two_level_weighted_hours_ratio(
-            interval_h=tried_h, local_saves=local_saves, local_rate_per_h=local_rate_per_h,
-            remote_rate_per_h=remote_rate_per_h, local_write_h=local_write_h, remote_write_h=remote_write_h,
-            local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
-            work_weight_factor=work_weight_factor, local_write_weight_factor=local_write_weight_factor,
+            interval_h=tried_h,
+            local_saves=local_saves,
+            local_rate_per_h=local_rate_per_h,
+            remote_rate_per_h=remote_rate_per_h,
+            local_write_h=local_write_h,
+            remote_write_h=remote_write_h,
+            local_restart_h=local_restart_h,
+            remote_restart_h=remote_restart_h,
+            work_weight_factor=work_weight_factor,
+            local_write_weight_factor=local_write_weight_factor,
             remote_write_weight_factor=remote_write_weight_factor,
             restart_weight_factor=restart_weight_factor,
-        )  # fmt: skip
+        )
 
     return TwoLevelFlat(*flat_ends(cost, best=interval_h, loss_fraction=loss_fraction))
 

@@ -417,7 +417,7 @@ class Running:
             stopped = observer.leave()
             return Outcome(
                 Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped
-            )  # fmt: skip
+            )
         if observer.failure is not None:
             raise observer.failure
         return _read(self.engine, observer, self._solver)

@@ -76,9 +76,13 @@ def build(
     if unknown := families - set(FAMILIES):
         raise ValueError(f"elastic names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")
     program = empty(
-        problem, families, prefix=prefix, first_stage=first_stage, siblings=siblings,
+        problem,
+        families,
+        prefix=prefix,
+        first_stage=first_stage,
+        siblings=siblings,
         shared_periods=shared_periods,
-    )  # fmt: skip
+    )
     for constraint in CONSTRAINTS:
         constraint(program)
     if families:

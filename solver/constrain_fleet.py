@@ -153,13 +153,21 @@ def work_on_enough_nodes(program: Program) -> None:
     row, index, zeros = np.arange(option.size), np.stack([option, period], axis=1), np.zeros(option.size)
     done, room = program.done[option, period], free[options.pool[option], period]
     program.add_rows(
-        "works", index, pulp.LpConstraintLE, zeros,
-        (row, done, np.ones(option.size)), (row, works, -most[option, period]),
-    )  # fmt: skip
+        "works",
+        index,
+        pulp.LpConstraintLE,
+        zeros,
+        (row, done, np.ones(option.size)),
+        (row, works, -most[option, period]),
+    )
     program.add_rows(
-        "nodes_least", index, pulp.LpConstraintLE, zeros,
-        (row, works, options.nodes_least[option].astype(float)), (row, room, -np.ones(option.size)),
-    )  # fmt: skip
+        "nodes_least",
+        index,
+        pulp.LpConstraintLE,
+        zeros,
+        (row, works, options.nodes_least[option].astype(float)),
+        (row, room, -np.ones(option.size)),
+    )
 
 
 def fit_into_the_hours(program: Program) -> None:

@@ -44,7 +44,7 @@ def dive(program: Program, search: Search, start: Mapping[str, float]) -> backen
     if math.isfinite(cost):
         return backend.Outcome(
             backend.Status.TIME_LIMIT, cost, -math.inf, math.inf, 0.0, diving.values, fractions.stopped
-        )  # fmt: skip
+        )
     if fractions.stopped:
         return backend.Outcome(
             backend.Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, 0.0, {}, stopped=True

@@ -27,10 +27,25 @@ from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
 from solver.tasks import ElasticOptions, Jobs, RunOptions, ServeOptions, Services, Work, WorkOptions
 
 __all__ = [
-    "Cohorts", "Contracts", "ElasticOptions", "Jobs", "Limits", "Moves", "Objective", "Pools", "Problem",
-    "RunOptions", "ServeOptions", "Services", "Solution", "SpareSteps", "Terms", "Tiers", "Work",
+    "Cohorts",
+    "Contracts",
+    "ElasticOptions",
+    "Jobs",
+    "Limits",
+    "Moves",
+    "Objective",
+    "Pools",
+    "Problem",
+    "RunOptions",
+    "ServeOptions",
+    "Services",
+    "Solution",
+    "SpareSteps",
+    "Terms",
+    "Tiers",
+    "Work",
     "WorkOptions",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

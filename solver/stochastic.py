@@ -146,9 +146,12 @@ def extensive_form(futures: Futures) -> list[Program]:
     programs = [build(first, prefix="f0_", siblings=others)]
     for number, problem in enumerate(others, start=1):
         built = build(
-            problem, prefix=f"f{number}_", first_stage=programs[0], siblings=futures.problems,
+            problem,
+            prefix=f"f{number}_",
+            first_stage=programs[0],
+            siblings=futures.problems,
             shared_periods=futures.shared_periods,
-        )  # fmt: skip
+        )
         programs.append(built)
     for program in programs:
         program.count_replicas()
@@ -202,15 +205,21 @@ def answer_held(
     program = build(problem, siblings=siblings)
     shared = slice(0, shared_periods)
     for variables, counts in (
-        (program.order, held.orders), (program.retire, held.retired), (program.move, held.moved)
-    ):  # fmt: skip
+        (program.order, held.orders),
+        (program.retire, held.retired),
+        (program.move, held.moved),
+    ):
         _hold(variables[:, shared], counts[:, shared].astype(float))
     for stem, values in also:
         _hold(getattr(program, stem), values)
     outcome, plan = solve_checked(
-        program, gap_fraction=gap_fraction, time_limit_s=time_limit_s, tolerance=tolerance,
-        should_stop=should_stop, start=program.start(start) if start is not None else None,
-    )  # fmt: skip
+        program,
+        gap_fraction=gap_fraction,
+        time_limit_s=time_limit_s,
+        tolerance=tolerance,
+        should_stop=should_stop,
+        start=program.start(start) if start is not None else None,
+    )
     elapsed_s = time.monotonic() - began
     bound = outcome.bound * THOUSAND
     if plan is None:
@@ -260,17 +269,27 @@ def _checked(program: Program, values: Mapping[str, float], tolerance: float) ->
 
 
 def _settled(
-    futures: Futures, plans: list[Solution], gap_fraction: float, time_limit_s: float, tolerance: float,
+    futures: Futures,
+    plans: list[Solution],
+    gap_fraction: float,
+    time_limit_s: float,
+    tolerance: float,
     should_stop: backend.Stop | None,
-) -> list[Solution]:  # fmt: skip
+) -> list[Solution]:
     """Each future's plan once more at least objective, the first stage held; none becomes worse."""
     settled, each_s = [], max(time_limit_s / len(plans), SOON_S)
     for problem, plan in zip(futures.problems, plans, strict=True):
         found = answer_held(
-            problem, FirstStage.of(plan), shared_periods=futures.shared_periods, siblings=futures.problems,
-            start=plan, gap_fraction=gap_fraction, time_limit_s=each_s, tolerance=tolerance,
+            problem,
+            FirstStage.of(plan),
+            shared_periods=futures.shared_periods,
+            siblings=futures.problems,
+            start=plan,
+            gap_fraction=gap_fraction,
+            time_limit_s=each_s,
+            tolerance=tolerance,
             should_stop=should_stop,
-        )  # fmt: skip
+        )
         both = [one for one in (found.solution, plan) if one is not None]
         settled.append(min(both, key=lambda one: verify.objective_value(problem, one)))
     return settled

@@ -33,7 +33,7 @@ from solver.steps import (
     reader,
     restore,
     room_to_round,
-)  # fmt: skip
+)
 from solver.tables import Flags, Floats, Whole
 
 SHARE = 0.2  # of the time left, for each search

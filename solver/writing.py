@@ -21,20 +21,69 @@ LONGEST = 100  # letters in a name that every reader of these formats takes
 
 # What the indices of a variable and of a row point to, by the letters of `solver.problem`.
 _VARIABLES = {
-    "order": "PT", "retire": "HT", "move": "MT", "standing": "HT", "tier": "G", "rebated": "GPT",
-    "rented": "PT", "spares": "PT", "parked": "PT", "in_service": "PT", "in_use": "PT", "step": "PT",
-    "run": "R", "choose": "E", "completed": "E", "done": "ET", "left_out": "J", "replicas": "VT",
-    "shed": "IT", "work": "OT", "matched": "CT", "some": "P",
-    "works": "ET", "free": "PT", "serves": "VT",
-}  # fmt: skip
+    "order": "PT",
+    "retire": "HT",
+    "move": "MT",
+    "standing": "HT",
+    "tier": "G",
+    "rebated": "GPT",
+    "rented": "PT",
+    "spares": "PT",
+    "parked": "PT",
+    "in_service": "PT",
+    "in_use": "PT",
+    "step": "PT",
+    "run": "R",
+    "choose": "E",
+    "completed": "E",
+    "done": "ET",
+    "left_out": "J",
+    "replicas": "VT",
+    "shed": "IT",
+    "work": "OT",
+    "matched": "CT",
+    "some": "P",
+    "works": "ET",
+    "free": "PT",
+    "serves": "VT",
+}
 _ROWS = {
-    "job": "J", "elastic": "E", "pace": "ET", "part": "E", "chosen": "J", "demand": "IT", "work": "WT",
-    "in_service": "PT", "standing": "HT", "retire_once": "H", "end_of_life": "H", "in_use": "PT",
-    "nodes": "PT", "hours": "PT", "parked": "PT", "reach": "PT", "one_step": "PT", "spares": "PT",
-    "power": "ST", "space": "ST", "supply": "KT", "minimum": "P", "ordered": "PT", "tier": "G",
-    "one_tier": "K", "rebated": "PT", "rebate": "GPT", "budget": "T", "clean": "ST", "level": "CT",
-    "carbon_cap_by_period": "T", "works": "ET", "nodes_least": "ET", "free": "PT", "serves": "VT",
-}  # fmt: skip
+    "job": "J",
+    "elastic": "E",
+    "pace": "ET",
+    "part": "E",
+    "chosen": "J",
+    "demand": "IT",
+    "work": "WT",
+    "in_service": "PT",
+    "standing": "HT",
+    "retire_once": "H",
+    "end_of_life": "H",
+    "in_use": "PT",
+    "nodes": "PT",
+    "hours": "PT",
+    "parked": "PT",
+    "reach": "PT",
+    "one_step": "PT",
+    "spares": "PT",
+    "power": "ST",
+    "space": "ST",
+    "supply": "KT",
+    "minimum": "P",
+    "ordered": "PT",
+    "tier": "G",
+    "one_tier": "K",
+    "rebated": "PT",
+    "rebate": "GPT",
+    "budget": "T",
+    "clean": "ST",
+    "level": "CT",
+    "carbon_cap_by_period": "T",
+    "works": "ET",
+    "nodes_least": "ET",
+    "free": "PT",
+    "serves": "VT",
+}
 
 
 def write_program(problem: Problem, path: Path, *, period_names: Sequence[str]) -> None:
@@ -105,8 +154,14 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
     tiers, moves, contracts = problem.tiers, problem.moves, problem.contracts
     sites = problem.site_names
     named = {
-        "T": period_names, "P": pools, "H": cohorts, "J": problem.jobs.name, "I": problem.services.name,
-        "W": problem.work.name, "S": sites, "K": problem.sku_names,
+        "T": period_names,
+        "P": pools,
+        "H": cohorts,
+        "J": problem.jobs.name,
+        "I": problem.services.name,
+        "W": problem.work.name,
+        "S": sites,
+        "K": problem.sku_names,
         "M": [
             f"{cohorts[start]} to {cohorts[end]}"
             for start, end in zip(moves.from_cohort, moves.to_cohort, strict=True)
@@ -116,7 +171,7 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
             for sku, nodes in zip(tiers.sku, tiers.from_nodes, strict=True)
         ],
         "C": [f"contract {contract} at {sites[site]}" for contract, site in enumerate(contracts.site)],
-    }  # fmt: skip
+    }
     named |= _option_labels(problem, pools, period_names)
     return {letter: [_plain(label) for label in labels] for letter, labels in named.items()}
 

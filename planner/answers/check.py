@@ -50,9 +50,13 @@ def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Fou
     horizon, used = scenario.horizon, set(named_files(scenario))
     used |= {scenario.performance.calibration} if scenario.performance.calibration else set()
     counts = {
-        "sites": scenario.sites, "cohorts of the fleet": scenario.fleet, "offers": scenario.market,
-        "training jobs": scenario.training, "pools": scenario.pools, "services": scenario.services,
-    }  # fmt: skip
+        "sites": scenario.sites,
+        "cohorts of the fleet": scenario.fleet,
+        "offers": scenario.market,
+        "training jobs": scenario.training,
+        "pools": scenario.pools,
+        "services": scenario.services,
+    }
     return Found(
         what="a scenario",
         facts=(

@@ -17,9 +17,13 @@ def scenario_options(parser: argparse.ArgumentParser) -> None:
     """A scenario, and what is changed in it."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a TOML file, or the name of a shipped scenario")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", dest="changes",
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        dest="changes",
         help=f"change one value, for example --set '{CHANGE_EXAMPLE}'",
-    )  # fmt: skip
+    )
 
 
 def quiet_option(parser: argparse.ArgumentParser) -> None:

@@ -120,9 +120,12 @@ def _log_options(parser: argparse.ArgumentParser) -> None:
         "--fleet-size", type=int, metavar="NODES", help="nodes watched, with those that never failed"
     )
     parser.add_argument(
-        "--severities", type=arguments.names, default=(), metavar="NAME,...",
+        "--severities",
+        type=arguments.names,
+        default=(),
+        metavar="NAME,...",
         help="count failures of these alone",
-    )  # fmt: skip
+    )
     parser.add_argument("--with-planned", action="store_true", help="count planned stops as failures")
     parser.add_argument("--interval", type=float, metavar="FRACTION", help="what intervals are to hold; 0.9")
     parser.add_argument(
@@ -142,9 +145,11 @@ def _fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the fleet; default: that of the file")
     parser.add_argument("--accelerators-per-node", type=int, metavar="N", help="8")
     parser.add_argument(
-        "--covariates", type=arguments.names, metavar="NAME,...",
+        "--covariates",
+        type=arguments.names,
+        metavar="NAME,...",
         help="for hazard ratios; default: all with few levels",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--cross-check", action="store_true", help="lifetimes and ratios by lifelines too; takes seconds"
     )

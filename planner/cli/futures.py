@@ -16,9 +16,10 @@ def add_commands(command: arguments.AddCommand) -> None:
     futures = command("futures", run_futures, "one plan for several futures, and what hedging is worth")
     arguments.scenario_options(futures)
     futures.add_argument(
-        "--out", metavar="PLACE",
+        "--out",
+        metavar="PLACE",
         help="write the page, Markdown, JSON and csv/ into this folder; FILE.json: the JSON alone",
-    )  # fmt: skip
+    )
     futures.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
     arguments.store_option(futures)
     arguments.quiet_option(futures)

@@ -22,13 +22,18 @@ def add_commands(command: arguments.AddCommand) -> None:
 
     calibrate = command("calibrate", run_calibrate, "your measured point carried to all sizes")
     calibrate.add_argument(
-        "measurements", nargs="?", metavar="MEASUREMENTS",
+        "measurements",
+        nargs="?",
+        metavar="MEASUREMENTS",
         help="CSV: tokens a second, step times, power; of training or serving",
-    )  # fmt: skip
+    )
     calibrate.add_argument(
-        "--sizes", type=arguments.sizes, default=(), metavar="N,...",
+        "--sizes",
+        type=arguments.sizes,
+        default=(),
+        metavar="N,...",
         help="accelerators to show; a half, 1, 2 and 4 times yours",
-    )  # fmt: skip
+    )
     calibrate.add_argument(
         "--measure", action="store_true", help="probe this machine's NVIDIA device, by PyTorch and NVML"
     )
@@ -138,16 +143,20 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
         help="train adapters of this rank, all else frozen (LoRA)",
     )
     training.add_argument(
-        "--target", type=float, dest="target_per_s", metavar="RATE",
+        "--target",
+        type=float,
+        dest="target_per_s",
+        metavar="RATE",
         help="tokens or samples a second: the smallest size of each SKU that delivers them",
-    )  # fmt: skip
+    )
     training.add_argument("--tokens", type=float, help="the same from tokens to train on, with --by")
     training.add_argument("--by", metavar="TIME", help="time to train them in, '90 d'")
     parser.add_argument(
-        "--measured", metavar="POINT",
+        "--measured",
+        metavar="POINT",
         help="what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
         "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--calibration", type=Path, metavar="FILE", help="what `everfleet calibrate ... --json` printed"
     )
@@ -165,10 +174,14 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
         "--requests-per-second", type=float, dest="requests_per_s", metavar="RATE", help="counts replicas"
     )
     serving.add_argument(
-        "--availability", type=float, dest="availability_fraction", metavar="FRACTION",
+        "--availability",
+        type=float,
+        dest="availability_fraction",
+        metavar="FRACTION",
         help="share of time in which enough replicas are up; 0.999",
-    )  # fmt: skip
+    )
     serving.add_argument(
-        "--disaggregated", action="store_true",
+        "--disaggregated",
+        action="store_true",
         help="prompts read on one pool and answers written on another, of one SKU or of two",
-    )  # fmt: skip
+    )

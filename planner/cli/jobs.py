@@ -21,9 +21,23 @@ CHECKPOINT_FLAGS |= {"job": "--job", "changes": "--set"}
 
 # Options of `carbon` that a job file speaks for.
 JOB_FLAGS = (
-    "model", "tokens", "accelerator_hours", "metered", "sku", "nodes", "grid", "hourly", "start", "pue",
-    "lifetime", "utilisation", "power", "interval", "failures", "storage",
-)  # fmt: skip
+    "model",
+    "tokens",
+    "accelerator_hours",
+    "metered",
+    "sku",
+    "nodes",
+    "grid",
+    "hourly",
+    "start",
+    "pue",
+    "lifetime",
+    "utilisation",
+    "power",
+    "interval",
+    "failures",
+    "storage",
+)
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -118,9 +132,14 @@ def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"the scenario says what {', '.join(said)} would: leave it out, or use --set")
     scenario = asked_scenario(options)
     return scenario_document(
-        scenario, job=options.job, sku=options.sku, nodes=options.nodes, failures=options.failures,
-        asked=Asked(**_shared_checkpoints(options)), **_run_of(options),
-    )  # fmt: skip
+        scenario,
+        job=options.job,
+        sku=options.sku,
+        nodes=options.nodes,
+        failures=options.failures,
+        asked=Asked(**_shared_checkpoints(options)),
+        **_run_of(options),
+    )
 
 
 def _shared_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
@@ -140,8 +159,11 @@ def _run_of(options: argparse.Namespace) -> dict[str, Any]:
     """Options about a whole run."""
     useful_h = options.useful_hours if options.days is None else 24.0 * options.days
     return {
-        "useful_h": useful_h, "replicas": options.simulate, "seed": options.seed, "linear": options.linear
-    }  # fmt: skip
+        "useful_h": useful_h,
+        "replicas": options.simulate,
+        "seed": options.seed,
+        "linear": options.linear,
+    }
 
 
 def _carbon_options(parser: argparse.ArgumentParser) -> None:
@@ -175,9 +197,10 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
     flags.add_argument("--storage", help="checkpoint storage class; parallel-fs")
     parser.add_argument("--why", action="store_true", help="open the total down to its sources")
     parser.add_argument(
-        "--explain", metavar="NUMBER",
+        "--explain",
+        metavar="NUMBER",
         help="open one number instead: table of the JSON, row and column, as in changes.3.change_kgco2e",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--why-embodied", action="store_true", help="why others print other figures for the accelerator"
     )
@@ -187,9 +210,11 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
 
 def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "scenario", nargs="?", metavar="SCENARIO",
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
         help="a scenario: every size of its training jobs; with --sku and --nodes that size in full",
-    )  # fmt: skip
+    )
     parser.add_argument("--job", help="one training job of the scenario; default: all")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", dest="changes", help="change the scenario"
@@ -205,18 +230,27 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
         "--asynchronous", action="store_true", default=None, help="the table for writes in the background"
     )
     parser.add_argument(
-        "--spare-confidence", type=float, dest="spare_confidence_fraction", metavar="FRACTION",
+        "--spare-confidence",
+        type=float,
+        dest="spare_confidence_fraction",
+        metavar="FRACTION",
         help="share of time for which the spares suffice; 0.95",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--restart-parts", nargs="?", const="", metavar="PART=MIN,...",
+        "--restart-parts",
+        nargs="?",
+        const="",
+        metavar="PART=MIN,...",
         help="restart as a sum: detect, replace, initialise, warm_up (else the catalogue's) and the load",
-    )  # fmt: skip
+    )
     parser.add_argument("--queue-min", type=float, default=0.0, help="minutes in the queue after a failure")
     parser.add_argument(
-        "--storage-others", type=float, default=0.0, metavar="FRACTION",
+        "--storage-others",
+        type=float,
+        default=0.0,
+        metavar="FRACTION",
         help="share of the storage's bandwidth that other jobs take",
-    )  # fmt: skip
+    )
     parser.add_argument("--state", default="", help="what is written, such as bf16-adam-8bit-moments")
     length = parser.add_mutually_exclusive_group()
     length.add_argument(

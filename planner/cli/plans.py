@@ -21,31 +21,40 @@ def add_commands(command: arguments.AddCommand) -> None:
     arguments.scenario_options(plan)
     plan.add_argument("--out", metavar="FOLDER", help="write plan.html, .md, .json, .xlsx and csv/ there")
     plan.add_argument(
-        "--program", type=arguments.program_file, metavar="FILE",
+        "--program",
+        type=arguments.program_file,
+        metavar="FILE",
         help="write the integer program there: .lp or .mps",
-    )  # fmt: skip
+    )
     plan.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
     arguments.store_option(plan)
     arguments.quiet_option(plan)
     plan.add_argument("--no-baselines", action="store_true", help="solve only the plan itself")
     plan.add_argument("--prices", action="store_true", help="what one more of each limit is worth")
     plan.add_argument(
-        "--alternatives", type=arguments.count, default=0, metavar="N",
+        "--alternatives",
+        type=arguments.count,
+        default=0,
+        metavar="N",
         help="N other plans that cost little more",
-    )  # fmt: skip
+    )
     plan.add_argument(
-        "--within", type=arguments.percent, default=0.02, metavar="SHARE",
+        "--within",
+        type=arguments.percent,
+        default=0.02,
+        metavar="SHARE",
         help="how much more they may cost; '2 %%'",
-    )  # fmt: skip
+    )
 
     check = command("check", run_check, "is the scenario right; every problem at once")
     check.add_argument("scenarios", nargs="+", metavar="SCENARIO")
 
     explain = command("explain", run_explain, "where does a number come from")
     explain.add_argument(
-        "plan", metavar="PLAN",
+        "plan",
+        metavar="PLAN",
         help="a folder of a plan, a fit or a job, the JSON of any answer, or a scenario (then solved)",
-    )  # fmt: skip
+    )
     explain.add_argument(
         "number", nargs="?", metavar="NUMBER", help="a total or term, such as cost or carbon; none lists them"
     )

@@ -17,9 +17,12 @@ def add_commands(command: arguments.AddCommand) -> None:
     validate = command("validate", run_validate, "ours beside published values")
     validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
     validate.add_argument(
-        "--data", action="append", default=[], metavar="FOLDER",
+        "--data",
+        action="append",
+        default=[],
+        metavar="FOLDER",
         help="where files lie that may not be shipped; rows about them are not run without",
-    )  # fmt: skip
+    )
     validate.add_argument("--list", action="store_true", help="print every quantity with its inputs")
     validate.add_argument("--readme", metavar="FILE", help="write the accuracy table into this file")
 

@@ -90,9 +90,12 @@ def run_sweep(options: argparse.Namespace) -> int:
     executor = executor_for(workers=options.workers, dask=options.dask)
     try:
         document, text = sweep(
-            scenario, grid, address=options.store, executor=executor,
+            scenario,
+            grid,
+            address=options.store,
+            executor=executor,
             watch=watcher(options),
-        )  # fmt: skip
+        )
     except KeyboardInterrupt:
         say("stopped; the points that are done are saved: the same command goes on from there")
         return INTERRUPTED

@@ -19,10 +19,13 @@ def add_commands(command: arguments.AddCommand) -> None:
     sensitivity = command("sensitivity", run_sensitivity, "which price, rate or grid would change the fleet")
     arguments.scenario_options(sensitivity)
     sensitivity.add_argument(
-        "--vary", action="append", default=[], metavar="WHAT=LOW..HIGH",
+        "--vary",
+        action="append",
+        default=[],
+        metavar="WHAT=LOW..HIGH",
         help="electricity, grid, failures, prices, carbon_price, as a factor, or a path: "
         "'policy.carbon_price=0..400 USD/t'; default: all of them, 0.5..2",
-    )  # fmt: skip
+    )
     for one in (pareto, sensitivity):
         one.add_argument("--out", metavar="FOLDER", help="write the page, Markdown, JSON and csv/ there")
         arguments.quiet_option(one)

@@ -170,9 +170,17 @@ def _fact(row: Mapping[str, str], sources: Mapping[str, Source]) -> Fact:
     low, high = (float(row[end]) if row[end] else None for end in ("low", "high"))
     boundary = dict(tag.split("=", 1) for tag in row["boundary"].split(";") if tag)
     return make_fact(
-        row["key"], float(row["value"]), row["unit"], sources[row["source"]],
-        locator=row["locator"], kind=row["kind"], low=low, high=high, note=row["note"], boundary=boundary,
-    )  # fmt: skip
+        row["key"],
+        float(row["value"]),
+        row["unit"],
+        sources[row["source"]],
+        locator=row["locator"],
+        kind=row["kind"],
+        low=low,
+        high=high,
+        note=row["note"],
+        boundary=boundary,
+    )
 
 
 def make_fact(

@@ -86,9 +86,15 @@ def factor_fact(
 ) -> Fact:
     """A measured serving factor; its range says how far off other batches may be."""
     return make_fact(
-        f"{beginning}{tp}:{batch:.6g}", factor, "1", source, kind="measured",
-        low=factor / (1.0 + error_fraction), high=factor * (1.0 + error_fraction), note=note,
-    )  # fmt: skip
+        f"{beginning}{tp}:{batch:.6g}",
+        factor,
+        "1",
+        source,
+        kind="measured",
+        low=factor / (1.0 + error_fraction),
+        high=factor * (1.0 + error_fraction),
+        note=note,
+    )
 
 
 def read_calibration(path: Path) -> Calibration:
@@ -134,10 +140,13 @@ def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
         for point in one["factors"]:
             yield factor_fact(
                 factor_key(found["accelerator"], one["model"], one["precision"]),
-                int(point["accelerators"]), _number("batch", point["batch"]),
-                _number("factor", point["factor"]), _number("worst", one["expected_error"]["worst"]), source,
+                int(point["accelerators"]),
+                _number("batch", point["batch"]),
+                _number("factor", point["factor"]),
+                _number("worst", one["expected_error"]["worst"]),
+                source,
                 str(point["source"]),
-            )  # fmt: skip
+            )
 
 
 def _fleet(found: Mapping[str, Any]) -> FittedFleet:

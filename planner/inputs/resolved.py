@@ -241,11 +241,14 @@ class Inputs:
                 here = self._by_period(f"sites.{site.name}.market_intensity", stated, "kgCO2e/kWh")
             found += [
                 derive(
-                    market_kgco2e_per_kwh, "grid=market",
-                    contracted_fraction=nothing, contract_kgco2e_per_kwh=own, residual_kgco2e_per_kwh=each,
+                    market_kgco2e_per_kwh,
+                    "grid=market",
+                    contracted_fraction=nothing,
+                    contract_kgco2e_per_kwh=own,
+                    residual_kgco2e_per_kwh=each,
                 )
                 for each in here
-            ]  # fmt: skip
+            ]
         return tuple(found)
 
     def site_by_period(self, items: Sequence[Traced], site: NDArray[np.intp]) -> Traced:

@@ -97,10 +97,14 @@ def replica_capacity(
     require_open_share(utilisation_fraction=utilisation_fraction)
     limit = np.maximum(np.floor(batch_limit), 1.0)
     context = class_context_tokens(
-        input_tokens=input_tokens, output_tokens=output_tokens, share_fraction=share_fraction,
-        input_ratio=input_ratio, output_ratio=output_ratio, output_scv_ratio=output_scv_ratio,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        share_fraction=share_fraction,
+        input_ratio=input_ratio,
+        output_ratio=output_ratio,
+        output_scv_ratio=output_scv_ratio,
         written_fraction=0.5,
-    )  # fmt: skip
+    )
 
     def wide(value: Column) -> Floats:
         """A candidate each, before an axis of classes and one of states."""
@@ -109,35 +113,54 @@ def replica_capacity(
     running = np.minimum(np.arange(1.0, float(np.max(limit)) + 1.0), wide(limit))
     factor = np.asarray(
         serving_factor_at(
-            batch=running[..., 0, :], measured_batches=np.asarray(measured_batches)[..., None, :],
+            batch=running[..., 0, :],
+            measured_batches=np.asarray(measured_batches)[..., None, :],
             factors=np.asarray(measured_factors)[..., None, :],
         )
-    )[..., None, :]  # fmt: skip
+    )[..., None, :]
 
     def step(prompt_tokens: Column) -> Floats:
         """Step time in every state when this many prompt tokens join."""
         least = step_arithmetic_s(
-            active_parameters=wide(active_parameters), tokens=running + prompt_tokens, tp=wide(tp),
+            active_parameters=wide(active_parameters),
+            tokens=running + prompt_tokens,
+            tp=wide(tp),
             peak_tflop_per_s=wide(peak_tflop_per_s),
-        )  # fmt: skip
+        )
         modelled = np.asarray(
             decode_step_s(
                 touched_parameters=touched_parameters(
-                    parameters=wide(parameters), routed_parameters=wide(routed_parameters),
-                    experts=wide(experts), experts_per_token=wide(experts_per_token), batch=running,
+                    parameters=wide(parameters),
+                    routed_parameters=wide(routed_parameters),
+                    experts=wide(experts),
+                    experts_per_token=wide(experts_per_token),
+                    batch=running,
                 ),
-                active_parameters=wide(active_parameters), weight_bytes=wide(weight_bytes),
-                layers=wide(layers), hidden=wide(hidden), kv_heads=wide(kv_heads),
-                head_dim=wide(head_dim), kv_bytes=wide(kv_bytes), batch=running,
-                prefill_tokens=prompt_tokens, context_tokens=wide(context), tp=wide(tp),
-                peak_tflop_per_s=wide(peak_tflop_per_s), memory_gb_per_s=wide(memory_gb_per_s),
-                link_gb_per_s=wide(link_gb_per_s), weight_factor=wide(weight_factor),
-                compute_factor=wide(compute_factor), kv_factor=wide(kv_factor),
-                link_latency_s=wide(link_latency_s), ring_factor=wide(ring_factor),
-                layer_s=wide(layer_s), sequence_s=wide(sequence_s),
-                peak_share_fraction=wide(peak_share_fraction), eight_bit_layer_s=wide(eight_bit_layer_s),
+                active_parameters=wide(active_parameters),
+                weight_bytes=wide(weight_bytes),
+                layers=wide(layers),
+                hidden=wide(hidden),
+                kv_heads=wide(kv_heads),
+                head_dim=wide(head_dim),
+                kv_bytes=wide(kv_bytes),
+                batch=running,
+                prefill_tokens=prompt_tokens,
+                context_tokens=wide(context),
+                tp=wide(tp),
+                peak_tflop_per_s=wide(peak_tflop_per_s),
+                memory_gb_per_s=wide(memory_gb_per_s),
+                link_gb_per_s=wide(link_gb_per_s),
+                weight_factor=wide(weight_factor),
+                compute_factor=wide(compute_factor),
+                kv_factor=wide(kv_factor),
+                link_latency_s=wide(link_latency_s),
+                ring_factor=wide(ring_factor),
+                layer_s=wide(layer_s),
+                sequence_s=wide(sequence_s),
+                peak_share_fraction=wide(peak_share_fraction),
+                eight_bit_layer_s=wide(eight_bit_layer_s),
             )
-        )  # fmt: skip
+        )
         return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
 
     prompts = (np.asarray(input_tokens)[..., None] * input_ratio)[..., None]
@@ -147,15 +170,21 @@ def replica_capacity(
     )
     average_s = step(joining)
     replica = mixed_replica(
-        prefill_s=np.maximum(chunks * step(prompts / chunks), average_s), tpot_s=average_s[..., 0, :],
-        share_fraction=share_fraction, output_tokens=np.asarray(output_tokens)[..., None] * output_ratio,
-        output_scv_ratio=output_scv_ratio, batch_limit=limit, queue_places=np.floor(queue_places),
+        prefill_s=np.maximum(chunks * step(prompts / chunks), average_s),
+        tpot_s=average_s[..., 0, :],
+        share_fraction=share_fraction,
+        output_tokens=np.asarray(output_tokens)[..., None] * output_ratio,
+        output_scv_ratio=output_scv_ratio,
+        batch_limit=limit,
+        queue_places=np.floor(queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
-    )  # fmt: skip
+    )
     found = largest_mix_rate_per_s(
-        replica=replica, ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s,
+        replica=replica,
+        ttft_target_s=ttft_target_s,
+        tpot_target_s=tpot_target_s,
         quantile_fraction=quantile_fraction,
-    )  # fmt: skip
+    )
     return _planned(replica, np.where(np.asarray(batch_limit) >= 1.0, found, 0.0), utilisation_fraction)
 
 
@@ -171,7 +200,11 @@ def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Colum
         return masked if masked.ndim else float(masked)
 
     return ReplicaCapacity(
-        requests_per_s=shown(planned), limit_requests_per_s=shown(largest),
-        running=shown(state.queue.running), step_s=shown(state.tpot_s), ttft_s=shown(state.ttft_s),
-        tpot_s=shown(np.where(replica.writes_on, state.tpot_s, 0.0)), wait_s=shown(state.queue.wait_s),
-    )  # fmt: skip
+        requests_per_s=shown(planned),
+        limit_requests_per_s=shown(largest),
+        running=shown(state.queue.running),
+        step_s=shown(state.tpot_s),
+        ttft_s=shown(state.ttft_s),
+        tpot_s=shown(np.where(replica.writes_on, state.tpot_s, 0.0)),
+        wait_s=shown(state.queue.wait_s),
+    )

@@ -83,10 +83,12 @@ def prefill_replicas(
     stretch = _stretch(arrival_scv_ratio, prefill_scv_ratio)
     spare_s = np.asarray(ttft_target_s - prefill_s)
     servers = pool_servers(
-        offered_load=requests_per_s * prefill_s, service_h=prefill_s / 3600.0,
-        wait_target_h=np.maximum(spare_s, 0.0) / stretch / 3600.0, met_fraction=met_fraction,
+        offered_load=requests_per_s * prefill_s,
+        service_h=prefill_s / 3600.0,
+        wait_target_h=np.maximum(spare_s, 0.0) / stretch / 3600.0,
+        met_fraction=met_fraction,
         occupancy_fraction=occupancy_fraction,
-    )  # fmt: skip
+    )
     result = np.where(spare_s >= 0, servers, np.inf)
     return result if result.ndim else float(result)
 
@@ -122,30 +124,43 @@ def disaggregated_pools(
     """
     require_open_share(utilisation_fraction=utilisation_fraction)
     readers = prefill_replicas(
-        requests_per_s=requests_per_s, prefill_s=prefill_s, prefill_scv_ratio=prefill_scv_ratio,
-        arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s, met_fraction=quantile_fraction,
+        requests_per_s=requests_per_s,
+        prefill_s=prefill_s,
+        prefill_scv_ratio=prefill_scv_ratio,
+        arrival_scv_ratio=arrival_scv_ratio,
+        ttft_target_s=ttft_target_s,
+        met_fraction=quantile_fraction,
         occupancy_fraction=utilisation_fraction,
-    )  # fmt: skip
+    )
     reached = np.isfinite(readers)
     load = np.asarray(requests_per_s * prefill_s)
     wait_s = 3600.0 * pool_wait_h(
-        servers=np.where(reached, readers, np.floor(load) + 1.0), offered_load=load,
-        service_h=prefill_s / 3600.0, arrival_scv_ratio=arrival_scv_ratio,
+        servers=np.where(reached, readers, np.floor(load) + 1.0),
+        offered_load=load,
+        service_h=prefill_s / 3600.0,
+        arrival_scv_ratio=arrival_scv_ratio,
         service_scv_ratio=prefill_scv_ratio,
-    )  # fmt: skip
+    )
     spare_s = np.asarray(handover_target_s - transfer_s)
     largest = largest_rate_per_s(
-        prefill_s=decode_step_s, tpot_s=decode_step_s, output_tokens=output_tokens, batch_limit=batch_limit,
-        places=np.asarray(batch_limit) + queue_places, arrival_scv_ratio=arrival_scv_ratio,
-        ttft_target_s=np.where(spare_s > 0, spare_s, 1.0), tpot_target_s=tpot_target_s,
+        prefill_s=decode_step_s,
+        tpot_s=decode_step_s,
+        output_tokens=output_tokens,
+        batch_limit=batch_limit,
+        places=np.asarray(batch_limit) + queue_places,
+        arrival_scv_ratio=arrival_scv_ratio,
+        ttft_target_s=np.where(spare_s > 0, spare_s, 1.0),
+        tpot_target_s=tpot_target_s,
         quantile_fraction=quantile_fraction,
-    )  # fmt: skip
+    )
     rate = np.where(spare_s > 0, utilisation_fraction * np.asarray(largest), 0.0)
     writers = np.where(rate > 0, np.ceil(requests_per_s / np.where(rate > 0, rate, 1.0)), np.inf)
     return DisaggregatedPools(
-        prefill_replicas=readers, decode_replicas=_plain(writers), decode_requests_per_s=_plain(rate),
+        prefill_replicas=readers,
+        decode_replicas=_plain(writers),
+        decode_requests_per_s=_plain(rate),
         ttft_s=_plain(np.where(reached, wait_s + prefill_s, np.inf)),
-    )  # fmt: skip
+    )
 
 
 def _stretch(arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:

@@ -118,9 +118,11 @@ def prompt_classes(mix: RequestMix, *, classes_per_doubling: int) -> PromptClass
         for values in (mix.input_tokens, mix.output_tokens, mix.output_tokens**2)
     )
     return PromptClasses(
-        share_fraction=share, input_ratio=prompts / prompt, output_ratio=answers / answer,
+        share_fraction=share,
+        input_ratio=prompts / prompt,
+        output_ratio=answers / answer,
         output_scv_ratio=np.maximum(squares / answers**2 - 1.0, 0.0),
-    )  # fmt: skip
+    )
 
 
 def class_context_tokens(
@@ -259,15 +261,20 @@ def mix_latencies(
     # Put as (x + 1)/2, as the queue takes it.
     stretching = 2.0 * float(wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=spread)) - 1.0
     state = replica_state(
-        arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=batch_limit, places=places,
+        arrivals_per_s=arrivals_per_s,
+        departures_per_s=rates,
+        batch_limit=batch_limit,
+        places=places,
         arrival_scv_ratio=stretching,
-    )  # fmt: skip
+    )
     ttft, tpot = mean_latencies_s(
         probability_fraction=p, running=running, prefill_s=first_s, tpot_s=tpot_s, wait_s=state.wait_s
     )
     return MixLatencies(
-        running=float(state.running), refused_fraction=float(state.refused_fraction),
-        wait_s=float(state.wait_s), ttft_s=float(ttft),
+        running=float(state.running),
+        refused_fraction=float(state.refused_fraction),
+        wait_s=float(state.wait_s),
+        ttft_s=float(ttft),
         ttft_quantile_s=_ttft_quantile_s(
             mix, arrivals_per_s, rates, prefill_s, batch_limit, places, stretching, quantile_fraction
         ),
@@ -278,23 +285,33 @@ def mix_latencies(
             values=service, weights=mix.share_fraction, quantile_fraction=quantile_fraction
         ),
         service_scv_ratio=spread,
-    )  # fmt: skip
+    )
 
 
 def _ttft_quantile_s(
-    mix: RequestMix, arrivals_per_s: float, rates: NDArray[np.float64], prefill_s: NDArray[np.float64],
-    batch_limit: float, places: float, stretching: float, quantile_fraction: float,
-) -> float:  # fmt: skip
+    mix: RequestMix,
+    arrivals_per_s: float,
+    rates: NDArray[np.float64],
+    prefill_s: NDArray[np.float64],
+    batch_limit: float,
+    places: float,
+    stretching: float,
+    quantile_fraction: float,
+) -> float:
     """Time within which this share of accepted requests has its first token; halves a bracket."""
 
     def met(target_s: float) -> float:
         """Share of all kinds together, one candidate of the queue for each kind."""
         each = np.ones_like(mix.share_fraction)
         share = ttft_met_fraction(
-            arrivals_per_s=arrivals_per_s * each, departures_per_s=rates, prefill_s=prefill_s,
-            batch_limit=batch_limit * each, places=places * each, arrival_scv_ratio=stretching * each,
+            arrivals_per_s=arrivals_per_s * each,
+            departures_per_s=rates,
+            prefill_s=prefill_s,
+            batch_limit=batch_limit * each,
+            places=places * each,
+            arrival_scv_ratio=stretching * each,
             ttft_target_s=target_s * each,
-        )  # fmt: skip
+        )
         return float(mix.share_fraction @ np.asarray(share))
 
     low, high = 0.0, float(prefill_s.max()) + 1.0 / float(rates[-1])

@@ -39,10 +39,12 @@ def accelerator_power_kw(
     require_positive(tdp_kw=tdp_kw)
     require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
     require_not_negative(
-        idle_share_factor=idle_share_factor, memory_factor=memory_factor,
-        compute_factor=compute_factor, compute_root_factor=compute_root_factor,
+        idle_share_factor=idle_share_factor,
+        memory_factor=memory_factor,
+        compute_factor=compute_factor,
+        compute_root_factor=compute_root_factor,
         exchange_factor=exchange_factor,
-    )  # fmt: skip
+    )
     require_share(exchange_fraction=exchange_fraction)
     load = (
         idle_share_factor

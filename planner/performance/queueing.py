@@ -103,9 +103,13 @@ def replica_state(
     waiting = np.sum(np.maximum(states - limit, 0.0) * p, axis=-1)
     wait_s = waiting / accepted * (arrival_scv_ratio + 1.0) / 2.0
     return ReplicaState(
-        accepted_requests_per_s=accepted, running=running, waiting=waiting, refused_fraction=refused,
-        wait_s=wait_s, residence_s=wait_s + running / accepted,
-    )  # fmt: skip
+        accepted_requests_per_s=accepted,
+        running=running,
+        waiting=waiting,
+        refused_fraction=refused,
+        wait_s=wait_s,
+        residence_s=wait_s + running / accepted,
+    )
 
 
 def mean_latencies_s(
@@ -212,17 +216,25 @@ def largest_rate_per_s(
         p = state_probability_fraction(arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=places)
         busy = p[..., 1:] * running
         state = replica_state(
-            arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=batch_limit, places=places,
+            arrivals_per_s=arrivals_per_s,
+            departures_per_s=rates,
+            batch_limit=batch_limit,
+            places=places,
             arrival_scv_ratio=arrival_scv_ratio,
-        )  # fmt: skip
+        )
         first, each = mean_latencies_s(
             probability_fraction=p, running=running, prefill_s=prefill, tpot_s=token, wait_s=state.wait_s
         )
         by_mean = (first <= ttft_target_s) & (last | (each <= tpot_target_s))
         in_time = ttft_met_fraction(
-            arrivals_per_s=arrivals_per_s, departures_per_s=rates, prefill_s=prefill, batch_limit=batch_limit,
-            places=places, arrival_scv_ratio=arrival_scv_ratio, ttft_target_s=ttft_target_s,
-        ) * (1.0 - state.refused_fraction)  # fmt: skip
+            arrivals_per_s=arrivals_per_s,
+            departures_per_s=rates,
+            prefill_s=prefill,
+            batch_limit=batch_limit,
+            places=places,
+            arrival_scv_ratio=arrival_scv_ratio,
+            ttft_target_s=ttft_target_s,
+        ) * (1.0 - state.refused_fraction)
         swift = busy * (token <= np.asarray(tpot_target_s)[..., None])
         swift_fraction = np.sum(swift, axis=-1) / np.sum(busy, axis=-1)
         by_quantile = (in_time >= quantile_fraction) & (last | (swift_fraction >= quantile_fraction))

@@ -97,15 +97,25 @@ def mixed_replica(
     full = prefill_s[..., -1] + np.maximum(answers - 1.0, 0.0) * tpot_s[..., -1:]
     squares = full**2 + output_scv_ratio * (answers * tpot_s[..., -1:]) ** 2
     return MixedReplica(
-        running=running, prefill_s=mean_prefill, tpot_s=token,
-        departures_per_s=np.asarray(departures_per_s(
-            running=running, prefill_s=mean_prefill, tpot_s=token, output_tokens=answer[..., None],
-        )),
-        class_prefill_s=prefill_s, share_fraction=share,
+        running=running,
+        prefill_s=mean_prefill,
+        tpot_s=token,
+        departures_per_s=np.asarray(
+            departures_per_s(
+                running=running,
+                prefill_s=mean_prefill,
+                tpot_s=token,
+                output_tokens=answer[..., None],
+            )
+        ),
+        class_prefill_s=prefill_s,
+        share_fraction=share,
         service_scv_ratio=np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0,
         writes_on=np.any((share > 0) & (answers > 1.0), axis=-1),
-        batch_limit=limit, places=places, arrival_scv_ratio=arrival_scv_ratio,
-    )  # fmt: skip
+        batch_limit=limit,
+        places=places,
+        arrival_scv_ratio=arrival_scv_ratio,
+    )
 
 
 def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
@@ -116,20 +126,27 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
     Source: as `mix_latencies`.
     """
     rates = bursty_departures_per_s(
-        arrivals_per_s=arrivals_per_s, departures_per_s=replica.departures_per_s,
+        arrivals_per_s=arrivals_per_s,
+        departures_per_s=replica.departures_per_s,
         arrival_scv_ratio=replica.arrival_scv_ratio,
-    )  # fmt: skip
+    )
     queue = replica_state(
-        arrivals_per_s=arrivals_per_s, departures_per_s=rates, batch_limit=replica.batch_limit,
-        places=replica.places, arrival_scv_ratio=2.0 * _wait_factor(replica) - 1.0,  # put as (x + 1)/2
-    )  # fmt: skip
+        arrivals_per_s=arrivals_per_s,
+        departures_per_s=rates,
+        batch_limit=replica.batch_limit,
+        places=replica.places,
+        arrival_scv_ratio=2.0 * _wait_factor(replica) - 1.0,  # put as (x + 1)/2
+    )
     p = state_probability_fraction(
         arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=replica.places
     )
     ttft, tpot = mean_latencies_s(
-        probability_fraction=p, running=replica.running, prefill_s=replica.prefill_s, tpot_s=replica.tpot_s,
+        probability_fraction=p,
+        running=replica.running,
+        prefill_s=replica.prefill_s,
+        tpot_s=replica.tpot_s,
         wait_s=queue.wait_s,
-    )  # fmt: skip
+    )
     return MixedState(probability_fraction=p, departures_per_s=rates, queue=queue, ttft_s=ttft, tpot_s=tpot)
 
 

@@ -175,15 +175,26 @@ def decode_step_s(
     Source: fit on ML.ENERGY v3 (vLLM), see README.md and docs/fit_serving.py.
     """
     require_positive(
-        touched_parameters=touched_parameters, active_parameters=active_parameters, weight_bytes=weight_bytes,
-        layers=layers, hidden=hidden, batch=batch, tp=tp, ep=ep, peak_tflop_per_s=peak_tflop_per_s,
-        memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s, experts_per_token=experts_per_token,
-    )  # fmt: skip
+        touched_parameters=touched_parameters,
+        active_parameters=active_parameters,
+        weight_bytes=weight_bytes,
+        layers=layers,
+        hidden=hidden,
+        batch=batch,
+        tp=tp,
+        ep=ep,
+        peak_tflop_per_s=peak_tflop_per_s,
+        memory_gb_per_s=memory_gb_per_s,
+        link_gb_per_s=link_gb_per_s,
+        experts_per_token=experts_per_token,
+    )
     require_not_negative(
-        prefill_tokens=prefill_tokens, context_tokens=context_tokens, state_gb=state_gb,
+        prefill_tokens=prefill_tokens,
+        context_tokens=context_tokens,
+        state_gb=state_gb,
         touched_expert_parameters=touched_expert_parameters,
         common_parameters=touched_parameters - touched_expert_parameters,
-    )  # fmt: skip
+    )
     require_open_share(peak_share_fraction=peak_share_fraction)
     ranks = np.maximum(tp, ep)
     groups, bytes_per_s = ranks / tp, memory_gb_per_s * 1e9
@@ -199,9 +210,16 @@ def decode_step_s(
     )
     cache_gb = batch / groups * (context_tokens * token_gb + 2.0 * state_gb)
     exchange = exchange_s(
-        tokens=tokens, layers=layers, hidden=hidden, tp=tp, ep=ep, experts_per_token=experts_per_token,
-        link_gb_per_s=link_gb_per_s, link_latency_s=link_latency_s, ring_factor=ring_factor,
-    )  # fmt: skip
+        tokens=tokens,
+        layers=layers,
+        hidden=hidden,
+        tp=tp,
+        ep=ep,
+        experts_per_token=experts_per_token,
+        link_gb_per_s=link_gb_per_s,
+        link_latency_s=link_latency_s,
+        ring_factor=ring_factor,
+    )
     each_layer_s = (
         layer_s + (weight_bytes == 1) * eight_bit_layer_s + (touched_expert_parameters > 0) * expert_layer_s
     )

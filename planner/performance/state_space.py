@@ -81,9 +81,10 @@ def hybrid_cache_gb(
     """
     require_share(attention_fraction=attention_fraction)
     require_not_negative(
-        kv_cache_gb_per_token=kv_cache_gb_per_token, context_tokens=context_tokens,
+        kv_cache_gb_per_token=kv_cache_gb_per_token,
+        context_tokens=context_tokens,
         state_gb_per_sequence=state_gb_per_sequence,
-    )  # fmt: skip
+    )
     return (
         attention_fraction * kv_cache_gb_per_token * context_tokens
         + (1.0 - attention_fraction) * state_gb_per_sequence

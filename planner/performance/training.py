@@ -191,27 +191,48 @@ def training_step_s(
         link_efficiency_fraction=link_efficiency_fraction,
         network_efficiency_fraction=network_efficiency_fraction,
         memory_efficiency_fraction=memory_efficiency_fraction,
-    )  # fmt: skip
+    )
     require_share(
-        fsdp_exposed_fraction=fsdp_exposed_fraction, pipeline_exposed_fraction=pipeline_exposed_fraction,
+        fsdp_exposed_fraction=fsdp_exposed_fraction,
+        pipeline_exposed_fraction=pipeline_exposed_fraction,
         data_parallel_hidden_fraction=data_parallel_hidden_fraction,
-        attention_fraction=attention_fraction, causal=causal,
-    )  # fmt: skip
+        attention_fraction=attention_fraction,
+        causal=causal,
+    )
     require_not_negative(
         adapter_parameters=adapter_parameters, state_space_flops_per_token=state_space_flops_per_token
     )
     require_positive(
-        layers=layers, hidden=hidden, sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch,
-        tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
+        layers=layers,
+        hidden=hidden,
+        sequence_tokens=sequence_tokens,
+        gpus=gpus,
+        global_batch=global_batch,
+        tp=tp,
+        pp=pp,
+        interleave=interleave,
+        cp=cp,
+        micro_batch=micro_batch,
         matrix_tflop_per_s=matrix_tflop_per_s,
-        memory_gb_per_s=memory_gb_per_s, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
-        link_domain=link_domain, stack_factor=stack_factor, precision_factor=precision_factor,
-    )  # fmt: skip
+        memory_gb_per_s=memory_gb_per_s,
+        link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s,
+        link_domain=link_domain,
+        stack_factor=stack_factor,
+        precision_factor=precision_factor,
+    )
     weights = layer_weights(
-        hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated, head_dim=head_dim,
-        mixer_parameters=mixer_parameters, experts=experts, experts_per_token=experts_per_token,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        ffn=ffn,
+        gated=gated,
+        head_dim=head_dim,
+        mixer_parameters=mixer_parameters,
+        experts=experts,
+        experts_per_token=experts_per_token,
         shared_experts=shared_experts,
-    )  # fmt: skip
+    )
     mixture = bool(np.any(np.asarray(experts) > 0))
     data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
     micro_batches = global_batch / (data_parallel * micro_batch)
@@ -227,37 +248,62 @@ def training_step_s(
         matrix_tflop_per_s * 1e12 * precision_factor * matrix_efficiency_fraction * stack_factor
     )
     matrix_flop_per_s = dense_flop_per_s * shape_efficiency_fraction(
-        hidden=hidden, tp=tp, rank_tokens=rank_tokens,
-        hidden_half_width=hidden_half_width, tokens_half=tokens_half,
-    )  # fmt: skip
+        hidden=hidden,
+        tp=tp,
+        rank_tokens=rank_tokens,
+        hidden_half_width=hidden_half_width,
+        tokens_half=tokens_half,
+    )
 
     # One layer, one micro-batch, forward.
     matrix = 2.0 * rank_tokens * weights.common_parameters / tp / matrix_flop_per_s
     sent: Column = 0.0
     if mixture:
         matrix = matrix + load_imbalance_factor * _experts_s(
-            hidden=hidden, ffn=ffn, tp=tp, rank_tokens=rank_tokens, experts=experts, ep=ep,
-            experts_per_token=experts_per_token, active_parameters=weights.active_routed_parameters,
-            flop_per_s=dense_flop_per_s, hidden_half_width=hidden_half_width, tokens_half=tokens_half,
-        )  # fmt: skip
+            hidden=hidden,
+            ffn=ffn,
+            tp=tp,
+            rank_tokens=rank_tokens,
+            experts=experts,
+            ep=ep,
+            experts_per_token=experts_per_token,
+            active_parameters=weights.active_routed_parameters,
+            flop_per_s=dense_flop_per_s,
+            hidden_half_width=hidden_half_width,
+            tokens_half=tokens_half,
+        )
         sent = load_imbalance_factor * expert_exchange_s(
-            rank_tokens=rank_tokens / tp, hidden=hidden, experts_per_token=experts_per_token, ep=ep,
-            link_domain=link_domain, link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+            rank_tokens=rank_tokens / tp,
+            hidden=hidden,
+            experts_per_token=experts_per_token,
+            ep=ep,
+            link_domain=link_domain,
+            link_gb_per_s=link_gb_per_s,
+            network_gb_per_s=network_gb_per_s,
             link_efficiency_fraction=link_efficiency_fraction,
             network_efficiency_fraction=(
                 network_efficiency_fraction
                 if expert_network_efficiency_fraction is None
                 else expert_network_efficiency_fraction
             ),
-            collective_latency_s=collective_latency_s, exposed_fraction=expert_exposed_fraction,
+            collective_latency_s=collective_latency_s,
+            exposed_fraction=expert_exposed_fraction,
             most_domains_per_token=most_domains_per_token,
-        )  # fmt: skip
+        )
     attention = attention_fraction * attention_forward_s(
-        rank_tokens=rank_tokens, sequence_tokens=sequence_tokens, hidden=hidden, heads=heads,
-        tp=tp, fused_attention=fused_attention, attention_tflop_per_s=attention_tflop_per_s,
-        attention_efficiency_fraction=attention_efficiency_fraction, memory_gb_per_s=memory_gb_per_s,
-        memory_efficiency_fraction=memory_efficiency_fraction, head_dim=head_dim, causal=causal,
-    )  # fmt: skip
+        rank_tokens=rank_tokens,
+        sequence_tokens=sequence_tokens,
+        hidden=hidden,
+        heads=heads,
+        tp=tp,
+        fused_attention=fused_attention,
+        attention_tflop_per_s=attention_tflop_per_s,
+        attention_efficiency_fraction=attention_efficiency_fraction,
+        memory_gb_per_s=memory_gb_per_s,
+        memory_efficiency_fraction=memory_efficiency_fraction,
+        head_dim=head_dim,
+        causal=causal,
+    )
     if np.any(np.asarray(state_space_flops_per_token) > 0):
         # A fused scan is taken to reach what fused attention reaches.
         scanned = (1.0 - attention_fraction) * rank_tokens * state_space_flops_per_token / tp
@@ -265,11 +311,17 @@ def training_step_s(
     split = np.where(sequence_parallel > 0, 1.0 / tp, 2.0 / (1.0 + tp))
     elementwise = elementwise_bytes_per_value * rank_tokens * hidden * split / memory_bytes_per_s
     exchange = tensor_exchange_s(
-        rank_tokens=rank_tokens, hidden=hidden, tp=tp, link_domain=link_domain, link_gb_per_s=link_gb_per_s,
-        network_gb_per_s=network_gb_per_s, link_efficiency_fraction=link_efficiency_fraction,
-        network_efficiency_fraction=network_efficiency_fraction, collective_latency_s=collective_latency_s,
+        rank_tokens=rank_tokens,
+        hidden=hidden,
+        tp=tp,
+        link_domain=link_domain,
+        link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s,
+        link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction,
+        collective_latency_s=collective_latency_s,
         tensor_exposed_fraction=tensor_exposed_fraction,
-    )  # fmt: skip
+    )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
     again = np.where(recompute == 2, 1.0, 0.0)
@@ -286,16 +338,23 @@ def training_step_s(
     layer_values = weights.common_parameters / tp + weights.held_routed_parameters / ep
     gather = _exposed_gather_s(
         busy_s=matrix + attention + elementwise + exchange + sent,
-        gather_s=deep * weight_gather_s(
-            gathered_gb=VALUE_BYTES * layer_values / 1e9, gpus=gpus, link_domain=link_domain,
-            link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
+        gather_s=deep
+        * weight_gather_s(
+            gathered_gb=VALUE_BYTES * layer_values / 1e9,
+            gpus=gpus,
+            link_domain=link_domain,
+            link_gb_per_s=link_gb_per_s,
+            network_gb_per_s=network_gb_per_s,
             link_efficiency_fraction=link_efficiency_fraction,
-            network_efficiency_fraction=network_efficiency_fraction, fsdp_latency_s=fsdp_latency_s,
+            network_efficiency_fraction=network_efficiency_fraction,
+            fsdp_latency_s=fsdp_latency_s,
         ),
         # Frozen weights are gathered twice and have no gradients to scatter.
-        rounds_at_full_sharding=passes, sharding=sharding, micro_batches=micro_batches,
+        rounds_at_full_sharding=passes,
+        sharding=sharding,
+        micro_batches=micro_batches,
         fsdp_exposed_fraction=fsdp_exposed_fraction,
-    )  # fmt: skip
+    )
     # The output layer stays in 16 bits where the layers multiply in 8.
     narrow = attention_tflop_per_s / (matrix_tflop_per_s * precision_factor)
     head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
@@ -311,15 +370,21 @@ def training_step_s(
     sends = np.where(pp > 1, 2.0, 0.0) * micro_batches * interleave
     transfer = sends * (sent_s + collective_latency_s) * pipeline_exposed_fraction
     links = {
-        "link_domain": link_domain, "link_gb_per_s": link_gb_per_s, "network_gb_per_s": network_gb_per_s,
+        "link_domain": link_domain,
+        "link_gb_per_s": link_gb_per_s,
+        "network_gb_per_s": network_gb_per_s,
         "link_efficiency_fraction": link_efficiency_fraction,
         "network_efficiency_fraction": network_efficiency_fraction,
-    }  # fmt: skip
+    }
     summed = np.where(sharding < 2, 1.0, 0.0)
     held = rank_parameters(
-        layers=layers, layer_parameters=weights.common_parameters, hidden=hidden, vocabulary=vocabulary,
-        tp=tp, pp=pp,
-    )  # fmt: skip
+        layers=layers,
+        layer_parameters=weights.common_parameters,
+        hidden=hidden,
+        vocabulary=vocabulary,
+        tp=tp,
+        pp=pp,
+    )
     if adapted:
         held = np.where(np.asarray(adapter_parameters) > 0, deep * adapter_parameters / tp, held)
     gradient = summed * gradient_exchange_s(
@@ -343,13 +408,21 @@ def training_step_s(
     before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
     drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(gpus / 8.0))
     return StepTime(
-        matrix_s=matrix * micro_batches, attention_s=attention * micro_batches,
-        elementwise_s=elementwise * micro_batches, tensor_parallel_s=exchange * micro_batches,
-        expert_parallel_s=sent * micro_batches, weight_gather_s=gather * micro_batches,
-        head_s=head * micro_batches, pipeline_bubble_s=bubble, pipeline_transfer_s=transfer,
-        data_parallel_s=gradient, optimizer_s=optimizer, fixed_s=fixed_s, scale_drag_s=drag,
+        matrix_s=matrix * micro_batches,
+        attention_s=attention * micro_batches,
+        elementwise_s=elementwise * micro_batches,
+        tensor_parallel_s=exchange * micro_batches,
+        expert_parallel_s=sent * micro_batches,
+        weight_gather_s=gather * micro_batches,
+        head_s=head * micro_batches,
+        pipeline_bubble_s=bubble,
+        pipeline_transfer_s=transfer,
+        data_parallel_s=gradient,
+        optimizer_s=optimizer,
+        fixed_s=fixed_s,
+        scale_drag_s=drag,
         total_s=before_drag + drag,
-    )  # fmt: skip
+    )
 
 
 def _experts_s(
@@ -372,13 +445,18 @@ def _experts_s(
     that meet in one expert.
     """
     efficiency = shape_efficiency_fraction(
-        hidden=np.minimum(hidden, ffn), tp=1.0,
+        hidden=np.minimum(hidden, ffn),
+        tp=1.0,
         rank_tokens=expert_tokens(
-            rank_tokens=rank_tokens, tp=tp, experts=np.maximum(experts, 1.0),
-            experts_per_token=np.maximum(experts_per_token, 1.0), ep=ep,
+            rank_tokens=rank_tokens,
+            tp=tp,
+            experts=np.maximum(experts, 1.0),
+            experts_per_token=np.maximum(experts_per_token, 1.0),
+            ep=ep,
         ),
-        hidden_half_width=hidden_half_width, tokens_half=tokens_half,
-    )  # fmt: skip
+        hidden_half_width=hidden_half_width,
+        tokens_half=tokens_half,
+    )
     return 2.0 * rank_tokens / tp * active_parameters / (flop_per_s * efficiency)
 
 

@@ -30,9 +30,15 @@ def patch_tokens(*, image_pixels: Column, patch_pixels: Column, class_tokens: Co
 
 
 def vision_parameters(
-    *, layers: Column, layer_parameters: Column, hidden: Column, patch_pixels: Column, channels: Column,
-    sequence_tokens: Column, classes: Column,
-) -> Column:  # fmt: skip
+    *,
+    layers: Column,
+    layer_parameters: Column,
+    hidden: Column,
+    patch_pixels: Column,
+    channels: Column,
+    sequence_tokens: Column,
+    classes: Column,
+) -> Column:
     """Weights of a vision transformer.
 
     N = L W + P^2 C h + s h + classes h

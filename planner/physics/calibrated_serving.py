@@ -13,10 +13,27 @@ from planner.physics.serving_options import CLASSES, serving_candidates
 from planner.trace.quantities import chosen
 
 STEP = (
-    "active_parameters", "weight_bytes", "layers", "hidden", "kv_heads", "head_dim", "kv_bytes", "tp",
-    "peak_tflop_per_s", "memory_gb_per_s", "link_gb_per_s", "weight_factor", "compute_factor", "kv_factor",
-    "link_latency_s", "ring_factor", "layer_s", "sequence_s", "peak_share_fraction", "eight_bit_layer_s",
-)  # fmt: skip
+    "active_parameters",
+    "weight_bytes",
+    "layers",
+    "hidden",
+    "kv_heads",
+    "head_dim",
+    "kv_bytes",
+    "tp",
+    "peak_tflop_per_s",
+    "memory_gb_per_s",
+    "link_gb_per_s",
+    "weight_factor",
+    "compute_factor",
+    "kv_factor",
+    "link_latency_s",
+    "ring_factor",
+    "layer_s",
+    "sequence_s",
+    "peak_share_fraction",
+    "eight_bit_layer_s",
+)
 TOUCHED = ("parameters", "routed_parameters", "experts", "experts_per_token")
 
 
@@ -47,12 +64,13 @@ def modelled_tokens_per_s(
     lengths = {name: given[name] for name in ("input_tokens", "output_tokens")}
     step_s = decode_step_s(
         touched_parameters=touched_parameters(batch=batch, **{name: given[name] for name in TOUCHED}),
-        batch=batch, prefill_tokens=prefill_tokens(batch=batch, **lengths),
+        batch=batch,
+        prefill_tokens=prefill_tokens(batch=batch, **lengths),
         context_tokens=class_context_tokens(
             written_fraction=0.5, **lengths, **{name: given[name] for name in CLASSES}
         ),
         **{name: given[name] for name in STEP},
-    )  # fmt: skip
+    )
     least_s = step_arithmetic_s(
         tokens=batch + prefill_tokens(batch=batch, **lengths),
         **{name: given[name] for name in ("active_parameters", "tp", "peak_tflop_per_s")},

@@ -217,20 +217,26 @@ def _keeping(
 
     def rate(ages_y: NDArray[np.float64], reason: str) -> Traced:
         return derive(
-            node_failure_rate_per_node_h, reference_rate_per_node_h=inputs.failure_rate(),
-            accelerators=accelerators, reference_accelerators=inputs.reference_accelerators(),
+            node_failure_rate_per_node_h,
+            reference_rate_per_node_h=inputs.failure_rate(),
+            accelerators=accelerators,
+            reference_accelerators=inputs.reference_accelerators(),
             ageing_fraction_per_y=inputs.fact("reliability.ageing"),
             age_y=chosen("age_y", ages_y[home], reason),
-        )  # fmt: skip
+        )
 
     rates = {
         "failure_rate_per_node_h": rate(age, "in the middle of the period"),
         "usual_failure_rate_per_node_h": rate(usual_age, "at the end of the life, or now where that is over"),
     }
     parts = derive(
-        extra_parts_usd, **rates, hours_h=hours, price_usd=rows(nodes.price_usd, first),
-        replacement_fraction=inputs.fact("reliability.replacement_fraction"), accelerators=accelerators,
-    )  # fmt: skip
+        extra_parts_usd,
+        **rates,
+        hours_h=hours,
+        price_usd=rows(nodes.price_usd, first),
+        replacement_fraction=inputs.fact("reliability.replacement_fraction"),
+        accelerators=accelerators,
+    )
     each = [
         chosen("extension_usd_per_h", 0.0, "none is stated")
         if c.extension_usd_per_node_h is None
@@ -259,9 +265,9 @@ def _ages_y(inputs: Inputs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def _beyond_life_h(inputs: Inputs) -> NDArray[np.float64]:
     """Hours of each period past the life of each entry of the fleet (H, T)."""
-    ends = np.array([
-        math.inf if c.life_y is None else _end_h(inputs, c, c.life_y) for c in inputs.scenario.fleet
-    ])[:, None]  # fmt: skip
+    ends = np.array(
+        [math.inf if c.life_y is None else _end_h(inputs, c, c.life_y) for c in inputs.scenario.fleet]
+    )[:, None]
     hours: NDArray[np.float64] = np.clip(inputs.period_end_h.value - ends, 0.0, inputs.period_h.value)
     return hours
 
@@ -285,10 +291,11 @@ def _retirement(inputs: Inputs, home: NDArray[np.intp]) -> Traced | None:
         )
     years = inputs.period_start_h.value / HOURS_PER_YEAR
     return derive(
-        retirement_usd, resale_usd=pick(worth, home[:, None]),
+        retirement_usd,
+        resale_usd=pick(worth, home[:, None]),
         decline_fraction_per_y=pick(decline, home[:, None]),
         years_ahead_y=chosen("years_ahead_y", years, "from the horizon's start to that of the period"),
-    )  # fmt: skip
+    )
 
 
 def _moving(inputs: Inputs, keep_usd: Traced, ways: list[tuple[int, int]]) -> Moving:
@@ -304,11 +311,13 @@ def _moving(inputs: Inputs, keep_usd: Traced, ways: list[tuple[int, int]]) -> Mo
         to_cohort=len(scenario.fleet) + np.arange(len(ways)),
         lead_periods=lead,
         usd=derive(
-            moving_usd, carriage_usd=pick(cost, entry[:, None]), kept_usd=rows(keep_usd, origin),
+            moving_usd,
+            carriage_usd=pick(cost, entry[:, None]),
+            kept_usd=rows(keep_usd, origin),
             lead_periods=chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods"),
         ),
         kgco2e=pick(carbon, np.arange(len(ways))[:, None]),
-    )  # fmt: skip
+    )
 
 
 def _carriage(inputs: Inputs, m: int, sku: str) -> Traced:

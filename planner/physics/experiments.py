@@ -181,10 +181,11 @@ def _demand(inputs: Inputs) -> Traced | None:
     names = [sku.name for sku in inputs.skus]
     items = [
         derive(
-            reference_node_h, accelerators=inputs.server("accelerators")[names.index(pool.reference)],
+            reference_node_h,
+            accelerators=inputs.server("accelerators")[names.index(pool.reference)],
             accelerator_time_h=inputs.yours(f"pools.{pool.name}.gpu_time[{t}]", pool.gpu_time_h[t], "h"),
         )
         for pool in inputs.scenario.pools
         for t in range(inputs.periods)
-    ]  # fmt: skip
+    ]
     return pick(items, np.arange(len(items)).reshape(len(inputs.scenario.pools), inputs.periods))

@@ -28,12 +28,13 @@ def failure_rate_by_pool(inputs: Inputs) -> Traced:
         at = inputs.pools.index((skus.index(cohort.sku), sites.index(cohort.site)))
         ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
     return derive(
-        node_failure_rate_per_node_h, reference_rate_per_node_h=inputs.failure_rate(),
+        node_failure_rate_per_node_h,
+        reference_rate_per_node_h=inputs.failure_rate(),
         accelerators=pick(inputs.server("accelerators"), inputs.pool_sku),
         reference_accelerators=inputs.reference_accelerators(),
         ageing_fraction_per_y=inputs.fact("reliability.ageing"),
         age_y=chosen("age_y", ages, "age of the oldest nodes of the pool at the horizon's start"),
-    )  # fmt: skip
+    )
 
 
 def failure_rate_shape(inputs: Inputs) -> Traced | None:

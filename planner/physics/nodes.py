@@ -28,8 +28,11 @@ from planner.physics.failures import failure_rate_by_pool
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
-    "idle_share_factor": "c0", "memory_factor": "c1", "compute_factor": "c2", "compute_root_factor": "c3"
-}  # fmt: skip
+    "idle_share_factor": "c0",
+    "memory_factor": "c1",
+    "compute_factor": "c2",
+    "compute_root_factor": "c3",
+}
 
 
 @dataclass(frozen=True)
@@ -90,22 +93,32 @@ def node_columns(inputs: Inputs) -> Nodes:
     )
     rate = failure_rate_by_pool(inputs)
     replaced = derive(
-        replacement_kgco2e, failure_rate_per_node_h=rows(rate, tall), hours_h=hours,
-        replacement_fraction=inputs.fact("reliability.replacement_fraction"), server_kgco2e=embodied,
+        replacement_kgco2e,
+        failure_rate_per_node_h=rows(rate, tall),
+        hours_h=hours,
+        replacement_fraction=inputs.fact("reliability.replacement_fraction"),
+        server_kgco2e=embodied,
         accelerators=accelerators,
-    )  # fmt: skip
+    )
 
     price = pick(_prices(inputs), _price_index(inputs))
     year = inputs.hours_per_year_h
     capital = derive(
-        capital_charge_usd, price_usd=price, life_y=life_y, hours_h=hours, hours_per_year_h=year,
+        capital_charge_usd,
+        price_usd=price,
+        life_y=life_y,
+        hours_h=hours,
+        hours_per_year_h=year,
         discount_fraction=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
         residual_fraction=inputs.residual_value(),
-    )  # fmt: skip
+    )
     maintenance = derive(
-        maintenance_usd, price_usd=price, hours_h=hours, hours_per_year_h=year,
+        maintenance_usd,
+        price_usd=price,
+        hours_h=hours,
+        hours_per_year_h=year,
         maintenance_fraction=inputs.fact("finance.maintenance"),
-    )  # fmt: skip
+    )
     pue = pick(inputs.pue, site[:, None])
     space = derive(
         space_usd,
@@ -130,19 +143,22 @@ def node_columns(inputs: Inputs) -> Nodes:
         idle_facility_kw=idle_kw,
         idle_kwh=idle_kwh,
         idle_usd=derive(
-            energy_usd, facility_energy_kwh=idle_kwh,
+            energy_usd,
+            facility_energy_kwh=idle_kwh,
             electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
         ),
         idle_kgco2e=derive(
-            operational_kgco2e, facility_energy_kwh=idle_kwh,
+            operational_kgco2e,
+            facility_energy_kwh=idle_kwh,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
         ),
         failure_rate_per_node_h=rate,
         racks=derive(
-            racks_per_node, rack_units=pick(inputs.server("rack_units"), sku),
+            racks_per_node,
+            rack_units=pick(inputs.server("rack_units"), sku),
             usable_rack_units=inputs.fact("rack.usable_units"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _idle_h(inputs: Inputs) -> Traced:
@@ -180,9 +196,10 @@ def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tu
     """Facility energy, its bill and its carbon, for IT energy by row and period at each row's site."""
     facility = derive(facility_energy_kwh, it_energy_kwh=it_kwh, pue=pick(inputs.pue, site[:, None]))
     bill = derive(
-        energy_usd, facility_energy_kwh=facility,
+        energy_usd,
+        facility_energy_kwh=facility,
         electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
-    )  # fmt: skip
+    )
     emitted = derive(
         operational_kgco2e,
         facility_energy_kwh=facility,
@@ -234,11 +251,13 @@ def parked_nodes(inputs: Inputs) -> Parked | None:
         facility_kw=power,
         kwh=energy,
         usd=derive(
-            energy_usd, facility_energy_kwh=energy,
+            energy_usd,
+            facility_energy_kwh=energy,
             electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
         ),
         kgco2e=derive(
-            operational_kgco2e, facility_energy_kwh=energy,
+            operational_kgco2e,
+            facility_energy_kwh=energy,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
         ),
-    )  # fmt: skip
+    )

@@ -95,9 +95,11 @@ def held_usd(buying: Buying, rebate: Traced | None) -> Traced:
     if rebate is None or buying.capital_usd is None:
         return buying.holding_usd
     return derive(
-        rebated_holding_usd, holding_usd=buying.holding_usd, capital_usd=buying.capital_usd,
+        rebated_holding_usd,
+        holding_usd=buying.holding_usd,
+        capital_usd=buying.capital_usd,
         rebate_fraction=rebate,
-    )  # fmt: skip
+    )
 
 
 def rented_node_usd_per_h(*, price_usd_per_h: Column, accelerators: Column) -> Column:
@@ -160,10 +162,13 @@ def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
         pool,
         usd=derive(rent_usd, usd_per_node_h=usd, node_h=hour),
         kgco2e=derive(
-            rented_kgco2e, owned_kgco2e=rows(nodes.owned_kgco2e, pool), owned_h=inputs.period_h,
-            utilisation_fraction=inputs.fact("rental.utilisation"), node_h=hour,
+            rented_kgco2e,
+            owned_kgco2e=rows(nodes.owned_kgco2e, pool),
+            owned_h=inputs.period_h,
+            utilisation_fraction=inputs.fact("rental.utilisation"),
+            node_h=hour,
         ),
-    )  # fmt: skip
+    )
 
 
 def _node_usd_per_h(inputs: Inputs, rental: int, period: int) -> Traced:

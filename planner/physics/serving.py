@@ -55,15 +55,28 @@ from planner.physics.training_options import UNCAPPED, is_mixture, peak
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 SERVING_CONSTANTS = {
-    "weight_factor": "weight_bytes_factor", "compute_factor": "compute_factor", "kv_factor": "kv_factor",
-    "link_latency_s": "link_latency", "ring_factor": "ring_factor", "layer_s": "layer_time",
-    "sequence_s": "sequence_time", "eight_bit_layer_s": "eight_bit_layer_time",
-    "utilisation_fraction": "headroom", "queue_places": "queue_places",
-    "chunk_tokens": "chunk_tokens", "peak_share_fraction": "prefill_efficiency",
-}  # fmt: skip
+    "weight_factor": "weight_bytes_factor",
+    "compute_factor": "compute_factor",
+    "kv_factor": "kv_factor",
+    "link_latency_s": "link_latency",
+    "ring_factor": "ring_factor",
+    "layer_s": "layer_time",
+    "sequence_s": "sequence_time",
+    "eight_bit_layer_s": "eight_bit_layer_time",
+    "utilisation_fraction": "headroom",
+    "queue_places": "queue_places",
+    "chunk_tokens": "chunk_tokens",
+    "peak_share_fraction": "prefill_efficiency",
+}
 EXCHANGE = (
-    "layers", "hidden", "tp", "experts_per_token", "link_gb_per_s", "link_latency_s", "ring_factor",
-)  # fmt: skip
+    "layers",
+    "hidden",
+    "tp",
+    "experts_per_token",
+    "link_gb_per_s",
+    "link_latency_s",
+    "ring_factor",
+)
 
 # The law of training, and what exchanges take off it.
 SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
@@ -114,11 +127,18 @@ class Kinds:
         columns = (self.tp, self.batch, self.nodes, self.busy_kw, self.loaded_kw, self.demand, self.carrying)
         tp, batch, nodes, busy_kw, loaded_kw, demand, carrying = (rows(column, index) for column in columns)
         return Kinds(
-            service=self.service[index], sku=self.sku[index], tp=tp, batch=batch, nodes=nodes,
-            busy_kw=busy_kw, loaded_kw=loaded_kw, demand=demand, carrying=carrying,
+            service=self.service[index],
+            sku=self.sku[index],
+            tp=tp,
+            batch=batch,
+            nodes=nodes,
+            busy_kw=busy_kw,
+            loaded_kw=loaded_kw,
+            demand=demand,
+            carrying=carrying,
             power_cap_fraction=self.power_cap_fraction[index],
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
-        )  # fmt: skip
+        )
 
 
 def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:
@@ -351,18 +371,25 @@ def replica_arguments(
     services = _services(inputs)
     served = served_arguments(inputs, service)
     pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
-    return served | engine_constants(inputs, service, sku) | measured_points(inputs, service, sku, tp) | {
-        "tp": tp,
-        "batch_limit": held_requests(inputs, served, sku, tp),
-        "peak_tflop_per_s": pick(
-            [peak(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T], index
-        ),
-        "memory_gb_per_s": inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku),
-        "link_gb_per_s": inputs.of_sku(inputs.accelerator("link_bandwidth"), sku),
-        "ttft_target_s": _stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),
-        "tpot_target_s": _stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
-        "quantile_fraction": inputs.fact("performance.serving.first_token_quantile"),
-    }  # fmt: skip
+    return (
+        served
+        | engine_constants(inputs, service, sku)
+        | measured_points(inputs, service, sku, tp)
+        | {
+            "tp": tp,
+            "batch_limit": held_requests(inputs, served, sku, tp),
+            "peak_tflop_per_s": pick(
+                [peak(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T], index
+            ),
+            "memory_gb_per_s": inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku),
+            "link_gb_per_s": inputs.of_sku(inputs.accelerator("link_bandwidth"), sku),
+            "ttft_target_s": _stated(
+                inputs, service, "first_token", [s.first_token_s for s in services], "s"
+            ),
+            "tpot_target_s": _stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
+            "quantile_fraction": inputs.fact("performance.serving.first_token_quantile"),
+        }
+    )
 
 
 def engine_constants(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:

@@ -109,7 +109,8 @@ def held_requests(inputs: Inputs, served: Mapping[str, Traced], sku: Indices, tp
             serving_weights_gb, tp=tp, parameters=served["parameters"], weight_bytes=served["weight_bytes"]
         ),
         kv_cache_gb_per_token=derive(
-            kv_cache_gb_per_token, tp=tp,
+            kv_cache_gb_per_token,
+            tp=tp,
             **{name: served[name] for name in ("layers", "kv_heads", "head_dim", "kv_bytes")},
         ),
         # Room for whole answers: a cache that only just holds what is written preempts half of the time.
@@ -119,7 +120,7 @@ def held_requests(inputs: Inputs, served: Mapping[str, Traced], sku: Indices, tp
             **{name: served[name] for name in ("input_tokens", "output_tokens", *CLASSES)},
         ),
         batch_limit=inputs.fact("performance.serving.largest_batch"),
-    )  # fmt: skip
+    )
 
 
 def routed_parameters(
@@ -149,18 +150,20 @@ def _served_model(inputs: Inputs, service: Service) -> dict[str, Traced]:
     if inputs.catalogue.has(f"{name}.latent_rank"):
         facts["kv_heads"] = chosen("kv_heads", 1.0, "all heads read one latent vector")
         facts["head_dim"] = derive(
-            latent_head_dim, latent_dims=inputs.fact(f"{name}.latent_rank"),
+            latent_head_dim,
+            latent_dims=inputs.fact(f"{name}.latent_rank"),
             rope_dims=inputs.fact(f"{name}.rotary_dim"),
-        )  # fmt: skip
+        )
     if not is_mixture(inputs, model):
         none = "a dense model has no routed experts"
         counts = {"experts": 1.0, "experts_per_token": 1.0, "routed_parameters": 0.0}
         return facts | {part: chosen(part, value, none) for part, value in counts.items()}
     experts = {part: inputs.fact(f"{name}.{part}") for part in ("experts", "experts_per_token")}
     routed = derive(
-        routed_parameters, **experts,
+        routed_parameters,
+        **experts,
         **{part: facts[part] for part in ("parameters", "active_parameters")},
-    )  # fmt: skip
+    )
     return facts | experts | {"routed_parameters": routed}
 
 

@@ -67,9 +67,13 @@ def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Trace
     )
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
-        tokens_per_s_per_gpu, step_s=step.total_s, gpus=gpus, **doubt,
-        global_batch=arguments["global_batch"], sequence_tokens=arguments["sequence_tokens"],
-    )  # fmt: skip
+        tokens_per_s_per_gpu,
+        step_s=step.total_s,
+        gpus=gpus,
+        **doubt,
+        global_batch=arguments["global_batch"],
+        sequence_tokens=arguments["sequence_tokens"],
+    )
     return step, rate
 
 
@@ -179,9 +183,13 @@ class Progress:
         """Hours after its start by which a run is done with a given chance, rate and pace in doubt too."""
         doubt = {} if self.rate_shape is None else {"rate_shape": self.rate_shape}
         return derive(
-            run_finish_quantile_h, useful_h=self.useful_h, quantile_fraction=quantile,
-            run_variation_fraction=self.run_variation, **self.renewal, **doubt,
-        )  # fmt: skip
+            run_finish_quantile_h,
+            useful_h=self.useful_h,
+            quantile_fraction=quantile,
+            run_variation_fraction=self.run_variation,
+            **self.renewal,
+            **doubt,
+        )
 
 
 def with_policies(single: TrainingCandidates) -> tuple[TrainingCandidates, NDArray[np.intp]]:
@@ -334,9 +342,14 @@ def training_progress(
     )
     duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
     return Progress(
-        renewal, failure_rate_shape(inputs), inputs.fact("performance.training.run_variation"),
-        speed.useful_h, ettr, duration, node_kw,
-    )  # fmt: skip
+        renewal,
+        failure_rate_shape(inputs),
+        inputs.fact("performance.training.run_variation"),
+        speed.useful_h,
+        ettr,
+        duration,
+        node_kw,
+    )
 
 
 def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:

@@ -322,11 +322,13 @@ def _searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | 
     whole = {name: int(arguments.pop(name)) for name in (*WHOLE, *EXPERTS) if name in arguments}
     return best_layout(
         gpus=nodes * int(inputs.server("accelerators")[sku].value),
-        global_batch=work.batch_sequences, sequence_tokens=work.sequence_tokens,
+        global_batch=work.batch_sequences,
+        sequence_tokens=work.sequence_tokens,
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
-        **whole, **arguments,
-    )  # fmt: skip  # the shapes are whole numbers, the rest floats
+        **whole,  # the shapes are whole numbers, the rest floats
+        **arguments,
+    )
 
 
 def power_caps(inputs: Inputs, wish: TrainingJob | Service, sku: int) -> tuple[float, ...]:

@@ -119,11 +119,24 @@ def assemble(inputs: Inputs) -> Assembled:
     )
     kept, count = len(run_row) + len(elastic_row) + len(replica_row), run_count + elastic_count + serve_count
     return Assembled(
-        problem, nodes, buying, standing, runs, run_row, replicas, replica_row, work, elastic, elastic_row,
-        rented, parked, contracted,
+        problem,
+        nodes,
+        buying,
+        standing,
+        runs,
+        run_row,
+        replicas,
+        replica_row,
+        work,
+        elastic,
+        elastic_row,
+        rented,
+        parked,
+        contracted,
         dropped=(*no_layout, *no_room, *too_slow, *work.dropped),
-        candidates=count, dominated=count - kept - len(too_slow),
-    )  # fmt: skip
+        candidates=count,
+        dominated=count - kept - len(too_slow),
+    )
 
 
 def objective(inputs: Inputs) -> Objective:

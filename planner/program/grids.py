@@ -84,9 +84,13 @@ def drawn(scenario: Scenario, catalogue: Catalogue, *, draws: int, seed: int) ->
     facts = [
         fact
         for key, fact in sorted(inputs.asked.items())
-        if key in catalogue.facts and key not in scenario.facts
-        and fact.low is not None and fact.high is not None and fact.low < fact.high and _statable(fact)
-    ]  # fmt: skip
+        if key in catalogue.facts
+        and key not in scenario.facts
+        and fact.low is not None
+        and fact.high is not None
+        and fact.low < fact.high
+        and _statable(fact)
+    ]
     if not facts:
         raise GridError("no fact that this scenario asks for has a range: there is nothing to draw")
     columns = draw_facts(facts, draws, seed)

@@ -46,12 +46,17 @@ def elastic_options(inputs: Inputs, elastic: Elastic | None) -> tuple[ElasticOpt
     row = np.flatnonzero((limit.sum(axis=1) >= total) | _may_be_cut(inputs)[job])
     row = row[undominated((job * len(inputs.pools) + pool)[row], np.hstack(columns)[row])]
     options = ElasticOptions(
-        job=job[row], pool=pool[row], nodes=elastic.candidates.nodes[row], node_hours=total[row],
-        node_hours_limit=limit[row], active_kw=elastic.increment_kw.value[row],
-        usd_per_node_h=elastic.usd.value[row], kgco2e_per_node_h=elastic.kgco2e.value[row],
+        job=job[row],
+        pool=pool[row],
+        nodes=elastic.candidates.nodes[row],
+        node_hours=total[row],
+        node_hours_limit=limit[row],
+        active_kw=elastic.increment_kw.value[row],
+        usd_per_node_h=elastic.usd.value[row],
+        kgco2e_per_node_h=elastic.kgco2e.value[row],
         kwh_per_node_h=elastic.facility_kwh.value[row],
         nodes_least=_fewest_nodes(elastic.candidates)[row],
-    )  # fmt: skip
+    )
     return options, row, len(job)
 
 
@@ -134,10 +139,17 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     group = (job * len(inputs.pools) + pool) * inputs.periods + runs.start
     row = np.flatnonzero(undominated(group, np.hstack(columns)))
     options = RunOptions(
-        job=job[row], pool=pool[row], start=runs.start[row], late_h=late[row], nodes=nodes[row],
-        node_hours=runs.node_h.value[row], active_kw=runs.increment_kw.value[row], usd=runs.usd.value[row],
-        kgco2e=runs.kgco2e.value[row], kwh=runs.facility_kwh.value[row],
-    )  # fmt: skip
+        job=job[row],
+        pool=pool[row],
+        start=runs.start[row],
+        late_h=late[row],
+        nodes=nodes[row],
+        node_hours=runs.node_h.value[row],
+        active_kw=runs.increment_kw.value[row],
+        usd=runs.usd.value[row],
+        kgco2e=runs.kgco2e.value[row],
+        kwh=runs.facility_kwh.value[row],
+    )
     return options, row, len(runs.candidate)
 
 
@@ -206,7 +218,11 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
         return WorkOptions.none(inputs.periods)
     assert work.facility_kwh is not None, "it comes with the others"
     return WorkOptions(
-        work=work.work, pool=work.pool, speed=work.speed.value, active_kw=work.increment_kw.value,
-        usd_per_node_h=work.usd.value, kgco2e_per_node_h=work.kgco2e.value,
+        work=work.work,
+        pool=work.pool,
+        speed=work.speed.value,
+        active_kw=work.increment_kw.value,
+        usd_per_node_h=work.usd.value,
+        kgco2e_per_node_h=work.kgco2e.value,
         kwh_per_node_h=work.facility_kwh.value,
-    )  # fmt: skip
+    )

@@ -119,9 +119,14 @@ def replay(
 
 
 def _planned(
-    stated: Scenario, realised: Future, facts: Catalogue, truth: Problem, persist: bool,
-    tell: Callable[[str], None], effort: dict[str, Any],
-) -> tuple[list[Solution], FirstStage, Begun]:  # fmt: skip
+    stated: Scenario,
+    realised: Future,
+    facts: Catalogue,
+    truth: Problem,
+    persist: bool,
+    tell: Callable[[str], None],
+    effort: dict[str, Any],
+) -> tuple[list[Solution], FirstStage, Begun]:
     """The plan of each period and what they decide, up to the first period that has none."""
     decided, begun, made = _nothing(truth), Begun(), list[Solution]()
     labels, stop = stated.horizon.period_labels, effort["should_stop"]
@@ -163,9 +168,14 @@ def _nothing(problem: Problem) -> FirstStage:
 
 
 def _again(
-    problem: Problem, truth: Problem, decided: FirstStage, begun: Begun, made: list[Solution], period: int,
+    problem: Problem,
+    truth: Problem,
+    decided: FirstStage,
+    begun: Begun,
+    made: list[Solution],
+    period: int,
     effort: dict[str, Any],
-) -> Answer:  # fmt: skip
+) -> Answer:
     """The plan of a period, with all that was decided before it."""
     if period == 0:
         return answer(problem, **effort)

@@ -51,10 +51,19 @@ def _gather(number: Number | Explanation, steps: list[Step]) -> int:
     steps.append(Step(first, number.name, number.value, number.unit, number.kind))
     inputs = {name: _gather(below, steps) for name, below in number.inputs.items()}
     steps[first] = Step(
-        first, number.name, number.value, number.unit, number.kind, equation=number.equation,
-        about=number.about, source=number.source, place=number.place, low=number.low, high=number.high,
+        first,
+        number.name,
+        number.value,
+        number.unit,
+        number.kind,
+        equation=number.equation,
+        about=number.about,
+        source=number.source,
+        place=number.place,
+        low=number.low,
+        high=number.high,
         inputs=inputs,
-    )  # fmt: skip
+    )
     return first
 
 
@@ -155,9 +164,15 @@ def fact_number(row: Record) -> Number:
     """A fact as a number with its range and its source."""
     source = "; ".join(part for part in (row.get("source"), row.get("locator")) if part)
     return Number(
-        row["key"], row["value"], row["unit"], row.get("kind") or "fact", about=row.get("note") or "",
-        source=source, low=row.get("low"), high=row.get("high"),
-    )  # fmt: skip
+        row["key"],
+        row["value"],
+        row["unit"],
+        row.get("kind") or "fact",
+        about=row.get("note") or "",
+        source=source,
+        low=row.get("low"),
+        high=row.get("high"),
+    )
 
 
 def stated(document: Document, path: str, value: float, unit: str = "1", about: str = "") -> Number:
@@ -189,9 +204,26 @@ def is_number(value: Any) -> bool:
 
 Opened = Callable[[], AbstractContextManager[Scenario]]
 NAMES = (
-    "period", "job", "service", "pool", "contract", "limit", "where", "site", "location", "sku", "from", "to",
-    "measure", "use", "label", "what", "alternative", "fact", "key",
-)  # fmt: skip
+    "period",
+    "job",
+    "service",
+    "pool",
+    "contract",
+    "limit",
+    "where",
+    "site",
+    "location",
+    "sku",
+    "from",
+    "to",
+    "measure",
+    "use",
+    "label",
+    "what",
+    "alternative",
+    "fact",
+    "key",
+)
 DECIDED = "decided by the program"
 
 

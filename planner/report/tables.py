@@ -70,19 +70,40 @@ COLUMNS["totals"] = ("name", "label", "value", "unit", "p5", "p50", "p95")
 COLUMNS["tornado"] = ("fact", "unit", "low", "high", "at_low", "at_high")
 COLUMNS["clash"] = ("limit", "where", "period", "by", "unit", "share_fraction")
 COLUMNS["checkpoints"] = (
-    "interval_min", "ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction",
-    "usd_per_useful_h", "kgco2e_per_useful_h",
-)  # fmt: skip
+    "interval_min",
+    "ettr_fraction",
+    "lost_fraction",
+    "checkpoint_fraction",
+    "restart_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
 COLUMNS["marks"] = ("name", "interval_min", "ettr_fraction", "usd_per_useful_h", "kgco2e_per_useful_h")
 COLUMNS["policies"] = (
-    "objective", "policy", "interval_min", "local_saves", "flat_low_min", "flat_high_min", "ettr_fraction",
-    "usd_per_useful_h", "kgco2e_per_useful_h",
-)  # fmt: skip
-COLUMNS["by_nodes"] = (
-    "nodes", "mttf_h", "interval_min", "flat_low_min", "flat_high_min", "money_interval_min",
-    "carbon_interval_min", "ettr_fraction", "ettr_low_fraction", "ettr_high_fraction", "usd_per_useful_h",
+    "objective",
+    "policy",
+    "interval_min",
+    "local_saves",
+    "flat_low_min",
+    "flat_high_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
     "kgco2e_per_useful_h",
-)  # fmt: skip
+)
+COLUMNS["by_nodes"] = (
+    "nodes",
+    "mttf_h",
+    "interval_min",
+    "flat_low_min",
+    "flat_high_min",
+    "money_interval_min",
+    "carbon_interval_min",
+    "ettr_fraction",
+    "ettr_low_fraction",
+    "ettr_high_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
 
 # Key -> heading and unit, where the key alone does not say it well.
 _HEADINGS = {

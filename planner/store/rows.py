@@ -18,8 +18,11 @@ from planner.store.packing import content_digest, packed, versions_here
 
 SHORTEST_DIGEST = 4
 _TOTALS = {
-    "cost": "cost_usd", "carbon": "carbon_kgco2e", "energy": "energy_kwh", "capex": "capex_usd",
-}  # fmt: skip
+    "cost": "cost_usd",
+    "carbon": "carbon_kgco2e",
+    "energy": "energy_kwh",
+    "capex": "capex_usd",
+}
 
 
 def whole_digest(connection: Connection, table: Table, digest: str, what: str, address: str) -> str:
@@ -54,13 +57,20 @@ def plan_row(
     """A plan as a row: made before a transaction begins, or where the plan was made."""
     totals = {total["name"]: total["value"] for total in document["totals"]}
     return {
-        "digest": content_digest(document), "scenario": kept.digest, "title": document["title"],
-        "saved": now(), "facts_digest": document["facts_digest"],
-        "versions": json.dumps(versions_here(), sort_keys=True), "seed": seed, "baselines": baselines,
-        "status": document["status"]["name"], "objective": document["objective"]["kind"],
+        "digest": content_digest(document),
+        "scenario": kept.digest,
+        "title": document["title"],
+        "saved": now(),
+        "facts_digest": document["facts_digest"],
+        "versions": json.dumps(versions_here(), sort_keys=True),
+        "seed": seed,
+        "baselines": baselines,
+        "status": document["status"]["name"],
+        "objective": document["objective"]["kind"],
         "objective_usd": document["objective"]["value_usd"],
-        **{column: totals.get(name) for name, column in _TOTALS.items()}, "document": packed(document),
-    }  # fmt: skip
+        **{column: totals.get(name) for name, column in _TOTALS.items()},
+        "document": packed(document),
+    }
 
 
 def add_once(connection: Connection, table: Table, row: Mapping[str, Any]) -> bool:

@@ -48,11 +48,15 @@ class SavedFuturesPlans:
         """Save what `futures_document` made of a scenario, with the scenario; gives its digest."""
         kept = scenario if isinstance(scenario, KeptScenario) else keep(scenario)
         row = {
-            "digest": content_digest(document), "scenario": kept.digest, "title": document["title"],
-            "saved": now(), "versions": json.dumps(versions_here(), sort_keys=True),
-            "status": document["status"]["name"], "futures": len(document["futures"]),
+            "digest": content_digest(document),
+            "scenario": kept.digest,
+            "title": document["title"],
+            "saved": now(),
+            "versions": json.dumps(versions_here(), sort_keys=True),
+            "status": document["status"]["name"],
+            "futures": len(document["futures"]),
             "document": packed(document),
-        }  # fmt: skip
+        }
         with self._store.writing() as connection:
             add_scenario(connection, kept)
             add_once(connection, _TABLE, row)
@@ -133,9 +137,13 @@ class SavedSweeps:
         whole = [kept.digest, facts_digest, versions_here()["everfleet"], said]
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
         row = {
-            "digest": digest, "scenario": kept.digest, "title": kept.title, "saved": now(),
-            "grid": json.dumps(said), "state": OPEN,
-        }  # fmt: skip
+            "digest": digest,
+            "scenario": kept.digest,
+            "title": kept.title,
+            "saved": now(),
+            "grid": json.dumps(said),
+            "state": OPEN,
+        }
         with self._store.writing() as connection:
             add_scenario(connection, kept)
             if add_once(connection, schema.sweeps, row):
@@ -179,11 +187,17 @@ class SavedSweeps:
             rows = connection.execute(asked.order_by(sweeps.c.saved.desc())).all()
         return [
             SavedSweep(
-                row.digest, row.scenario, row.title, row.saved, json.loads(row.grid)["kind"], row.state,
-                int(row.points), int(row.done),
+                row.digest,
+                row.scenario,
+                row.title,
+                row.saved,
+                json.loads(row.grid)["kind"],
+                row.state,
+                int(row.points),
+                int(row.done),
             )
             for row in rows
-        ]  # fmt: skip
+        ]
 
     def points(self, sweep: str) -> list[Point]:
         """Every point of a sweep, in the order of its grid."""

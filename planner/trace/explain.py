@@ -121,10 +121,17 @@ def _visit(
     match node:
         case Fact():
             steps[number] = Step(
-                number, node.key, value, node.unit, node.kind, about=node.note,
+                number,
+                node.key,
+                value,
+                node.unit,
+                node.kind,
+                about=node.note,
                 source=f"{node.source.cite()}; {node.locator}" if node.locator else node.source.cite(),
-                place=place, low=node.low, high=node.high,
-            )  # fmt: skip
+                place=place,
+                low=node.low,
+                high=node.high,
+            )
         case Chosen():
             steps[number] = Step(
                 number, node.name, value, node.unit, "chosen", about=node.reason, place=place
@@ -136,8 +143,17 @@ def _visit(
                 for name, child in children(node).items()
             }
             equation, about = _equation(node)
-            steps[number] = Step(number, label(node), value, node.unit, "derived", equation=equation,
-                                 about=about, place=place, inputs=inputs)  # fmt: skip
+            steps[number] = Step(
+                number,
+                label(node),
+                value,
+                node.unit,
+                "derived",
+                equation=equation,
+                about=about,
+                place=place,
+                inputs=inputs,
+            )
         case _:
             raise TypeError(f"{type(node).__name__} is not a traced node")
     return number

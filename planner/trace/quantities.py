@@ -159,8 +159,13 @@ def pick(items: Sequence[Traced], index: NDArray[np.intp]) -> Pick:
         )
     boundary = _joint_boundary({label(item): item for item in items})
     values = np.asarray([item.value for item in items])
-    return Pick(values[index], items[0].unit if items else DIMENSIONLESS, boundary=boundary,
-                items=tuple(items), index=index)  # fmt: skip
+    return Pick(
+        values[index],
+        items[0].unit if items else DIMENSIONLESS,
+        boundary=boundary,
+        items=tuple(items),
+        index=index,
+    )
 
 
 def rows(column: Traced, index: NDArray[np.intp]) -> Traced:
@@ -212,9 +217,11 @@ def convert(quantity: Traced, unit: str) -> Traced:
     converted.__name__ = f"in {unit}"
     converted.__doc__ = f"Unit conversion.\n\n    1 {quantity.unit} = {factor:.6g} {unit}\n"
     return Derived(
-        converted(quantity=quantity.value), unit, boundary=quantity.boundary,
+        converted(quantity=quantity.value),
+        unit,
+        boundary=quantity.boundary,
         call=Call(converted, {"quantity": quantity}),
-    )  # fmt: skip
+    )
 
 
 def quotient(*, numerator: Column, denominator: Column) -> Column:

@@ -20,14 +20,39 @@ DIMENSIONLESS = "1"
 
 # Last word of a name -> unit symbol. Words that are not here are counts or plain ratios.
 SUFFIX_UNITS = {
-    "w": "W", "kw": "kW", "mw": "MW", "kwh": "kWh", "mwh": "MWh",
-    "s": "s", "min": "min", "h": "h", "d": "d", "y": "y",
-    "usd": "USD", "kusd": "kUSD", "kgco2e": "kgCO2e", "tco2e": "tCO2e", "gco2e": "gCO2e",
-    "kg": "kg", "km": "km", "cm": "cm", "bytes": "B", "gb": "GB", "tb": "TB", "tflop": "TFLOP",
-    "cm2": "cm^2", "mm2": "mm^2", "nm": "nm", "l": "L", "year": "year",
-    "fraction": DIMENSIONLESS, "ratio": DIMENSIONLESS, "factor": DIMENSIONLESS,
-    "exponent": DIMENSIONLESS, "shape": DIMENSIONLESS,
-}  # fmt: skip
+    "w": "W",
+    "kw": "kW",
+    "mw": "MW",
+    "kwh": "kWh",
+    "mwh": "MWh",
+    "s": "s",
+    "min": "min",
+    "h": "h",
+    "d": "d",
+    "y": "y",
+    "usd": "USD",
+    "kusd": "kUSD",
+    "kgco2e": "kgCO2e",
+    "tco2e": "tCO2e",
+    "gco2e": "gCO2e",
+    "kg": "kg",
+    "km": "km",
+    "cm": "cm",
+    "bytes": "B",
+    "gb": "GB",
+    "tb": "TB",
+    "tflop": "TFLOP",
+    "cm2": "cm^2",
+    "mm2": "mm^2",
+    "nm": "nm",
+    "l": "L",
+    "year": "year",
+    "fraction": DIMENSIONLESS,
+    "ratio": DIMENSIONLESS,
+    "factor": DIMENSIONLESS,
+    "exponent": DIMENSIONLESS,
+    "shape": DIMENSIONLESS,
+}
 
 # Things that are counted: they may stand in a denominator ("per node hour") without a unit of their own.
 COUNTED = frozenset(
@@ -153,11 +178,24 @@ _NUMBER = re.compile(
     re.ASCII,
 )
 _EXAMPLES = {
-    "kW": "2000 kW", "kWh": "500 kWh", "h": "30 min", "s": "50 ms", "y": "5 y", "USD": "250 kUSD",
-    "USD/kWh": "62 USD/MWh", "kgCO2e/kWh": "120 g/kWh", "USD/kgCO2e": "150 USD/t", "kgCO2e": "900 t",
-    "1/s": "30 /s", "1/h": "0.1 /month", "L/kWh": "0.2 L/kWh", "GB/s": "1.8 GB/s", "GB": "80 GB",
-    "TFLOP/s": "989 TFLOP/s", "1": "8 %",
-}  # fmt: skip
+    "kW": "2000 kW",
+    "kWh": "500 kWh",
+    "h": "30 min",
+    "s": "50 ms",
+    "y": "5 y",
+    "USD": "250 kUSD",
+    "USD/kWh": "62 USD/MWh",
+    "kgCO2e/kWh": "120 g/kWh",
+    "USD/kgCO2e": "150 USD/t",
+    "kgCO2e": "900 t",
+    "1/s": "30 /s",
+    "1/h": "0.1 /month",
+    "L/kWh": "0.2 L/kWh",
+    "GB/s": "1.8 GB/s",
+    "GB": "80 GB",
+    "TFLOP/s": "989 TFLOP/s",
+    "1": "8 %",
+}
 
 
 # Of a unit; the longest in use has 15. Pint's time grows with the square, and a power of powers never ends.
@@ -316,11 +354,24 @@ def _registry() -> pint.UnitRegistry[float]:
 
 def _dimension_word(unit: str) -> str:
     words = {
-        "kW": "a power", "kWh": "an energy", "s": "a time", "h": "a time", "y": "a time", "USD": "money",
-        "kgCO2e": "a mass of CO2e", "GB": "an amount of data", "kg": "a mass", "1": "a plain number",
-        "USD/kWh": "a price of energy", "kgCO2e/kWh": "a grid intensity", "GB/s": "a bandwidth",
-        "1/s": "a rate", "1/h": "a rate", "km": "a length", "L": "a volume",
-    }  # fmt: skip
+        "kW": "a power",
+        "kWh": "an energy",
+        "s": "a time",
+        "h": "a time",
+        "y": "a time",
+        "USD": "money",
+        "kgCO2e": "a mass of CO2e",
+        "GB": "an amount of data",
+        "kg": "a mass",
+        "1": "a plain number",
+        "USD/kWh": "a price of energy",
+        "kgCO2e/kWh": "a grid intensity",
+        "GB/s": "a bandwidth",
+        "1/s": "a rate",
+        "1/h": "a rate",
+        "km": "a length",
+        "L": "a volume",
+    }
     try:
         return words.get(_canonical_unit(unit), "of another dimension")
     except UnitError:

@@ -85,10 +85,12 @@ def own_log() -> None:
         document = logs.own_fit("checkpoints")
         if document is not None:
             rate = document["rate"]
-            st.markdown(shared.plain(
-                f"{document['title']}: {rate['value']:.3g} in 1000 node-days, {rate['low']:.3g} to "
-                f"{rate['high']:.3g}."
-            ))  # fmt: skip
+            st.markdown(
+                shared.plain(
+                    f"{document['title']}: {rate['value']:.3g} in 1000 node-days, {rate['low']:.3g} to "
+                    f"{rate['high']:.3g}."
+                )
+            )
             logs.few_failures(document)
             if st.button("Use it for the intervals below", key="use-own"):
                 st.session_state["failures"] = _label(logs.use(document))
@@ -195,13 +197,21 @@ def downloads(document: Document, inputs: dict[str, Any]) -> None:
     st.subheader("Take it along")
     with st.container(horizontal=True):
         st.download_button(
-            "Tables (CSV)", lambda: shared.zipped(csv_files(document)), "checkpoints-csv.zip",
-            "application/zip", key="csv", on_click="ignore",
-        )  # fmt: skip
+            "Tables (CSV)",
+            lambda: shared.zipped(csv_files(document)),
+            "checkpoints-csv.zip",
+            "application/zip",
+            key="csv",
+            on_click="ignore",
+        )
         st.download_button(
-            "Data (JSON)", lambda: whole_text(inputs), "checkpoints.json", "application/json",
-            key="json", on_click="ignore",
-        )  # fmt: skip
+            "Data (JSON)",
+            lambda: whole_text(inputs),
+            "checkpoints.json",
+            "application/json",
+            key="json",
+            on_click="ignore",
+        )
 
 
 def whole_text(inputs: dict[str, Any]) -> str:

@@ -18,15 +18,24 @@ CHECKPOINTS = Path(__file__).parent / "checkpoints.py"
 LARGE = 1024  # accelerators: a job for which failures matter
 # Subject -> its tab, in the order of reading.
 TABS = {
-    "lives": "Lifetimes", "sizes": "Jobs", "rate": "Rate and causes", "lemons": "Weak nodes",
-    "ahead": "Forecast", "downtime": "Spares", "repeats": "Repeats", "beside": "Beside others",
+    "lives": "Lifetimes",
+    "sizes": "Jobs",
+    "rate": "Rate and causes",
+    "lemons": "Weak nodes",
+    "ahead": "Forecast",
+    "downtime": "Spares",
+    "repeats": "Repeats",
+    "beside": "Beside others",
     "read": "What was read",
-}  # fmt: skip
+}
 # Tables that are part of the answer: they stand open and first.
 OPEN = {
-    "risk": "Units at risk", "fits": "Lifetimes fitted, the best first", "rate": "Rate",
-    "forecast": "Forecast", "spares": "Pools of spares",
-}  # fmt: skip
+    "risk": "Units at risk",
+    "fits": "Lifetimes fitted, the best first",
+    "rate": "Rate",
+    "forecast": "Forecast",
+    "spares": "Pools of spares",
+}
 KEYS = {"lives": SURVIVAL_KEY, "ahead": AHEAD_KEY}
 NAMES = {"mttf": "time between failures", "shapes": "gaps between failures"}
 WHY = {
@@ -45,9 +54,11 @@ def render() -> None:
         "from the log that your cluster keeps anyway."
     )
     name = st.selectbox(
-        "Log", [*logs.SHIPPED, OWN], key="log",
+        "Log",
+        [*logs.SHIPPED, OWN],
+        key="log",
         format_func=lambda name: logs.SHIPPED.get(name, "A log of your own"),
-    )  # fmt: skip
+    )
     document = logs.own_fit("failures") if name == OWN else logs.shipped_fit(name)
     if document is not None:
         results(document)
@@ -161,22 +172,31 @@ def _headline(document: Document) -> list[tuple[str, str, str, str]]:
     rate, sections = document["rate"], document["sections"]
     found = [
         (
-            "Failures in 1000 node-days", number_text(rate["value"]),
-            f"{number_text(rate['low'])} to {number_text(rate['high'])}, 95 % interval", "rate",
+            "Failures in 1000 node-days",
+            number_text(rate["value"]),
+            f"{number_text(rate['low'])} to {number_text(rate['high'])}, 95 % interval",
+            "rate",
         )
-    ]  # fmt: skip
+    ]
     for row in sections["ahead"]["tables"].get("forecast", []):
-        found.append((
-            f"Failures of the next {row['next']}", number_text(row["median"]),
-            f"{number_text(row['low'])} to {number_text(row['high'])}, 90 % interval",
-            f"forecast.{row['next']}",
-        ))  # fmt: skip
+        found.append(
+            (
+                f"Failures of the next {row['next']}",
+                number_text(row["median"]),
+                f"{number_text(row['low'])} to {number_text(row['high'])}, 90 % interval",
+                f"forecast.{row['next']}",
+            )
+        )
     large = next(row for row in sections["sizes"]["tables"]["mttf"] if row["accelerators"] >= LARGE)
     high = "any" if large["high_mttf_h"] is None else f"{number_text(large['high_mttf_h'])} h"
-    found.append((
-        f"Between failures at {large['accelerators']:,} accelerators", f"{number_text(large['mttf_h'])} h",
-        f"{number_text(large['low_mttf_h'])} h to {high}, 90 % interval", "mttf",
-    ))  # fmt: skip
+    found.append(
+        (
+            f"Between failures at {large['accelerators']:,} accelerators",
+            f"{number_text(large['mttf_h'])} h",
+            f"{number_text(large['low_mttf_h'])} h to {high}, 90 % interval",
+            "mttf",
+        )
+    )
     return found
 
 

@@ -26,11 +26,16 @@ OWN_JOB = "a job of my own"
 OWN_NAME = "job.toml"
 OWN = "as the job file says"
 LABELS = {
-    "model": "Model", "tokens": "Training tokens (billions)", "nodes": "Nodes",
-    "accelerator_hours": "Accelerator-hours", "requests_per_day": "Requests a day (thousands)",
-    "sku": "Kind of node (SKU)", "grid": "Grid region", "pue": "PUE of the building",
+    "model": "Model",
+    "tokens": "Training tokens (billions)",
+    "nodes": "Nodes",
+    "accelerator_hours": "Accelerator-hours",
+    "requests_per_day": "Requests a day (thousands)",
+    "sku": "Kind of node (SKU)",
+    "grid": "Grid region",
+    "pue": "PUE of the building",
     "lifetime_y": "Life of the hardware (years)",
-}  # fmt: skip
+}
 HELP = {
     "pue": "Energy at the meter over that of the machines. Empty: the catalogue's, with its range.",
     "lifetime_y": "Years over which the making of nodes is spread. Empty: the catalogue's, with its range.",
@@ -40,9 +45,13 @@ HELP = {
 }
 # Input -> least, most, and how many of its own units the number on the page counts.
 NUMBERS = {
-    "tokens": (1e-6, 1e9, 1e9), "nodes": (1, 1_000_000, 1), "accelerator_hours": (1e-3, 1e12, 1),
-    "requests_per_day": (1e-3, 1e12, 1e3), "pue": (1.0, 3.0, 1), "lifetime_y": (0.1, 30.0, 1),
-}  # fmt: skip
+    "tokens": (1e-6, 1e9, 1e9),
+    "nodes": (1, 1_000_000, 1),
+    "accelerator_hours": (1e-3, 1e12, 1),
+    "requests_per_day": (1e-3, 1e12, 1e3),
+    "pue": (1.0, 3.0, 1),
+    "lifetime_y": (0.1, 30.0, 1),
+}
 _BASE = "job.base"
 _INPUT = "job.input."
 _MOVED, _TURN = "job.moved", "job.turn"
@@ -217,9 +226,12 @@ def switches(text: str, base: Base, document: dict[str, Any] | None) -> None:
         can = (name in held or name in WITHOUT_INPUTS) and not (base.own and name == "training")
         with rows[place // SWITCHES_IN_A_ROW][place % SWITCHES_IN_A_ROW]:
             st.toggle(
-                label[:1].upper() + label[1:], name in held, key=_key(f"phase.{name}"), disabled=not can,
+                label[:1].upper() + label[1:],
+                name in held,
+                key=_key(f"phase.{name}"),
+                disabled=not can,
                 help=None if can else _fixed_because(name, base),
-            )  # fmt: skip
+            )
             row = found.get(label)
             if row is not None:
                 st.markdown(f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}")
@@ -284,10 +296,15 @@ def _asked_for(name: str, was: Any, options: list[str] | None, *, own: bool) -> 
     least, most, scale = NUMBERS[name]
     shown = None if was is None else int(was) if isinstance(least, int) else was / scale
     value = st.number_input(
-        LABELS[name], least, most, shown, key=_key(name), help=HELP.get(name),
+        LABELS[name],
+        least,
+        most,
+        shown,
+        key=_key(name),
+        help=HELP.get(name),
         placeholder="catalogue" if name in _BY_FACTS else _blank(name),
         format="%d" if isinstance(least, int) else "%.6g",
-    )  # fmt: skip
+    )
     if value == shown:
         return was
     return None if value is None else int(value) if isinstance(least, int) else float(value) * scale
@@ -343,9 +360,11 @@ def incoming(base: Base, wanted: dict[str, Any]) -> None:
     with st.expander("Bring a job file or metered energy"):
         files = st.file_uploader(
             "A job file (TOML) with the files it names, or what CodeCarbon, nvidia-smi, DCGM or Slurm wrote",
-            ["toml", "csv", "txt", "log", "json"], accept_multiple_files=True, key="job.files",
+            ["toml", "csv", "txt", "log", "json"],
+            accept_multiple_files=True,
+            key="job.files",
             max_upload_size=LARGEST_FILE_MB,
-        )  # fmt: skip
+        )
         held = {PurePosixPath(file.name).name: file.getvalue() for file in files}
         job = next((name for name in held if name.lower().endswith(".toml")), None)
         beside = tuple((name, content) for name, content in held.items() if name != job)
@@ -416,9 +435,12 @@ def meter_questions() -> dict[str, Any]:
     )
     zone = middle.text_input("Time zone of its stamps", key="job.meter.zone", placeholder="Europe/Berlin")
     covers = right.selectbox(
-        "What it covers", ("accelerators", "components", "node", "unstated"), None, key="job.meter.covers",
+        "What it covers",
+        ("accelerators", "components", "node", "unstated"),
+        None,
+        key="job.meter.covers",
         placeholder="as the file says",
-    )  # fmt: skip
+    )
     return {"accelerators": count, "zone": zone.strip() or None, "covers": covers}
 
 

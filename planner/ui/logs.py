@@ -88,10 +88,12 @@ def used_fit() -> UsedFit | None:
 def own_fit(place: str) -> Document | None:
     """From an upload to its fit, step by step; None until the fit is there. `place` keeps pages apart."""
     file = st.file_uploader(
-        "Failure or job log", key=f"log-{place}", max_upload_size=LARGEST_LOG_MB,
+        "Failure or job log",
+        key=f"log-{place}",
+        max_upload_size=LARGEST_LOG_MB,
         help="What `sacct --parsable2` prints, a table of events, outages or lives, or lines of a kernel log "
         "with Xid; .gz and .xz, too.",
-    )  # fmt: skip
+    )
     if file is None:
         st.caption(
             f"What sacct --parsable2 prints, a table of outages or of lives, kernel lines with Xid; at most "

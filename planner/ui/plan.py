@@ -38,14 +38,19 @@ def elsewhere(digest: str) -> Planned | None:
         made = None if found is None else plan_source.plan_opened(found)
     with st.container(horizontal=True):
         st.button(
-            "Back to my scenario", key="back", icon=":material/undo:",
+            "Back to my scenario",
+            key="back",
+            icon=":material/undo:",
             on_click=plan_source.back_to_mine,
-        )  # fmt: skip
+        )
         if made is not None:
             st.button(
-                "Work on this scenario", key="adopt", icon=":material/edit:",
-                on_click=plan_source.begin_with, args=(made.text, made.name, made.files),
-            )  # fmt: skip
+                "Work on this scenario",
+                key="adopt",
+                icon=":material/edit:",
+                on_click=plan_source.begin_with,
+                args=(made.text, made.name, made.files),
+            )
     return made
 
 
@@ -65,9 +70,12 @@ def chosen_scenario(held: session.Draft) -> None:
         st.page_link(PAGES / "scenario.py", label="Change it", icon=":material/tune:")
     with file:
         st.file_uploader(
-            "or a TOML file of your own", type="toml", key="own", max_upload_size=LARGEST_SCENARIO_MB,
+            "or a TOML file of your own",
+            type="toml",
+            key="own",
+            max_upload_size=LARGEST_SCENARIO_MB,
             on_change=_begin_with_own,
-        )  # fmt: skip
+        )
 
 
 def left_out() -> None:

@@ -22,12 +22,13 @@ def downloads(made: Planned) -> None:
         ("Report (Markdown)", "plan.md", "text/markdown", lambda: to_markdown(document)),
         ("Data (JSON)", "plan.json", "application/json", lambda: to_json(document)),
         (
-            "Workbook (XLSX)", "plan.xlsx",
+            "Workbook (XLSX)",
+            "plan.xlsx",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             lambda: to_workbook(document),
         ),
         ("Tables (CSV)", "plan-csv.zip", "application/zip", lambda: shared.zipped(to_csv_files(document))),
-    )  # fmt: skip
+    )
     st.subheader("Take it along")
     with st.container(horizontal=True):
         for label, name, kind, content in files:
@@ -40,9 +41,12 @@ def program(made: Planned) -> None:
     asked = f"asked-for-program-{made.identity}"
     if not st.session_state.get(asked):
         st.button(
-            "Write the program (LP)", key=f"program-{made.identity}", icon=":material/function:",
-            on_click=st.session_state.__setitem__, args=(asked, True),
-        )  # fmt: skip
+            "Write the program (LP)",
+            key=f"program-{made.identity}",
+            icon=":material/function:",
+            on_click=st.session_state.__setitem__,
+            args=(asked, True),
+        )
         return
     found = work_shown(start("program", **made.arguments())).result
     if found is not None:

@@ -56,9 +56,7 @@ def kept(made: Planned) -> None:
     if reason and asked not in st.session_state:  # a page that is opened anew tries once by itself
         st.session_state[asked] = uuid4().hex
     if digest is None and st.session_state.get(asked):
-        work = start(
-            "save", **made.arguments(), document=made.document, attempt=st.session_state[asked]
-        )  # fmt: skip
+        work = start("save", **made.arguments(), document=made.document, attempt=st.session_state[asked])
         found = work_shown(work).result
         if found is None:
             return
@@ -104,9 +102,15 @@ def results(made: Planned) -> None:
     shared.story(made.document, made.identity)
     shared.totals(made.document, "plan")
     tabs: dict[str, Callable[[Planned], None]] = {
-        "Why this plan": reasons, "Jobs and arrivals": when_and_where, "Cost": cost, "Carbon": carbon,
-        "Energy": energy, "Risk": risk, "Limits": limits, "Details": details,
-    }  # fmt: skip
+        "Why this plan": reasons,
+        "Jobs and arrivals": when_and_where,
+        "Cost": cost,
+        "Carbon": carbon,
+        "Energy": energy,
+        "Risk": risk,
+        "Limits": limits,
+        "Details": details,
+    }
     drawn = st.tabs(list(tabs), key="plan-tabs", on_change="rerun")
     for tab, part in zip(drawn, tabs.values(), strict=True):
         if tab.open:
@@ -205,9 +209,12 @@ def worth(made: Planned) -> None:
     asked = f"asked-for-prices-{made.identity}"
     if not st.session_state.get(asked):
         st.button(
-            "What is each limit worth?", key=f"prices-{made.identity}", icon=":material/sell:",
-            on_click=_ask_once_more, args=(asked,),
-        )  # fmt: skip
+            "What is each limit worth?",
+            key=f"prices-{made.identity}",
+            icon=":material/sell:",
+            on_click=_ask_once_more,
+            args=(asked,),
+        )
         return
     st.subheader(TITLES["prices"])
     found = work_shown(start("plan", **made.arguments(), prices=True)).result
@@ -234,9 +241,12 @@ def ways_out(made: Planned) -> None:
         for number, way in enumerate(ways):
             label = shared.plain(f"Let {way['family']} give way")
             st.button(
-                label, key=f"repair-{number}", icon=":material/build:",
-                on_click=_plan_repaired, args=(made, way),
-            )  # fmt: skip
+                label,
+                key=f"repair-{number}",
+                icon=":material/build:",
+                on_click=_plan_repaired,
+                args=(made, way),
+            )
 
 
 def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:

@@ -107,9 +107,14 @@ def _made(key: str, seen: Seen, files: Files) -> Planned:
     held = _copied(key, seen.result)
     scenario = held["scenario"]
     return Planned(
-        key, held["document"], scenario["text"], scenario["name"], files,
-        saved=held["saved"], unsaved=held["unsaved"],
-    )  # fmt: skip
+        key,
+        held["document"],
+        scenario["text"],
+        scenario["name"],
+        files,
+        saved=held["saved"],
+        unsaved=held["unsaved"],
+    )
 
 
 # Each session gets a copy of its own: what workers give is one for all, and the first value kept here too.

@@ -49,9 +49,13 @@ def _watched(key: str) -> None:
         st.caption(shared.plain(seen.text))
     label = "Stopping: the best so far is kept" if seen.stopping else "Cancel: keep the best so far"
     st.button(
-        label, key=f"cancel-{key}", disabled=seen.stopping, icon=":material/stop:",
-        on_click=stop, args=(key,),
-    )  # fmt: skip
+        label,
+        key=f"cancel-{key}",
+        disabled=seen.stopping,
+        icon=":material/stop:",
+        on_click=stop,
+        args=(key,),
+    )
 
 
 def _heading(seen: Seen) -> str:

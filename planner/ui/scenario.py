@@ -48,19 +48,30 @@ def header(title: str) -> None:
     st.markdown(f"**{shared.plain(title)}** · {shared.plain(held.name)} · {state}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Undo", key="undo", icon=":material/undo:", on_click=scenario_edits.undo,
+            "Undo",
+            key="undo",
+            icon=":material/undo:",
+            on_click=scenario_edits.undo,
             disabled=not history.past,
             help=shared.plain(history.past[-1].note) if history.past else None,
-        )  # fmt: skip
+        )
         st.button(
-            "Redo", key="redo", icon=":material/redo:", on_click=scenario_edits.redo,
+            "Redo",
+            key="redo",
+            icon=":material/redo:",
+            on_click=scenario_edits.redo,
             disabled=not history.taken_back,
             help=shared.plain(history.taken_back[-1].note) if history.taken_back else None,
-        )  # fmt: skip
+        )
         st.download_button(
-            "Scenario (TOML)", held.text, held.name, "application/toml", key="toml", on_click="ignore",
+            "Scenario (TOML)",
+            held.text,
+            held.name,
+            "application/toml",
+            key="toml",
+            on_click="ignore",
             icon=":material/download:",
-        )  # fmt: skip
+        )
         st.page_link(PAGES / "plan.py", label="Plan it", icon=":material/play_arrow:")
 
 
@@ -71,8 +82,15 @@ def text() -> None:
     key = f"text-{held.digest}-{turn}"
     scenario_edits.forget_unseen(scenario_edits.TEXT, key)
     scenario_form.refused(scenario_edits.TEXT)
-    st.text_area("Scenario as TOML; Ctrl+Enter takes it", held.text, key=key, height=600,
-                 max_chars=1_000_000, on_change=_text_changed, args=(key, turn))  # fmt: skip
+    st.text_area(
+        "Scenario as TOML; Ctrl+Enter takes it",
+        held.text,
+        key=key,
+        height=600,
+        max_chars=1_000_000,
+        on_change=_text_changed,
+        args=(key, turn),
+    )
     for name, content in held.files:
         st.markdown(shared.plain(f"Beside it: {name}, {len(content):,} bytes"))
     with st.expander("Every key, and what may stand there"):

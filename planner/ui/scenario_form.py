@@ -37,9 +37,11 @@ def expert(document: Mapping[str, Any]) -> None:
             return
         with entry:
             number = st.selectbox(
-                "Entry", range(len(held)), key=f"entry-{section}",
+                "Entry",
+                range(len(held)),
+                key=f"entry-{section}",
                 format_func=lambda i: shared.plain(entry_name(document, section, i)),
-            )  # fmt: skip
+            )
     if table_at(document, section, number) is None:
         return
     fields(inputs_of(document, tomllib.loads(session.draft().origin), section, number))
@@ -65,9 +67,14 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
     key = f"input-{one.path}-{hashlib.sha256(shown.encode()).hexdigest()[:8]}-{turn}"
     if one.kind == "text":
         st.text_input(
-            label_of(one), shown, key=key, on_change=_changed, args=(one, key, turn), max_chars=LONGEST_TEXT,
+            label_of(one),
+            shown,
+            key=key,
+            on_change=_changed,
+            args=(one, key, turn),
+            max_chars=LONGEST_TEXT,
             placeholder=one.default or None,
-        )  # fmt: skip
+        )
     else:
         _choice(one, key, turn, shown)
     for path, message in waits.by_path:
@@ -109,9 +116,14 @@ def _choice(one: Input, key: str, turn: int, shown: str) -> None:
     known = ("true", "false") if one.kind == "flag" else one.choices
     options = [*dict.fromkeys([*([] if one.required else [""]), shown, *known])]
     st.selectbox(
-        label_of(one), options, options.index(shown), key=key, on_change=_changed, args=(one, key, turn),
+        label_of(one),
+        options,
+        options.index(shown),
+        key=key,
+        on_change=_changed,
+        args=(one, key, turn),
         format_func=lambda word: word or f"({one.default})",
-    )  # fmt: skip
+    )
 
 
 def _mark(one: Input) -> None:

@@ -27,9 +27,12 @@ _WORK = "scenario.log"
 def imports() -> None:
     """Choose what to bring, see what it is, use it."""
     kinds: dict[str, Callable[[], None]] = {
-        SHIPPED: shipped, "My scenario": scenario_file, "My failure log": failure_log,
-        "My grid series": grid_series, "My traffic trace": traffic_trace,
-    }  # fmt: skip
+        SHIPPED: shipped,
+        "My scenario": scenario_file,
+        "My failure log": failure_log,
+        "My grid series": grid_series,
+        "My traffic trace": traffic_trace,
+    }
     kind = st.segmented_control(
         "What to bring", list(kinds), default=SHIPPED, required=True, key="kind", label_visibility="collapsed"
     )
@@ -46,9 +49,12 @@ def shipped() -> None:
 def scenario_file() -> None:
     """A TOML file, with the files that it names."""
     files = st.file_uploader(
-        "A scenario (TOML), and the files that it names (JSON)", type=["toml", "json"], key="file-scenario",
-        accept_multiple_files=True, max_upload_size=LARGEST_SCENARIO_MB,
-    )  # fmt: skip
+        "A scenario (TOML), and the files that it names (JSON)",
+        type=["toml", "json"],
+        key="file-scenario",
+        accept_multiple_files=True,
+        max_upload_size=LARGEST_SCENARIO_MB,
+    )
     texts = [file for file in files if file.name.endswith(".toml")]
     if not files:
         return
@@ -67,8 +73,9 @@ def failure_log() -> None:
     """A failure or job log, fitted beside the page."""
     file = st.file_uploader(
         "A failure or job log: sacct text, a table of events or lives, Xid lines; .gz and .xz too",
-        key="file-log", max_upload_size=LARGEST_LOG_MB,
-    )  # fmt: skip
+        key="file-log",
+        max_upload_size=LARGEST_LOG_MB,
+    )
     if file is None:
         return
     from planner.ui.progress import work_shown
@@ -91,8 +98,12 @@ def _fitting(name: str, upload: str, content: Callable[[], bytes]) -> str:
 
 def grid_series() -> None:
     """An hourly series for the grid of one site."""
-    file = st.file_uploader("An hourly grid series (CSV)", type=["csv", "txt"], key="file-series",
-                            max_upload_size=LARGEST_SERIES_MB)  # fmt: skip
+    file = st.file_uploader(
+        "An hourly grid series (CSV)",
+        type=["csv", "txt"],
+        key="file-series",
+        max_upload_size=LARGEST_SERIES_MB,
+    )
     scenario = _scenario()
     sites = [site.name for site in scenario.sites]
     left, right = st.columns(2)
@@ -102,11 +113,13 @@ def grid_series() -> None:
         "signal": right.selectbox("What its values mean", tags, key=f"series-signal-{site}"),
         "unit": left.selectbox("Unit", UNITS, key="series-unit", format_func=_unit_name),
         "time_zone": right.selectbox(
-            "Time zone of times without an offset", TIME_ZONES, key="series-time-zone",
+            "Time zone of times without an offset",
+            TIME_ZONES,
+            key="series-time-zone",
             format_func=lambda zone: zone or "none: every time names its own",
         ),
         "zone": left.text_input("Zone, if the file has several", key="series-zone", max_chars=100).strip(),
-    }  # fmt: skip
+    }
     if file is None:
         return
     content = file.getvalue()
@@ -121,8 +134,12 @@ def traffic_trace() -> None:
     if not services:
         st.info("This scenario has no service that a trace could be the traffic of: add one under Tables.")
         return
-    file = st.file_uploader("A trace of requests (CSV)", type=["csv", "txt"], key="file-traffic",
-                            max_upload_size=LARGEST_SERIES_MB)  # fmt: skip
+    file = st.file_uploader(
+        "A trace of requests (CSV)",
+        type=["csv", "txt"],
+        key="file-traffic",
+        max_upload_size=LARGEST_SERIES_MB,
+    )
     left, right = st.columns(2)
     service = left.selectbox("Service", services, key="traffic-service", format_func=shared.plain)
     with_rates = right.toggle("Take its rates too, not only the tokens", value=True, key="traffic-rates")

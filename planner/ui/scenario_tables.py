@@ -17,9 +17,14 @@ from planner.ui.scenario_form import refused
 
 FIRST = {"fleet": "The fleet that stands", "market": "What can be bought"}
 OTHERS = {
-    "sites": "Sites", "training": "Training jobs", "pools": "Pools of small jobs", "services": "Services",
-    "rental": "Rented nodes", "contracts": "Contracts for clean energy", "moves": "Moves between sites",
-}  # fmt: skip
+    "sites": "Sites",
+    "training": "Training jobs",
+    "pools": "Pools of small jobs",
+    "services": "Services",
+    "rental": "Rented nodes",
+    "contracts": "Contracts for clean energy",
+    "moves": "Moves between sites",
+}
 
 
 def tables() -> None:
@@ -76,8 +81,10 @@ def _column(document: dict[str, Any], section: str, key: str) -> Any:
     assert about is not None, "the entry was just made"
     label = f"{about.label} ({about.unit})" if about.unit else about.label
     common: dict[str, Any] = {
-        "label": label, "help": f"{about.description}. Allowed: {allowed_words(rule)}", "required": False,
-    }  # fmt: skip
+        "label": label,
+        "help": f"{about.description}. Allowed: {allowed_words(rule)}",
+        "required": False,
+    }
     if isinstance(rule, Flag):
         return st.column_config.CheckboxColumn(**common)
     if isinstance(rule, Count):

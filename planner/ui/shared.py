@@ -253,8 +253,11 @@ def sheet(table: Table, label: str, opens: Opens | None = None, key: str = "") -
         if numeric
     }
     shown: dict[str, Any] = {
-        "hide_index": True, "column_config": settings, "placeholder": "–", "alt": label,
-    }  # fmt: skip
+        "hide_index": True,
+        "column_config": settings,
+        "placeholder": "–",
+        "alt": label,
+    }
     if opens is None:
         st.dataframe(_columns(table), **shown)
         return

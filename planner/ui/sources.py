@@ -44,9 +44,13 @@ def render() -> None:
         found, hide_index=True, column_config=settings, placeholder="–", alt="Facts of the catalogue"
     )
     st.download_button(
-        "These facts (CSV)", lambda: csv_text("", found_rows(_catalogue(), wanted)), "facts.csv",
-        "text/csv", key="sources.csv", on_click="ignore",
-    )  # fmt: skip
+        "These facts (CSV)",
+        lambda: csv_text("", found_rows(_catalogue(), wanted)),
+        "facts.csv",
+        "text/csv",
+        key="sources.csv",
+        on_click="ignore",
+    )
     opened(list(found["key"]))
     changed()
 
@@ -91,10 +95,15 @@ def fact(row: Record) -> None:
         "Range": f"{_number(row['low'])} to {_number(row['high'])} {row['unit']}".rstrip()
         if row["low"] is not None
         else "none is given",
-        "As the source states it": row["stated"], "Kind": f"{row['kind']}: {KINDS.get(row['kind'], '')}",
-        "Source": row["source"], "Year": row["year"], "Where in it": row["locator"],
-        "Licence": row["licence"], "Counts": row["boundary"], "Note": row["note"],
-    }  # fmt: skip
+        "As the source states it": row["stated"],
+        "Kind": f"{row['kind']}: {KINDS.get(row['kind'], '')}",
+        "Source": row["source"],
+        "Year": row["year"],
+        "Where in it": row["locator"],
+        "Licence": row["licence"],
+        "Counts": row["boundary"],
+        "Note": row["note"],
+    }
     st.markdown("\n".join(f"- {label}: {shared.plain(str(text))}" for label, text in said.items() if text))
     if row["link"]:
         st.code(row["link"], language=None, wrap_lines=True)

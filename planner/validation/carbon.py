@@ -13,26 +13,49 @@ from planner.validation.forms import Book, NotUnderstood
 
 ENERGY, GRIDS = "job energy and carbon", "grids"
 
-BOOK = Book({
-    "gpu_hours": ("device_h", 1.0), "gpu_h": ("device_h", 1.0), "chip_hours": ("device_h", 1.0),
-    "hours": ("duration_h", 1.0), "days": ("duration_h", 24.0), "gpus": ("devices", 1.0),
-    "chips": ("devices", 1.0), "power_w": ("power_kw", 1e-3), "avg_power_w": ("power_kw", 1e-3),
-    "gpu_w": ("power_kw", 1e-3), "avg_system_w_per_chip": ("power_kw", 1e-3), "system_w": ("power_kw", 1e-3),
-    "tdp_w": ("power_kw", 1e-3), "gpu_mwh": ("it_energy_kwh", 1e3), "gpu_kwh": ("it_energy_kwh", 1.0),
-    "it_mwh": ("it_energy_kwh", 1e3), "energy_wh": ("it_energy_kwh", 1e-3),
-    "energy_kwh": ("it_energy_kwh", 1.0), "energy_mwh": ("it_energy_kwh", 1e3),
-    "grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "net_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
-    "gross_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "grid_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
-    "market_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
-    "location_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
-    "pue_times_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0), "wue_onsite": ("onsite_l_per_kwh", 1.0),
-    "wue_onsite_l_per_kwh": ("onsite_l_per_kwh", 1.0), "wue_offsite_l_per_kwh": ("offsite_l_per_kwh", 1.0),
-    "ewif_l_per_kwh": ("offsite_l_per_kwh", 1.0), "params": ("parameters", 1.0),
-    "params_active": ("parameters", 1.0), "params_b": ("parameters", 1e9),
-    "params_active_b": ("parameters", 1e9), "tokens_b": ("tokens", 1e9),
-    "peak_tflops": ("peak_tflop_per_s", 1.0), "efficiency": ("efficiency_fraction", 1.0),
-    "mfu": ("efficiency_fraction", 1.0), "effective_time": ("effective_time_fraction", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "gpu_hours": ("device_h", 1.0),
+        "gpu_h": ("device_h", 1.0),
+        "chip_hours": ("device_h", 1.0),
+        "hours": ("duration_h", 1.0),
+        "days": ("duration_h", 24.0),
+        "gpus": ("devices", 1.0),
+        "chips": ("devices", 1.0),
+        "power_w": ("power_kw", 1e-3),
+        "avg_power_w": ("power_kw", 1e-3),
+        "gpu_w": ("power_kw", 1e-3),
+        "avg_system_w_per_chip": ("power_kw", 1e-3),
+        "system_w": ("power_kw", 1e-3),
+        "tdp_w": ("power_kw", 1e-3),
+        "gpu_mwh": ("it_energy_kwh", 1e3),
+        "gpu_kwh": ("it_energy_kwh", 1.0),
+        "it_mwh": ("it_energy_kwh", 1e3),
+        "energy_wh": ("it_energy_kwh", 1e-3),
+        "energy_kwh": ("it_energy_kwh", 1.0),
+        "energy_mwh": ("it_energy_kwh", 1e3),
+        "grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
+        "net_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
+        "gross_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
+        "grid_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+        "market_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+        "location_based_g_per_kwh": ("grid_kgco2e_per_kwh", 1e-3),
+        "pue_times_grid_kg_per_kwh": ("grid_kgco2e_per_kwh", 1.0),
+        "wue_onsite": ("onsite_l_per_kwh", 1.0),
+        "wue_onsite_l_per_kwh": ("onsite_l_per_kwh", 1.0),
+        "wue_offsite_l_per_kwh": ("offsite_l_per_kwh", 1.0),
+        "ewif_l_per_kwh": ("offsite_l_per_kwh", 1.0),
+        "params": ("parameters", 1.0),
+        "params_active": ("parameters", 1.0),
+        "params_b": ("parameters", 1e9),
+        "params_active_b": ("parameters", 1e9),
+        "tokens_b": ("tokens", 1e9),
+        "peak_tflops": ("peak_tflop_per_s", 1.0),
+        "efficiency": ("efficiency_fraction", 1.0),
+        "mfu": ("efficiency_fraction", 1.0),
+        "effective_time": ("effective_time_fraction", 1.0),
+    }
+)
 
 
 @BOOK.takes(
@@ -72,9 +95,13 @@ def job_carbon(
 ) -> float:
     """Carbon of the electricity of a job."""
     energy = job_kwh(
-        it_energy_kwh=it_energy_kwh, device_h=device_h, duration_h=duration_h, devices=devices,
-        power_kw=power_kw, pue=pue,
-    )  # fmt: skip
+        it_energy_kwh=it_energy_kwh,
+        device_h=device_h,
+        duration_h=duration_h,
+        devices=devices,
+        power_kw=power_kw,
+        pue=pue,
+    )
     return float(operational_kgco2e(facility_energy_kwh=energy, grid_kgco2e_per_kwh=grid_kgco2e_per_kwh))
 
 
@@ -118,9 +145,11 @@ def training_from_flops(
     per_token = constant("validation.flops_per_parameter_token", "flops_per_parameter_token")
     flops = training_flops(active_parameters=parameters, tokens=tokens, flops_per_parameter_token=per_token)
     hours = training_device_h(
-        flops=flops, peak_tflop_per_s=peak_tflop_per_s, efficiency_fraction=efficiency_fraction,
+        flops=flops,
+        peak_tflop_per_s=peak_tflop_per_s,
+        efficiency_fraction=efficiency_fraction,
         effective_time_fraction=effective_time_fraction,
-    )  # fmt: skip
+    )
     answer = {"h": float(hours)}
     if power_kw is not None:
         answer["kWh"] = job_kwh(device_h=float(hours), power_kw=power_kw, pue=pue)

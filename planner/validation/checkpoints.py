@@ -80,9 +80,10 @@ def level_ratio(
         two_level_plan(
             local_rate_per_h=failures_per_h * local_fraction,
             remote_rate_per_h=failures_per_h * (1.0 - local_fraction),
-            local_write_h=local_write_h, remote_write_h=remote_write_h,
+            local_write_h=local_write_h,
+            remote_write_h=remote_write_h,
         ).local_saves
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("ckpt_write_time", unit="h", subject=CHECKPOINTS)

@@ -26,7 +26,8 @@ class Dataset:
 DATASETS = {
     "titan": Dataset("titan_gpu_life", "gc_summary_loc.csv", "github.com/olcf/TitanGPULife"),
     "lanl": Dataset(
-        "lanl_failures", "LA-UR-05-7318-failure-data-1996-2005.csv.xz",
+        "lanl_failures",
+        "LA-UR-05-7318-failure-data-1996-2005.csv.xz",
         "github.com/Derek-Jones/ESEUR-code-data, reliability/",
     ),
     "infinitehbd": Dataset("samples", "infinitehbd-outages.csv", "shipped"),
@@ -35,7 +36,7 @@ DATASETS = {
         "grid_hourly_electricitymaps", "{zone}_{year}_hourly.csv", "electricitymaps.com, yearly files (ODbL)"
     ),
     "sc23": Dataset("grid_hourly_sc23", "{zone}_{year}.csv", "github.com/boringlee24/sc23-sustainability"),
-}  # fmt: skip
+}
 
 _FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("folders", default=())
 

@@ -19,27 +19,51 @@ from planner.validation.forms import Book, NotUnderstood
 
 DIES = "die and embodied carbon"
 
-BOOK = Book({
-    "gpu_hours": ("device_h", 1.0), "gpu_h": ("device_h", 1.0), "hours": ("duration_h", 1.0),
-    "gpus": ("devices", 1.0), "tdp_w": ("power_kw", 1e-3), "server_kg": ("embodied_kgco2e", 1.0),
-    "gpu_kg": ("embodied_kgco2e", 1.0), "device_kg": ("embodied_kgco2e", 1.0),
-    "board_kg": ("embodied_kgco2e", 1.0),
-    "total_kg": ("embodied_kgco2e", 1.0), "baseboard_kg": ("baseboard_kgco2e", 1.0),
-    "lifetime_years": ("lifetime_y", 1.0), "utilisation": ("utilisation_fraction", 1.0),
-    "area_mm2": ("area_cm2", 1e-2), "hbm_gb": ("memory_gb", 1.0), "mem_gb": ("memory_gb", 1.0),
-    "die_mm2": ("die_cm2", 1e-2), "capacity_mwh": ("capacity_kwh", 1e3),
-    "kg_per_kwh": ("battery_kgco2e_per_kwh", 1.0), "t_per_mwh": ("battery_kgco2e_per_kwh", 1.0),
-    "kg_per_mwh": ("battery_kgco2e_per_kwh", 1e-3), "cycles": ("life_cycles", 1.0),
-    "cycle_life": ("life_cycles", 1.0), "cycles_per_day": ("cycles_per_y", 365.25),
-    "cycles_per_year": ("cycles_per_y", 1.0), "shelf_life_years": ("shelf_life_y", 1.0),
-    "calendar_life_years": ("shelf_life_y", 1.0), "ci_fab": ("fab_kgco2e_per_kwh", 1e-3),
-    "epa": ("fab_kwh_per_cm2", 1.0), "gpa": ("gas_kgco2e_per_cm2", 1e-3),
-    "mpa": ("material_kgco2e_per_cm2", 1e-3), "fab_yield": ("yield_fraction", 1.0), "ics": ("packages", 1.0),
-    "ics_per_dimm": ("packages", 1.0), "pkg_g": ("package_kgco2e", 1e-3),
-    "mem_g_per_gb": ("memory_kgco2e_per_gb", 1e-3), "g_per_gb": ("capacity_kgco2e_per_gb", 1e-3),
-    "gb": ("capacity_gb", 1.0), "gb_per_dimm": ("capacity_gb", 1.0), "dimms": ("pieces", 1.0),
-    "drives": ("pieces", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "gpu_hours": ("device_h", 1.0),
+        "gpu_h": ("device_h", 1.0),
+        "hours": ("duration_h", 1.0),
+        "gpus": ("devices", 1.0),
+        "tdp_w": ("power_kw", 1e-3),
+        "server_kg": ("embodied_kgco2e", 1.0),
+        "gpu_kg": ("embodied_kgco2e", 1.0),
+        "device_kg": ("embodied_kgco2e", 1.0),
+        "board_kg": ("embodied_kgco2e", 1.0),
+        "total_kg": ("embodied_kgco2e", 1.0),
+        "baseboard_kg": ("baseboard_kgco2e", 1.0),
+        "lifetime_years": ("lifetime_y", 1.0),
+        "utilisation": ("utilisation_fraction", 1.0),
+        "area_mm2": ("area_cm2", 1e-2),
+        "hbm_gb": ("memory_gb", 1.0),
+        "mem_gb": ("memory_gb", 1.0),
+        "die_mm2": ("die_cm2", 1e-2),
+        "capacity_mwh": ("capacity_kwh", 1e3),
+        "kg_per_kwh": ("battery_kgco2e_per_kwh", 1.0),
+        "t_per_mwh": ("battery_kgco2e_per_kwh", 1.0),
+        "kg_per_mwh": ("battery_kgco2e_per_kwh", 1e-3),
+        "cycles": ("life_cycles", 1.0),
+        "cycle_life": ("life_cycles", 1.0),
+        "cycles_per_day": ("cycles_per_y", 365.25),
+        "cycles_per_year": ("cycles_per_y", 1.0),
+        "shelf_life_years": ("shelf_life_y", 1.0),
+        "calendar_life_years": ("shelf_life_y", 1.0),
+        "ci_fab": ("fab_kgco2e_per_kwh", 1e-3),
+        "epa": ("fab_kwh_per_cm2", 1.0),
+        "gpa": ("gas_kgco2e_per_cm2", 1e-3),
+        "mpa": ("material_kgco2e_per_cm2", 1e-3),
+        "fab_yield": ("yield_fraction", 1.0),
+        "ics": ("packages", 1.0),
+        "ics_per_dimm": ("packages", 1.0),
+        "pkg_g": ("package_kgco2e", 1e-3),
+        "mem_g_per_gb": ("memory_kgco2e_per_gb", 1e-3),
+        "g_per_gb": ("capacity_kgco2e_per_gb", 1e-3),
+        "gb": ("capacity_gb", 1.0),
+        "gb_per_dimm": ("capacity_gb", 1.0),
+        "dimms": ("pieces", 1.0),
+        "drives": ("pieces", 1.0),
+    }
+)
 
 
 @BOOK.takes("embodied_amortised", unit="kgCO2e", subject=DIES, labels=("gpu", "model"))
@@ -65,9 +89,11 @@ def amortised(
             embodied_kgco2e=baseboard_share_kgco2e(
                 baseboard_kgco2e=embodied_kgco2e, accelerators=gpus_per_server
             ),
-            used_h=hours, lifetime_h=life_h, utilisation_fraction=utilisation_fraction,
+            used_h=hours,
+            lifetime_h=life_h,
+            utilisation_fraction=utilisation_fraction,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("embodied_per_gpu", unit="kgCO2e", subject=DIES)
@@ -91,7 +117,9 @@ def component_engine(
     family = re.sub(r"\d.*", "", memory_type.lower())  # hbm3e and hbm2 are hbm here, gddr6x is gddr
     return float(
         accelerator_kgco2e(
-            die_cm2=die_cm2, memory_gb=memory_gb, tdp_kw=power_kw,
+            die_cm2=die_cm2,
+            memory_gb=memory_gb,
+            tdp_kw=power_kw,
             silicon_kgco2e_per_cm2=constant(f"die.{_process(node)}.carbon_per_area", "kgco2e_per_cm2"),
             integrated_circuit_residual_kgco2e=constant(
                 engine + "integrated_circuit_residual", "residual_kgco2e"
@@ -101,7 +129,7 @@ def component_engine(
             electromechanical_kgco2e=constant(engine + "electromechanical", "electromechanical_kgco2e"),
             assembly_ratio=constant(engine + "assembly_ratio", "assembly_ratio"),
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("battery_embodied_per_year", unit="kgCO2e/y", subject=DIES)
@@ -120,11 +148,13 @@ def battery_per_year(
         )
     yearly = float(
         battery_kgco2e_per_y(
-            capacity_kwh=capacity_kwh, battery_kgco2e_per_kwh=battery_kgco2e_per_kwh,
-            life_cycles=life_cycles or 1.0, cycles_per_y=cycles_per_y or 0.0,
+            capacity_kwh=capacity_kwh,
+            battery_kgco2e_per_kwh=battery_kgco2e_per_kwh,
+            life_cycles=life_cycles or 1.0,
+            cycles_per_y=cycles_per_y or 0.0,
             shelf_life_y=shelf_life_y if shelf_life_y is not None else 1e9,  # no limit of its own
         )
-    )  # fmt: skip
+    )
     return {"kgCO2e/y": yearly, "kgCO2e": yearly}
 
 

@@ -26,16 +26,25 @@ _MINUTE, _DAY, _YEAR = 1 / 60, 24.0, 8760.0  # Titan's lives count years of 365 
 _REPLICAS = 10
 
 SPELLINGS: Spellings = {
-    "years": ("age_h", _YEAR), "days": ("period_h", _DAY),
+    "years": ("age_h", _YEAR),
+    "days": ("period_h", _DAY),
     "failures_per_server_day": ("rate_per_h", 1 / _DAY),
-    "recovery_min": ("recovery_h", _MINUTE), "host_selection_min": ("selection_h", _MINUTE),
-    "preempt_wait_min": ("preempt_h", _MINUTE), "auto_repair_min": ("automatic_h", _MINUTE),
-    "manual_repair_min": ("manual_h", _MINUTE), "job_days": ("job_h", _DAY), "servers": ("job_nodes", 1.0),
-    "working_pool": ("working_nodes", 1.0), "spare_pool": ("spare_nodes", 1.0),
-    "p_auto_to_manual": ("manual_fraction", 1.0), "auto_repair_fail": ("automatic_fails_fraction", 1.0),
-    "manual_repair_fail": ("manual_fails_fraction", 1.0), "from": ("first_day", 1.0), "to": ("last_day", 1.0),
+    "recovery_min": ("recovery_h", _MINUTE),
+    "host_selection_min": ("selection_h", _MINUTE),
+    "preempt_wait_min": ("preempt_h", _MINUTE),
+    "auto_repair_min": ("automatic_h", _MINUTE),
+    "manual_repair_min": ("manual_h", _MINUTE),
+    "job_days": ("job_h", _DAY),
+    "servers": ("job_nodes", 1.0),
+    "working_pool": ("working_nodes", 1.0),
+    "spare_pool": ("spare_nodes", 1.0),
+    "p_auto_to_manual": ("manual_fraction", 1.0),
+    "auto_repair_fail": ("automatic_fails_fraction", 1.0),
+    "manual_repair_fail": ("manual_fails_fraction", 1.0),
+    "from": ("first_day", 1.0),
+    "to": ("last_day", 1.0),
     "nodes": ("servers", 1.0),
-}  # fmt: skip
+}
 
 BOOK = Book(SPELLINGS)
 
@@ -211,12 +220,17 @@ def ettr_of_played_fleet(
             1.0 / rate_per_h, bad_fraction=bad_fraction, bad_rate_multiplier=1.0 + bad_rate_multiplier
         ),
         repair=RepairShop(
-            automatic_h, manual_h, manual_fraction=manual_fraction,
+            automatic_h,
+            manual_h,
+            manual_fraction=manual_fraction,
             automatic_helps_fraction=1.0 - automatic_fails_fraction,
             manual_helps_fraction=1.0 - manual_fails_fraction,
         ),
-        stops=StopHours(recovery_h, selection_h, preempt_h), job_h=job_h, replicas=_REPLICAS, seed=0,
-    )  # fmt: skip
+        stops=StopHours(recovery_h, selection_h, preempt_h),
+        job_h=job_h,
+        replicas=_REPLICAS,
+        seed=0,
+    )
     return float(played.ettr_fraction.mean())
 
 

@@ -32,9 +32,20 @@ LIFETIMES = (Exponential, Weibull, LogNormal, LogLogistic, GeneralisedGamma, Pie
 # Checks, reading of logs, searches and what fits are made of; and simulations: those give columns and may be
 # asked to run without end.
 LEFT_OUT = (
-    "domain", "logs", "search", "rows", "likelihood", "families", "covariates", "crosscheck",
-    "simulate", "two_level_simulation", "fleet_setting", "fleet_simulation", "sampling_error",
-)  # fmt: skip
+    "domain",
+    "logs",
+    "search",
+    "rows",
+    "likelihood",
+    "families",
+    "covariates",
+    "crosscheck",
+    "simulate",
+    "two_level_simulation",
+    "fleet_setting",
+    "fleet_simulation",
+    "sampling_error",
+)
 SUBJECT = "functions of the leaves"
 
 

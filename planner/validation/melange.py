@@ -73,10 +73,15 @@ def best_mix(
     Source: Griggs et al., arXiv 2404.14527, Sec. 5 (the equations without carbon).
     """
     problem = _problem(
-        np.asarray(price_usd_per_h, dtype=float), np.asarray(throughput_per_s, dtype=float),
-        np.asarray(rate_per_s, dtype=float), slices, held_kgco2e_per_h, idle_kgco2e_per_h,
-        active_kgco2e_per_h, objective or Objective(),
-    )  # fmt: skip
+        np.asarray(price_usd_per_h, dtype=float),
+        np.asarray(throughput_per_s, dtype=float),
+        np.asarray(rate_per_s, dtype=float),
+        slices,
+        held_kgco2e_per_h,
+        idle_kgco2e_per_h,
+        active_kgco2e_per_h,
+        objective or Objective(),
+    )
     found = answer(problem, gap_fraction=0.0, time_limit_s=TIME_LIMIT_S)
     if found.solution is None:
         raise ValueError("no mix of these GPUs serves every size of request")
@@ -126,9 +131,11 @@ def case_columns(
     if throughput.shape != (len(price), len(share)):
         raise NotUnderstood("tputs of every GPU and workload_distribution have one entry for each bucket")
     return {
-        "price_usd_per_h": price, "throughput_per_s": throughput,
-        "rate_per_s": rate_per_s * share, "slices": slices,
-    }  # fmt: skip
+        "price_usd_per_h": price,
+        "throughput_per_s": throughput,
+        "rate_per_s": rate_per_s * share,
+        "slices": slices,
+    }
 
 
 def _problem(
@@ -155,11 +162,19 @@ def _problem(
         site_names=("cloud",),
         sku_names=tuple(f"gpu {number}" for number in range(kinds)),
         pools=Pools(
-            sku=np.arange(kinds), site=np.zeros(kinds, dtype=int), order_unit_nodes=np.ones(kinds, dtype=int),
-            lead_periods=np.zeros(kinds, dtype=int), purchase_allowed=np.ones((kinds, 1), dtype=bool),
-            capex_usd_per_node=hourly(0.0), holding_usd_per_node=hourly(price),
-            holding_kgco2e_per_node=hourly(held), idle_kw=zeros, idle_usd_per_node=hourly(0.0),
-            idle_kgco2e_per_node=hourly(idle), racks_per_node=zeros, hours=np.ones(1),
+            sku=np.arange(kinds),
+            site=np.zeros(kinds, dtype=int),
+            order_unit_nodes=np.ones(kinds, dtype=int),
+            lead_periods=np.zeros(kinds, dtype=int),
+            purchase_allowed=np.ones((kinds, 1), dtype=bool),
+            capex_usd_per_node=hourly(0.0),
+            holding_usd_per_node=hourly(price),
+            holding_kgco2e_per_node=hourly(held),
+            idle_kw=zeros,
+            idle_usd_per_node=hourly(0.0),
+            idle_kgco2e_per_node=hourly(idle),
+            racks_per_node=zeros,
+            hours=np.ones(1),
         ),
         cohorts=Cohorts.none(1),
         jobs=Jobs.none(1),
@@ -168,16 +183,24 @@ def _problem(
             name=tuple(f"bucket {number}" for number in range(buckets)), demand=np.full((buckets, 1), slices)
         ),
         serve_options=ServeOptions(
-            service=bucket, pool=gpu, capacity=np.ones(len(gpu)), nodes=load,
-            standby_fraction=np.zeros(len(gpu)), node_hours=load[:, None], active_kw=np.zeros(len(gpu)),
-            usd=np.zeros((len(gpu), 1)), kgco2e=hourly(active)[gpu] * load[:, None],
+            service=bucket,
+            pool=gpu,
+            capacity=np.ones(len(gpu)),
+            nodes=load,
+            standby_fraction=np.zeros(len(gpu)),
+            node_hours=load[:, None],
+            active_kw=np.zeros(len(gpu)),
+            usd=np.zeros((len(gpu), 1)),
+            kgco2e=hourly(active)[gpu] * load[:, None],
         ),
         work=Work.none(1),
         work_options=WorkOptions.none(1),
         spare_steps=SpareSteps.none(1),
         limits=Limits(
-            power_kw=np.full((1, 1), np.inf), racks=np.full(1, np.inf),
-            supply_nodes=np.full((kinds, 1), np.inf), budget_usd=np.full(1, np.inf),
+            power_kw=np.full((1, 1), np.inf),
+            racks=np.full(1, np.inf),
+            supply_nodes=np.full((kinds, 1), np.inf),
+            budget_usd=np.full(1, np.inf),
         ),
         objective=objective,
-    )  # fmt: skip
+    )

@@ -46,10 +46,14 @@ def sharded_weights_as_peer(
     times the gather of the step. Its all-reduce bandwidth is a mix of fast links and network; a gather
     sends half of what an all-reduce does, hence at twice the rate.
     """
-    own = constants("peer.madmax", {
-        "link_gb_per_s": "link_bandwidth", "network_gb_per_s": "network_bandwidth",
-        "near_fraction": "all_reduce_near",
-    })  # fmt: skip
+    own = constants(
+        "peer.madmax",
+        {
+            "link_gb_per_s": "link_bandwidth",
+            "network_gb_per_s": "network_bandwidth",
+            "near_fraction": "all_reduce_near",
+        },
+    )
     # As many heads for keys as for queries, whose number then cancels out.
     one = layer_parameters(hidden=hidden, heads=1, kv_heads=1, ffn=ffn, gated=int(gated))
     gathered_gb = VALUE_BYTES * layers * one / 1e9
@@ -104,9 +108,18 @@ def activations_memory(
         raise NotUnderstood(f"unknown recomputation '{recompute}'; known: {', '.join(RECOMPUTE)}")
     return float(
         activation_gb(
-            layers=layers, hidden=hidden, heads=heads, sequence_tokens=sequence_tokens,
-            micro_batch=micro_batch, tp=tp,
-            pp=pp, interleave=interleave, cp=cp, micro_batches=pp, recompute=RECOMPUTE[recompute],
-            sequence_parallel=int(sequence_parallel), fused_attention=0,
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            sequence_tokens=sequence_tokens,
+            micro_batch=micro_batch,
+            tp=tp,
+            pp=pp,
+            interleave=interleave,
+            cp=cp,
+            micro_batches=pp,
+            recompute=RECOMPUTE[recompute],
+            sequence_parallel=int(sequence_parallel),
+            fused_attention=0,
         )
-    )  # fmt: skip
+    )

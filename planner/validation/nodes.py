@@ -31,9 +31,13 @@ from planner.validation.serving import POWER, accelerator_kw
 from planner.validation.steps import hardware, model_shape, modern_stack
 
 EXPOSED = (
-    "tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s", "data_parallel_s",
+    "tensor_parallel_s",
+    "expert_parallel_s",
+    "weight_gather_s",
+    "pipeline_transfer_s",
+    "data_parallel_s",
     "total_s",
-)  # fmt: skip
+)
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
 BOOK = Book({"minutes": ("duration_h", 1 / 60), "hours": ("duration_h", 1.0)})
@@ -49,7 +53,7 @@ def node_idle(*, node: str) -> float:
             accelerators=constant(f"server.{sku.server}.accelerators", "accelerators"),
             accelerator_kw=constant(f"accelerator.{sku.accelerator}.idle_power", "accelerator_kw"),
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("node_power_train", unit="kW", subject=POWER)
@@ -86,32 +90,47 @@ def _language_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[str, f
     step: dict[str, Any] = {**hardware(chip, what["precision"]), **stack}
     whole = {name: round(step[name]) for name in ("link_domain", "sequence_parallel", "fused_attention")}
     layout = best_layout(
-        gpus=gpus, global_batch=batch, sequence_tokens=length, **{**shape, **step, **whole},
+        gpus=gpus,
+        global_batch=batch,
+        sequence_tokens=length,
+        **{**shape, **step, **whole},
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
-    )  # fmt: skip
+    )
     if isinstance(layout, NoLayout):
         raise NotUnderstood(layout.reason)
     names = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
     took = training_step_s(
-        gpus=gpus, global_batch=batch, sequence_tokens=length, **shape, **step,
+        gpus=gpus,
+        global_batch=batch,
+        sequence_tokens=length,
+        **shape,
+        **step,
         **{name: getattr(layout, name) for name in names},
-    )  # fmt: skip
+    )
     memory = training_memory_use_fraction(
-        elementwise_s=took.elementwise_s, optimizer_s=took.optimizer_s, total_s=took.total_s,
+        elementwise_s=took.elementwise_s,
+        optimizer_s=took.optimizer_s,
+        total_s=took.total_s,
         memory_efficiency_fraction=stack["memory_efficiency_fraction"],
-    )  # fmt: skip
+    )
     compute = training_compute_use_fraction(
-        parameters=constant(f"model.{what['model']}.parameters", "parameters"), recompute=layout.recompute,
-        global_batch=batch, sequence_tokens=length, gpus=gpus, step_s=took.total_s,
-        peak_tflop_per_s=step["attention_tflop_per_s"], adapter_parameters=adapters,
-    )  # fmt: skip
+        parameters=constant(f"model.{what['model']}.parameters", "parameters"),
+        recompute=layout.recompute,
+        global_batch=batch,
+        sequence_tokens=length,
+        gpus=gpus,
+        step_s=took.total_s,
+        peak_tflop_per_s=step["attention_tflop_per_s"],
+        adapter_parameters=adapters,
+    )
     return {
-        "memory_use_fraction": float(memory), "compute_use_fraction": float(compute),
-        "exchange_fraction": float(exposed_communication_fraction(
-            **{name: getattr(took, name) for name in EXPOSED}
-        )),
-    }  # fmt: skip
+        "memory_use_fraction": float(memory),
+        "compute_use_fraction": float(compute),
+        "exchange_fraction": float(
+            exposed_communication_fraction(**{name: getattr(took, name) for name in EXPOSED})
+        ),
+    }
 
 
 def _recommendation_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[str, float]:
@@ -119,14 +138,17 @@ def _recommendation_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[
     batch = what["global_batch"]
     took = recommendation_step(what["model"], chip, gpus, batch)
     memory = training_memory_use_fraction(
-        elementwise_s=took.embedding_s, optimizer_s=took.optimizer_s, total_s=took.total_s,
+        elementwise_s=took.embedding_s,
+        optimizer_s=took.optimizer_s,
+        total_s=took.total_s,
         memory_efficiency_fraction=constant("performance.recommendation.memory_efficiency", "fraction"),
-    )  # fmt: skip
+    )
     compute = recommendation_compute_use_fraction(what["model"], chip, gpus, batch / float(took.total_s))
     return {
-        "memory_use_fraction": float(memory), "compute_use_fraction": compute,
+        "memory_use_fraction": float(memory),
+        "compute_use_fraction": compute,
         "exchange_fraction": float(took.exposed_communication_s / took.total_s),
-    }  # fmt: skip
+    }
 
 
 @BOOK.takes("node_power_serve", unit="kW", subject=POWER)

@@ -26,15 +26,25 @@ from planner.validation.carbon import ENERGY
 from planner.validation.embodied import DIES
 from planner.validation.forms import Book, NotUnderstood
 
-BOOK = Book({
-    "hours": ("duration_h", 1.0), "gpu_w": ("gpu_kw", 1e-3), "core_w": ("core_kw", 1e-3),
-    "mem_gb": ("memory_gb", 1.0), "active_b": ("active_parameters", 1e9), "total_b": ("parameters", 1e9),
-    "out_tokens": ("output_tokens", 1.0), "lifetime_years": ("lifetime_y", 1.0),
-    "effective_die_mm2": ("effective_die_cm2", 1e-2), "die_mm2": ("die_cm2", 1e-2),
-    "kg_per_mm2": ("die_kgco2e_per_cm2", 1e2), "kg_per_cm2": ("die_kgco2e_per_cm2", 1.0),
-    "base_kg": ("base_kgco2e", 1.0), "gb": ("capacity_gb", 1.0),
-    "dram_kg_per_gb": ("dram_kgco2e_per_gb", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "hours": ("duration_h", 1.0),
+        "gpu_w": ("gpu_kw", 1e-3),
+        "core_w": ("core_kw", 1e-3),
+        "mem_gb": ("memory_gb", 1.0),
+        "active_b": ("active_parameters", 1e9),
+        "total_b": ("parameters", 1e9),
+        "out_tokens": ("output_tokens", 1.0),
+        "lifetime_years": ("lifetime_y", 1.0),
+        "effective_die_mm2": ("effective_die_cm2", 1e-2),
+        "die_mm2": ("die_cm2", 1e-2),
+        "kg_per_mm2": ("die_kgco2e_per_cm2", 1e2),
+        "kg_per_cm2": ("die_kgco2e_per_cm2", 1.0),
+        "base_kg": ("base_kgco2e", 1.0),
+        "gb": ("capacity_gb", 1.0),
+        "dram_kg_per_gb": ("dram_kgco2e_per_gb", 1.0),
+    }
+)
 
 _BOAVIZTA = "peer.boavizta"
 _ECOLOGITS = "peer.ecologits"
@@ -54,11 +64,19 @@ def green_algorithms(
     """Energy of a job as Green Algorithms counts it: everything at full use, once."""
     return float(
         green_algorithms_kwh(
-            duration_h=duration_h, cores=cores, core_kw=core_kw, core_utilisation_fraction=1.0, gpus=gpus,
-            gpu_kw=gpu_kw, gpu_utilisation_fraction=1.0, memory_gb=memory_gb, pue=pue, repeats=1.0,
+            duration_h=duration_h,
+            cores=cores,
+            core_kw=core_kw,
+            core_utilisation_fraction=1.0,
+            gpus=gpus,
+            gpu_kw=gpu_kw,
+            gpu_utilisation_fraction=1.0,
+            memory_gb=memory_gb,
+            pue=pue,
+            repeats=1.0,
             memory_kw_per_gb=constant("storage.dram.power@green-algorithms", "memory_kw_per_gb"),
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("embodied_llmcarbon", unit="kgCO2e", subject=DIES)
@@ -103,12 +121,20 @@ def ccf_server(
     rate = float(Fraction(dram_kgco2e_per_gb))
     return float(
         ccf_server_kgco2e(
-            base_kgco2e=base_kg, memory_gb=dram_gb, base_memory_gb=dram_threshold_gb,
+            base_kgco2e=base_kg,
+            memory_gb=dram_gb,
+            base_memory_gb=dram_threshold_gb,
             memory_kgco2e_per_gb=rate,
-            extra_cpus=extra_cpu, cpu_kgco2e=cpu_kg, ssds=ssd, ssd_kgco2e=ssd_kg, hdds=hdd, hdd_kgco2e=hdd_kg,
-            gpus=gpu, gpu_kgco2e=gpu_kg,
+            extra_cpus=extra_cpu,
+            cpu_kgco2e=cpu_kg,
+            ssds=ssd,
+            ssd_kgco2e=ssd_kg,
+            hdds=hdd,
+            hdd_kgco2e=hdd_kg,
+            gpus=gpu,
+            gpu_kgco2e=gpu_kg,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("embodied_boavizta", unit="kgCO2e", subject=DIES)
@@ -125,21 +151,34 @@ def boavizta_card(
     truck_km: float,
 ) -> float:
     """A graphics card as BoaviztAPI counts it, with the area that its memory takes from the wafer."""
-    factors = constants(_BOAVIZTA, {
-        "die_kgco2e_per_cm2": "die", "memory_kgco2e_per_cm2": "memory_die", "board_kgco2e_per_cm2": "board",
-        "casing_kgco2e_per_kg": "casing", "heat_sink_kgco2e_per_kg": "heat_sink",
-        "upstream_kgco2e_per_kg": "upstream",
-        "truck_kgco2e_per_kg_km": "truck", "boat_kgco2e_per_kg_km": "boat",
-        "end_of_life_kgco2e_per_kg": "end_of_life",
-    })  # fmt: skip
+    factors = constants(
+        _BOAVIZTA,
+        {
+            "die_kgco2e_per_cm2": "die",
+            "memory_kgco2e_per_cm2": "memory_die",
+            "board_kgco2e_per_cm2": "board",
+            "casing_kgco2e_per_kg": "casing",
+            "heat_sink_kgco2e_per_kg": "heat_sink",
+            "upstream_kgco2e_per_kg": "upstream",
+            "truck_kgco2e_per_kg_km": "truck",
+            "boat_kgco2e_per_kg_km": "boat",
+            "end_of_life_kgco2e_per_kg": "end_of_life",
+        },
+    )
     one_cm2 = vram_gb / vram_dies / constant(f"{_BOAVIZTA}.memory_density", "memory_gb_per_cm2")
     return float(
         boavizta_card_kgco2e(
-            die_cm2=effective_die_cm2, memory_die_cm2=vram_dies * _effective_cm2(one_cm2), board_cm2=pcb_cm2,
-            casing_kg=casing_kg, heat_sink_kg=heatsink_kg, mass_kg=mass_kg, truck_km=truck_km,
-            boat_km=boat_km, **factors,
+            die_cm2=effective_die_cm2,
+            memory_die_cm2=vram_dies * _effective_cm2(one_cm2),
+            board_cm2=pcb_cm2,
+            casing_kg=casing_kg,
+            heat_sink_kg=heatsink_kg,
+            mass_kg=mass_kg,
+            truck_km=truck_km,
+            boat_km=boat_km,
+            **factors,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("embodied_boavizta", unit="kgCO2e", subject=DIES)
@@ -157,10 +196,12 @@ def boavizta_memory(
     """A memory module or drive as Boavizta counts it."""
     return float(
         boavizta_memory_kgco2e(
-            capacity_gb=capacity_gb, density_gb_per_cm2=density_gb_per_cm2,
-            die_kgco2e_per_cm2=die_kgco2e_per_cm2, base_kgco2e=base_kgco2e,
+            capacity_gb=capacity_gb,
+            density_gb_per_cm2=density_gb_per_cm2,
+            die_kgco2e_per_cm2=die_kgco2e_per_cm2,
+            base_kgco2e=base_kgco2e,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("ecologits_request", unit="kWh", subject=ENERGY)
@@ -176,40 +217,73 @@ def ecologits(
     lifetime_y: float | None = None,
 ) -> dict[str, float]:
     """A request as EcoLogits counts it: its energy where a PUE is given, its hardware where a server is."""
-    gpus = float(ecologits_gpus(parameters=parameters, **constants(_ECOLOGITS, {
-        "bits_per_parameter": "bits", "overhead_ratio": "memory_overhead", "gpu_memory_gb": "gpu_memory",
-    })))  # fmt: skip
+    gpus = float(
+        ecologits_gpus(
+            parameters=parameters,
+            **constants(
+                _ECOLOGITS,
+                {
+                    "bits_per_parameter": "bits",
+                    "overhead_ratio": "memory_overhead",
+                    "gpu_memory_gb": "gpu_memory",
+                },
+            ),
+        )
+    )
     latency = float(
         ecologits_latency_s(
-            output_tokens=output_tokens, active_parameters=active_parameters, batch=batch,
-            **constants(_ECOLOGITS, {
-                "parameter_slope_s": "latency_slope", "batch_slope_s": "latency_batch",
-                "offset_s": "latency_offset",
-            }),
+            output_tokens=output_tokens,
+            active_parameters=active_parameters,
+            batch=batch,
+            **constants(
+                _ECOLOGITS,
+                {
+                    "parameter_slope_s": "latency_slope",
+                    "batch_slope_s": "latency_batch",
+                    "offset_s": "latency_offset",
+                },
+            ),
         )
-    )  # fmt: skip
+    )
     in_a_host = constant(f"{_ECOLOGITS}.gpus_a_host", "gpus_a_host")
     answer: dict[str, float] = {}
     if pue is not None:
         gpu_kwh = ecologits_gpu_kwh(
-            output_tokens=output_tokens, active_parameters=active_parameters, batch=batch,
-            **constants(_ECOLOGITS, {
-                "slope_kwh": "gpu_slope", "batch_decay_factor": "batch_decay", "offset_kwh": "gpu_offset",
-            }),
-        )  # fmt: skip
+            output_tokens=output_tokens,
+            active_parameters=active_parameters,
+            batch=batch,
+            **constants(
+                _ECOLOGITS,
+                {
+                    "slope_kwh": "gpu_slope",
+                    "batch_decay_factor": "batch_decay",
+                    "offset_kwh": "gpu_offset",
+                },
+            ),
+        )
         answer["kWh"] = float(
             ecologits_request_kwh(
-                latency_s=latency, gpu_kwh=gpu_kwh, gpus=gpus, gpus_a_host=in_a_host, batch=batch, pue=pue,
+                latency_s=latency,
+                gpu_kwh=gpu_kwh,
+                gpus=gpus,
+                gpus_a_host=in_a_host,
+                batch=batch,
+                pue=pue,
                 host_kw=constant(f"{_ECOLOGITS}.host_power", "host_kw"),
             )
-        )  # fmt: skip
+        )
     if server_kg is not None and gpu_kg is not None and lifetime_y is not None:
         answer["kgCO2e"] = float(
             ecologits_request_kgco2e(
-                latency_s=latency, gpus=gpus, gpu_kgco2e=gpu_kg, host_kgco2e=server_kg, gpus_a_host=in_a_host,
-                lifetime_h=float(lifetime_h(lifetime_y=lifetime_y)), batch=batch,
+                latency_s=latency,
+                gpus=gpus,
+                gpu_kgco2e=gpu_kg,
+                host_kgco2e=server_kg,
+                gpus_a_host=in_a_host,
+                lifetime_h=float(lifetime_h(lifetime_y=lifetime_y)),
+                batch=batch,
             )
-        )  # fmt: skip
+        )
     if not answer:
         raise NotUnderstood("ecologits_request needs a pue, or server_kg, gpu_kg and lifetime_years")
     return answer

@@ -30,12 +30,18 @@ from planner.validation.steps import RECOMPUTE, SHARDING, hardware, model_shape,
 
 TRAINING = "training throughput"
 
-BOOK = Book({
-    "seq": ("sequence_tokens", 1.0), "vocab": ("vocabulary", 1.0), "vp": ("interleave", 1.0),
-    "gated_mlp": ("gated", 1.0), "params": ("parameters", 1.0),
-    "tflops_per_gpu": ("achieved_tflop_per_s", 1.0),
-    "flops_per_param_token": ("flops_per_parameter_token", 1.0), "peak_tflops": ("peak_tflop_per_s", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "seq": ("sequence_tokens", 1.0),
+        "vocab": ("vocabulary", 1.0),
+        "vp": ("interleave", 1.0),
+        "gated_mlp": ("gated", 1.0),
+        "params": ("parameters", 1.0),
+        "tflops_per_gpu": ("achieved_tflop_per_s", 1.0),
+        "flops_per_param_token": ("flops_per_parameter_token", 1.0),
+        "peak_tflops": ("peak_tflop_per_s", 1.0),
+    }
+)
 
 
 @BOOK.takes("train", unit="1/s", subject=TRAINING)
@@ -66,21 +72,41 @@ def train(
     if dp_sharding not in SHARDING or recompute not in RECOMPUTE:
         raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
     require_layout(
-        gpus=gpus, global_batch=global_batch, layers=layers, heads=heads, kv_heads=kv_heads,
-        sequence_tokens=sequence_tokens, tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch,
-    )  # fmt: skip
+        gpus=gpus,
+        global_batch=global_batch,
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        sequence_tokens=sequence_tokens,
+        tp=tp,
+        pp=pp,
+        interleave=interleave,
+        cp=cp,
+        micro_batch=micro_batch,
+    )
     chip = catalogue_name("accelerator", gpu)
     ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
     step = training_step_s(
-        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=int(gated),
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        ffn=ffn,
+        gated=int(gated),
         vocabulary=vocabulary,
-        sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch, tp=tp, pp=pp,
+        sequence_tokens=sequence_tokens,
+        gpus=gpus,
+        global_batch=global_batch,
+        tp=tp,
+        pp=pp,
         interleave=interleave,
-        cp=cp, micro_batch=micro_batch, recompute=RECOMPUTE[recompute],
+        cp=cp,
+        micro_batch=micro_batch,
+        recompute=RECOMPUTE[recompute],
         sharding=sharding_stage(dp_sharding, ran),
         **hardware(chip, dtype),
         **stack_constants(ran, chip=chip, recompute=RECOMPUTE[recompute]),
-    )  # fmt: skip
+    )
     return float(
         tokens_per_s_per_gpu(
             global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step.total_s, gpus=gpus
@@ -112,10 +138,14 @@ def train_system(
     nor a stack is answered for the software that the planner assumes.
     """
     shape = {
-        "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn,
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
         "gated": int(gated),
         "vocabulary": vocabulary,
-    }  # fmt: skip
+    }
     tokens = gpus * planned_rate(gpu, gpus, global_batch, sequence_tokens, dtype, shape)
     chip = catalogue_name("accelerator", gpu)
     if software_year is not None:
@@ -136,9 +166,11 @@ def finetune_lora_system(
     chip = catalogue_name("accelerator", gpu)
     shape = model_shape(catalogue_name("model", model))
     trained = adapter_parameters(
-        rank=constant("performance.adapter.rank", "rank"), hidden=shape["hidden"], heads=shape["heads"],
+        rank=constant("performance.adapter.rank", "rank"),
+        hidden=shape["hidden"],
+        heads=shape["heads"],
         kv_heads=shape["kv_heads"],
-    )  # fmt: skip
+    )
     step = {**hardware(chip, dtype), **modern_stack(), "adapter_parameters": float(trained)}
     tokens = gpus * _searched_rate(chip, gpus, global_batch, sequence_tokens, shape, step)
     return {"1/s": tokens / sequence_tokens, "samples/s": tokens / sequence_tokens}
@@ -146,9 +178,13 @@ def finetune_lora_system(
 
 @BOOK.takes("train_mfu", unit="1", subject=TRAINING)
 def train_mfu(
-    *, accelerator: str, model: str, sequence_tokens: str | int, dtype: str = "bf16",
+    *,
+    accelerator: str,
+    model: str,
+    sequence_tokens: str | int,
+    dtype: str = "bf16",
     gpus: int | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Model utilisation with causal scores counted once, at a usual size and batch where none is given."""
     chip, name = catalogue_name("accelerator", accelerator), catalogue_name("model", model)
     shape, length = model_shape(name), _length_of(model, sequence_tokens)
@@ -157,15 +193,18 @@ def train_mfu(
     batch = size * round(constant("performance.mfu.sequences_per_chip", "sequences"))
     rate = _searched_rate(chip, size, batch, length, shape, {**step, **modern_stack()})
     flops = model_flops_per_token(
-        parameters=constant(f"model.{name}.active_parameters", "parameters"), layers=shape["layers"],
-        heads=shape["heads"], head_dim=shape["hidden"] / shape["heads"], sequence_tokens=length,
+        parameters=constant(f"model.{name}.active_parameters", "parameters"),
+        layers=shape["layers"],
+        heads=shape["heads"],
+        head_dim=shape["hidden"] / shape["heads"],
+        sequence_tokens=length,
         counted_scores_fraction=0.5,
-    )  # fmt: skip
+    )
     return float(
         mfu_fraction(
             tokens_per_s_per_gpu=rate, flops_per_token=flops, peak_tflop_per_s=step["matrix_tflop_per_s"]
         )
-    )  # fmt: skip
+    )
 
 
 def _pod_hardware(chip: str, dtype: str, size: int) -> dict[str, float]:
@@ -180,9 +219,11 @@ def _pod_hardware(chip: str, dtype: str, size: int) -> dict[str, float]:
     }
     peak = constant(f"accelerator.{chip}.{dtype}_peak", "matrix_tflop_per_s")
     return {
-        **facts, "network_gb_per_s": facts["link_gb_per_s"], "matrix_tflop_per_s": peak,
+        **facts,
+        "network_gb_per_s": facts["link_gb_per_s"],
+        "matrix_tflop_per_s": peak,
         "precision_factor": 1.0,
-    }  # fmt: skip
+    }
 
 
 def _length_of(model: str, stated: str | int) -> int:
@@ -196,17 +237,24 @@ def _length_of(model: str, stated: str | int) -> int:
 
 
 def _searched_rate(
-    chip: str, gpus: int, global_batch: int, sequence_tokens: int, shape: dict[str, int],
+    chip: str,
+    gpus: int,
+    global_batch: int,
+    sequence_tokens: int,
+    shape: dict[str, int],
     step: dict[str, float],
-) -> float:  # fmt: skip
+) -> float:
     """Tokens a second and accelerator on the planner's layout, on stated hardware."""
     whole = {name: round(step[name]) for name in ("link_domain", "sequence_parallel", "fused_attention")}
     arguments: dict[str, Any] = {**shape, **step, **whole}
     found = best_layout(
-        gpus=gpus, global_batch=global_batch, sequence_tokens=sequence_tokens, **arguments,
+        gpus=gpus,
+        global_batch=global_batch,
+        sequence_tokens=sequence_tokens,
+        **arguments,
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
-    )  # fmt: skip
+    )
     if not isinstance(found, Layout):
         raise NotUnderstood(found.reason)
     return found.tokens_per_s_per_gpu
@@ -235,10 +283,14 @@ def train_gpu_hours(
     if vocabulary is None:
         vocabulary = round(constant(f"model.{catalogue_name('model', model)}.vocab", "vocabulary"))
     shape = {
-        "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn,
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
         "gated": int(gated),
         "vocabulary": vocabulary,
-    }  # fmt: skip
+    }
     # A batch in tokens is printed rounded: the nearest multiple that many layouts divide.
     share = size // 8
     batch = max(share, share * round(global_batch_tokens / sequence_tokens / share))
@@ -284,10 +336,21 @@ def scale_from_anchor(
         if tp is None or pp is None:
             return size * planned_rate(gpu, size, batch, length, dtype, shape)
         return size * train(
-            gpu=gpu, gpus=size, tp=tp, pp=pp, interleave=interleave or 1, global_batch=batch, micro_batch=1,
-            sequence_tokens=length, dp_sharding="none_or_optimizer", recompute="selective", dtype=dtype,
-            gated=gated, software=software, **{part: size for part, size in shape.items() if part != "gated"},
-        )  # fmt: skip
+            gpu=gpu,
+            gpus=size,
+            tp=tp,
+            pp=pp,
+            interleave=interleave or 1,
+            global_batch=batch,
+            micro_batch=1,
+            sequence_tokens=length,
+            dp_sharding="none_or_optimizer",
+            recompute="selective",
+            dtype=dtype,
+            gated=gated,
+            software=software,
+            **{part: size for part, size in shape.items() if part != "gated"},
+        )
 
     modelled, anchor = rate(gpus, global_batch), rate(anchor_gpus, anchor_global_batch)
     factor = float(calibration_ratio(measured_tokens_per_s=anchor_value, modelled_tokens_per_s=anchor))
@@ -308,10 +371,13 @@ def training_days(
     """Hours of pure training from an achieved rate."""
     return float(
         training_time_h(
-            parameters=parameters, tokens=tokens, gpus=gpus, achieved_tflop_per_s=achieved_tflop_per_s,
+            parameters=parameters,
+            tokens=tokens,
+            gpus=gpus,
+            achieved_tflop_per_s=achieved_tflop_per_s,
             flops_per_parameter_token=flops_per_parameter_token,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("mfu", unit="1", subject=TRAINING)

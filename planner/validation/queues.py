@@ -15,11 +15,15 @@ from planner.validation.forms import Book, NotUnderstood
 
 QUEUES, TRAFFIC = "queues", "traffic"
 
-BOOK = Book({
-    "ca2": ("arrival_scv_ratio", 1.0), "cs2": ("service_scv_ratio", 1.0),
-    "utilisation": ("utilisation_fraction", 1.0), "availability": ("availability_fraction", 1.0),
-    "target": ("target_fraction", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "ca2": ("arrival_scv_ratio", 1.0),
+        "cs2": ("service_scv_ratio", 1.0),
+        "utilisation": ("utilisation_fraction", 1.0),
+        "availability": ("availability_fraction", 1.0),
+        "target": ("target_fraction", 1.0),
+    }
+)
 
 
 @BOOK.takes("erlang_c", unit="1", subject=QUEUES)
@@ -43,10 +47,13 @@ def ggc_wait(
     """Mean wait over service time."""
     return float(
         pool_wait_h(
-            servers=servers, offered_load=servers * utilisation_fraction, service_h=1.0,
-            arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio,
+            servers=servers,
+            offered_load=servers * utilisation_fraction,
+            service_h=1.0,
+            arrival_scv_ratio=arrival_scv_ratio,
+            service_scv_ratio=service_scv_ratio,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("erlang_c_staffing", unit="1", subject=QUEUES, labels=("shrinkage",))
@@ -56,11 +63,13 @@ def staffing(
     """Servers, before shrinkage, that answer a share of calls in time."""
     return float(
         pool_servers(
-            offered_load=transactions_per_30min * aht_min / 30.0, service_h=aht_min / 60.0,
+            offered_load=transactions_per_30min * aht_min / 30.0,
+            service_h=aht_min / 60.0,
             wait_target_h=asa_s / 3600.0,
-            met_fraction=service_level, occupancy_fraction=max_occupancy,
+            met_fraction=service_level,
+            occupancy_fraction=max_occupancy,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("n_plus_k", unit="1", subject=QUEUES)

@@ -30,15 +30,20 @@ from planner.validation.serving import POWER, SERVING, accelerator_kw
 RECOMMENDATION = "recommendation training"
 SCHEDULED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
 
-BOOK = Book({
-    "mflops_per_sample": ("forward_mflop", 1.0), "lookup_MB_per_sample": ("lookup_mb", 1.0),
-    "params": ("parameters", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "mflops_per_sample": ("forward_mflop", 1.0),
+        "lookup_MB_per_sample": ("lookup_mb", 1.0),
+        "params": ("parameters", 1.0),
+    }
+)
 
 MODELS = {
-    "DLRM-dcnv2 (MLPerf)": "dlrm-dcnv2", "DLRM-A": "dlrm-a", "FLUX.1-dev": "flux1-dev",
+    "DLRM-dcnv2 (MLPerf)": "dlrm-dcnv2",
+    "DLRM-A": "dlrm-a",
+    "FLUX.1-dev": "flux1-dev",
     "HunyuanVideo": "hunyuan-video",
-}  # fmt: skip
+}
 SHAPE = {
     "bottom_multiplications": "bottom",
     "top_multiplications": "top",
@@ -48,21 +53,38 @@ SHAPE = {
     "lookups": "lookups",
     "embedding_dim": "embedding_dim",
 }
-FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}  # fmt: skip
+FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 STEP = {
-    "table_bytes": "table_bytes", "value_bytes": "value_bytes", "gradient_bytes": "gradient_bytes",
-    "imbalance_ratio": "imbalance", "fixed_s": "fixed_time",
+    "table_bytes": "table_bytes",
+    "value_bytes": "value_bytes",
+    "gradient_bytes": "gradient_bytes",
+    "imbalance_ratio": "imbalance",
+    "fixed_s": "fixed_time",
     "memory_efficiency_fraction": "memory_efficiency",
-    "link_efficiency_fraction": "link_efficiency", "network_efficiency_fraction": "network_efficiency",
-}  # fmt: skip
+    "link_efficiency_fraction": "link_efficiency",
+    "network_efficiency_fraction": "network_efficiency",
+}
 LINKS = {
-    "memory_gb_per_s": "memory_bandwidth", "link_gb_per_s": "link_bandwidth", "link_domain": "link_domain",
+    "memory_gb_per_s": "memory_bandwidth",
+    "link_gb_per_s": "link_bandwidth",
+    "link_domain": "link_domain",
     "network_gb_per_s": "network_bandwidth",
-}  # fmt: skip
+}
 GENERATOR = (
-    "layers", "hidden", "ffn_ratio", "height", "width", "frames", "text_tokens", "spatial_ratio",
-    "temporal_ratio", "patch", "steps", "passes", "parameters",
-)  # fmt: skip
+    "layers",
+    "hidden",
+    "ffn_ratio",
+    "height",
+    "width",
+    "frames",
+    "text_tokens",
+    "spatial_ratio",
+    "temporal_ratio",
+    "patch",
+    "steps",
+    "passes",
+    "parameters",
+)
 
 
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
@@ -76,7 +98,8 @@ def recommendation_step(model: str, gpu: str, gpus: int, global_batch: int) -> R
     name, own = catalogue_name("accelerator", gpu), f"recommendation.{_known(model)}"
     chip = f"accelerator.{name}"
     return recommendation_training_step(
-        global_batch=global_batch, gpus=gpus,
+        global_batch=global_batch,
+        gpus=gpus,
         peak_tflop_per_s=constant(f"{chip}.bf16_peak", "peak_tflop_per_s"),
         matrix_efficiency_fraction=_matrix_efficiency(
             name, width=constant(f"{own}.width", "width"), rows=global_batch / gpus
@@ -84,15 +107,18 @@ def recommendation_step(model: str, gpu: str, gpus: int, global_batch: int) -> R
         backward_traffic_ratio=constant(f"{own}.backward_traffic", "traffic_ratio"),
         optimizer_bytes=constant("performance.training.optimizer_bytes_per_parameter", "optimizer_bytes"),
         collective_latency_s=constant("performance.training.collective_latency", "latency_s"),
-        **constants(own, SHAPE), **constants(chip, LINKS),
+        **constants(own, SHAPE),
+        **constants(chip, LINKS),
         **constants("performance.recommendation", STEP),
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes(
-    "train_dlrm_peer", unit="s", subject=RECOMMENDATION,
+    "train_dlrm_peer",
+    unit="s",
+    subject=RECOMMENDATION,
     labels=("tables", "emb_dim", "rows_per_table", "pooling"),
-)  # fmt: skip
+)
 def train_recommendation_as_peer(
     *,
     model: str,
@@ -117,9 +143,11 @@ def train_recommendation_as_peer(
     if strategy != SCHEDULED:
         raise NotUnderstood(f"no schedule of strategy '{strategy[:60]}': known is '{SCHEDULED}'")
     peer = {"peak_tflop_per_s": "peak", "link_gb_per_s": "link_bandwidth"} | {
-        "network_gb_per_s": "network_bandwidth", "near_fraction": "all_reduce_near",
-        "gradient_bytes": "gradient", "backward_ratio": "backward_traffic",
-    }  # fmt: skip
+        "network_gb_per_s": "network_bandwidth",
+        "near_fraction": "all_reduce_near",
+        "gradient_bytes": "gradient",
+        "backward_ratio": "backward_traffic",
+    }
     own = constants("peer.madmax", peer)
     chip = f"accelerator.{catalogue_name('accelerator', gpu.split(' (')[0])}"
     split = constants(f"recommendation.{_known(model)}", {"bottom": "bottom", "top": "top"})
@@ -184,17 +212,26 @@ def diffusion_power(*, model: str, gpu: str, gpus: int, batch: int, latency_s: f
     """Power of the accelerators that generate a batch in a measured time."""
     name, chip = f"diffusion.{_known(model)}", catalogue_name("accelerator", gpu)
     facts = constants(name, {part: part for part in GENERATOR})
-    tokens = latent_tokens(
-        height_px=facts["height"], width_px=facts["width"], frames=facts["frames"], patch=facts["patch"],
-        spatial_ratio=facts["spatial_ratio"], temporal_ratio=facts["temporal_ratio"],
-    ) + facts["text_tokens"]  # fmt: skip
+    tokens = (
+        latent_tokens(
+            height_px=facts["height"],
+            width_px=facts["width"],
+            frames=facts["frames"],
+            patch=facts["patch"],
+            spatial_ratio=facts["spatial_ratio"],
+            temporal_ratio=facts["temporal_ratio"],
+        )
+        + facts["text_tokens"]
+    )
     shape = {"layers": facts["layers"], "hidden": facts["hidden"], "tokens": tokens}
     one_pass = linear_tflop(ffn_ratio=facts["ffn_ratio"], **shape) + attention_tflop(**shape)
     runs = facts["steps"] * facts["passes"]
     compute = generation_compute_use_fraction(
-        sample_tflop=runs * one_pass / gpus, batch=batch, time_s=latency_s,
+        sample_tflop=runs * one_pass / gpus,
+        batch=batch,
+        time_s=latency_s,
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
-    )  # fmt: skip
+    )
     bandwidth = constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s")
     memory = min(1.0, runs * facts["parameters"] * 2.0 / 1e9 / (bandwidth * latency_s))
     running_kw = accelerator_kw(chip, memory, float(compute))
@@ -221,40 +258,63 @@ def _queries_per_s(chip: str) -> float:
         "memory_efficiency_fraction": step["memory_efficiency_fraction"],
     }
     dense = {
-        "samples": pairs, "value_bytes": held_bytes, "peak_tflop_per_s": _eight_bit_peak(chip),
+        "samples": pairs,
+        "value_bytes": held_bytes,
+        "peak_tflop_per_s": _eight_bit_peak(chip),
         "matrix_efficiency_fraction": _matrix_efficiency(
             chip, width=constant("recommendation.dlrm-dcnv2.width", "width"), rows=pairs * queries
-        ), **memory,
-    }  # fmt: skip
+        ),
+        **memory,
+    }
     batch_s = recommendation_batch_s(
         bottom_forward_s=dense_forward_s(
             multiplications=shape["bottom_multiplications"], elementwise_values=0.0, **dense
         ),
         top_forward_s=dense_forward_s(
-            multiplications=shape["top_multiplications"], elementwise_values=shape["elementwise_values"],
+            multiplications=shape["top_multiplications"],
+            elementwise_values=shape["elementwise_values"],
             **dense,
         ),
         embedding_forward_s=embedding_forward_s(
-            samples=pairs, lookups=shape["lookups"], embedding_dim=shape["embedding_dim"],
-            table_bytes=held_bytes, imbalance_ratio=1.0, **memory,
+            samples=pairs,
+            lookups=shape["lookups"],
+            embedding_dim=shape["embedding_dim"],
+            table_bytes=held_bytes,
+            imbalance_ratio=1.0,
+            **memory,
         ),
         all_to_all_s=0.0,
-    )  # fmt: skip
+    )
     return 1.0 / float(batch_s)
 
 
 def _images_per_s(chip: str) -> float:
     """Images of SDXL a second: matrices in 8 bits, attention and element-wise work in 16."""
     names = (
-        "linear", "convolution", "attention", "block_values", "norm_values", "width", "tokens",
-        "once_convolution", "once_attention", "once_values", "steps", "passes", "parameters",
-    )  # fmt: skip
+        "linear",
+        "convolution",
+        "attention",
+        "block_values",
+        "norm_values",
+        "width",
+        "tokens",
+        "once_convolution",
+        "once_attention",
+        "once_values",
+        "steps",
+        "passes",
+        "parameters",
+    )
     facts = constants("diffusion.sdxl", {name: name for name in names})
     batch = constant("performance.diffusion.batch", "images")
-    step = constants("performance.training", {
-        "block_bytes": "elementwise_bytes_per_value", "attention": "attention_efficiency",
-        "memory_efficiency_fraction": "memory_efficiency",
-    })  # fmt: skip
+    step = constants(
+        "performance.training",
+        {
+            "block_bytes": "elementwise_bytes_per_value",
+            "attention": "attention_efficiency",
+            "memory_efficiency_fraction": "memory_efficiency",
+        },
+    )
     matrix = _matrix_efficiency(chip, width=facts["width"], rows=facts["tokens"] * facts["passes"] * batch)
     half = constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s")
     memory = {
@@ -276,9 +336,14 @@ def _images_per_s(chip: str) -> float:
         **memory,
     )
     made_s = generation_s(
-        step_operator_s=np.asarray(each), once_operator_s=np.asarray(once), steps=facts["steps"],
-        passes=facts["passes"], batch=batch, weights_gb=facts["parameters"] / 1e9, **memory,
-    )  # fmt: skip
+        step_operator_s=np.asarray(each),
+        once_operator_s=np.asarray(once),
+        steps=facts["steps"],
+        passes=facts["passes"],
+        batch=batch,
+        weights_gb=facts["parameters"] / 1e9,
+        **memory,
+    )
     return batch / float(made_s)
 
 

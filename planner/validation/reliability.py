@@ -36,25 +36,45 @@ _LEAST_SIMULATED = 0.05  # below it a simulated run takes longer than anybody wa
 _MINUTE, _SECOND, _DAY = 1 / 60, 1 / 3600, 24.0
 
 SPELLINGS: Spellings = {
-    "failures_per_1000_node_days": ("failures_in_1000_node_days", 1.0), "days": ("period_h", _DAY),
-    "interruptions": ("failures", 1.0), "percentile": ("percent", 1.0), "mean_down": ("mean_down", 1.0),
-    "ckpt_interval_min": ("interval_h", _MINUTE), "compute_between_ckpts_min": ("interval_h", _MINUTE),
-    "ckpt_interval_h": ("interval_h", 1.0), "ckpt_interval_s": ("interval_h", _SECOND),
-    "ckpt_write_min": ("write_h", _MINUTE), "ckpt_write_s": ("write_h", _SECOND),
-    "ckpt_min": ("write_h", _MINUTE), "ckpt_s": ("write_h", _SECOND), "restart_min": ("restart_h", _MINUTE),
-    "restart_s": ("restart_h", _SECOND), "queue_min": ("queue_h", _MINUTE), "mtbf_min": ("mtbf_h", _MINUTE),
-    "mtbf_days": ("mtbf_h", _DAY), "blocking_min": ("blocking_h", _MINUTE),
-    "blocking_s": ("blocking_h", _SECOND), "persist_min": ("persist_h", _MINUTE),
-    "persist_s": ("persist_h", _SECOND), "failures_per_day": ("failures_per_h", 1 / _DAY),
-    "failures_per_day_at_mean": ("failures_per_h", 1 / _DAY), "ckpt1_min": ("local_write_h", _MINUTE),
-    "ckpt2_min": ("remote_write_h", _MINUTE), "restart1_min": ("local_restart_h", _MINUTE),
-    "restart2_min": ("remote_restart_h", _MINUTE), "level1_per_level2": ("local_saves", 1.0),
-    "share_level1": ("local_fraction", 1.0), "node_mtbf_years": ("node_mtbf_h", 8766.0),
-    "node_mtbf_days": ("node_mtbf_h", _DAY), "gpu_days_per_failure": ("gpu_mtbf_h", _DAY),
-    "params": ("parameters", 1.0), "bytes_per_param": ("bytes_per_parameter", 1.0),
-    "bandwidth_gbit_s": ("bandwidth_gb_per_s", 1 / 8), "bandwidth_gb_s": ("bandwidth_gb_per_s", 1.0),
+    "failures_per_1000_node_days": ("failures_in_1000_node_days", 1.0),
+    "days": ("period_h", _DAY),
+    "interruptions": ("failures", 1.0),
+    "percentile": ("percent", 1.0),
+    "mean_down": ("mean_down", 1.0),
+    "ckpt_interval_min": ("interval_h", _MINUTE),
+    "compute_between_ckpts_min": ("interval_h", _MINUTE),
+    "ckpt_interval_h": ("interval_h", 1.0),
+    "ckpt_interval_s": ("interval_h", _SECOND),
+    "ckpt_write_min": ("write_h", _MINUTE),
+    "ckpt_write_s": ("write_h", _SECOND),
+    "ckpt_min": ("write_h", _MINUTE),
+    "ckpt_s": ("write_h", _SECOND),
+    "restart_min": ("restart_h", _MINUTE),
+    "restart_s": ("restart_h", _SECOND),
+    "queue_min": ("queue_h", _MINUTE),
+    "mtbf_min": ("mtbf_h", _MINUTE),
+    "mtbf_days": ("mtbf_h", _DAY),
+    "blocking_min": ("blocking_h", _MINUTE),
+    "blocking_s": ("blocking_h", _SECOND),
+    "persist_min": ("persist_h", _MINUTE),
+    "persist_s": ("persist_h", _SECOND),
+    "failures_per_day": ("failures_per_h", 1 / _DAY),
+    "failures_per_day_at_mean": ("failures_per_h", 1 / _DAY),
+    "ckpt1_min": ("local_write_h", _MINUTE),
+    "ckpt2_min": ("remote_write_h", _MINUTE),
+    "restart1_min": ("local_restart_h", _MINUTE),
+    "restart2_min": ("remote_restart_h", _MINUTE),
+    "level1_per_level2": ("local_saves", 1.0),
+    "share_level1": ("local_fraction", 1.0),
+    "node_mtbf_years": ("node_mtbf_h", 8766.0),
+    "node_mtbf_days": ("node_mtbf_h", _DAY),
+    "gpu_days_per_failure": ("gpu_mtbf_h", _DAY),
+    "params": ("parameters", 1.0),
+    "bytes_per_param": ("bytes_per_parameter", 1.0),
+    "bandwidth_gbit_s": ("bandwidth_gb_per_s", 1 / 8),
+    "bandwidth_gb_s": ("bandwidth_gb_per_s", 1.0),
     "failure_prob_per_gpu_day": ("failures_per_gpu_h", 1 / _DAY),
-}  # fmt: skip
+}
 
 BOOK = Book(SPELLINGS)
 
@@ -199,10 +219,13 @@ def asynchronous_ettr(
     """ETTR with checkpoints stored in the background."""
     return float(
         _model(model, failures_during_restart, BEHIND)(
-            interval_h=interval_h, mtbf_h=1.0 / failures_per_h, blocking_h=blocking_h, persist_h=persist_h,
+            interval_h=interval_h,
+            mtbf_h=1.0 / failures_per_h,
+            blocking_h=blocking_h,
+            persist_h=persist_h,
             restart_h=restart_h,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("ettr", unit="1", subject=FAILURES)
@@ -222,11 +245,16 @@ def two_level_ettr(
     """ETTR with local and remote checkpoints."""
     return float(
         _model(model, failures_during_restart, LEVELS)(
-            interval_h=interval_h, local_saves=local_saves, local_rate_per_h=failures_per_h * local_fraction,
-            remote_rate_per_h=failures_per_h * (1.0 - local_fraction), local_write_h=local_write_h,
-            remote_write_h=remote_write_h, local_restart_h=local_restart_h, remote_restart_h=remote_restart_h,
+            interval_h=interval_h,
+            local_saves=local_saves,
+            local_rate_per_h=failures_per_h * local_fraction,
+            remote_rate_per_h=failures_per_h * (1.0 - local_fraction),
+            local_write_h=local_write_h,
+            remote_write_h=remote_write_h,
+            local_restart_h=local_restart_h,
+            remote_restart_h=remote_restart_h,
         )
-    )  # fmt: skip
+    )
 
 
 @BOOK.takes("ettr_at_optimal_interval", unit="1", subject=FAILURES)

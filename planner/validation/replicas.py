@@ -35,10 +35,13 @@ from planner.validation.serving import (
 SCENARIOS = ("Offline", "Server")
 OFFLINE_ENGINE = "offline"  # of throughput benchmarks, whose host and 8-bit scaling are hidden
 
-BOOK = Book({
-    "ttft_ms": ("ttft_target_s", 1e-3), "tpot_ms": ("tpot_target_s", 1e-3),
-    "rate_req_s": ("requests_per_s", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "ttft_ms": ("ttft_target_s", 1e-3),
+        "tpot_ms": ("tpot_target_s", 1e-3),
+        "rate_req_s": ("requests_per_s", 1.0),
+    }
+)
 
 
 @BOOK.takes("serve_latency", unit="s", subject=SERVING, labels=("arrivals",))
@@ -145,10 +148,15 @@ def _filled_parts(benchmark: str, chip: str, tp: int) -> dict[str, float]:
     engine["peak_share_fraction"] = min(engine["peak_share_fraction"], reached)
     joining = prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=lengths.answer)
     return {
-        **served_arguments(name, batch), **parts, **engine, "tp": float(tp), "ep": 1.0,
-        "batch": batch if held >= 1 else 0.0, "prefill_tokens": float(joining),
+        **served_arguments(name, batch),
+        **parts,
+        **engine,
+        "tp": float(tp),
+        "ep": 1.0,
+        "batch": batch if held >= 1 else 0.0,
+        "prefill_tokens": float(joining),
         "context_tokens": lengths.prompt + lengths.answer / 2.0,
-    }  # fmt: skip
+    }
 
 
 @BOOK.takes("serve_sizing_peer", unit="1", subject=SERVING)
@@ -170,11 +178,18 @@ def serve_sizing(
     precision = weights or ("fp8" if model.lower().endswith("fp8") else "bfloat16")
     needed = [
         _replicas(
-            model, gpu, tp, precision, input_tokens, output_tokens, requests_per_s,
-            ttft_target_s, tpot_target_s,
+            model,
+            gpu,
+            tp,
+            precision,
+            input_tokens,
+            output_tokens,
+            requests_per_s,
+            ttft_target_s,
+            tpot_target_s,
         )
         for tp in SPLITS
-    ]  # fmt: skip
+    ]
     found = [tp * count for tp, count in zip(SPLITS, needed, strict=True) if count]
     if not found:
         raise NotUnderstood("no split over 1 to 8 accelerators meets the targets")
@@ -182,10 +197,16 @@ def serve_sizing(
 
 
 def _replicas(
-    model: str, gpu: str, tp: int, weights: str, input_tokens: float, output_tokens: float,
+    model: str,
+    gpu: str,
+    tp: int,
+    weights: str,
+    input_tokens: float,
+    output_tokens: float,
     requests_per_s: float,
-    ttft_target_s: float, tpot_target_s: float,
-) -> int:  # fmt: skip
+    ttft_target_s: float,
+    tpot_target_s: float,
+) -> int:
     """Replicas at one split; 0 where the model does not fit or the targets are out of reach."""
     chip, name = catalogue_name("accelerator", gpu), f"model.{catalogue_name('model', model)}"
     parts = chip_arguments(chip, weights)
@@ -195,13 +216,22 @@ def _replicas(
     engine = engine_constants(OFFLINE_ENGINE, chip)
     hidden = {key: engine[key] for key in SERVING_CONSTANTS if key in engine}
     found = replica_capacity(
-        parameters=whole, active_parameters=constant(f"{name}.active_parameters", "parameters"),
+        parameters=whole,
+        active_parameters=constant(f"{name}.active_parameters", "parameters"),
         **expert_arguments(name),
-        **shape, **parts, input_tokens=input_tokens, output_tokens=output_tokens, batch_limit=held, tp=tp,
-        ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s, arrival_scv_ratio=1.0,
+        **shape,
+        **parts,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        batch_limit=held,
+        tp=tp,
+        ttft_target_s=ttft_target_s,
+        tpot_target_s=tpot_target_s,
+        arrival_scv_ratio=1.0,
         quantile_fraction=constant("performance.serving.first_token_quantile", "quantile_fraction"),
-        **{**constants("performance.serving", SERVING_CONSTANTS), **hidden}, output_scv_ratio=np.zeros(1),
-    )  # fmt: skip
+        **{**constants("performance.serving", SERVING_CONSTANTS), **hidden},
+        output_scv_ratio=np.zeros(1),
+    )
     rate = float(found.requests_per_s)
     return math.ceil(requests_per_s / rate) if rate > 0 else 0
 
@@ -214,11 +244,12 @@ def _held(name: str, chip: str, parts: dict[str, float], tp: int, context_tokens
             memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
             usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
             weights_gb=serving_weights_gb(
-                parameters=constant(f"{name}.parameters", "parameters"), weight_bytes=parts["weight_bytes"],
+                parameters=constant(f"{name}.parameters", "parameters"),
+                weight_bytes=parts["weight_bytes"],
                 tp=tp,
             ),
             kv_cache_gb_per_token=kv_cache_gb_per_token(**shape, kv_bytes=parts["kv_bytes"], tp=tp),
             context_tokens=context_tokens,
             batch_limit=constant("performance.serving.largest_batch", "batch_limit"),
         )
-    )  # fmt: skip
+    )

@@ -142,9 +142,15 @@ def judge(row: Mapping[str, str]) -> Judged:
 
 
 def _judged(
-    row: Mapping[str, str], quantity: str, expected: float | None, status: str, *,
-    ours: float | None = None, note: str = "", subject: str = "",
-) -> Judged:  # fmt: skip
+    row: Mapping[str, str],
+    quantity: str,
+    expected: float | None,
+    status: str,
+    *,
+    ours: float | None = None,
+    note: str = "",
+    subject: str = "",
+) -> Judged:
     error = None if ours is None or expected is None else relative_error(ours, expected)
     beyond = [name for name, value in (("ours", ours), ("the error", error)) if not _is_told(value)]
     if beyond:  # JSON has no word for it: there it is null, and this says why

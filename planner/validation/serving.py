@@ -28,16 +28,27 @@ from planner.validation.forms import Book, NotUnderstood
 
 SERVING, POWER = "serving throughput", "power"
 
-BOOK = Book({
-    "avg_batch": ("batch", 1.0), "avg_output_tokens": ("output_tokens", 1.0),
-    "avg_input_tokens": ("input_tokens", 1.0), "input_tokens": ("input_tokens", 1.0),
-    "ttft_ms": ("ttft_target_s", 1e-3), "tpot_ms": ("tpot_target_s", 1e-3),
-    "rate_req_s": ("requests_per_s", 1.0), "power_w": ("power_kw", 1e-3), "avg_power_w": ("power_kw", 1e-3),
-    "busy_w": ("busy_kw", 1e-3), "idle_w": ("idle_kw", 1e-3), "duty": ("duty_fraction", 1.0),
-    "duty_cycle": ("duty_fraction", 1.0), "idle_tdp_fraction": ("idle_fraction", 1.0),
-    "busy_tdp_fraction": ("busy_fraction", 1.0), "output_tokens_per_s": ("tokens_per_s", 1.0),
-    "tok_s": ("tokens_per_s", 1.0),
-})  # fmt: skip
+BOOK = Book(
+    {
+        "avg_batch": ("batch", 1.0),
+        "avg_output_tokens": ("output_tokens", 1.0),
+        "avg_input_tokens": ("input_tokens", 1.0),
+        "input_tokens": ("input_tokens", 1.0),
+        "ttft_ms": ("ttft_target_s", 1e-3),
+        "tpot_ms": ("tpot_target_s", 1e-3),
+        "rate_req_s": ("requests_per_s", 1.0),
+        "power_w": ("power_kw", 1e-3),
+        "avg_power_w": ("power_kw", 1e-3),
+        "busy_w": ("busy_kw", 1e-3),
+        "idle_w": ("idle_kw", 1e-3),
+        "duty": ("duty_fraction", 1.0),
+        "duty_cycle": ("duty_fraction", 1.0),
+        "idle_tdp_fraction": ("idle_fraction", 1.0),
+        "busy_tdp_fraction": ("busy_fraction", 1.0),
+        "output_tokens_per_s": ("tokens_per_s", 1.0),
+        "tok_s": ("tokens_per_s", 1.0),
+    }
+)
 
 WEIGHT_BYTES = {"bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
 PEAKS = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "fp8": "fp8", "int8": "int8"}
@@ -47,8 +58,15 @@ STEP_CONSTANTS = {name: key for name, key in SERVING_CONSTANTS.items() if name n
     "expert_layer_s": "expert_layer_time",
 }
 EXCHANGE = (
-    "layers", "hidden", "tp", "ep", "experts_per_token", "link_gb_per_s", "link_latency_s", "ring_factor",
-)  # fmt: skip
+    "layers",
+    "hidden",
+    "tp",
+    "ep",
+    "experts_per_token",
+    "link_gb_per_s",
+    "link_latency_s",
+    "ring_factor",
+)
 RECORD = ("max_num_seqs", "gpus")
 
 
@@ -107,10 +125,16 @@ def modelled_energy_per_token(
 ) -> float:
     """Energy of the accelerators for one output token, by the modelled power and speed."""
     same: dict[str, Any] = dict(
-        model=model, gpu=gpu, batch=batch, output_tokens=output_tokens, weights=weights, tp=tp, ep=ep,
+        model=model,
+        gpu=gpu,
+        batch=batch,
+        output_tokens=output_tokens,
+        weights=weights,
+        tp=tp,
+        ep=ep,
         engine=engine,
         input_tokens=input_tokens,
-    )  # fmt: skip
+    )
     return measured_energy_per_token(
         power_kw=serve_power(gpus=gpus, **same), tokens_per_s=serve_decode(**same)
     )
@@ -141,32 +165,59 @@ def energy_per_token_ratio(
 
 
 def chat_step(
-    model: str, gpu: str, batch: float, output_tokens: float, weights: str, tp: int, ep: int, engine: str,
+    model: str,
+    gpu: str,
+    batch: float,
+    output_tokens: float,
+    weights: str,
+    tp: int,
+    ep: int,
+    engine: str,
     input_tokens: float | None,
-) -> tuple[float, dict[str, float]]:  # fmt: skip
+) -> tuple[float, dict[str, float]]:
     """Time of one step among answers of unequal length, of which long ones are met more often."""
     prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
     spread = constant("validation.answer_scv", "scv_ratio")
     return engine_step(
-        model, gpu, batch, output_tokens, weights, tp, ep, engine, prompt,
+        model,
+        gpu,
+        batch,
+        output_tokens,
+        weights,
+        tp,
+        ep,
+        engine,
+        prompt,
         context_tokens=prompt + output_tokens * (1.0 + spread) / 2.0,
-    )  # fmt: skip
+    )
 
 
 def engine_step(
-    model: str, gpu: str, batch: float, output_tokens: float, weights: str, tp: int, ep: int, engine: str,
-    input_tokens: float, cached_fraction: float = 0.0, context_tokens: float | None = None,
-) -> tuple[float, dict[str, float]]:  # fmt: skip
+    model: str,
+    gpu: str,
+    batch: float,
+    output_tokens: float,
+    weights: str,
+    tp: int,
+    ep: int,
+    engine: str,
+    input_tokens: float,
+    cached_fraction: float = 0.0,
+    context_tokens: float | None = None,
+) -> tuple[float, dict[str, float]]:
     """Time of one step, and the arguments that gave it; answers of one length where no context is given."""
     name, chip = f"model.{catalogue_name('model', model)}", catalogue_name("accelerator", gpu)
     read = float(uncached_tokens(input_tokens=input_tokens, cached_fraction=cached_fraction))
     arguments = {
-        **served_arguments(name, batch), **chip_arguments(chip, weights), "tp": float(tp), "ep": float(ep),
+        **served_arguments(name, batch),
+        **chip_arguments(chip, weights),
+        "tp": float(tp),
+        "ep": float(ep),
         "batch": batch,
         "context_tokens": input_tokens + output_tokens / 2.0 if context_tokens is None else context_tokens,
         "prefill_tokens": float(prefill_tokens(batch=batch, input_tokens=read, output_tokens=output_tokens)),
         **engine_constants(engine, chip),
-    }  # fmt: skip
+    }
     return float(decode_step_s(**arguments)), arguments
 
 
@@ -181,20 +232,24 @@ def step_uses(parts: dict[str, float], step_s: float, chip: str) -> dict[str, fl
     memory = serving_memory_use_fraction(
         touched_gb=touched * parts["weight_bytes"] / 1e9,
         cache_read_gb=float(cache) * parts["context_tokens"] * parts["batch"] * parts["tp"] / ranks,
-        step_s=step_s, memory_gb_per_s=parts["memory_gb_per_s"],
-    )  # fmt: skip
+        step_s=step_s,
+        memory_gb_per_s=parts["memory_gb_per_s"],
+    )
     compute = serving_compute_use_fraction(
-        active_parameters=parts["active_parameters"], tp=ranks, step_s=step_s,
+        active_parameters=parts["active_parameters"],
+        tp=ranks,
+        step_s=step_s,
         step_tokens=parts["batch"] + parts["prefill_tokens"],
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
-    )  # fmt: skip
+    )
     exchange = exchange_s(
         tokens=(parts["batch"] + parts["prefill_tokens"]) * parts["tp"] / ranks, **some(parts, EXCHANGE)
     )
     return {
-        "memory_use_fraction": float(memory), "compute_use_fraction": float(compute),
+        "memory_use_fraction": float(memory),
+        "compute_use_fraction": float(compute),
         "exchange_fraction": min(1.0, float(exchange) / step_s),
-    }  # fmt: skip
+    }
 
 
 def some(parts: dict[str, float], names: tuple[str, ...]) -> dict[str, float]:
@@ -230,10 +285,12 @@ def served_arguments(name: str, batch: float) -> dict[str, float]:
     touched = float(touched_parameters(parameters=whole, batch=batch, **routed))
     experts = routed["routed_parameters"]
     return {
-        "touched_parameters": touched, "active_parameters": active,
+        "touched_parameters": touched,
+        "active_parameters": active,
         "touched_expert_parameters": touched - (whole - experts) if experts else 0.0,
-        "experts_per_token": routed["experts_per_token"], **shape,
-    }  # fmt: skip
+        "experts_per_token": routed["experts_per_token"],
+        **shape,
+    }
 
 
 def expert_arguments(name: str) -> dict[str, float]:
@@ -272,9 +329,13 @@ def power_curve(chip: str) -> str | None:
 
 
 def accelerator_kw(
-    chip: str, memory_use_fraction: float, compute_use_fraction: float, exchange_fraction: float = 0.0,
-    *, experts: bool = False,
-) -> float:  # fmt: skip
+    chip: str,
+    memory_use_fraction: float,
+    compute_use_fraction: float,
+    exchange_fraction: float = 0.0,
+    *,
+    experts: bool = False,
+) -> float:
     """Power of one accelerator by the law that its SKU names, or by that of mixtures beside it."""
     curve = power_curve(chip)
     if experts and load_catalogue().has(f"performance.power.{curve}-experts.c0"):
@@ -283,8 +344,10 @@ def accelerator_kw(
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
     return float(
         accelerator_power_kw(
-            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"), memory_use_fraction=memory_use_fraction,
-            compute_use_fraction=compute_use_fraction, exchange_fraction=exchange_fraction,
+            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
+            memory_use_fraction=memory_use_fraction,
+            compute_use_fraction=compute_use_fraction,
+            exchange_fraction=exchange_fraction,
             **constants(f"performance.power.{curve}", {**POWER_CURVE, "exchange_factor": "c4"}),
         )
-    )  # fmt: skip
+    )

@@ -114,11 +114,12 @@ def vintage(chip: str, year: int) -> float:
         raise NotUnderstood(f"no measured software gain on {chip}")
     return float(
         software_factor(
-            software_year=float(year), reference_year=constant(f"{room}.reference_year", "launch_year"),
+            software_year=float(year),
+            reference_year=constant(f"{room}.reference_year", "launch_year"),
             yearly_gain_ratio=constant(f"{room}.yearly_gain", "factor"),
             years_back=constant(f"{room}.years_back", "years_back"),
         )
-    )  # fmt: skip
+    )
 
 
 def stack_vintage(chip: str, name: str) -> float:

@@ -63,10 +63,14 @@ def planned(
     step: dict[str, Any] = {**hardware(chip, dtype), **modern_stack()}
     step["link_domain"] = round(step["link_domain"])
     found = best_layout(
-        gpus=gpus, global_batch=global_batch, sequence_tokens=sequence_tokens, **shape, **step,
+        gpus=gpus,
+        global_batch=global_batch,
+        sequence_tokens=sequence_tokens,
+        **shape,
+        **step,
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
-    )  # fmt: skip
+    )
     if isinstance(found, NoLayout):
         raise NotUnderstood(found.reason)
     return found

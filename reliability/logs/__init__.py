@@ -9,6 +9,17 @@ from reliability.logs.problems import BadRow, LogError
 from reliability.logs.reading import propose_mapping, read_log
 
 __all__ = [
-    "BadRow", "FailureLog", "Gaps", "LogError", "Mapping", "PeriodCounts", "counts_per_period", "gaps_h",
-    "mapping_text", "parse_mapping", "propose_mapping", "read_log", "read_mapping",
-]  # fmt: skip
+    "BadRow",
+    "FailureLog",
+    "Gaps",
+    "LogError",
+    "Mapping",
+    "PeriodCounts",
+    "counts_per_period",
+    "gaps_h",
+    "mapping_text",
+    "parse_mapping",
+    "propose_mapping",
+    "read_log",
+    "read_mapping",
+]

@@ -27,10 +27,12 @@ def read_events(
     """The events in `source`, after alarms that belong together were joined."""
     name_units(connection, fleet)
     loaded = load(
-        connection, source, lambda table: event_rows(source, mapping, fleet, table),
+        connection,
+        source,
+        lambda table: event_rows(source, mapping, fleet, table),
         columns=(*RECORD, *(f"covariate_{i}" for i in range(len(mapping.covariates)))),
         keep_bad_rows=keep_bad_rows,
-    )  # fmt: skip
+    )
     notes = list(check_zones(connection, source.name, mapping))
     window = _window(connection, mapping, source.name)
     notes += make_outages(connection, mapping)
@@ -45,11 +47,20 @@ def read_events(
     events = _in_window(event_frame(_in_hours(connection, window, "outages")), window, notes)
     notes += _window_notes(mapping, window, units, events)
     return FailureLog(
-        name=source.name, kind="events", origin=window.origin, window_h=window.hours,
-        units=units.drop(columns=["age_h", "age_known"]), events=events, lives=first_failures(units, events),
-        jobs=no_jobs(), exposure=exposure, node_h=float(exposure["node_h"].iloc[-1]), notes=tuple(notes),
-        bad_rows=loaded.bad_rows, bad_row_count=loaded.bad_row_count,
-    )  # fmt: skip
+        name=source.name,
+        kind="events",
+        origin=window.origin,
+        window_h=window.hours,
+        units=units.drop(columns=["age_h", "age_known"]),
+        events=events,
+        lives=first_failures(units, events),
+        jobs=no_jobs(),
+        exposure=exposure,
+        node_h=float(exposure["node_h"].iloc[-1]),
+        notes=tuple(notes),
+        bad_rows=loaded.bad_rows,
+        bad_row_count=loaded.bad_row_count,
+    )
 
 
 def first_failures(units: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +68,14 @@ def first_failures(units: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     failed = events[~events["planned"]].merge(units[["unit", "entry_h", "exit_h"]], on="unit")
     failed = failed[failed["start_h"].between(failed["entry_h"], failed["exit_h"])]
     first_h = units["unit"].map(failed.groupby("unit")["start_h"].min())
-    lives = pd.DataFrame({
-        "unit": units["unit"],
-        "entry_h": units["age_h"],
-        "duration_h": units["age_h"] + first_h.fillna(units["exit_h"]) - units["entry_h"],
-        "died": first_h.notna(),
-    })  # fmt: skip
+    lives = pd.DataFrame(
+        {
+            "unit": units["unit"],
+            "entry_h": units["age_h"],
+            "duration_h": units["age_h"] + first_h.fillna(units["exit_h"]) - units["entry_h"],
+            "died": first_h.notna(),
+        }
+    )
     return lives.join(units.drop(columns=["unit", "entry_h", "exit_h", "age_h", "age_known"]))
 
 
@@ -73,8 +86,10 @@ def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str) -> Wind
     return Window.of(
         window_edge(connection, "start", mapping.window_start, mapping),
         window_edge(connection, "end", mapping.window_end, mapping),
-        (first, last), dated=has_calendar(mapping), name=name,
-    )  # fmt: skip
+        (first, last),
+        dated=has_calendar(mapping),
+        name=name,
+    )
 
 
 def _units(connection: DuckDBPyConnection, mapping: Mapping, window: Window) -> pd.DataFrame:

@@ -53,10 +53,12 @@ def _unpack(path: Path, source: gzip.GzipFile | lzma.LZMAFile, target: IO[bytes]
     while piece := source.read(_PIECE_BYTES):
         unpacked_bytes += len(piece)
         if unpacked_bytes > most_bytes:
-            raise LogError([
-                f"{path.name}: unpacks to more than {most_bytes / 1e6:,.0f} MB, {MOST_UNPACKED_RATIO} "
-                "times its size or more: if it is the right file, unpack it yourself and name the text"
-            ])  # fmt: skip
+            raise LogError(
+                [
+                    f"{path.name}: unpacks to more than {most_bytes / 1e6:,.0f} MB, {MOST_UNPACKED_RATIO} "
+                    "times its size or more: if it is the right file, unpack it yourself and name the text"
+                ]
+            )
         target.write(piece)
 
 
@@ -68,10 +70,12 @@ def header_of(path: Path, name: str) -> tuple[int, str]:
     """
     for number, line in enumerate(lines_of(path), start=1):
         if len(line) > LONGEST_LINE_BYTES:
-            raise LogError([
-                f"{name}: line {number} is longer than {LONGEST_LINE_BYTES:,} characters: is it a log, "
-                "with a line for each record?"
-            ])  # fmt: skip
+            raise LogError(
+                [
+                    f"{name}: line {number} is longer than {LONGEST_LINE_BYTES:,} characters: is it a log, "
+                    "with a line for each record?"
+                ]
+            )
         if line.strip():
             return number, line.rstrip("\r\n")
     return 0, ""

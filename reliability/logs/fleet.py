@@ -72,9 +72,9 @@ def quiet_units(seen: pd.DataFrame, fleet: Fleet, window_h: float, name: str) ->
     if fleet.size is None:
         return seen.iloc[:0]
     if len(seen) > fleet.size:
-        raise LogError([
-            f"{name}: {len(seen):,} units appear, but the fleet has {fleet.size:,}: correct fleet_size"
-        ])  # fmt: skip
+        raise LogError(
+            [f"{name}: {len(seen):,} units appear, but the fleet has {fleet.size:,}: correct fleet_size"]
+        )
     present = set(seen["unit"])
     nameless = [f"quiet {i + 1}" for i in range(fleet.size - len(seen))]
     unseen = [unit for unit in fleet.names if unit not in present] if fleet.names else nameless
@@ -88,14 +88,19 @@ def quiet_units_of_groups(seen: pd.DataFrame, name: str) -> pd.DataFrame:
         LogError: more units of a group appear than it has.
     """
     groups = seen.groupby("group_name").agg(
-        seen=("unit", "size"), size=("group_size", "max"), entry_h=("entry_h", "min"),
-        exit_h=("exit_h", "max"), age_h=("age_h", "max"),
-    )  # fmt: skip
+        seen=("unit", "size"),
+        size=("group_size", "max"),
+        entry_h=("entry_h", "min"),
+        exit_h=("exit_h", "max"),
+        age_h=("age_h", "max"),
+    )
     if groups["size"].sum() > MOST_UNITS:
-        raise LogError([
-            f"{name}: its groups have {groups['size'].sum():.6g} units, and {MOST_UNITS:,} are the most: "
-            "correct the column of group_size"
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: its groups have {groups['size'].sum():.6g} units, and {MOST_UNITS:,} are the most: "
+                "correct the column of group_size"
+            ]
+        )
     over = groups[groups["seen"] > groups["size"]]
     if not over.empty:
         raise LogError(

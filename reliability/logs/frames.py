@@ -43,16 +43,20 @@ class Window:
         start = first if start_s is None else start_s
         end = seen_s[1] if end_s is None else end_s
         if end <= start:
-            raise LogError([
-                f"{name}: the window ends where it starts or before, after {(end - start) / 3600:g} h: write "
-                "[window] with a start and a later end into the mapping"
-            ])  # fmt: skip
+            raise LogError(
+                [
+                    f"{name}: the window ends where it starts or before, after {(end - start) / 3600:g} h: "
+                    "write [window] with a start and a later end into the mapping"
+                ]
+            )
         if (end - start) / 3600.0 > LONGEST_WINDOW_Y * _HOURS_PER_YEAR:
             years = (end - start) / 3600.0 / _HOURS_PER_YEAR
-            raise LogError([
-                f"{name}: its times span {years:,.0f} years, and {LONGEST_WINDOW_Y:g} are the most: correct "
-                "the first or the last, or write [window] with a start and an end into the mapping"
-            ])  # fmt: skip
+            raise LogError(
+                [
+                    f"{name}: its times span {years:,.0f} years, and {LONGEST_WINDOW_Y:g} are the most: "
+                    "correct the first or the last, or write a start and an end into [window] of the mapping"
+                ]
+            )
         origin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=start) if dated else None
         return cls(start, (end - start) / 3600.0, origin)
 
@@ -71,14 +75,16 @@ def covariate_names(mapping: Mapping) -> dict[str, str]:
 
 def event_frame(events: pd.DataFrame) -> pd.DataFrame:
     """Events in order of their start."""
-    frame = pd.DataFrame({
-        "unit": events["unit"].astype(object),
-        "start_h": events["start_h"].astype(float),
-        "end_h": events["end_h"].astype(float),
-        "cause": events["cause"].fillna("unknown").astype(object),
-        "severity": events["severity"].fillna("unknown").astype(object),
-        "planned": events["planned"].fillna(False).astype(bool),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "unit": events["unit"].astype(object),
+            "start_h": events["start_h"].astype(float),
+            "end_h": events["end_h"].astype(float),
+            "cause": events["cause"].fillna("unknown").astype(object),
+            "severity": events["severity"].fillna("unknown").astype(object),
+            "planned": events["planned"].fillna(False).astype(bool),
+        }
+    )
     return frame.sort_values(["start_h", "unit", "cause"], kind="stable", ignore_index=True)
 
 
@@ -90,12 +96,14 @@ def unit_frame(units: pd.DataFrame) -> pd.DataFrame:
 
 def no_lives() -> pd.DataFrame:
     """Lives of a log that tells none."""
-    return pd.DataFrame({
-        "unit": pd.Series(dtype=object),
-        "entry_h": pd.Series(dtype=float),
-        "duration_h": pd.Series(dtype=float),
-        "died": pd.Series(dtype=bool),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "unit": pd.Series(dtype=object),
+            "entry_h": pd.Series(dtype=float),
+            "duration_h": pd.Series(dtype=float),
+            "died": pd.Series(dtype=bool),
+        }
+    )
 
 
 def no_jobs() -> pd.DataFrame:

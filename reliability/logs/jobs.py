@@ -30,27 +30,41 @@ def read_jobs(
 ) -> FailureLog:
     """The runs in `source`, counted by size of job; only failures and counts leave the database."""
     loaded = load(
-        connection, source, lambda table: job_rows(source, mapping, table), columns=RECORD,
+        connection,
+        source,
+        lambda table: job_rows(source, mapping, table),
+        columns=RECORD,
         keep_bad_rows=keep_bad_rows,
-    )  # fmt: skip
+    )
     notes = [*check_zones(connection, source.name, mapping), *_make_runs(connection)]
     window = _window(connection, mapping, source.name)
     notes += _make_inside(connection, window)
     units = _units(connection, notes, source.name)
     if fleet.size is not None and len(units) > fleet.size:
-        raise LogError([
-            f"{source.name}: {len(units):,} nodes appear, but the fleet has {fleet.size:,}: correct "
-            "fleet_size"
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{source.name}: {len(units):,} nodes appear, but the fleet has {fleet.size:,}: correct "
+                "fleet_size"
+            ]
+        )
     exposure = _exposure(connection, window)
     events = _events(connection, mapping, notes)
     notes += _uncounted(connection)
     return FailureLog(
-        name=source.name, kind="jobs", origin=window.origin, window_h=window.hours, units=units,
-        events=events, lives=no_lives(), jobs=_sizes(connection, notes), exposure=exposure,
-        node_h=float(exposure["node_h"].iloc[-1]), notes=tuple(notes), bad_rows=loaded.bad_rows,
+        name=source.name,
+        kind="jobs",
+        origin=window.origin,
+        window_h=window.hours,
+        units=units,
+        events=events,
+        lives=no_lives(),
+        jobs=_sizes(connection, notes),
+        exposure=exposure,
+        node_h=float(exposure["node_h"].iloc[-1]),
+        notes=tuple(notes),
+        bad_rows=loaded.bad_rows,
         bad_row_count=loaded.bad_row_count,
-    )  # fmt: skip
+    )
 
 
 def _make_runs(connection: DuckDBPyConnection) -> list[str]:
@@ -82,8 +96,10 @@ def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str) -> Wind
     return Window.of(
         window_edge(connection, "start", mapping.window_start, mapping),
         window_edge(connection, "end", mapping.window_end, mapping),
-        (first, last), dated=has_calendar(mapping), name=name,
-    )  # fmt: skip
+        (first, last),
+        dated=has_calendar(mapping),
+        name=name,
+    )
 
 
 def _make_inside(connection: DuckDBPyConnection, window: Window) -> list[str]:
@@ -188,10 +204,12 @@ def _units(connection: DuckDBPyConnection, notes: list[str], name: str) -> pd.Da
                 unread += 1
                 continue
             if len(first) + len(expanded) > MOST_UNITS:
-                raise LogError([
-                    f"{name}: its node lists name more than {MOST_UNITS:,} nodes: is a range a digit too "
-                    f"long, as in '{node_list}'?"
-                ])  # fmt: skip
+                raise LogError(
+                    [
+                        f"{name}: its node lists name more than {MOST_UNITS:,} nodes: is a range a digit too "
+                        f"long, as in '{node_list}'?"
+                    ]
+                )
             for node in expanded:
                 first[node] = min(from_h, first.get(node, from_h))
                 last[node] = max(to_h, last.get(node, to_h))

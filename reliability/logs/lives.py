@@ -33,10 +33,12 @@ def read_lives(
     """The lives in `source`; where days of entry are given, with their place in the calendar."""
     name_units(connection, fleet)
     loaded = load(
-        connection, source, lambda table: _rows(source, mapping, fleet, table),
+        connection,
+        source,
+        lambda table: _rows(source, mapping, fleet, table),
         columns=(*RECORD, *(f"covariate_{i}" for i in range(len(mapping.covariates)))),
         keep_bad_rows=keep_bad_rows,
-    )  # fmt: skip
+    )
     notes = [*check_zones(connection, source.name, mapping), *_once(connection)]
     dated = "entry" in mapping.columns
     window = _window(connection, mapping, source.name, dated)
@@ -50,12 +52,20 @@ def read_lives(
     units = unit_frame(table.drop(columns=["age_h", "duration_h", "died"]))
     exposure = exposure_of(units, units.iloc[:0].assign(start_h=0.0, end_h=0.0), window.hours)
     return FailureLog(
-        name=source.name, kind="lives", origin=window.origin, window_h=window.hours, units=units,
-        events=_deaths(table if dated else table.iloc[:0]), lives=_lives(table), jobs=no_jobs(),
+        name=source.name,
+        kind="lives",
+        origin=window.origin,
+        window_h=window.hours,
+        units=units,
+        events=_deaths(table if dated else table.iloc[:0]),
+        lives=_lives(table),
+        jobs=no_jobs(),
         exposure=exposure if dated else exposure.iloc[:0],
-        node_h=float((table["duration_h"] - table["age_h"]).sum()), notes=tuple(notes),
-        bad_rows=loaded.bad_rows, bad_row_count=loaded.bad_row_count,
-    )  # fmt: skip
+        node_h=float((table["duration_h"] - table["age_h"]).sum()),
+        notes=tuple(notes),
+        bad_rows=loaded.bad_rows,
+        bad_row_count=loaded.bad_row_count,
+    )
 
 
 def _rows(source: Source, mapping: Mapping, fleet: Fleet, table: str) -> str:
@@ -131,8 +141,10 @@ def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str, dated: 
     return Window.of(
         window_edge(connection, "start", mapping.window_start, mapping),
         window_edge(connection, "end", mapping.window_end, mapping),
-        (first, last), dated=dated and has_calendar(mapping), name=name,
-    )  # fmt: skip
+        (first, last),
+        dated=dated and has_calendar(mapping),
+        name=name,
+    )
 
 
 def _table(

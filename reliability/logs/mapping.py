@@ -137,8 +137,10 @@ def mapping_text(mapping: Mapping) -> str:
 
 
 def _table_lines(name: str, table: dict[str, Any]) -> list[str]:
-    rows = [f"{key if key.isidentifier() and key.isascii() else _toml(key)} = {_toml(value)}"
-            for key, value in table.items()]  # fmt: skip
+    rows = [
+        f"{key if key.isidentifier() and key.isascii() else _toml(key)} = {_toml(value)}"
+        for key, value in table.items()
+    ]
     return ["", f"[{name}]", *rows] if rows else []
 
 

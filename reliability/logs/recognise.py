@@ -29,8 +29,11 @@ CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 FORMS = tuple(day + clock for day in DAYS for clock in CLOCKS)
 KERNEL_FORMS = {
-    "boot": "since_start_s", "date": "%a %b %d %H:%M:%S %Y", "iso": "iso", "day": "%b %d %H:%M:%S",
-}  # fmt: skip
+    "boot": "since_start_s",
+    "date": "%a %b %d %H:%M:%S %Y",
+    "iso": "iso",
+    "day": "%b %d %H:%M:%S",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +130,20 @@ def _time_format(name: str, column: str, cells: list[str]) -> str:
     if fits(NUMBER):
         if sum(bool(re.fullmatch(NUMBER, cell)) and float(cell) > FIRST_UNIX_S for cell in cells) > needed:
             return "unix_s"
-        raise LogError([
-            f"{name}: {column} holds plain numbers such as '{cells[0]}': say what they count in a mapping, "
-            'with time_format = "since_start_d" (or _h, _min, _s)'
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: {column} holds plain numbers such as '{cells[0]}': say what they count in a "
+                'mapping, with time_format = "since_start_d" (or _h, _min, _s)'
+            ]
+        )
     counts = {form: sum(_parses(cell, form) for cell in cells) for form in FORMS}
     best = [form for form, count in counts.items() if count == max(counts.values()) and count > needed]
     if len(best) == 1:
         return best[0]
     what = f"of more than one form ({' or '.join(best)})" if best else "of no form that is known"
-    raise LogError([
-        f"{name}: {column} holds times {what}, such as '{cells[0]}': give time_format in a mapping"
-    ])  # fmt: skip
+    raise LogError(
+        [f"{name}: {column} holds times {what}, such as '{cells[0]}': give time_format in a mapping"]
+    )
 
 
 def _parses(cell: str, form: str) -> bool:
@@ -167,9 +172,15 @@ def _kernel(file: Path) -> Mapping | None:
         columns["unit"] = "host"
     zone = _zone([found[stamp]]) if stamp != "boot" else None
     return Mapping(
-        "events", columns, "kernel messages with `NVRM: Xid`", "kernel", time_format=(KERNEL_FORMS[stamp],),
-        coalesce_s=5, severity=XIDS, timezone=zone,
-    )  # fmt: skip
+        "events",
+        columns,
+        "kernel messages with `NVRM: Xid`",
+        "kernel",
+        time_format=(KERNEL_FORMS[stamp],),
+        coalesce_s=5,
+        severity=XIDS,
+        timezone=zone,
+    )
 
 
 def _not_known(name: str, head: Head) -> str:

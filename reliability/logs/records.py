@@ -111,7 +111,9 @@ def _require_most(name: str, loaded: Loaded) -> None:
         raise LogError([f"{name}: holds no records: is it the right file, and the right layout?"])
     if 2 * loaded.bad_row_count > loaded.rows:
         share = f"{loaded.bad_row_count:,} of {count_of(loaded.rows, 'row')}"
-        raise LogError([
-            f"{name}: {share} cannot be used: correct the mapping or the file",
-            *map(str, loaded.bad_rows[:SHOWN]),
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: {share} cannot be used: correct the mapping or the file",
+                *map(str, loaded.bad_rows[:SHOWN]),
+            ]
+        )

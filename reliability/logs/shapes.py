@@ -10,9 +10,21 @@ from reliability.logs.roles import Columns
 
 UNITS = ("node", "nodeid", "nodename", "host", "hostname", "server", "machine", "unit", "device", "instance")
 STARTS = (
-    "start", "starttime", "startedat", "started", "begin", "down", "opened", "timestamp", "time", "datetime",
-    "date", "eventtime", "occurred", "failedat",
-)  # fmt: skip
+    "start",
+    "starttime",
+    "startedat",
+    "started",
+    "begin",
+    "down",
+    "opened",
+    "timestamp",
+    "time",
+    "datetime",
+    "date",
+    "eventtime",
+    "occurred",
+    "failedat",
+)
 ENDS = ("end", "endtime", "endedat", "ended", "up", "closed", "fixed", "repaired", "resolved", "recovered")
 ENTRIES = ("entry", "installed", "installdate", "inservice", "commissioned")
 EXITS = ("exit", "removed", "decommissioned", "retired", "lastseen")
@@ -20,11 +32,23 @@ EXITS = ("exit", "removed", "decommissioned", "retired", "lastseen")
 # What an Xid most often speaks of, by NVIDIA's catalogue; a site may well see it otherwise. 63 and 92 only
 # keep a record. Of one fault the severity named first stays.
 XIDS = {
-    "xid48": "hardware", "xid61": "hardware", "xid62": "hardware", "xid64": "hardware", "xid74": "hardware",
-    "xid79": "hardware", "xid94": "hardware", "xid95": "hardware", "xid119": "driver", "xid120": "driver",
-    "xid13": "application", "xid31": "application", "xid43": "application", "xid45": "application",
-    "xid63": "ignore", "xid92": "ignore",
-}  # fmt: skip
+    "xid48": "hardware",
+    "xid61": "hardware",
+    "xid62": "hardware",
+    "xid64": "hardware",
+    "xid74": "hardware",
+    "xid79": "hardware",
+    "xid94": "hardware",
+    "xid95": "hardware",
+    "xid119": "driver",
+    "xid120": "driver",
+    "xid13": "application",
+    "xid31": "application",
+    "xid43": "application",
+    "xid45": "application",
+    "xid63": "ignore",
+    "xid92": "ignore",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +69,21 @@ SACCT = Shape(
     "jobs",
     signs=("state", "start", "end"),
     roles={
-        "job": ("jobid", "jobidraw"), "state": ("state",), "start": ("start",), "end": ("end",),
-        "nodes": ("nnodes", "allocnodes"), "submit": ("submit",), "eligible": ("eligible",),
-        "node_list": ("nodelist",), "failed_node": ("failednode",),
+        "job": ("jobid", "jobidraw"),
+        "state": ("state",),
+        "start": ("start",),
+        "end": ("end",),
+        "nodes": ("nnodes", "allocnodes"),
+        "submit": ("submit",),
+        "eligible": ("eligible",),
+        "node_list": ("nodelist",),
+        "failed_node": ("failednode",),
     },
     settings={
         "missing": ("Unknown", "None", "None assigned", "N/A"),
         "severity": {"NODE_FAIL": "hardware", "BOOT_FAIL": "hardware"},
     },
-)  # fmt: skip
+)
 TITAN_STAYS = Shape(
     "stays and events of Titan's GPUs (gc_full.csv)",
     "events",
@@ -61,10 +91,12 @@ TITAN_STAYS = Shape(
     roles={},
     columns={"unit": "SN", "start": "remove", "cause": "event", "entry": "insert", "exit": "remove"},
     settings={
-        "timezone": "America/New_York", "needs_cause": True, "every_row_counts": True,
+        "timezone": "America/New_York",
+        "needs_cause": True,
+        "every_row_counts": True,
         "severity": {"DBE": "hardware", "OTB": "hardware"},
     },
-)  # fmt: skip
+)
 TITAN_LIVES = Shape(
     "lifetimes of Titan's GPUs (gc_summary_loc.csv)",
     "lives",
@@ -79,33 +111,47 @@ LANL = Shape(
     signs=("system", "nodenumz", "probstarted", "probfixed"),
     roles={},
     columns={
-        "unit": ("System", "nodenumz"), "start": "Prob Started", "end": "Prob Fixed",
+        "unit": ("System", "nodenumz"),
+        "start": "Prob Started",
+        "end": "Prob Fixed",
         "cause": ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"),
-        "entry": "node prod", "exit": "node decom", "group": "System", "group_size": "nodes",
+        "entry": "node prod",
+        "exit": "node decom",
+        "group": "System",
+        "group_size": "nodes",
     },
     settings={
-        "timezone": "America/Denver", "missing": ("before tracking", "current"), "every_row_counts": True,
-        "time_format": ("%m/%d/%Y %H:%M", "%b-%y", "%-y-%b"), "covariates": ("System", "purpose"),
+        "timezone": "America/Denver",
+        "missing": ("before tracking", "current"),
+        "every_row_counts": True,
+        "time_format": ("%m/%d/%Y %H:%M", "%b-%y", "%-y-%b"),
+        "covariates": ("System", "purpose"),
         "severity": {"Hardware": "hardware", "Software": "software", "Network": "network"},
     },
-)  # fmt: skip
+)
 INFINITEHBD = Shape(
     "fault trace of InfiniteHBD",
     "events",
     signs=("nodeid", "eventtime", "eventtype", "faulttypelevel"),
     roles={},
     columns={
-        "unit": "node_id", "start": "event_time", "transition": "event_type", "severity": "fault_type.Level",
+        "unit": "node_id",
+        "start": "event_time",
+        "transition": "event_type",
+        "severity": "fault_type.Level",
         "cause": "fault_type.Class",
     },
     settings={
-        "time_format": ("since_start_d",), "transitions": {"start": "fault_start", "end": "fault_end"},
+        "time_format": ("since_start_d",),
+        "transitions": {"start": "fault_start", "end": "fault_end"},
         "every_row_counts": True,
         "severity": {
-            "Hardware Failure": "hardware", "Software Failure": "software", "Other Failure": "other",
+            "Hardware Failure": "hardware",
+            "Software Failure": "software",
+            "Other Failure": "other",
         },
     },
-)  # fmt: skip
+)
 XID_TABLE = Shape(
     "a table of Xid events",
     "events",
@@ -123,23 +169,32 @@ LIFE_TABLE = Shape(
         "duration_h": ("durationh", "hours", "lifetimeh", "durationhours"),
         "duration_d": ("durationd", "days", "lifetimedays", "durationdays"),
         "duration_y": ("durationy", "years", "lifetimeyears", "durationyears"),
-        "entry_age_h": ("entryageh",), "entry_age_d": ("entryaged",), "entry_age_y": ("entryagey",),
-        "entry": (*ENTRIES, "start"), "exit": (*EXITS, "end"), "death": ("death", "deathdate", "failuredate"),
-        "died": ("died", "dead", "isdead", "observed"), "censored": ("censored", "iscensored"),
+        "entry_age_h": ("entryageh",),
+        "entry_age_d": ("entryaged",),
+        "entry_age_y": ("entryagey",),
+        "entry": (*ENTRIES, "start"),
+        "exit": (*EXITS, "end"),
+        "death": ("death", "deathdate", "failuredate"),
+        "died": ("died", "dead", "isdead", "observed"),
+        "censored": ("censored", "iscensored"),
     },
     covariates=True,
-)  # fmt: skip
+)
 EVENT_TABLE = Shape(
     "a table of events",
     "events",
     roles={
-        "unit": UNITS, "start": STARTS, "end": ENDS,
+        "unit": UNITS,
+        "start": STARTS,
+        "end": ENDS,
         "duration_s": ("durations", "downtimes", "durationseconds"),
         "duration_min": ("durationmin", "durationminutes", "downtimemin", "downtimeminutes"),
         "duration_h": ("durationh", "durationhours", "downtimeh", "downtimehours"),
         "cause": ("cause", "reason", "failure", "failuretype", "type", "eventtype", "component", "error"),
-        "severity": ("severity", "level", "class"), "planned": ("planned", "isplanned", "scheduled"),
-        "entry": ENTRIES, "exit": EXITS,
+        "severity": ("severity", "level", "class"),
+        "planned": ("planned", "isplanned", "scheduled"),
+        "entry": ENTRIES,
+        "exit": EXITS,
     },
-)  # fmt: skip
+)
 SHAPES = (SACCT, TITAN_STAYS, TITAN_LIVES, LANL, INFINITEHBD, XID_TABLE, LIFE_TABLE, EVENT_TABLE)

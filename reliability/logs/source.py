@@ -156,10 +156,12 @@ def _leaves(value: object, steps: tuple[str, ...]) -> Iterator[Leaf]:
 
 def _refuse_many(name: str, columns: int) -> None:
     if columns > MOST_COLUMNS:
-        raise LogError([
-            f"{name}: its header has {columns:,} columns, and {MOST_COLUMNS:,} are read at most: keep "
-            "those that say which unit failed, when and why"
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: its header has {columns:,} columns, and {MOST_COLUMNS:,} are read at most: keep "
+                "those that say which unit failed, when and why"
+            ]
+        )
 
 
 def _table(name: str, file: Path, mapping: Mapping) -> Source:

@@ -59,10 +59,12 @@ def require_year(name: str, mapping: Mapping) -> None:
     """
     without = [form for form in mapping.time_format if "%" in form and not re.search("%-?[YyGc]", form)]
     if without and mapping.year is None:
-        raise LogError([
-            f"{name}: times of the form '{without[0]}' carry no year: take the mapping that is proposed and "
-            "add year = 2025, or whichever it was"
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: times of the form '{without[0]}' carry no year: take the mapping that is proposed "
+                "and add year = 2025, or whichever it was"
+            ]
+        )
 
 
 def check_zones(connection: DuckDBPyConnection, name: str, mapping: Mapping) -> tuple[str, ...]:
@@ -76,10 +78,12 @@ def check_zones(connection: DuckDBPyConnection, name: str, mapping: Mapping) -> 
         f"SELECT count_if(zones & {NAIVE} > 0), count_if(zones & {AWARE} > 0) FROM records",
     )
     if naive and aware:
-        raise LogError([
-            f"{name}: {count_of(aware, 'row')} with and {count_of(naive, 'row')} without a time zone: write "
-            "all times with one, or all without one"
-        ])  # fmt: skip
+        raise LogError(
+            [
+                f"{name}: {count_of(aware, 'row')} with and {count_of(naive, 'row')} without a time zone: "
+                "write all times with one, or all without one"
+            ]
+        )
     if naive and mapping.timezone is None:
         raise LogError([f"{name}: times carry no zone: add timezone, such as 'UTC', to the mapping"])
     return _unclear_hours(connection, mapping.timezone or "UTC") if naive else ()

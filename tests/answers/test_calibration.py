@@ -239,10 +239,11 @@ def test_the_shape_of_scaling_is_that_of_logged_steps():
     each = {source.partition(":")[0]: pair_errors(points) for source, points in series.items()}
 
     assert {source: errors.size for source, errors in each.items()} == {
-        "MLPerf Training v3.1, GPT-3, NVIDIA": 12, "MLPerf Training v4.1, GPT-3, NVIDIA": 2,
+        "MLPerf Training v3.1, GPT-3, NVIDIA": 12,
+        "MLPerf Training v4.1, GPT-3, NVIDIA": 2,
         "MLPerf Training v5.0, Llama 3.1 405B, NVIDIA": 20,
         "MLPerf Training v5.0, Llama 3.1 405B, IBM and CoreWeave and NVIDIA": 20,
-    }  # fmt: skip
+    }
     assert [np.median(errors) for errors in each.values()] == pytest.approx(
         [0.012, 0.011, 0.005, 0.003], abs=0.001
     )
@@ -290,15 +291,19 @@ def test_every_problem_is_named_at_once(write):
 
     said = str(error.value)
     for wanted in (
-        "line 2: accelerators is '0'", "line 2: batch_sequences is '2.5'", "line 2: there is no sku 'h100-9'",
+        "line 2: accelerators is '0'",
+        "line 2: batch_sequences is '2.5'",
+        "line 2: there is no sku 'h100-9'",
         "line 2: there is no model 'gpt3-175'; near: gpt3-175b",
         "line 2: there is no quantity 'speed'; there is tokens_rate",
-        "line 2: source is empty", "line 2: value is '-1'",
+        "line 2: source is empty",
+        "line 2: value is '-1'",
         "line 3: a100-sxm-80gb has no matrix rate at precision 'fp8'",
         "line 3: unit of step_time: 'kg' is a mass",
-        "line 4: measured_step_s must lie between", "line 5: node_kw must be above what the host draws",
+        "line 4: measured_step_s must lie between",
+        "line 5: node_kw must be above what the host draws",
         "line 6: has more cells than the header",
-    ):  # fmt: skip
+    ):
         assert f"mine.csv: {wanted}" in said
 
 
@@ -454,9 +459,14 @@ def test_what_the_probe_saw_are_rows_of_facts():
     assert tuple(rows[0]) == COLUMNS
     for row in rows:
         fact = make_fact(
-            row["key"], float(row["value"]), row["unit"], source, kind=row["kind"],
-            low=float(row["low"]), high=float(row["high"]),
-        )  # fmt: skip
+            row["key"],
+            float(row["value"]),
+            row["unit"],
+            source,
+            kind=row["kind"],
+            low=float(row["low"]),
+            high=float(row["high"]),
+        )
         assert fact.key.startswith("accelerator.nvidia-h100-80gb-hbm3.")
         assert fact.key.endswith("@probe-2026-01-02")
         assert "driver 550.54" in row["locator"]
@@ -510,9 +520,11 @@ def modules(
     properties = {"name": "NVIDIA H100 80GB HBM3"} | ({"uuid": "1234"} if named else {})
     torch.__version__, torch.version = "2.5.1", SimpleNamespace(cuda=cuda)
     torch.cuda = SimpleNamespace(
-        is_available=lambda: sees, get_device_properties=lambda _: SimpleNamespace(**properties),
-        Event=Event, synchronize=lambda: None,
-    )  # fmt: skip
+        is_available=lambda: sees,
+        get_device_properties=lambda _: SimpleNamespace(**properties),
+        Event=Event,
+        synchronize=lambda: None,
+    )
     torch.bfloat16, torch.uint8 = "bfloat16", "uint8"
     torch.randn = torch.ones = torch.empty_like = lambda *_, **__: Block()
     torch.matmul = lambda *_, **__: Block.done.append("multiply")
@@ -537,8 +549,10 @@ def test_the_device_queues_the_work_and_reads_power_until_it_is_done(monkeypatch
     device = cuda_device()
 
     assert (device.name, device.driver, device.software) == (
-        "NVIDIA H100 80GB HBM3", "550.54", "PyTorch 2.5.1",
-    )  # fmt: skip
+        "NVIDIA H100 80GB HBM3",
+        "550.54",
+        "PyTorch 2.5.1",
+    )
     assert device.multiply(4096, 5) == Load(1.5, (345.6,) * 3)
     assert device.copy(1.0, 2) == Load(1.5, (345.6,) * 3)
     assert Block.done == ["multiply"] * 5 + ["copy"] * 2

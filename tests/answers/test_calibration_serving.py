@@ -110,10 +110,12 @@ def test_every_way_to_state_a_speed_gives_the_same_factor(write, quantity, unit,
 def test_one_batch_takes_its_error_from_published_runs(write):
     """Nothing else is known of other batches; the catalogue's error is by kind of model and hardware."""
     rows = {
-        "": ONE, "@experts": ONE.replace("llama-3.1-70b", "mixtral-8x7b"),
-        "@b200": ONE.replace("h100-8", "b200-8"), "@other-hardware": ONE.replace("h100-8", "mi300x-8"),
+        "": ONE,
+        "@experts": ONE.replace("llama-3.1-70b", "mixtral-8x7b"),
+        "@b200": ONE.replace("h100-8", "b200-8"),
+        "@other-hardware": ONE.replace("h100-8", "mi300x-8"),
         "@b200-small": ONE.replace("h100-8", "b200-8").replace("70b", "8b"),
-    }  # fmt: skip
+    }
     for kind, row in rows.items():
         fact = load_catalogue().fact(f"performance.serving.calibrated_error{kind}")
 
@@ -180,11 +182,16 @@ def test_every_wrong_row_is_said_at_once(write):
 
     said = str(error.value).splitlines()
     for line, words in [
-        (2, "above the dense peak of 4 accelerators"), (3, "there is no quantity 'step_time'"),
-        (4, "64 heads do not divide among 3"), (5, "16 accelerators are more than h100-8 has"),
-        (6, "batch is '-1': write a number above 0"), (6, "output_tokens is 'none'"),
-        (7, "unit of tokens_rate"), (7, "source is empty"), (8, "batch_sequences is ''"),
-    ]:  # fmt: skip
+        (2, "above the dense peak of 4 accelerators"),
+        (3, "there is no quantity 'step_time'"),
+        (4, "64 heads do not divide among 3"),
+        (5, "16 accelerators are more than h100-8 has"),
+        (6, "batch is '-1': write a number above 0"),
+        (6, "output_tokens is 'none'"),
+        (7, "unit of tokens_rate"),
+        (7, "source is empty"),
+        (8, "batch_sequences is ''"),
+    ]:
         assert any(one.startswith(f"mine.csv: line {line}: ") and words in one for one in said), (line, words)
 
 
@@ -201,9 +208,10 @@ def test_what_belongs_to_training_is_refused_beside_a_batch(write):
 def test_training_and_serving_stand_in_one_file(write):
     header = f"{HEADER},batch_sequences,sequence_tokens"
     path = write(
-        f"{ONE},tokens_rate,1500,/s,me,,", "h100-8,llama-3-8b,bf16,64,,,,step_time,10,s,me,512,8192",
+        f"{ONE},tokens_rate,1500,/s,me,,",
+        "h100-8,llama-3-8b,bf16,64,,,,step_time,10,s,me,512,8192",
         header=header,
-    )  # fmt: skip
+    )
     (hardware,) = calibration_document(path)["hardware"]
 
     assert hardware["speed"]["points"][0]["accelerators"] == 64
@@ -380,9 +388,14 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
     """
     line = f'\ncache_precision = "{stated}"' if stated else ""
     text = SERVICE.format(
-        model="llama-3.1-70b", precision="fp8", lengths=f"tokens_in = 1000.0\ntokens_out = 200.0{line}",
-        rate=1.0, ttft_s=1.0, tpot_s=1.0, availability=0.99,
-    )  # fmt: skip
+        model="llama-3.1-70b",
+        precision="fp8",
+        lengths=f"tokens_in = 1000.0\ntokens_out = 200.0{line}",
+        rate=1.0,
+        ttft_s=1.0,
+        tpot_s=1.0,
+        availability=0.99,
+    )
     inputs = inputs_of(load_catalogue(), ("h100-8",), text)
     zero = np.zeros(1, dtype=np.intp)
 

@@ -14,14 +14,27 @@ NAMES = {"name", "policy", "objective"}
 MOST_ROWS = 3
 
 ASKED: Record = {
-    "failures": "meta-llama-3-405b", "sku": "h100-8", "nodes": 64, "storage": "parallel-fs",
-    "restart_min": 10.0, "model": "llama-3.1-70b", "asynchronous": False, "grid": "us",
-}  # fmt: skip
+    "failures": "meta-llama-3-405b",
+    "sku": "h100-8",
+    "nodes": 64,
+    "storage": "parallel-fs",
+    "restart_min": 10.0,
+    "model": "llama-3.1-70b",
+    "asynchronous": False,
+    "grid": "us",
+}
 FIT: Record = {
-    "everfleet_fit": 1, "name": "mine", "nodes": 400, "accelerators_per_node": 8, "definition": "hardware",
-    "rate": {"value": 4.2, "low": 2.9, "high": 5.9, "unit": "1/(1000 node d)"}, "source": "mine.csv",
-    "rate_shape": 34.0, "outage": {"mean_h": 130.0, "median_h": 20.0}, "variance_to_mean": 5.8,
-}  # fmt: skip
+    "everfleet_fit": 1,
+    "name": "mine",
+    "nodes": 400,
+    "accelerators_per_node": 8,
+    "definition": "hardware",
+    "rate": {"value": 4.2, "low": 2.9, "high": 5.9, "unit": "1/(1000 node d)"},
+    "source": "mine.csv",
+    "rate_shape": 34.0,
+    "outage": {"mean_h": 130.0, "median_h": 20.0},
+    "variance_to_mean": 5.8,
+}
 QUESTIONS: dict[str, Record] = {
     "published": ASKED,
     "no range": ASKED | {"failures": "meta-rsc-1", "asynchronous": True},

@@ -263,8 +263,10 @@ def test_the_named_policy_wins(asked: dict[str, Any]) -> None:
 
     for one in found["best"]:
         key = OBJECTIVES[one["objective"]]
-        values = {policy: optimum(found, policy, one["objective"])[key]
-                  for policy in ("blocking", "asynchronous", "two-level")}  # fmt: skip
+        values = {
+            policy: optimum(found, policy, one["objective"])[key]
+            for policy in ("blocking", "asynchronous", "two-level")
+        }
         less = -1 if one["objective"] == "time" else 1  # hours are 1 / ETTR
         cost = {policy: value**less for policy, value in values.items()}
         assert cost[one["policy"]] == min(cost.values())
@@ -295,8 +297,10 @@ def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
 
 def test_a_plan_and_a_table_of_intervals_stall_alike() -> None:
     """Written in the background to a slow filer, the plan's candidates have the table's ETTR and MTTF."""
-    changes = {f"training.train-8b.{key}": value for key, value in
-               {"checkpoint": "asynchronous", "checkpoint_storage": "nas"}.items()}  # fmt: skip
+    changes = {
+        f"training.train-8b.{key}": value
+        for key, value in {"checkpoint": "asynchronous", "checkpoint_storage": "nas"}.items()
+    }
     scenario = with_changes(shipped("one-training-job"), changes)
     assembled = assemble(Inputs(scenario, load_catalogue()))
     runs = assembled.runs
@@ -331,9 +335,11 @@ def test_policy_hours_are_those_of_the_leaf(asked: dict[str, Any]) -> None:
 
     def top(ettr: Any, low_h: float) -> float:
         found = minimize_scalar(
-            lambda log: -float(ettr(math.exp(log))), method="bounded", options={"xatol": 1e-9},
+            lambda log: -float(ettr(math.exp(log))),
+            method="bounded",
+            options={"xatol": 1e-9},
             bounds=(math.log(low_h), math.log(50 * inputs["mttf_h"])),
-        )  # fmt: skip
+        )
         return -float(found.fun)
 
     waits = top(lambda w: ettr_fraction(interval_h=w, write_h=write_h, **job), 1e-4)
@@ -356,9 +362,11 @@ def test_a_rate_with_a_range_gives_ettr_a_band() -> None:
     for row in found["rows"][::10]:
         for end, rate in (("low", 4.17), ("high", 3.44)):
             there = ettr_fraction(
-                interval_h=row["interval_min"] / 60, mtbf_h=job["mttf_h"] * 3.79 / rate,
-                write_h=job["write_min"] / 60, restart_h=job["restart_min"] / 60,
-            )  # fmt: skip
+                interval_h=row["interval_min"] / 60,
+                mtbf_h=job["mttf_h"] * 3.79 / rate,
+                write_h=job["write_min"] / 60,
+                restart_h=job["restart_min"] / 60,
+            )
             assert row[f"ettr_{end}_fraction"] == pytest.approx(float(there), rel=1e-9)
     assert "ettr_low_fraction" not in document(**RSC_1)["rows"][0]  # published without a range
 
@@ -369,9 +377,12 @@ def test_the_queue_takes_time_and_no_nodes() -> None:
     job = queued["inputs"]
     best = mark(queued, "time-optimal")
     expected = ettr_fraction(
-        interval_h=best["interval_min"] / 60, mtbf_h=job["mttf_h"], write_h=job["write_min"] / 60,
-        restart_h=job["restart_min"] / 60, queue_h=20 / 60,
-    )  # fmt: skip
+        interval_h=best["interval_min"] / 60,
+        mtbf_h=job["mttf_h"],
+        write_h=job["write_min"] / 60,
+        restart_h=job["restart_min"] / 60,
+        queue_h=20 / 60,
+    )
 
     assert best["ettr_with_queue_fraction"] == pytest.approx(float(expected), rel=1e-9)
     assert best["usd_per_useful_h"] == mark(plain, "time-optimal")["usd_per_useful_h"]
@@ -418,9 +429,13 @@ def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
     row = next(r for r in found["finish"] if (r["policy"], r["rate"]) == ("blocking", "stated"))
     job = found["inputs"]
     p95 = finish_quantile_h(
-        useful_h=1000.0, interval_h=row["interval_min"] / 60, mtbf_h=job["mttf_h"],
-        write_h=job["write_min"] / 60, restart_h=job["restart_min"] / 60, quantile_fraction=0.95,
-    )  # fmt: skip
+        useful_h=1000.0,
+        interval_h=row["interval_min"] / 60,
+        mtbf_h=job["mttf_h"],
+        write_h=job["write_min"] / 60,
+        restart_h=job["restart_min"] / 60,
+        quantile_fraction=0.95,
+    )
 
     assert row["p95_h"] == pytest.approx(float(p95), rel=1e-9)
     assert row["mean_h"] == pytest.approx(1000 / mark(found, "time-optimal")["ettr_fraction"])
@@ -459,10 +474,15 @@ def test_the_published_line_says_where_it_ends() -> None:
 
 
 FIT = {
-    "everfleet_fit": 1, "name": "north", "accelerators_per_node": 8, "definition": "unplanned stops",
-    "rate": {"value": 5.0, "low": 4.0, "high": 6.0, "unit": "1/(1000 node d)"}, "source": "jobs.txt",
-    "outage": {"mean_h": 30.0, "median_h": 4.0}, "variance_to_mean": 2.5,
-}  # fmt: skip
+    "everfleet_fit": 1,
+    "name": "north",
+    "accelerators_per_node": 8,
+    "definition": "unplanned stops",
+    "rate": {"value": 5.0, "low": 4.0, "high": 6.0, "unit": "1/(1000 node d)"},
+    "source": "jobs.txt",
+    "outage": {"mean_h": 30.0, "median_h": 4.0},
+    "variance_to_mean": 2.5,
+}
 
 
 def fit_file(folder: Path, **changes: Any) -> Path:
@@ -547,9 +567,12 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     names = {step["name"] for step in job["document"]["policy_explanations"]["blocking.money"]}
 
     assert {
-        "scenario.reliability.restart", "scenario.sites.stockholm.pue", "scenario.policy.discount_rate",
-        "scenario.sites.stockholm.electricity_price", "scenario.policy.node_life",
-    } <= names  # fmt: skip
+        "scenario.reliability.restart",
+        "scenario.sites.stockholm.pue",
+        "scenario.policy.discount_rate",
+        "scenario.sites.stockholm.electricity_price",
+        "scenario.policy.node_life",
+    } <= names
     assert mark(job["document"], "time-optimal")["ettr_fraction"] == job["sizes"][0]["stated_ettr_fraction"]
     assert job["document"]["inputs"]["model"] == "llama-3-8b"
 

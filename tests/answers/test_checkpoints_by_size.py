@@ -23,9 +23,13 @@ from planner.trace.quantities import chosen
 
 Record = dict[str, Any]
 FIT: Record = {
-    "everfleet_fit": 1, "name": "north", "accelerators_per_node": 8, "definition": "unplanned stops",
-    "source": "north.csv", "rate": {"value": 4.0, "low": 2.0, "high": 8.0, "unit": "1/(1000 node d)"},
-}  # fmt: skip
+    "everfleet_fit": 1,
+    "name": "north",
+    "accelerators_per_node": 8,
+    "definition": "unplanned stops",
+    "source": "north.csv",
+    "rate": {"value": 4.0, "low": 2.0, "high": 8.0, "unit": "1/(1000 node d)"},
+}
 
 
 @cache
@@ -109,16 +113,23 @@ def test_the_band_is_what_another_rate_would_give(end: str) -> None:
             policies_of(
                 setting_of(
                     terms_of_flags(
-                        load_catalogue(), fit_of(fit, "fit"), "parallel-fs", 10.0, "llama-3.1-70b", False,
-                        "us", Asked(),
+                        load_catalogue(),
+                        fit_of(fit, "fit"),
+                        "parallel-fs",
+                        10.0,
+                        "llama-3.1-70b",
+                        False,
+                        "us",
+                        Asked(),
                     ),
-                    "h100-8", 512,
+                    "h100-8",
+                    512,
                 )
             )["blocking"],
             interval,
         )
         for fit in (FIT, there)
-    )  # fmt: skip
+    )
 
     assert ours[f"usd_{end}_per_useful_h"] == pytest.approx(other["usd_per_useful_h"], rel=1e-12)
     assert ours[f"kgco2e_{end}_per_useful_h"] == pytest.approx(other["kgco2e_per_useful_h"], rel=1e-12)
@@ -156,8 +167,14 @@ def test_csv_holds_every_table_whole() -> None:
     files = csv_files(document())
 
     assert set(files) == {
-        "checkpoints.csv", "marks.csv", "policies.csv", "best.csv", "by_nodes.csv", "map.csv", "curves.csv"
-    }  # fmt: skip
+        "checkpoints.csv",
+        "marks.csv",
+        "policies.csv",
+        "best.csv",
+        "by_nodes.csv",
+        "map.csv",
+        "curves.csv",
+    }
     assert files["map.csv"].count("\n") == len(document()["map"]) + 1
     assert files["by_nodes.csv"].startswith("nodes,mttf_h,interval_min,flat_low_min,flat_high_min")
 

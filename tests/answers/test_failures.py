@@ -123,9 +123,11 @@ def test_outages_are_the_published_ones(fit: Record) -> None:
     mean, median, bursts = (
         fact(f"reliability.{key}").value
         for key in (
-            "repair_time.infinitehbd_mean", "repair_time.infinitehbd_median", "spares.variance_to_mean"
+            "repair_time.infinitehbd_mean",
+            "repair_time.infinitehbd_median",
+            "spares.variance_to_mean",
         )
-    )  # fmt: skip
+    )
 
     assert fit["outage"]["mean_h"] == pytest.approx(mean, rel=1e-3)
     assert fit["outage"]["median_h"] == pytest.approx(median, rel=5e-3)

@@ -529,7 +529,7 @@ def refused(text: str) -> list[str]:
         ),
         (SMALL + "training = 3\n", ["hardware.training: is not known here"]),
     ],
-)  # fmt: skip
+)
 def test_wrong_files_are_refused_whole(text: str, messages: list[str]) -> None:
     """Every problem at once, each with its place, the value, and what would do."""
     said = "\n".join(refused(text))
@@ -562,7 +562,7 @@ def test_many_problems_come_at_once() -> None:
         ('hourly = "twice.csv"\nhourly_signal = "average/direct/production"', "stands twice"),
         ('hourly = "empty.csv"\nhourly_signal = "average/direct/production"', "empty.csv"),
     ],
-)  # fmt: skip
+)
 def test_wrong_hours_are_refused(tmp_path: Path, site: str, message: str) -> None:
     """Gaps, an unknown name, grams for kilograms, an hour that stands twice, an empty file."""
     rows = [f"2021-01-01T{hour:02d}:00Z,{300 + hour}" for hour in range(24)]

@@ -229,10 +229,20 @@ def test_only_what_rests_on_a_fact_is_made_again() -> None:
     assert isinstance(carbon, Derived)
     fact = facts_of(carbon.call.inputs["embodied_kgco2e"])["job.hardware.lifetime"]
     same = supposed(carbon, {"no.such.fact": fact})
-    other = supposed(carbon, {fact.key: type(fact)(**{
-        **{name: getattr(fact, name) for name in ("unit", "boundary", "key", "source", "locator", "kind")},
-        "value": fact.value / 2,
-    })})  # fmt: skip
+    other = supposed(
+        carbon,
+        {
+            fact.key: type(fact)(
+                **{
+                    **{
+                        name: getattr(fact, name)
+                        for name in ("unit", "boundary", "key", "source", "locator", "kind")
+                    },
+                    "value": fact.value / 2,
+                }
+            )
+        },
+    )
     assert isinstance(other, Derived)
 
     assert same is carbon

@@ -214,9 +214,13 @@ def test_a_chosen_region_takes_the_place_of_a_factor() -> None:
 
 @pytest.mark.parametrize(
     ("name", "own"),
-    [("train-8b", ("model", "tokens", "nodes")), ("bloom", ("accelerator_hours",)),
-     ("chat-service", ("requests_per_day",)), ("federated-keyboard", ())],
-)  # fmt: skip
+    [
+        ("train-8b", ("model", "tokens", "nodes")),
+        ("bloom", ("accelerator_hours",)),
+        ("chat-service", ("requests_per_day",)),
+        ("federated-keyboard", ()),
+    ],
+)
 def test_a_job_is_asked_for_what_its_phases_can_take(name: str, own: tuple[str, ...]) -> None:
     with handed_job(text_of(name), name, {}) as job:
         assert asked_of(job) == (*own, "sku", "grid", "pue", "lifetime_y")

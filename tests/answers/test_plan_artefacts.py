@@ -29,17 +29,24 @@ def rented_or_owned() -> Problem:
     table = work([150.0])
     one = np.ones((2, 1))
     options = WorkOptions(
-        work=np.zeros(2), pool=np.arange(2), speed=np.ones(2), active_kw=np.zeros(2),
-        usd_per_node_h=np.array([[0.0], [9.0]]), kgco2e_per_node_h=0 * one,
-    )  # fmt: skip
+        work=np.zeros(2),
+        pool=np.arange(2),
+        speed=np.ones(2),
+        active_kw=np.zeros(2),
+        usd_per_node_h=np.array([[0.0], [9.0]]),
+        kgco2e_per_node_h=0 * one,
+    )
     return problem(
         count=2,
         pools=pools(
-            count=2, idle_usd_per_node=free, idle_kgco2e_per_node=free, **held,
+            count=2,
+            idle_usd_per_node=free,
+            idle_kgco2e_per_node=free,
+            **held,
             purchase_allowed=np.array([[1], [0]]),
         ),
         **(table | {"work_options": options}),
-    )  # fmt: skip
+    )
 
 
 def read(case: Problem, work_nodes: list[float], rented: float) -> Any:

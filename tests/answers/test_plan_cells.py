@@ -163,8 +163,11 @@ def test_the_energy_of_a_run_is_its_power_for_its_hours() -> None:
     inputs = {name: explanation.steps[number] for name, number in explanation.steps[0].inputs.items()}
 
     assert {name: round(step.value, 3) for name, step in inputs.items()} == {
-        "nodes": 24, "mean_node_kw": 6.808, "duration_h": 2674.004, "pue": 1.1,
-    }  # fmt: skip
+        "nodes": 24,
+        "mean_node_kw": 6.808,
+        "duration_h": 2674.004,
+        "pue": 1.1,
+    }
     assert inputs["mean_node_kw"].equation.startswith("P = ((useful + lost)")
     assert inputs["pue"].name == "scenario.sites.oregon.pue"
 
@@ -181,8 +184,12 @@ def test_nodes_in_service_are_those_before_and_what_came_and_went() -> None:
     inputs = {name: steps[number].value for name, number in steps[0].inputs.items()}
 
     assert inputs == {
-        "before_nodes": 0, "arrived_nodes": 4, "moved_in_nodes": 0, "moved_out_nodes": 0, "retired_nodes": 0,
-    }  # fmt: skip
+        "before_nodes": 0,
+        "arrived_nodes": 4,
+        "moved_in_nodes": 0,
+        "moved_out_nodes": 0,
+        "retired_nodes": 0,
+    }
 
 
 def test_what_a_baseline_costs_belongs_to_another_plan() -> None:
@@ -201,10 +208,19 @@ def test_prices_are_differences_of_two_plans() -> None:
     """With a step of power more the objective falls by 1,000: the plan solved again, less this one."""
     document = document_of("the shipped quarter")
     row = {
-        "limit": "power", "where": "oregon", "period": "2027 Q2", "unit": "kW", "saving_unit": "USD",
-        "relaxed_saving_per_unit": 12.0, "held_saving_per_unit": 0.0, "more_by": 40.0, "more_change": -1000.0,
-        "more_least": -1200.0, "more_most": -900.0, "less_by": None,
-    }  # fmt: skip
+        "limit": "power",
+        "where": "oregon",
+        "period": "2027 Q2",
+        "unit": "kW",
+        "saving_unit": "USD",
+        "relaxed_saving_per_unit": 12.0,
+        "held_saving_per_unit": 0.0,
+        "more_by": 40.0,
+        "more_change": -1000.0,
+        "more_least": -1200.0,
+        "more_most": -900.0,
+        "less_by": None,
+    }
     change = cell_explanation(document, "prices", row, "more_change")
 
     assert change is not None
@@ -221,8 +237,14 @@ def test_another_plan_costs_more_by_the_objective() -> None:
     """Its excess is worked out from its money and carbon by the weights of the objective."""
     document = document_of("the shipped quarter")
     best = document["objective"]["value_usd"]
-    row = {"alternative": 1, "cost_usd": 2.2e6, "carbon_kgco2e": 4e5, "nodes_bought": 6.0,
-           "distance_fraction": 0.2, "excess_fraction": (2.2e6 + 0.2 * 4e5 - best) / best}  # fmt: skip
+    row = {
+        "alternative": 1,
+        "cost_usd": 2.2e6,
+        "carbon_kgco2e": 4e5,
+        "nodes_bought": 6.0,
+        "distance_fraction": 0.2,
+        "excess_fraction": (2.2e6 + 0.2 * 4e5 - best) / best,
+    }
     excess = cell_explanation(document, "alternatives", row, "excess_fraction")
 
     assert excess is not None
@@ -233,10 +255,19 @@ def test_another_plan_costs_more_by_the_objective() -> None:
 def test_a_plan_of_an_earlier_edition_says_what_it_knows() -> None:
     """Rows without the newer columns, and no kept explanation, open without an error."""
     document = document_of("the shipped quarter")
-    bare = document | {"explanations": {}, "tables": {"purchases": [
-        {key: document["tables"]["purchases"][0][key]
-         for key in ("period", "site", "sku", "nodes", "accelerators", "arrives", "capex_usd")}
-    ], "jobs": document["tables"]["jobs"], "energy": document["tables"]["energy"]}}  # fmt: skip
+    bare = document | {
+        "explanations": {},
+        "tables": {
+            "purchases": [
+                {
+                    key: document["tables"]["purchases"][0][key]
+                    for key in ("period", "site", "sku", "nodes", "accelerators", "arrives", "capex_usd")
+                }
+            ],
+            "jobs": document["tables"]["jobs"],
+            "energy": document["tables"]["energy"],
+        },
+    }
     for table, row, key in numbers_of(bare):
         found = cell_explanation(bare, table, row, key)
 
@@ -254,9 +285,13 @@ def test_names_and_empty_cells_are_not_opened() -> None:
     assert cell_explanation(document, "unknown", {"cost_usd": 1.0}, "cost_usd") is None
 
 
-@pytest.mark.parametrize(("task", "section", "table"), [
-    ("front", "front", "points"), ("front_of_time", "times", "times"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("task", "section", "table"),
+    [
+        ("front", "front", "points"),
+        ("front_of_time", "times", "times"),
+    ],
+)
 def test_every_number_of_a_front_is_opened(task: str, section: str, table: str) -> None:
     """A point by the plan that it leads to, and every table of that plan as those of any plan."""
     document = shipped(task, scenario_text())
@@ -281,8 +316,17 @@ def test_every_number_of_a_front_is_opened(task: str, section: str, table: str) 
 
 
 def test_what_would_change_the_fleet_says_how_far_it_looked() -> None:
-    row = {"what": "price of electricity", "unit": "times", "today": 1.0, "side": "below", "looked_to": 0.5,
-           "holds_to": 0.8, "changes_at": None, "regret_at_the_end_fraction": 0.01, "then": ""}  # fmt: skip
+    row = {
+        "what": "price of electricity",
+        "unit": "times",
+        "today": 1.0,
+        "side": "below",
+        "looked_to": 0.5,
+        "holds_to": 0.8,
+        "changes_at": None,
+        "regret_at_the_end_fraction": 0.01,
+        "then": "",
+    }
 
     assert flip_explanation(row, "changes_at") is None
     for key in ("today", "looked_to", "holds_to", "regret_at_the_end_fraction"):

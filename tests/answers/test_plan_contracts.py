@@ -106,10 +106,14 @@ def test_a_contract_too_dear_for_what_it_avoids_is_left() -> None:
 
 
 ALL_CLEAN = {
-    "contracts.wind.volume": None, "contracts.sun.power": None, "contracts.sun.level": None,
-    "contracts.sun.intensity": None, "contracts.wind.price_premium": "1 USD/MWh",
-    "contracts.sun.price_premium": "1 USD/MWh", "policy.park_idle": True,
-}  # fmt: skip
+    "contracts.wind.volume": None,
+    "contracts.sun.power": None,
+    "contracts.sun.level": None,
+    "contracts.sun.intensity": None,
+    "contracts.wind.price_premium": "1 USD/MWh",
+    "contracts.sun.price_premium": "1 USD/MWh",
+    "policy.park_idle": True,
+}
 
 
 def electric(plan: Plan) -> list[Traced]:
@@ -142,8 +146,10 @@ def test_a_contract_covers_its_share_up_to_its_limit() -> None:
     assert isinstance(matched, Derived)
     given = {name: one.value for name, one in matched.call.inputs.items()}
 
-    again = {ratio: matched.call.function(**given | {"drawn_kwh": ratio * given["drawn_kwh"]})
-             for ratio in (0.5, 1.0, 2.0)}  # fmt: skip
+    again = {
+        ratio: matched.call.function(**given | {"drawn_kwh": ratio * given["drawn_kwh"]})
+        for ratio in (0.5, 1.0, 2.0)
+    }
     assert again[0.5] == pytest.approx(0.5 * again[1.0])
     assert again[2.0][0] == pytest.approx([30_000, 30_000])
 

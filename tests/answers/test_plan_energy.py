@@ -80,9 +80,12 @@ def test_the_flow_keeps_its_energy_and_says_it_in_words() -> None:
 
     assert into == {"at here": 1100.0, "at there": 550.0, "serving": 1500.0, OVERHEAD: 150.0}
     assert {node["name"] for node in series["data"]} == {
-        f"{METERS}\n1.65 MWh", "at here\n1.1 MWh", "at there\n550 kWh", "serving\n1.5 MWh",
+        f"{METERS}\n1.65 MWh",
+        "at here\n1.1 MWh",
+        "at there\n550 kWh",
+        "serving\n1.5 MWh",
         f"{OVERHEAD}\n150 kWh",
-    }  # fmt: skip
+    }
     assert "at there 550 kWh" in flow.alt
 
 

@@ -100,9 +100,13 @@ def test_what_is_written_wrongly_is_refused_with_a_remedy() -> None:
 def test_new_keys_are_written_back_and_described() -> None:
     """Reading what was written gives the same scenario; editors are told of every key."""
     changes = {
-        "rental": [CLOUD], f"{JOB}.power_caps": ["80 %", 1.0], f"{JOB}.count": 3, "policy.park_idle": True,
-        f"{JOB}.sites": ["cloud"], **PAUSABLE,
-    }  # fmt: skip
+        "rental": [CLOUD],
+        f"{JOB}.power_caps": ["80 %", 1.0],
+        f"{JOB}.count": 3,
+        "policy.park_idle": True,
+        f"{JOB}.sites": ["cloud"],
+        **PAUSABLE,
+    }
     scenario = with_changes(one_job(), changes)
     assert parse_scenario(canonical_text(scenario)) == scenario
     held = schema()["properties"]
@@ -288,20 +292,26 @@ def test_a_cap_on_a_service_slows_its_prompts_and_keeps_its_latencies() -> None:
 @pytest.mark.parametrize(
     ("rate", "restart", "availability"),
     [
-        ("0.3 /s", "10 min", 0.99999), ("1 /s", "10 min", 0.999), ("4 /s", "10 min", 0.99999),
-        ("6 /s", "7 d", 0.9999), ("25 /s", "7 d", 0.999999),
+        ("0.3 /s", "10 min", 0.99999),
+        ("1 /s", "10 min", 0.999),
+        ("4 /s", "10 min", 0.99999),
+        ("6 /s", "7 d", 0.9999),
+        ("25 /s", "7 d", 0.999999),
     ],
-)  # fmt: skip
+)
 def test_enough_replicas_are_up(rate: str, restart: str, availability: float) -> None:
     """P(Bin(n + k, A) >= n) is at least the availability asked for, by the binomial law itself.
 
     A = 1 / (1 + rate x restart), n replicas carry the peak alone, and one fewer than n + k would not do.
     """
     stated = {
-        "services.code.peak_rate": rate, "services.code.availability": availability,
-        "reliability.restart": restart, "services.code.traffic": None, "services.code.tokens_in": 2000,
+        "services.code.peak_rate": rate,
+        "services.code.availability": availability,
+        "reliability.restart": restart,
+        "services.code.traffic": None,
+        "services.code.tokens_in": 2000,
         "services.code.tokens_out": 50,
-    }  # fmt: skip
+    }
     plan = planned(serving(), stated)
     solution, options = plan.answer.solution, plan.problem.serve_options
     assert solution is not None
@@ -328,9 +338,13 @@ def test_a_pausable_job_waits_for_the_cheap_or_the_clean_period(better: int) -> 
     cheap = planned(one_job(), PAUSABLE | {"rental": [by_hand | {"grid": "se", "price": prices}]})
     clean = planned(
         one_job(),
-        PAUSABLE | {"rental": [by_hand | {"grid_intensity": grids, "price": "2 USD/h"}],
-                    "policy.objective": "carbon", f"{JOB}.sites": ["cloud"]},
-    )  # fmt: skip
+        PAUSABLE
+        | {
+            "rental": [by_hand | {"grid_intensity": grids, "price": "2 USD/h"}],
+            "policy.objective": "carbon",
+            f"{JOB}.sites": ["cloud"],
+        },
+    )
     for plan in (cheap, clean):
         assert plan.answer.solution is not None
         done = plan.answer.solution.done_node_h.sum(axis=0)
@@ -395,11 +409,16 @@ def test_a_partial_job_is_done_as_far_as_it_pays() -> None:
     """Two rented nodes in a short window do a part; the rest is left out at its share of the penalty."""
     plan = planned(
         one_job(),
-        PAUSABLE | OPTIONAL | {
-            f"{JOB}.partial": True, f"{JOB}.left_out_penalty": "1 MUSD", "rental": [CLOUD | {"nodes": 2}],
-            f"{JOB}.sites": ["cloud"], f"{JOB}.deadline": one_job().horizon.start.replace(day=11),
+        PAUSABLE
+        | OPTIONAL
+        | {
+            f"{JOB}.partial": True,
+            f"{JOB}.left_out_penalty": "1 MUSD",
+            "rental": [CLOUD | {"nodes": 2}],
+            f"{JOB}.sites": ["cloud"],
+            f"{JOB}.deadline": one_job().horizon.start.replace(day=11),
         },
-    )  # fmt: skip
+    )
     solution = plan.answer.solution
     assert solution is not None
     assert 0 < solution.left_out[0] < 1

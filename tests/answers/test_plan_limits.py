@@ -70,8 +70,15 @@ def test_what_an_order_takes_decides(roomy: Plan, limit: str, unit: str, per_ord
     least = float((each * pools.order_unit_nodes)[able].min())
     where = "all sites" if limit == "budget" else "stockholm"
     period = "2027 Q1" if limit == "budget" else "2027 Q2"  # nodes are in racks once they have arrived
-    row = {"limit": limit, "where": where, "period": period, "used": 1.0, "allowed": 1.0 + least,
-           "unit": unit, "binding": False}  # fmt: skip
+    row = {
+        "limit": limit,
+        "where": where,
+        "period": period,
+        "used": 1.0,
+        "allowed": 1.0 + least,
+        "unit": unit,
+        "binding": False,
+    }
 
     (said,) = full_sentences(roomy, [{**row, "left": 0.99 * least}])
     assert said.startswith(f"The {limit} limit of {where} is nearly full in {period}: ")
@@ -97,8 +104,15 @@ def test_nodes_that_cannot_have_arrived_fill_nothing(roomy: Plan) -> None:
     problem = roomy.problem
     late = replace(problem.pools, lead_periods=np.ones_like(problem.pools.lead_periods))
     plan = replace(roomy, assembled=replace(roomy.assembled, problem=replace(problem, pools=late)))
-    row = {"limit": "racks", "where": "stockholm", "used": 0.0, "allowed": 0.0, "left": 0.0, "unit": "racks",
-           "binding": False}  # fmt: skip
+    row = {
+        "limit": "racks",
+        "where": "stockholm",
+        "used": 0.0,
+        "allowed": 0.0,
+        "left": 0.0,
+        "unit": "racks",
+        "binding": False,
+    }
 
     assert full_sentences(plan, [{**row, "period": "2027 Q1"}]) == []
     assert len(full_sentences(plan, [{**row, "period": "2027 Q2"}])) == 1

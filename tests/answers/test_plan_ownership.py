@@ -334,9 +334,13 @@ def test_ageing_by_hand() -> None:
     """Down half of the time at a rate of 1/R, a fifth at a quarter of it; 3 more failures in 1,000 h."""
     up = up_fraction(failure_rate_per_node_h=0.01, usual_failure_rate_per_node_h=0.0025, repair_h=100.0)
     parts = extra_parts_usd(
-        failure_rate_per_node_h=0.004, usual_failure_rate_per_node_h=0.001, hours_h=1000.0,
-        replacement_fraction=0.2, price_usd=200e3, accelerators=8.0,
-    )  # fmt: skip
+        failure_rate_per_node_h=0.004,
+        usual_failure_rate_per_node_h=0.001,
+        hours_h=1000.0,
+        replacement_fraction=0.2,
+        price_usd=200e3,
+        accelerators=8.0,
+    )
 
     assert up == pytest.approx(0.7)
     assert parts == pytest.approx(3 * 0.2 * 25e3)

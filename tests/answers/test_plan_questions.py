@@ -326,8 +326,10 @@ def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
     clash = plan_document(plan)["clash"]
 
     assert [(row["limit"], row["where"]) for row in clash["conflict"]] == [
-        ("power", "virginia"), ("power", "oregon"), ("work", "tuning"),
-    ]  # fmt: skip
+        ("power", "virginia"),
+        ("power", "oregon"),
+        ("work", "tuning"),
+    ]
     assert (
         "These cannot be kept together: the power of virginia in 2027 Q2, the power of oregon"
         in clash["text"]

@@ -121,13 +121,20 @@ def test_work_is_given_up_last_and_jobs_are_not_dropped() -> None:
         return {"family": limit, "alone_enough": alone, "cost_usd": usd, "rows": rows}
 
     families = [
-        way("demand", 1.0), way("power", 9.0), way("supply", 8.0), way("jobs", 0.0), way("budget", None),
+        way("demand", 1.0),
+        way("power", 9.0),
+        way("supply", 8.0),
+        way("jobs", 0.0),
+        way("budget", None),
         way("space", 1.0, alone=False),
-    ]  # fmt: skip
+    ]
 
     assert [each["family"] for each in repairs({"families": families})] == [
-        "supply", "power", "budget", "demand"
-    ]  # fmt: skip
+        "supply",
+        "power",
+        "budget",
+        "demand",
+    ]
 
 
 def test_a_repair_that_no_scenario_may_state_says_so() -> None:

@@ -175,9 +175,13 @@ def dask() -> Iterator[DaskCluster]:
     """A cluster in threads of this process, reached by an address as any other."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp",
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+        protocol="tcp",
         host="127.0.0.1",
-    ) as cluster:  # fmt: skip
+    ) as cluster:
         yield DaskCluster(cluster.scheduler_address)
 
 

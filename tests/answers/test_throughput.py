@@ -55,9 +55,16 @@ def test_lora_as_mlperf_measured():
     Log-derived, not verified by MLCommons Association; this form is within 16 % on six such rows.
     """
     document = throughput_document(
-        Question("llama-2-70b", precision="fp8", sequence_tokens=8192, batch_tokens=65536, adapter_rank=16,
-                 skus=("h100-8",), nodes=(1,))
-    )  # fmt: skip
+        Question(
+            "llama-2-70b",
+            precision="fp8",
+            sequence_tokens=8192,
+            batch_tokens=65536,
+            adapter_rank=16,
+            skus=("h100-8",),
+            nodes=(1,),
+        )
+    )
 
     assert document["rows"][0]["rate_per_s"] == pytest.approx(2.18 * 8192, rel=0.16)
 
@@ -91,9 +98,14 @@ def test_a_measured_point_is_met_and_carried_on():
     )
     point = 0.85 * plain["rows"][0]["rate_per_s"]
     measured = throughput_document(
-        Question("llama-3.1-70b", batch_tokens=TOKENS, skus=("h100-8", "b200-8"), nodes=(64, 128),
-                 measured=f"h100-8 x 64 nodes = {point:.6g} tokens/s")
-    )  # fmt: skip
+        Question(
+            "llama-3.1-70b",
+            batch_tokens=TOKENS,
+            skus=("h100-8", "b200-8"),
+            nodes=(64, 128),
+            measured=f"h100-8 x 64 nodes = {point:.6g} tokens/s",
+        )
+    )
     at, beyond = rows(measured, "h100-8")
 
     assert at["rate_per_s"] == pytest.approx(point, rel=1e-5)
@@ -125,9 +137,14 @@ def test_target_is_reached_by_the_smallest_size():
     whole = throughput_document(asked)["rows"]
     target = whole[5]["rate_per_s"] * 0.999
     (found,) = throughput_document(
-        Question("llama-3.1-8b", batch_tokens=TOKENS, skus=("h100-8",), nodes=tuple(range(1, 13)),
-                 target_per_s=target)
-    )["reached"]  # fmt: skip
+        Question(
+            "llama-3.1-8b",
+            batch_tokens=TOKENS,
+            skus=("h100-8",),
+            nodes=tuple(range(1, 13)),
+            target_per_s=target,
+        )
+    )["reached"]
 
     assert found["nodes"] == next(row["nodes"] for row in whole if row["rate_per_s"] >= target)
     assert found["sure_nodes"] == next(row["nodes"] for row in whole if row["low_per_s"] >= target)
@@ -151,10 +168,16 @@ def test_a_replica_is_that_of_a_plan(model):
     planned = assemble(inputs).replicas
     service, candidates = inputs.scenario.services[0], planned.candidates
     document = throughput_document(
-        Question(model, serve=True, skus=tuple(sku.name for sku in inputs.skus), mix=service.traffic,
-                 ttft_s=service.first_token_s, tpot_s=service.per_token_s,
-                 requests_per_s=min(service.peak_requests_per_s))
-    )  # fmt: skip
+        Question(
+            model,
+            serve=True,
+            skus=tuple(sku.name for sku in inputs.skus),
+            mix=service.traffic,
+            ttft_s=service.first_token_s,
+            tpot_s=service.per_token_s,
+            requests_per_s=min(service.peak_requests_per_s),
+        )
+    )
     at = {(row["sku"], row["accelerators"]): row for row in document["rows"] if row["fits"]}
     names = [inputs.skus[k].name for k in inputs.pool_sku[candidates.pool]]
     # The same in each period, as the demand is.
@@ -230,8 +253,9 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
     share = catalogue.fact("performance.serving.prefill_efficiency").value
     flop = request_flop(
         active_parameters=catalogue.fact(f"model.{asked['model']}.active_parameters").value,
-        input_tokens=asked["input_tokens"], output_tokens=asked["output_tokens"],
-    )  # fmt: skip
+        input_tokens=asked["input_tokens"],
+        output_tokens=asked["output_tokens"],
+    )
 
     for tp, limit_per_s in zip((1, 2, 4, 8), limits_per_s(**asked), strict=True):
         assert limit_per_s * flop <= share * tp * peak * (1 + 1e-6)
@@ -253,8 +277,12 @@ def test_shorter_answers_carry_no_fewer_requests(asked, longer):
 
 
 @settings(max_examples=8)
-@given(asked=st.fixed_dictionaries(ASKED), laxer=st.floats(1.0, 10), ttft_s=st.floats(0.1, 5),
-       tpot_s=st.floats(0.02, 0.2))  # fmt: skip
+@given(
+    asked=st.fixed_dictionaries(ASKED),
+    laxer=st.floats(1.0, 10),
+    ttft_s=st.floats(0.1, 5),
+    tpot_s=st.floats(0.02, 0.2),
+)
 def test_laxer_targets_never_lower_the_rate(asked, laxer, ttft_s, tpot_s):
     targets = {"ttft_s": ttft_s, "tpot_s": tpot_s}
     strict = limits_per_s(**asked | targets)
@@ -267,22 +295,33 @@ def test_laxer_targets_never_lower_the_rate(asked, laxer, ttft_s, tpot_s):
 def test_one_token_out_is_held_to_no_time_per_token():
     """There is no further token: 50 ms a token, 10 s a token and 1 ms a token are one question."""
     rates = [
-        limits_per_s(model="llama-3.1-70b", precision="fp8", skus=("h100-8",), input_tokens=512.0,
-                     output_tokens=1.0, ttft_s=1.0, tpot_s=tpot_s)
+        limits_per_s(
+            model="llama-3.1-70b",
+            precision="fp8",
+            skus=("h100-8",),
+            input_tokens=512.0,
+            output_tokens=1.0,
+            ttft_s=1.0,
+            tpot_s=tpot_s,
+        )
         for tpot_s in (0.001, 0.05, 10.0)
-    ]  # fmt: skip
+    ]
 
     assert rates[0] == rates[1] == rates[2]
     assert min(rates[0]) > 10.0
 
 
-@pytest.mark.parametrize(
-    ("output_tokens", "limit_per_s"), [(1.0, 71.7), (2.0, 71.7), (28.0, 68.4)]
-)  # fmt: skip
+@pytest.mark.parametrize(("output_tokens", "limit_per_s"), [(1.0, 71.7), (2.0, 71.7), (28.0, 68.4)])
 def test_short_answers_cost_their_prompts(output_tokens, limit_per_s):
     """By hand: 0.6 x 989e12 / (2 x 8.03e9 x (512 + o)) requests/s of 8B on one H100, less the host's time."""
-    (one, *_) = limits_per_s(model="llama-3.1-8b", skus=("h100-8",), input_tokens=512.0,
-                             output_tokens=output_tokens, ttft_s=3.0, tpot_s=10.0)  # fmt: skip
+    (one, *_) = limits_per_s(
+        model="llama-3.1-8b",
+        skus=("h100-8",),
+        input_tokens=512.0,
+        output_tokens=output_tokens,
+        ttft_s=3.0,
+        tpot_s=10.0,
+    )
 
     assert one == pytest.approx(limit_per_s, rel=0.01)
 
@@ -318,13 +357,22 @@ tokens_out = 2
 @pytest.mark.parametrize(
     "command",
     [
-        ["throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--input-tokens", "512",
-         "--output-tokens", "2"],
+        [
+            "throughput",
+            "llama-3.1-8b",
+            "--serve",
+            "--sku",
+            "h100-8",
+            "--input-tokens",
+            "512",
+            "--output-tokens",
+            "2",
+        ],
         ["plan", str(data_folder() / "scenarios" / "serving-only.toml"), "--no-baselines"],
         ["carbon", "job.toml"],
     ],
     ids=lambda command: command[0],
-)  # fmt: skip
+)
 def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_path):
     """Planted fault: requests leave 100 times too fast. No door shows a number, the message says why."""
     law = planner.performance.replica.departures_per_s
@@ -336,8 +384,15 @@ def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_pat
         main(command)
 
     said = str(refused.value)
-    for part in ("llama-3", "in bf16" if "plan" not in command else " in ", "chips of", "tokens in and",
-                 "FLOP/s", "x the dense peak of", "a fault of everfleet, not of your input"):  # fmt: skip
+    for part in (
+        "llama-3",
+        "in bf16" if "plan" not in command else " in ",
+        "chips of",
+        "tokens in and",
+        "FLOP/s",
+        "x the dense peak of",
+        "a fault of everfleet, not of your input",
+    ):
         assert part in said
 
 
@@ -347,12 +402,16 @@ def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_pat
         # MLPerf Inference v4.1, closed, SDXL offline on 8 H100: 16.35 images/s, in 8 bits.
         (Question("sdxl", precision="fp8", skus=("h100-8",), nodes=(1,)), 16.35),
         # MLPerf Inference v4.1, closed, DLRM-v2 offline: 270 samples in a query on average.
-        (Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h100-8",), nodes=(1,)),
-         270 * 595_658.0),
-        (Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h200-8",), nodes=(1,)),
-         270 * 637_342.0),
+        (
+            Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h100-8",), nodes=(1,)),
+            270 * 595_658.0,
+        ),
+        (
+            Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h200-8",), nodes=(1,)),
+            270 * 637_342.0,
+        ),
     ],
-)  # fmt: skip
+)
 def test_images_and_scores_as_mlperf_measured(question, measured_per_s):
     """Within a fifth, as validation asks; results of throughput engines, which hide their host."""
     (row,) = throughput_document(question)["rows"]
@@ -385,8 +444,14 @@ def test_pools_apart_keep_what_replicas_together_cannot():
     Bounds: readers do 2 N operations for each prompt token at no more than the peak and three quarters of
     their time; both pools together hold at least the weights.
     """
-    asked = Question("llama-3.1-70b", serve=True, skus=("h100-8", "b200-8"), requests_per_s=50.0,
-                     tpot_s=0.025, disaggregated=True)  # fmt: skip
+    asked = Question(
+        "llama-3.1-70b",
+        serve=True,
+        skus=("h100-8", "b200-8"),
+        requests_per_s=50.0,
+        tpot_s=0.025,
+        disaggregated=True,
+    )
     about = throughput_document(asked)["about"]
     same = next(row for row in about["apart"] if row["prefill_sku"] == row["decode_sku"] == "h100-8")
 
@@ -407,8 +472,14 @@ def test_every_problem_is_said_at_once(capsys):
     assert main(shlex.split(command)) == WRONG_INPUT
     said = capsys.readouterr().err
 
-    for words in ("did you mean 'llama-3.1-8b'", "no SKU 'h100'", "a100-80-8 does not compute in fp8",
-                  "0 is no size", "no request mix 'azur'", "--by go together"):  # fmt: skip
+    for words in (
+        "did you mean 'llama-3.1-8b'",
+        "no SKU 'h100'",
+        "a100-80-8 does not compute in fp8",
+        "0 is no size",
+        "no request mix 'azur'",
+        "--by go together",
+    ):
         assert words in said
     assert len(said.splitlines()) == 6
 

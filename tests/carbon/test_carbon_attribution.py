@@ -268,9 +268,11 @@ def test_a_life_hour_by_hour_agrees_with_the_life_at_once():
     for month in range(months):
         there = nodes if month < 30 else 0.9 * nodes
         charged = there * straight_line_kgco2e(
-            embodied_kgco2e=embodied, start_age_h=730.0 * month, end_age_h=730.0 * (month + 1),
+            embodied_kgco2e=embodied,
+            start_age_h=730.0 * month,
+            end_age_h=730.0 * (month + 1),
             lifetime_h=730.0 * months,
-        )  # fmt: skip
+        )
         busy = there * (0.5 + 0.4 * month / (months - 1))
         shares = fleet_shares(
             charged_kgco2e=charged,
@@ -303,9 +305,13 @@ def test_data_carry_the_whole_store(held, empty):
     """All data kept for a whole life sum to the embodied carbon of the store, its empty part included."""
     capacity = (1 + empty) * sum(held)
     shares = stored_data_kgco2e(
-        embodied_kgco2e=4000.0, held_gb=np.array(held), capacity_gb=capacity,
-        filled_fraction=sum(held) / capacity, held_h=1000.0, lifetime_h=1000.0,
-    )  # fmt: skip
+        embodied_kgco2e=4000.0,
+        held_gb=np.array(held),
+        capacity_gb=capacity,
+        filled_fraction=sum(held) / capacity,
+        held_h=1000.0,
+        lifetime_h=1000.0,
+    )
 
     assert shares.sum() == pytest.approx(4000.0, rel=1e-12)
 
@@ -330,9 +336,12 @@ def test_a_longer_life_charges_what_was_left_and_no_more(decided, longer, factor
         embodied_kgco2e=1312.0, start_age_h=0.0, end_age_h=age, lifetime_h=life, decline_factor=factor
     )
     after = extended_kgco2e(
-        embodied_kgco2e=1312.0, remaining_fraction=left, age_h=age, extended_lifetime_h=longer * life,
+        embodied_kgco2e=1312.0,
+        remaining_fraction=left,
+        age_h=age,
+        extended_lifetime_h=longer * life,
         used_h=longer * life - age,
-    )  # fmt: skip
+    )
 
     assert before + after == pytest.approx(1312.0, rel=1e-9)
 

@@ -38,10 +38,12 @@ def carbon_of(it_kwh, node_h, pue, grid):
 
 
 def book(kgco2e, *, market=None, kind=AVERAGE, made=10.0, boundary="server"):
-    return Ledger((
-        Line("electricity", "training", 2, kgco2e, "facility", electricity=kind, market_kgco2e=market),
-        Line("servers", "training", 3, made, boundary, Category.CAPITAL_GOODS),
-    ))  # fmt: skip
+    return Ledger(
+        (
+            Line("electricity", "training", 2, kgco2e, "facility", electricity=kind, market_kgco2e=market),
+            Line("servers", "training", 3, made, boundary, Category.CAPITAL_GOODS),
+        )
+    )
 
 
 # ---- cutting a job
@@ -135,14 +137,20 @@ def test_a_fleet_bought_over_years_is_charged_to_a_hundred_percent(bought, retir
         for start, end in zip(bought, retired, strict=False):
             if start <= month < start + end:
                 charged += straight_line_kgco2e(
-                    embodied_kgco2e=embodied, start_age_h=float(month - start),
-                    end_age_h=float(month - start + 1), lifetime_h=float(life),
-                )  # fmt: skip
+                    embodied_kgco2e=embodied,
+                    start_age_h=float(month - start),
+                    end_age_h=float(month - start + 1),
+                    lifetime_h=float(life),
+                )
     ages = np.array(retired[: len(bought)], dtype=float)
     lives = life_shares(
-        embodied_kgco2e=embodied, used_fraction=used, spare_fraction=0.0, retirement_age_h=ages,
-        lifetime_h=float(life), decline_factor=1.0,
-    )  # fmt: skip
+        embodied_kgco2e=embodied,
+        used_fraction=used,
+        spare_fraction=0.0,
+        retirement_age_h=ages,
+        lifetime_h=float(life),
+        decline_factor=1.0,
+    )
 
     assert charged + lives.written_off_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-9)
     assert lives.total_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-12)

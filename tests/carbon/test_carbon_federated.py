@@ -47,20 +47,30 @@ def fact(key):
 def session(**changes):
     """Ten minutes of work and two of transfer, at the powers of the logged phones."""
     plain = {
-        "compute_h": 600 / 3600, "upload_h": 60 / 3600, "download_h": 60 / 3600,
-        "compute_kw": fact("device.compute_power"), "upload_kw": 0.0, "download_kw": 0.0,
+        "compute_h": 600 / 3600,
+        "upload_h": 60 / 3600,
+        "download_h": 60 / 3600,
+        "compute_kw": fact("device.compute_power"),
+        "upload_kw": 0.0,
+        "download_kw": 0.0,
         "network_kw": fact("network.router_power"),
-    }  # fmt: skip
+    }
     return {**plain, **changes}
 
 
 def job(**changes):
     """A job whose parts at one kWh of each kind are easy to see."""
     plain = {
-        "sessions": 1000.0, "session_compute_kwh": 0.0005, "session_upload_kwh": 0.0002,
-        "session_download_kwh": 0.0002, "session_network_kwh": 0.0001, "device_grid_kgco2e_per_kwh": 0.4,
-        "server_facility_kw": 0.0981, "server_h": 24.0, "server_grid_kgco2e_per_kwh": 0.1,
-    }  # fmt: skip
+        "sessions": 1000.0,
+        "session_compute_kwh": 0.0005,
+        "session_upload_kwh": 0.0002,
+        "session_download_kwh": 0.0002,
+        "session_network_kwh": 0.0001,
+        "device_grid_kgco2e_per_kwh": 0.4,
+        "server_facility_kw": 0.0981,
+        "server_h": 24.0,
+        "server_grid_kgco2e_per_kwh": 0.1,
+    }
     return federated_carbon(**{**plain, **changes})
 
 
@@ -90,10 +100,16 @@ def test_servers_of_a_federated_job():
 def test_devices_emit_nearly_everything():
     """Yousefpour et al.: all but 1 to 2 % is outside the server; the printed middles give 98.5 %."""
     got = job(
-        sessions=1.0, session_compute_kwh=fact("share.compute"), session_upload_kwh=fact("share.upload"),
-        session_download_kwh=fact("share.download"), session_network_kwh=0.0, device_grid_kgco2e_per_kwh=1.0,
-        server_facility_kw=fact("share.server"), server_h=1.0, server_grid_kgco2e_per_kwh=1.0,
-    )  # fmt: skip
+        sessions=1.0,
+        session_compute_kwh=fact("share.compute"),
+        session_upload_kwh=fact("share.upload"),
+        session_download_kwh=fact("share.download"),
+        session_network_kwh=0.0,
+        device_grid_kgco2e_per_kwh=1.0,
+        server_facility_kw=fact("share.server"),
+        server_h=1.0,
+        server_grid_kgco2e_per_kwh=1.0,
+    )
 
     assert got.total_kgco2e == pytest.approx(1.0, abs=0.01)
     assert got.outside_server_fraction == pytest.approx(0.98, abs=0.01)
@@ -150,11 +166,13 @@ def test_better_used_hardware():
     """
     most, third = (
         utilisation_reduction_ratio(
-            before_utilisation_fraction=0.3, after_utilisation_fraction=0.8,
-            embodied_fraction=0.3, idle_power_fraction=idle,
+            before_utilisation_fraction=0.3,
+            after_utilisation_fraction=0.8,
+            embodied_fraction=0.3,
+            idle_power_fraction=idle,
         )
         for idle in (1.0, 1 / 3)
-    )  # fmt: skip
+    )
 
     assert most == pytest.approx(3.0, rel=0.2)
     assert most == pytest.approx(8 / 3)
@@ -301,11 +319,15 @@ def test_federated_and_central_in_one_form():
     at the meter on 0.1 kg/kWh, and 30 kg of servers and 20 kg of moved data.
     """
     phones = Ledger(job(sessions=1e6).lines(AVERAGE))
-    hall = Ledger((
-        Line("servers", "training", 2, 50.0, "facility", electricity=AVERAGE),
-        Line("server hardware", "training", 3, 30.0, "server", Category.CAPITAL_GOODS),
-        Line("collected data", "data", 3, 20.0, "network", Category.PURCHASED_GOODS_AND_SERVICES, AVERAGE),
-    ))  # fmt: skip
+    hall = Ledger(
+        (
+            Line("servers", "training", 2, 50.0, "facility", electricity=AVERAGE),
+            Line("server hardware", "training", 3, 30.0, "server", Category.CAPITAL_GOODS),
+            Line(
+                "collected data", "data", 3, 20.0, "network", Category.PURCHASED_GOODS_AND_SERVICES, AVERAGE
+            ),
+        )
+    )
     saving = Saving.between(phones, hall, accounting="location")
 
     assert phones.total_kgco2e("location") == pytest.approx(400.0 + 0.0981 * 24 * 0.1)

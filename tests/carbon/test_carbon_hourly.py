@@ -188,9 +188,15 @@ def test_intensity_of_a_generation_mix():
 
 
 PLAIN = {
-    "solar_fraction": 0.0, "evening_fraction": 0.0, "evening_h": 19.0, "evening_width_h": 3.0,
-    "season_fraction": 0.0, "season_day": 15.0, "weather_fraction": 0.0, "weather_h": 24.0,
-}  # fmt: skip
+    "solar_fraction": 0.0,
+    "evening_fraction": 0.0,
+    "evening_h": 19.0,
+    "evening_width_h": 3.0,
+    "season_fraction": 0.0,
+    "season_day": 15.0,
+    "weather_fraction": 0.0,
+    "weather_h": 24.0,
+}
 
 
 def synthetic(year=2023, **changes):

@@ -88,11 +88,13 @@ def test_intensity_times_units_is_the_total(amounts, units):
 
 def test_a_ledger_of_columns_keeps_candidates_apart():
     """One entry for each candidate, in every sum."""
-    book = Ledger((
-        power(kgco2e=np.array([100.0, 80.0]), market=np.array([0.0, 40.0])),
-        hardware(kgco2e=np.array([10.0, 30.0])),
-        hardware("building", "building", 5.0, "building"),
-    ))  # fmt: skip
+    book = Ledger(
+        (
+            power(kgco2e=np.array([100.0, 80.0]), market=np.array([0.0, 40.0])),
+            hardware(kgco2e=np.array([10.0, 30.0])),
+            hardware("building", "building", 5.0, "building"),
+        )
+    )
 
     assert book.total_kgco2e("location").tolist() == [115.0, 115.0]
     assert book.total_kgco2e("market").tolist() == [15.0, 75.0]
@@ -112,11 +114,13 @@ def test_water_adds_up_on_and_off_site():
 
 def olmo():
     """Morrison et al., arXiv 2503.05804: 22 t embodied, 159 t development, 312 t training."""
-    return Ledger((
-        hardware("servers", "training", 22e3, "server"),
-        power("development", "experimentation", 159e3),
-        power("final runs", "training", 312e3),
-    ))  # fmt: skip
+    return Ledger(
+        (
+            hardware("servers", "training", 22e3, "server"),
+            power("development", "experimentation", 159e3),
+            power("final runs", "training", 312e3),
+        )
+    )
 
 
 def test_the_project_of_olmo():
@@ -182,10 +186,20 @@ def test_a_million_requests_on_a_us_grid():
 # ---- failed and repeated work
 
 THOUSAND_HOURS = {
-    "useful_h": 1000.0, "lost_h": 60.0, "checkpoint_h": 20.0, "restart_h": 15.0, "idle_h": 5.0,
-    "useful_it_kwh": 8000.0, "lost_it_kwh": 480.0, "checkpoint_it_kwh": 30.0, "restart_it_kwh": 30.0,
-    "idle_it_kwh": 10.0, "pue": 1.2, "grid_kgco2e_per_kwh": 0.4, "embodied_kgco2e": 110.0,
-}  # fmt: skip
+    "useful_h": 1000.0,
+    "lost_h": 60.0,
+    "checkpoint_h": 20.0,
+    "restart_h": 15.0,
+    "idle_h": 5.0,
+    "useful_it_kwh": 8000.0,
+    "lost_it_kwh": 480.0,
+    "checkpoint_it_kwh": 30.0,
+    "restart_it_kwh": 30.0,
+    "idle_it_kwh": 10.0,
+    "pue": 1.2,
+    "grid_kgco2e_per_kwh": 0.4,
+    "embodied_kgco2e": 110.0,
+}
 
 
 def test_a_thousand_useful_hours_and_what_failures_added():
@@ -339,7 +353,7 @@ def test_an_entry_counted_twice_is_refused(entries):
             r"known_fraction is a share in \(0, 1\], got 0",
         ),
     ],
-)  # fmt: skip
+)
 def test_entries_that_make_no_sense_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         wrong()

@@ -23,10 +23,30 @@ from planner.inputs.scenario import load_scenario, schema
 ROOT = Path(__file__).resolve().parents[2]
 JOB = "one-training-job"
 COMMANDS = (
-    "plan", "list", "show", "compare", "export", "recompute", "sweep", "check", "explain", "facts", "carbon",
-    "checkpoint", "fit", "backtest", "calibrate", "throughput", "validate", "schema", "app",
-    "pareto", "sensitivity", "futures", "replay",
-)  # fmt: skip
+    "plan",
+    "list",
+    "show",
+    "compare",
+    "export",
+    "recompute",
+    "sweep",
+    "check",
+    "explain",
+    "facts",
+    "carbon",
+    "checkpoint",
+    "fit",
+    "backtest",
+    "calibrate",
+    "throughput",
+    "validate",
+    "schema",
+    "app",
+    "pareto",
+    "sensitivity",
+    "futures",
+    "replay",
+)
 TOO_LITTLE_POWER = ("--set", "sites.stockholm.power_cap=5 kW")
 
 Run = Callable[..., tuple[int, str, str]]
@@ -96,8 +116,12 @@ def test_plan_writes_the_whole_report_and_says_where(run: Run, few_draws: None, 
 
     assert code == ANSWER
     assert sorted(path.name for path in folder.iterdir()) == [
-        "csv", "plan.html", "plan.json", "plan.md", "plan.xlsx"
-    ]  # fmt: skip
+        "csv",
+        "plan.html",
+        "plan.json",
+        "plan.md",
+        "plan.xlsx",
+    ]
     assert {"cost.csv", "facts.csv", "jobs.csv"} <= {path.name for path in (folder / "csv").iterdir()}
     assert err == f"report: {folder / 'plan.html'}\n"
 
@@ -128,10 +152,16 @@ def test_the_printed_plan_is_the_written_one(run: Run, plan_folder: Path, few_dr
 def test_plan_with_a_changed_value(run: Run, few_draws: None) -> None:
     """Two changes at once; the doubled price is in the file's place, and the deadline moves the finish."""
     _, out, _ = run(
-        "plan", JOB, "--json", "--quiet", "--no-baselines",
-        "--set", "training.train-8b.deadline=2027-02-15",
-        "--set", "sites.stockholm.electricity_price=130 USD/MWh",
-    )  # fmt: skip
+        "plan",
+        JOB,
+        "--json",
+        "--quiet",
+        "--no-baselines",
+        "--set",
+        "training.train-8b.deadline=2027-02-15",
+        "--set",
+        "sites.stockholm.electricity_price=130 USD/MWh",
+    )
     found = strict_json(out)
     prices = [row for row in found["tables"]["facts"] if row["key"].endswith("stockholm.electricity_price")]
 
@@ -174,10 +204,16 @@ def test_a_scenario_that_cannot_be_is_a_document_too(run: Run, tmp_path: Path) -
 def test_leaving_all_work_out_is_a_plan(run: Run, few_draws: None) -> None:
     """Nothing bought and a small penalty paid: an answer, although no node is in service."""
     code, out, _ = run(
-        "plan", JOB, "--json", "--quiet", "--no-baselines",
-        "--set", "training.train-8b.may_be_left_out=true",
-        "--set", "training.train-8b.left_out_penalty=5 USD",
-    )  # fmt: skip
+        "plan",
+        JOB,
+        "--json",
+        "--quiet",
+        "--no-baselines",
+        "--set",
+        "training.train-8b.may_be_left_out=true",
+        "--set",
+        "training.train-8b.left_out_penalty=5 USD",
+    )
     found = strict_json(out)
 
     assert code == ANSWER
@@ -517,9 +553,14 @@ def test_checkpoint_prints_the_table_with_its_optima(run: Run) -> None:
 def test_checkpoint_hands_on_every_option(run: Run) -> None:
     """Each option reaches the question; a dropped one would leave its default there."""
     asked = {
-        "failures": "meta-rsc-1", "sku": "a100-80-8", "nodes": "32", "model": "llama-3-8b", "storage": "nas",
-        "restart-min": "7", "grid": "se",
-    }  # fmt: skip
+        "failures": "meta-rsc-1",
+        "sku": "a100-80-8",
+        "nodes": "32",
+        "model": "llama-3-8b",
+        "storage": "nas",
+        "restart-min": "7",
+        "grid": "se",
+    }
     options = [part for name, value in asked.items() for part in (f"--{name}", value)]
     inputs = strict_json(run("checkpoint", *options, "--asynchronous", "--json")[1])["inputs"]
 
@@ -790,9 +831,14 @@ def test_a_reader_that_leaves_early_is_no_error(command: tuple[str, ...]) -> Non
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "planner.cli", *command], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE,
-            text=True, timeout=60, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "planner.cli", *command],
+            cwd=ROOT,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     finally:
         os.close(writer)
 

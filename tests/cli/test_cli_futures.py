@@ -80,9 +80,7 @@ def test_futures_write_a_report_and_are_saved(
     digest = said.err.partition("saved as ")[2].split()[0]
 
     assert code == ANSWER
-    assert {path.name for path in folder.iterdir()} == {
-        "futures.json", "futures.html", "futures.md", "csv"
-    }  # fmt: skip
+    assert {path.name for path in folder.iterdir()} == {"futures.json", "futures.html", "futures.md", "csv"}
     assert f"report: {folder / 'futures.html'}" in said.err
     assert main(["explain", str(folder)]) == ANSWER
     assert "future.more to learn.cost" in capsys.readouterr().out.splitlines()
@@ -108,9 +106,11 @@ def test_saved_futures_are_worked_out_again(
     found = document["futures"][1]["nodes_ordered"]
     assert main(["recompute", other, *store]) == NO_PLAN
     assert capsys.readouterr().out.splitlines() == [
-        f"{other[:10]}: differs in 1 places", "", "differences",
+        f"{other[:10]}: differs in 1 places",
+        "",
+        "differences",
         f"  futures[1].nodes_ordered: {found} -> {found - 1}",
-    ]  # fmt: skip
+    ]
     assert main(["recompute", other, "--json", *store]) == NO_PLAN
     assert json.loads(capsys.readouterr().out)["same"] is False
 

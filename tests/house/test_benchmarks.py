@@ -207,10 +207,17 @@ def test_an_estimate_by_hand() -> None:
     At PUE 1.2 and 0.5 kg/kWh 618 kg; 110 of 43,830 h, half used, of 2 x 4,000 kg; 1,030 x (1 + 1.2 x 2) L.
     """
     job = dict.fromkeys(SPANS, 0.0) | {
-        "nodes": 2.0, "useful_h": 100.0, "idle_h": 10.0, "training_kw": 5.0, "pue": 1.2,
-        "grid_kgco2e_per_kwh": 0.5, "node_kgco2e": 4000.0, "utilisation_fraction": 0.5,
-        "onsite_l_per_kwh": 1.0, "offsite_l_per_kwh": 2.0,
-    }  # fmt: skip
+        "nodes": 2.0,
+        "useful_h": 100.0,
+        "idle_h": 10.0,
+        "training_kw": 5.0,
+        "pue": 1.2,
+        "grid_kgco2e_per_kwh": 0.5,
+        "node_kgco2e": 4000.0,
+        "utilisation_fraction": 0.5,
+        "onsite_l_per_kwh": 1.0,
+        "offsite_l_per_kwh": 2.0,
+    }
     embodied = 8000 * 110 / 43_830 / 0.5
 
     assert estimated(job) == pytest.approx((618, embodied, 618 + embodied, 3502), rel=1e-12)
@@ -319,7 +326,9 @@ def test_every_part_reaches_the_page(
     measured: dict[str, Any] = {
         "startup": dict.fromkeys(COMMANDS, TIMES),
         "rates": {
-            "options": option_rates(1, repeats=1), "steps": steps, "derive": [derive_overhead(1, rows=3)],
+            "options": option_rates(1, repeats=1),
+            "steps": steps,
+            "derive": [derive_overhead(1, rows=3)],
             "questions": {"checkpoint table": TIMES, "carbon of one job": TIMES, "lifelines_loaded": False},
         },
         "sizes": [size],
@@ -330,13 +339,19 @@ def test_every_part_reaches_the_page(
         "performance": performance,
         "app": APP,
         "machine": {"cores": 2, "load": 0.5, "busy": False, "versions": "Python 3"},
-    }  # fmt: skip
+    }
     lines = page(json.loads(json.dumps(measured))).splitlines()
     cells = [line.count("|") for line in lines]
 
     assert set(size["seconds"]) == {
-        "import", "read", "candidates and coefficients", "build", "solve and check", "account", "document",
-    }  # fmt: skip
+        "import",
+        "read",
+        "candidates and coefficients",
+        "build",
+        "solve and check",
+        "account",
+        "document",
+    }
     assert 0 < size["whole columns"] <= size["columns"]
     assert size["candidates"] > size["dropped before the program"]
     assert steps["sample"] == 3 < steps["count"]
@@ -354,15 +369,22 @@ APP = {
     ],
     "browser": {
         "first": [
-            {"page": "start", "shown": "chart", "s": TIMES}, {"page": "sources", "shown": "page", "s": TIMES}
+            {"page": "start", "shown": "chart", "s": TIMES},
+            {"page": "sources", "shown": "page", "s": TIMES},
         ],
         "reruns": [{"page": "start", "lost": 0, "s": READ}],
     },
     "crowd": {
-        "visitors": 50, "runs": 300, "runs_per_s": 20.0, "s": READ, "leaks": 0, "failed": 0,
-        "before_mb": 300.0, "after_mb": None,
+        "visitors": 50,
+        "runs": 300,
+        "runs_per_s": 20.0,
+        "s": READ,
+        "leaks": 0,
+        "failed": 0,
+        "before_mb": 300.0,
+        "after_mb": None,
     },
-}  # fmt: skip
+}
 
 
 def test_the_page_says_what_a_visitor_of_the_app_waits_for() -> None:

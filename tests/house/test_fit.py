@@ -53,9 +53,10 @@ def test_rows_are_the_published_ones(shared):
     """Every open training row that is more than informative, and none that was changed on the way."""
     original = {row["id"]: row for row in rows_of(shared / "validation" / "performance.csv")}
     wanted = {
-        name for name, row in original.items()
+        name
+        for name, row in original.items()
         if json.loads(row["inputs"]).get("kind") == "train" and row["tolerance"] != "informative"
-    }  # fmt: skip
+    }
     ours = rows_of(ROWS)
 
     assert {row["id"] for row in ours} == wanted
@@ -81,14 +82,18 @@ def test_rows_become_the_arguments_that_literals_give(script, constants, runs):
         inputs = json.loads(row["inputs"])
         stack, stage = stack_of(row["source"], inputs["recompute"], inputs["gpu"])
         step = training_step_s(
-            **shape_arguments(inputs), **hardware_arguments(inputs["gpu"], inputs["dtype"]),
-            **(FITTED | stack), recompute=script.RECOMPUTE[inputs["recompute"]],
+            **shape_arguments(inputs),
+            **hardware_arguments(inputs["gpu"], inputs["dtype"]),
+            **(FITTED | stack),
+            recompute=script.RECOMPUTE[inputs["recompute"]],
             sharding=3 if inputs["dp_sharding"] == "zero3" else stage,
-        )  # fmt: skip
+        )
         rate = tokens_per_s_per_gpu(
-            global_batch=inputs["global_batch"], sequence_tokens=inputs["seq"], step_s=step.total_s,
+            global_batch=inputs["global_batch"],
+            sequence_tokens=inputs["seq"],
+            step_s=step.total_s,
             gpus=inputs["gpus"],
-        )  # fmt: skip
+        )
         # Data sheets differ on memory bandwidth (A100 2,039 and 2,040 GB/s, B200 7.7 and 8 TB/s).
         assert np.exp(error) * float(row["expected"]) == pytest.approx(float(rate), rel=0.01), row["id"]
 
@@ -156,8 +161,10 @@ def test_each_run_is_predicted_once_without_its_group(script, constants, runs):
     fitted = script.log_errors(few, constants, script.fit(few, constants))
 
     assert {name: errors.size for name, errors in left_out.items()} == {
-        "Narayanan et al.": 10, "Korthikanti et al. 2022": 4, "Jiang et al.": 8,
-    }  # fmt: skip
+        "Narayanan et al.": 10,
+        "Korthikanti et al. 2022": 4,
+        "Jiang et al.": 8,
+    }
     assert script.spread(np.concatenate(list(left_out.values())))[0] > script.spread(fitted)[0]
 
 

@@ -240,8 +240,13 @@ def test_the_page_says_nothing_is_saved_where_nothing_is(script: ModuleType) -> 
     row = next(line for line in text.splitlines() if line.startswith(f"| [{POWER}]"))
 
     assert [cell.strip() for cell in row.split("|")[2:-1]] == [
-        "=", "=", "20.0 / -25.0, **19.4**", "=", "no plan", "="
-    ]  # fmt: skip
+        "=",
+        "=",
+        "20.0 / -25.0, **19.4**",
+        "=",
+        "no plan",
+        "=",
+    ]
     assert "Against *five years, then out* the joint plan saves something in 0 of 1 families" in text
 
 

@@ -138,8 +138,11 @@ def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
     quarter, futures, came, more = (text for kind, text in blocks(QUARTER_PAGE) if kind == "toml")
     market = quarter.replace("[policy]\n", '[policy]\naccounting = "market"\n')
     for name, text in {
-        "quarter": quarter, "futures": f"{quarter}\n{futures}", "came": came, "more": f"{market}\n{more}"
-    }.items():  # fmt: skip
+        "quarter": quarter,
+        "futures": f"{quarter}\n{futures}",
+        "came": came,
+        "more": f"{market}\n{more}",
+    }.items():
         Path(f"{name}.toml").write_text(text, encoding="utf-8")
     printed, ended = "", []
     for kind, text in blocks(QUARTER_PAGE):

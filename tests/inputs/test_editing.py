@@ -97,9 +97,13 @@ def test_rows_are_changed_added_and_removed_in_place(path: Path) -> None:
     del market[0]
 
     edited = editing.with_rows(
-        text, "x", "market", edited={len(market) - 1: {"lead_time": "1 d"}},
-        added=[{"sku": "l4-8", "lead_time": "2 d", "price": None}], removed=[0],
-    )  # fmt: skip
+        text,
+        "x",
+        "market",
+        edited={len(market) - 1: {"lead_time": "1 d"}},
+        added=[{"sku": "l4-8", "lead_time": "2 d", "price": None}],
+        removed=[0],
+    )
 
     assert tomllib.loads(edited.text) == wanted
     assert edited.comments_kept
@@ -344,15 +348,22 @@ def test_an_entry_is_compared_with_the_one_of_its_name() -> None:
     """A row removed above it does not make every other row look changed; a new one began as nothing."""
     origin = tomllib.loads(TEXT)
     text = editing.with_rows(
-        TEXT, "x", "market", edited={1: {"lead_time": "90 d"}}, added=[{"sku": "l4-8", "lead_time": "1 d"}],
+        TEXT,
+        "x",
+        "market",
+        edited={1: {"lead_time": "90 d"}},
+        added=[{"sku": "l4-8", "lead_time": "1 d"}],
         removed=[0],
-    ).text  # fmt: skip
+    ).text
     document = tomllib.loads(text)
     leads = [input_at(document, origin, "market", number, "lead_time") for number in range(4)]
 
     assert [(one.value, one.origin, one.changed) for one in leads if one] == [
-        ("90 d", "60 d", True), ("100 d", "100 d", False), ("30 d", "30 d", False), ("1 d", None, True),
-    ]  # fmt: skip
+        ("90 d", "60 d", True),
+        ("100 d", "100 d", False),
+        ("30 d", "30 d", False),
+        ("1 d", None, True),
+    ]
 
 
 # Files
@@ -362,8 +373,10 @@ def test_a_series_is_the_mean_of_each_periods_months(scenario: Scenario) -> None
     """Two hours in each month of 2021, 100 g in its first half-year and 300 g in its second."""
     rows = "".join(
         f"2021-{month:02}-{day:02}T{hour:02}Z,{100 if month <= 6 else 300}\n"
-        for month in range(1, 13) for day in range(1, 29) for hour in range(24)
-    )  # fmt: skip
+        for month in range(1, 13)
+        for day in range(1, 29)
+        for hour in range(24)
+    )
     found = editing.series_found("own.csv", f"time,gco2e_per_kwh\n{rows}".encode(), scenario, "oregon")
 
     assert found.changes["sites.oregon.grid_intensity"] == [
@@ -423,16 +436,20 @@ def test_a_trace_gives_tokens_and_rates(scenario: Scenario) -> None:
     """36 hours of 360 requests and one of 1,440: 0.4 a second at the peak; 14,400 requests in 36.5 h."""
     rows = [
         f"2026-01-{1 + hour // 24:02}T{hour % 24:02}:{minute:02}:00Z,{100 if minute else 400},20"
-        for hour in range(37) for minute in (0, 30) for _ in range(720 if hour == 5 else 180)
-    ]  # fmt: skip
+        for hour in range(37)
+        for minute in (0, 30)
+        for _ in range(720 if hour == 5 else 180)
+    ]
     content = "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows]).encode()
     found = editing.traffic_found("own.csv", content, scenario, "chat")
 
     assert dict(found.changes) == {
-        "services.chat.tokens_in": 250.0, "services.chat.tokens_out": 20.0, "services.chat.traffic": None,
+        "services.chat.tokens_in": 250.0,
+        "services.chat.tokens_out": 20.0,
+        "services.chat.traffic": None,
         "services.chat.peak_rate": "0.4 /s",
         "services.chat.mean_to_peak": pytest.approx(14_400 / (36.5 * 3600) / 0.4, rel=1e-3),
-    }  # fmt: skip
+    }
     assert (
         editing.check(editing.with_values(TEXT, "x", found.changes).text, "x").services[0].tokens_in == 250.0
     )
@@ -505,15 +522,23 @@ def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
     """The document of a fit, as `everfleet fit` makes it, of as little as is read here."""
     rate = {"value": 5.0, "low": 4.0, "high": 6.0, "unit": "1/(1000 node d)"}
     return {
-        "everfleet_fit": 1, "name": "own", "rate": rate, "nodes": 10, "accelerators_per_node": None,
-        "definition": "hardware", "source": name, "rate_shape": 3.0, "outage": None, "variance_to_mean": None,
+        "everfleet_fit": 1,
+        "name": "own",
+        "rate": rate,
+        "nodes": 10,
+        "accelerators_per_node": None,
+        "definition": "hardware",
+        "source": name,
+        "rate_shape": 3.0,
+        "outage": None,
+        "variance_to_mean": None,
         "sections": {
             "read": {"said": ["Read as a table."], "tables": {"read": [{"read": "failures", "value": "9"}]}},
             "rate": {"said": ["Counted: hardware."], "tables": {}},
         },
         "bad_rows": [{"file": name, "line": i, "reason": "no time"} for i in range(bad_rows)],
         "bad_row_count": bad_rows,
-    }  # fmt: skip
+    }
 
 
 def test_a_fitted_log_lies_beside_the_scenario() -> None:
@@ -526,8 +551,9 @@ def test_a_fitted_log_lies_beside_the_scenario() -> None:
     assert used.fit.failure_rate.value == pytest.approx(5 / 24_000)
     assert used.reliability.failures is None
     assert dict(found.facts) == {
-        "failures": "9", "failure rate": "5 1/(1000 node d), 95 % interval 4 to 6",
-    }  # fmt: skip
+        "failures": "9",
+        "failure rate": "5 1/(1000 node d), 95 % interval 4 to 6",
+    }
     assert found.dropped_count == 3
     assert found.notes == ("Read as a table.", "Counted: hardware.")
 

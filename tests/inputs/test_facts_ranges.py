@@ -99,8 +99,13 @@ def test_a_check_names_every_senseless_value_with_what_is_allowed():
 
 
 def test_a_job_and_the_page_of_sources_refuse_the_same_values():
-    job = {"title": "mine", "site": {"grid": "se"}, "hardware": {"sku": "a100-80-8"},
-           "training": {"accelerator_hours": 100}, "facts": SENSELESS}  # fmt: skip
+    job = {
+        "title": "mine",
+        "site": {"grid": "se"},
+        "hardware": {"sku": "a100-80-8"},
+        "training": {"accelerator_hours": 100},
+        "facts": SENSELESS,
+    }
 
     with pytest.raises(ScenarioError) as refused:
         read_job(job, "job.toml", CATALOGUE)

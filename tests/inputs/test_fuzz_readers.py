@@ -248,8 +248,12 @@ def test_a_fit_with_a_long_unit_is_refused(tmp_path):
 
 def test_configurations_with_endless_numbers(tmp_path):
     card = {
-        "model_type": "gpt2", "n_layer": 12, "n_embd": 10**400, "n_head": 12, "vocab_size": 50257,
-    }  # fmt: skip
+        "model_type": "gpt2",
+        "n_layer": 12,
+        "n_embd": 10**400,
+        "n_head": 12,
+        "vocab_size": 50257,
+    }
 
     with pytest.raises(InputError, match=r"n_embd is larger than any model has, .* up to 1,000,000,000"):
         model_facts("big", written(tmp_path, json.dumps(card), "config.json"))

@@ -221,7 +221,7 @@ def test_parts_of_a_real_fleet_are_as_bursty_as_their_share(shared):
         ("link_bandwidth", "900 GB/s", "both directions added up? Give the bandwidth of one"),
         ("bf16_peak", "0 TFLOP/s", "peak_tflop_per_s must be above zero"),
     ],
-)  # fmt: skip
+)
 def test_sparse_peaks_and_links_of_both_directions_are_refused(key, text, message):
     """NVIDIA's H100 data sheet prints 1,979 TFLOP/s with sparsity for 989, and 900 GB/s for 450 each way."""
     job = load_scenario(SCENARIOS / "one-training-job.toml")

@@ -35,41 +35,93 @@ from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario
 from planner.program.plan import plan_fleet
 
 LLAMA_8B = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
-    "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
-    "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-}  # fmt: skip
-MIXTRAL = {
-    "model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
-    "num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8,
-    "tie_word_embeddings": False, "vocab_size": 32000,
-}  # fmt: skip
-QWEN_7B = {
-    "model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
-    "num_hidden_layers": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": False,
-}  # fmt: skip
-QWEN_MOE = {
-    "model_type": "qwen3_moe", "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144,
-    "moe_intermediate_size": 768, "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8,
-    "num_hidden_layers": 48, "num_key_value_heads": 4, "decoder_sparse_step": 1, "mlp_only_layers": [],
-    "tie_word_embeddings": False, "vocab_size": 151936,
-}  # fmt: skip
-DEEPSEEK = {
-    "model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
-    "moe_intermediate_size": 2048, "num_attention_heads": 128, "num_key_value_heads": 128,
-    "num_hidden_layers": 61, "first_k_dense_replace": 3, "moe_layer_freq": 1, "n_routed_experts": 256,
-    "n_shared_experts": 1, "num_experts_per_tok": 8, "q_lora_rank": 1536, "kv_lora_rank": 512,
-    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
     "tie_word_embeddings": False,
-}  # fmt: skip
+    "torch_dtype": "bfloat16",
+}
+MIXTRAL = {
+    "model_type": "mixtral",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_experts_per_tok": 2,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "num_local_experts": 8,
+    "tie_word_embeddings": False,
+    "vocab_size": 32000,
+}
+QWEN_7B = {
+    "model_type": "qwen2",
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_attention_heads": 28,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 4,
+    "vocab_size": 152064,
+    "tie_word_embeddings": False,
+}
+QWEN_MOE = {
+    "model_type": "qwen3_moe",
+    "head_dim": 128,
+    "hidden_size": 2048,
+    "intermediate_size": 6144,
+    "moe_intermediate_size": 768,
+    "num_attention_heads": 32,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 48,
+    "num_key_value_heads": 4,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+    "tie_word_embeddings": False,
+    "vocab_size": 151936,
+}
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "num_hidden_layers": 61,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "vocab_size": 129280,
+    "tie_word_embeddings": False,
+}
 GPT2 = {
-    "model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_inner": None, "vocab_size": 50257,
+    "model_type": "gpt2",
+    "n_embd": 768,
+    "n_head": 12,
+    "n_layer": 12,
+    "n_inner": None,
+    "vocab_size": 50257,
     "n_positions": 1024,
-}  # fmt: skip
+}
 OPT = {
-    "model_type": "opt", "hidden_size": 4096, "ffn_dim": 16384, "num_attention_heads": 32,
-    "num_hidden_layers": 32, "vocab_size": 50272,
-}  # fmt: skip
+    "model_type": "opt",
+    "hidden_size": 4096,
+    "ffn_dim": 16384,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "vocab_size": 50272,
+}
 
 
 def written(folder: Path, document: object) -> Path:
@@ -115,8 +167,19 @@ def test_facts_of_a_card_are_those_of_the_catalogue(tmp_path: Path) -> None:
     known = with_model_cards(shipped, ["config.json", "llama-3-8b", "config.json"], tmp_path)
 
     assert "config.json" in known.names("model", "layers")
-    for key in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "experts",
-                "experts_per_token", "tied_embeddings"):  # fmt: skip
+    for key in (
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "head_dim",
+        "ffn",
+        "gated",
+        "vocab",
+        "experts",
+        "experts_per_token",
+        "tied_embeddings",
+    ):
         ours, theirs = known.fact(f"model.config.json.{key}"), shipped.fact(f"model.llama-3-8b.{key}")
         assert (ours.value, ours.unit, ours.kind) == (theirs.value, theirs.unit, "yours"), key
     for key in ("parameters", "active_parameters"):
@@ -154,10 +217,16 @@ def test_what_follows_from_the_file_may_be_left_out(tmp_path: Path) -> None:
 def test_a_head_may_be_wider_than_its_share(tmp_path: Path) -> None:
     """Gemma 7B: 16 heads of 256 in a width of 3,072, 8,537,680,896 parameters in its weights."""
     gemma = LLAMA_8B | {
-        "model_type": "gemma", "hidden_size": 3072, "intermediate_size": 24576, "num_attention_heads": 16,
-        "num_hidden_layers": 28, "num_key_value_heads": 16, "head_dim": 256, "vocab_size": 256000,
+        "model_type": "gemma",
+        "hidden_size": 3072,
+        "intermediate_size": 24576,
+        "num_attention_heads": 16,
+        "num_hidden_layers": 28,
+        "num_key_value_heads": 16,
+        "head_dim": 256,
+        "vocab_size": 256000,
         "tie_word_embeddings": True,
-    }  # fmt: skip
+    }
 
     assert parameters(read_shape(written(tmp_path, gemma))) == pytest.approx(8_537_680_896, rel=1e-4)
 
@@ -222,10 +291,14 @@ def test_a_missing_file_a_folder_and_a_file_of_weights_are_refused(tmp_path: Pat
 
 @settings(max_examples=100)
 @given(
-    layers=st.integers(2, 100), hidden=st.integers(64, 16384), heads=st.integers(1, 128),
-    ffn=st.integers(64, 65536), experts=st.integers(2, 64), shared=st.integers(0, 2),
+    layers=st.integers(2, 100),
+    hidden=st.integers(64, 16384),
+    heads=st.integers(1, 128),
+    ffn=st.integers(64, 65536),
+    experts=st.integers(2, 64),
+    shared=st.integers(0, 2),
     dense=st.integers(0, 1),
-)  # fmt: skip
+)
 def test_a_token_meets_a_part_of_the_experts(
     layers: int, hidden: int, heads: int, ffn: int, experts: int, shared: int, dense: int
 ) -> None:
@@ -233,10 +306,21 @@ def test_a_token_meets_a_part_of_the_experts(
 
     def of(per_token: int) -> ModelShape:
         return ModelShape(
-            layers=layers, hidden=hidden, heads=heads, kv_heads=heads, head_dim=64, ffn=ffn, gated=1,
-            vocab=32000, tied_embeddings=0, experts=experts, experts_per_token=per_token,
-            shared_experts=shared, dense_layers=dense, dense_ffn=ffn,
-        )  # fmt: skip
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            kv_heads=heads,
+            head_dim=64,
+            ffn=ffn,
+            gated=1,
+            vocab=32000,
+            tied_embeddings=0,
+            experts=experts,
+            experts_per_token=per_token,
+            shared_experts=shared,
+            dense_layers=dense,
+            dense_ffn=ffn,
+        )
 
     assert active_parameters(of(experts)) == parameters(of(experts))
     fewer = active_parameters(of(experts)) - active_parameters(of(experts - 1))
@@ -363,9 +447,12 @@ def test_a_wrong_card_is_named_with_its_path(
     monkeypatch.chdir(folder)
     (folder / CARD).write_text(json.dumps(without(LLAMA_8B, "vocab_size")), encoding="utf-8")
     commands = (
-        ["check", "s.toml"], ["carbon", "job.toml"], ["carbon", "--model", CARD, "--tokens", "1e12"],
-        ["checkpoint", "--model", CARD], ["checkpoint", "s.toml"],
-    )  # fmt: skip
+        ["check", "s.toml"],
+        ["carbon", "job.toml"],
+        ["carbon", "--model", CARD, "--tokens", "1e12"],
+        ["checkpoint", "--model", CARD],
+        ["checkpoint", "s.toml"],
+    )
     for command in commands:
         code = main(command)
 

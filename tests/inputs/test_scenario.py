@@ -334,9 +334,26 @@ WITHOUT_CONTRACTS = (
 
 def test_defaults_are_those_that_the_format_names() -> None:
     """What a file leaves out: one node to order, blocking writes, 95 %, 0.5 % within a minute, HiGHS."""
-    lines = ("order_nodes", "checkpoint =", "deadline_conf", "may_be", "left_out", "partial", "earliest",
-             "accounting", "robust", "decide_until", "market_intensity", "supply", "price =", "budget",
-             "carbon_cap", "wue", "skus", "electricity")  # fmt: skip
+    lines = (
+        "order_nodes",
+        "checkpoint =",
+        "deadline_conf",
+        "may_be",
+        "left_out",
+        "partial",
+        "earliest",
+        "accounting",
+        "robust",
+        "decide_until",
+        "market_intensity",
+        "supply",
+        "price =",
+        "budget",
+        "carbon_cap",
+        "wue",
+        "skus",
+        "electricity",
+    )
     text = WITHOUT_CONTRACTS.partition("[solve]")[0]
     kept = [line for line in text.splitlines() if not line.startswith(lines)]
     scenario = parse_scenario("\n".join(kept))
@@ -544,10 +561,18 @@ def test_changes_reach_every_place(whole: Scenario) -> None:
     """By name (also one with a dot and a space), by number, by SKU, in a table, in the facts."""
     changed = with_changes(
         whole,
-        {"policy.carbon_price": "300 USD/t", "sites.North 1.a.pue": 1.25, "sites[1].racks": 7,
-         "title": "other", "fleet[0].nodes": 9, "market.h100-8.order_nodes": 2, "facts.grid.decline": "0.01",
-         "services.chat.peak_rate": ["1 /s", "2 /s"], "policy.carbon_cap": None},
-    )  # fmt: skip
+        {
+            "policy.carbon_price": "300 USD/t",
+            "sites.North 1.a.pue": 1.25,
+            "sites[1].racks": 7,
+            "title": "other",
+            "fleet[0].nodes": 9,
+            "market.h100-8.order_nodes": 2,
+            "facts.grid.decline": "0.01",
+            "services.chat.peak_rate": ["1 /s", "2 /s"],
+            "policy.carbon_cap": None,
+        },
+    )
 
     assert changed.policy.carbon_price_usd_per_kgco2e == pytest.approx(0.3)
     assert [site.pue for site in changed.sites] == [1.25, 1.3]
@@ -563,9 +588,15 @@ def test_changes_from_a_command_line_are_text(whole: Scenario) -> None:
     """There `1.3`, `true`, a date or a list arrive as text and are read as TOML; quantities stay text."""
     changed = with_changes(
         whole,
-        {"sites.south.pue": "1.4", "training.run.deadline": "2028-06-01", "training.run.nodes": "[4]",
-         "policy.budget": "8 MUSD", "solve.gap": "2 %", "training.run.earliest": "2028-01-01"},
-    )  # fmt: skip
+        {
+            "sites.south.pue": "1.4",
+            "training.run.deadline": "2028-06-01",
+            "training.run.nodes": "[4]",
+            "policy.budget": "8 MUSD",
+            "solve.gap": "2 %",
+            "training.run.earliest": "2028-01-01",
+        },
+    )
     job = changed.training[0]
 
     assert (changed.sites[1].pue, job.deadline, job.nodes) == (1.4, date(2028, 6, 1), (4,))
@@ -583,21 +614,33 @@ def test_a_default_earliest_follows_the_horizon(whole: Scenario) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("sites.sout.pue", 1.3,
-         "sites.sout.pue: leads nowhere: no entry of sites is called so; did you mean 'south'?"),
+        (
+            "sites.sout.pue",
+            1.3,
+            "sites.sout.pue: leads nowhere: no entry of sites is called so; did you mean 'south'?",
+        ),
         ("sites[2].pue", 1.3, "sites[2].pue: leads nowhere: sites has 2 entries, counted from 0"),
-        ("polcy.budget", "1 USD",
-         "polcy.budget: leads nowhere: there is no polcy; did you mean 'policy' or 'pools'?"),
+        (
+            "polcy.budget",
+            "1 USD",
+            "polcy.budget: leads nowhere: there is no polcy; did you mean 'policy' or 'pools'?",
+        ),
         ("policy.bugdet", "1 USD", "policy.bugdet: is not known here; did you mean 'budget'?"),
         ("sites.south.pue", "12", "sites.south.pue: 12 is out of range: write a value from 1 to 3"),
-        ("sites.south.power_cap", "2000",
-         "sites.south.power_cap: '2000' has no unit: write one, for example '2000 kW'"),
+        (
+            "sites.south.power_cap",
+            "2000",
+            "sites.south.power_cap: '2000' has no unit: write one, for example '2000 kW'",
+        ),
         ("sites.south.name", "east", "fleet[0].site: 'south' is no site here; there is North 1.a, east"),
-        ("horizon.periods", 1,
-         "sites.North 1.a.power_cap: the list has 2 values and the horizon has 1 period: write one value, "
-         "or one for each period"),
+        (
+            "horizon.periods",
+            1,
+            "sites.North 1.a.power_cap: the list has 2 values and the horizon has 1 period: write one value, "
+            "or one for each period",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_change_is_refused_like_a_file(whole: Scenario, path: str, value: Any, said: str) -> None:
     with pytest.raises(ScenarioError) as error:
         with_changes(whole, {path: value})
@@ -663,10 +706,26 @@ def test_the_schema_takes_what_the_program_takes(text: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["unknown-key", "unknown-table", "bare-number", "unitless-text", "no-power-cap", "low-pue", "high-pue",
-     "hostile-name", "quoted-number", "zero-periods", "fractional-periods", "percent-as-share",
-     "unknown-objective", "sizes-twice", "quoted-flag", "single-table", "many-problems"],
-)  # fmt: skip
+    [
+        "unknown-key",
+        "unknown-table",
+        "bare-number",
+        "unitless-text",
+        "no-power-cap",
+        "low-pue",
+        "high-pue",
+        "hostile-name",
+        "quoted-number",
+        "zero-periods",
+        "fractional-periods",
+        "percent-as-share",
+        "unknown-objective",
+        "sizes-twice",
+        "quoted-flag",
+        "single-table",
+        "many-problems",
+    ],
+)
 def test_an_editor_marks_these_while_they_are_typed(name: str) -> None:
     document = tomllib.loads((ROOT / f"tests/broken/{name}.toml").read_text(encoding="utf-8"))
 

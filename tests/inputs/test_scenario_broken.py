@@ -93,10 +93,16 @@ def test_all_problems_are_told_at_once() -> None:
         load_scenario(ROOT / "tests/broken/many-problems.toml")
 
     assert [problem.path for problem in error.value.problems] == [
-        "horizon.periods", "sites.dallas.pue", "sites.dallas.power_cap", "training.train-8b.precision",
-        "services.chat.availability", "services.chat.avilability", "policy.discount_rate", "reliability",
+        "horizon.periods",
+        "sites.dallas.pue",
+        "sites.dallas.power_cap",
+        "training.train-8b.precision",
+        "services.chat.availability",
+        "services.chat.avilability",
+        "policy.discount_rate",
+        "reliability",
         "fleet[0].site",
-    ]  # fmt: skip
+    ]
 
 
 # Files that are none
@@ -236,10 +242,36 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 VALUES = st.sampled_from(
-    ["0", "-1", "1e308", "nan", "-inf", "true", '""', '"nan kW"', '"1e400 h"', '"1_000"', '"１２ kW"',
-     '"-1 kW"', "[]", "[[]]", "{}", "{ a = 1 }", "1990-01-01", "2027-01-01T00:00:00Z", "00:30:00",
-     "99999999999999999999", '"\\u0000"', '"x"', '["x", "x"]', '"0 h"', '"5 %"', '"9^9^9^9^9 kW"', '"1 kW^2"']
-)  # fmt: skip
+    [
+        "0",
+        "-1",
+        "1e308",
+        "nan",
+        "-inf",
+        "true",
+        '""',
+        '"nan kW"',
+        '"1e400 h"',
+        '"1_000"',
+        '"１２ kW"',
+        '"-1 kW"',
+        "[]",
+        "[[]]",
+        "{}",
+        "{ a = 1 }",
+        "1990-01-01",
+        "2027-01-01T00:00:00Z",
+        "00:30:00",
+        "99999999999999999999",
+        '"\\u0000"',
+        '"x"',
+        '["x", "x"]',
+        '"0 h"',
+        '"5 %"',
+        '"9^9^9^9^9 kW"',
+        '"1 kW^2"',
+    ]
+)
 
 
 @given(st.integers(0, 10_000), VALUES)

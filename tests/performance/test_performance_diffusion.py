@@ -188,13 +188,20 @@ def test_never_above_peak_and_more_bandwidth_is_never_slower(tflop, gb, rate, me
     def made_s(memory_gb_per_s, images):
         limits = {"memory_gb_per_s": memory_gb_per_s, "memory_efficiency_fraction": 0.85}
         each = operator_s(
-            operator_tflop=np.array([tflop, 0.0]), operator_gb=np.array([0.0, gb]),
-            operator_tflop_per_s=np.array([rate, rate]), **limits,
-        )  # fmt: skip
+            operator_tflop=np.array([tflop, 0.0]),
+            operator_gb=np.array([0.0, gb]),
+            operator_tflop_per_s=np.array([rate, rate]),
+            **limits,
+        )
         return generation_s(
-            step_operator_s=each, once_operator_s=0.1 * each, steps=20, passes=2, batch=images,
-            weights_gb=5.0, **limits,
-        )  # fmt: skip
+            step_operator_s=each,
+            once_operator_s=0.1 * each,
+            steps=20,
+            passes=2,
+            batch=images,
+            weights_gb=5.0,
+            **limits,
+        )
 
     total = made_s(memory, batch)
 
@@ -231,6 +238,11 @@ def test_wrong_input_is_named():
         )
     with pytest.raises(ValueError, match="steps must be above zero, got 0"):
         generation_s(
-            step_operator_s=np.ones(1), once_operator_s=np.zeros(1), steps=0, passes=1, batch=1,
-            weights_gb=0, **MEMORY,
-        )  # fmt: skip
+            step_operator_s=np.ones(1),
+            once_operator_s=np.zeros(1),
+            steps=0,
+            passes=1,
+            batch=1,
+            weights_gb=0,
+            **MEMORY,
+        )

@@ -32,25 +32,45 @@ def test_the_cache_of_a_prompt_crosses_the_network():
 def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
     """Agreement: with Ca^2 = Cs^2 = 1 the pool is M/M/c, sized by `pool_servers` for what is left."""
     got = prefill_replicas(
-        requests_per_s=20.0, prefill_s=0.4, prefill_scv_ratio=1.0, arrival_scv_ratio=1.0, ttft_target_s=1.0,
-        met_fraction=0.95, occupancy_fraction=0.9,
-    )  # fmt: skip
+        requests_per_s=20.0,
+        prefill_s=0.4,
+        prefill_scv_ratio=1.0,
+        arrival_scv_ratio=1.0,
+        ttft_target_s=1.0,
+        met_fraction=0.95,
+        occupancy_fraction=0.9,
+    )
 
     assert got == pool_servers(
-        offered_load=8.0, service_h=0.4 / 3600, wait_target_h=0.6 / 3600, met_fraction=0.95,
+        offered_load=8.0,
+        service_h=0.4 / 3600,
+        wait_target_h=0.6 / 3600,
+        met_fraction=0.95,
         occupancy_fraction=0.9,
-    )  # fmt: skip
+    )
 
 
 def step_s(batch, **change):
     """A step of Llama 3.3 70B on four accelerators without prompts."""
     hardware = HARDWARE["H100-80GB-SXM"]
-    arguments = LLAMA_70B | VLLM | {
-        "active_parameters": LLAMA_70B["parameters"], "touched_parameters": LLAMA_70B["parameters"],
-        "weight_bytes": 2.0, "kv_bytes": 2.0, "tp": 4.0, "peak_tflop_per_s": hardware["bf16"],
-        "memory_gb_per_s": hardware["memory_gb_per_s"], "link_gb_per_s": hardware["link_gb_per_s"],
-        "batch": batch, "prefill_tokens": 0.0, "context_tokens": 2200.0, "peak_share_fraction": 0.6,
-    }  # fmt: skip
+    arguments = (
+        LLAMA_70B
+        | VLLM
+        | {
+            "active_parameters": LLAMA_70B["parameters"],
+            "touched_parameters": LLAMA_70B["parameters"],
+            "weight_bytes": 2.0,
+            "kv_bytes": 2.0,
+            "tp": 4.0,
+            "peak_tflop_per_s": hardware["bf16"],
+            "memory_gb_per_s": hardware["memory_gb_per_s"],
+            "link_gb_per_s": hardware["link_gb_per_s"],
+            "batch": batch,
+            "prefill_tokens": 0.0,
+            "context_tokens": 2200.0,
+            "peak_share_fraction": 0.6,
+        }
+    )
     arguments.pop("parameters")
     return decode_step_s(**arguments | change)
 
@@ -58,12 +78,21 @@ def step_s(batch, **change):
 def pools(**change):
     states = np.arange(1.0, 193.0)
     arguments = {
-        "requests_per_s": 20.0, "prefill_s": float(step_s(1.0, prefill_tokens=2000.0)),
-        "prefill_scv_ratio": 0.9, "arrival_scv_ratio": 1.2, "transfer_s": 0.02,
-        "decode_step_s": step_s(np.minimum(states, 128.0)), "output_tokens": 200.0, "batch_limit": 128.0,
-        "queue_places": 64.0, "ttft_target_s": 1.0, "tpot_target_s": 0.04, "handover_target_s": 0.2,
-        "quantile_fraction": 0.9, "utilisation_fraction": 0.75,
-    }  # fmt: skip
+        "requests_per_s": 20.0,
+        "prefill_s": float(step_s(1.0, prefill_tokens=2000.0)),
+        "prefill_scv_ratio": 0.9,
+        "arrival_scv_ratio": 1.2,
+        "transfer_s": 0.02,
+        "decode_step_s": step_s(np.minimum(states, 128.0)),
+        "output_tokens": 200.0,
+        "batch_limit": 128.0,
+        "queue_places": 64.0,
+        "ttft_target_s": 1.0,
+        "tpot_target_s": 0.04,
+        "handover_target_s": 0.2,
+        "quantile_fraction": 0.9,
+        "utilisation_fraction": 0.75,
+    }
     return disaggregated_pools(**arguments | change)
 
 
@@ -88,14 +117,32 @@ def test_a_tight_token_time_is_cheaper_apart_and_a_loose_one_is_not_out_of_reach
     by `replica_capacity` on the same hardware, targets and margin.
     """
     hardware = HARDWARE["H100-80GB-SXM"]
-    joint = LLAMA_70B | VLLM | {
-        "active_parameters": LLAMA_70B["parameters"], "routed_parameters": 0.0, "experts": 1.0,
-        "experts_per_token": 1.0, "weight_bytes": 2.0, "kv_bytes": 2.0, "input_tokens": 2000.0,
-        "output_tokens": 200.0, "chunk_tokens": 2048.0, "batch_limit": 128.0, "queue_places": 64.0,
-        "tp": 4.0, "peak_tflop_per_s": hardware["bf16"], "memory_gb_per_s": hardware["memory_gb_per_s"],
-        "link_gb_per_s": hardware["link_gb_per_s"], "peak_share_fraction": 0.6, "ttft_target_s": 1.0,
-        "quantile_fraction": 0.9, "arrival_scv_ratio": 1.2, "utilisation_fraction": 0.75,
-    }  # fmt: skip
+    joint = (
+        LLAMA_70B
+        | VLLM
+        | {
+            "active_parameters": LLAMA_70B["parameters"],
+            "routed_parameters": 0.0,
+            "experts": 1.0,
+            "experts_per_token": 1.0,
+            "weight_bytes": 2.0,
+            "kv_bytes": 2.0,
+            "input_tokens": 2000.0,
+            "output_tokens": 200.0,
+            "chunk_tokens": 2048.0,
+            "batch_limit": 128.0,
+            "queue_places": 64.0,
+            "tp": 4.0,
+            "peak_tflop_per_s": hardware["bf16"],
+            "memory_gb_per_s": hardware["memory_gb_per_s"],
+            "link_gb_per_s": hardware["link_gb_per_s"],
+            "peak_share_fraction": 0.6,
+            "ttft_target_s": 1.0,
+            "quantile_fraction": 0.9,
+            "arrival_scv_ratio": 1.2,
+            "utilisation_fraction": 0.75,
+        }
+    )
     tight, loose = (replica_capacity(**joint, tpot_target_s=target).requests_per_s for target in (0.025, 0.2))
     apart = pools(tpot_target_s=0.025)
 

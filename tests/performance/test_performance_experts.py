@@ -19,25 +19,69 @@ from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.memory import latent_cache_gb_per_token, training_memory_parts
 from planner.performance.training import StepTime, training_step_s
 
-LATENT = {"hidden": 7168, "heads": 128, "query_rank": 1536, "latent_rank": 512, "head_dim": 128,
-          "rotary_dim": 64, "value_dim": 128}  # fmt: skip
+LATENT = {
+    "hidden": 7168,
+    "heads": 128,
+    "query_rank": 1536,
+    "latent_rank": 512,
+    "head_dim": 128,
+    "rotary_dim": 64,
+    "value_dim": 128,
+}
 DEEPSEEK_V3 = {
-    "layers": 61, "hidden": 7168, "heads": 128, "kv_heads": 128, "ffn": 2048, "gated": 1,
-    "vocabulary": 129280, "sequence_tokens": 4096, "experts": 256, "experts_per_token": 8,
-    "shared_experts": 1, "head_dim": 160, "mixer_parameters": latent_attention_parameters(**LATENT),
+    "layers": 61,
+    "hidden": 7168,
+    "heads": 128,
+    "kv_heads": 128,
+    "ffn": 2048,
+    "gated": 1,
+    "vocabulary": 129280,
+    "sequence_tokens": 4096,
+    "experts": 256,
+    "experts_per_token": 8,
+    "shared_experts": 1,
+    "head_dim": 160,
+    "mixer_parameters": latent_attention_parameters(**LATENT),
     "most_domains_per_token": 4.0,
-}  # fmt: skip
+}
 QWEN3_235B = {
-    "layers": 94, "hidden": 4096, "heads": 64, "kv_heads": 4, "ffn": 1536, "gated": 1, "vocabulary": 151936,
-    "sequence_tokens": 4096, "experts": 128, "experts_per_token": 8, "head_dim": 128,
-}  # fmt: skip
+    "layers": 94,
+    "hidden": 4096,
+    "heads": 64,
+    "kv_heads": 4,
+    "ffn": 1536,
+    "gated": 1,
+    "vocabulary": 151936,
+    "sequence_tokens": 4096,
+    "experts": 128,
+    "experts_per_token": 8,
+    "head_dim": 128,
+}
 QWEN3_30B = QWEN3_235B | {"layers": 48, "hidden": 2048, "heads": 32, "ffn": 768}
 MIXTRAL = {
-    "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1, "vocabulary": 32000,
-    "sequence_tokens": 4096, "experts": 8, "experts_per_token": 2,
-}  # fmt: skip
-WEIGHTS = ("hidden", "heads", "kv_heads", "ffn", "gated", "experts", "experts_per_token", "shared_experts",
-           "head_dim", "mixer_parameters")  # fmt: skip
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn": 14336,
+    "gated": 1,
+    "vocabulary": 32000,
+    "sequence_tokens": 4096,
+    "experts": 8,
+    "experts_per_token": 2,
+}
+WEIGHTS = (
+    "hidden",
+    "heads",
+    "kv_heads",
+    "ffn",
+    "gated",
+    "experts",
+    "experts_per_token",
+    "shared_experts",
+    "head_dim",
+    "mixer_parameters",
+)
 
 # Megatron-Bridge performance summary, release 25.09, FP8: accelerators, batch, micro-batch, t, p, v, e and
 # tokens a second of each accelerator. No constant was fitted on models with experts.
@@ -59,8 +103,18 @@ def weights_of(model, **change):
 
 
 def step(model=MIXTRAL, chip="H100-80GB-SXM", precision="bf16", **change) -> StepTime:
-    layout = {"gpus": 64, "global_batch": 512, "micro_batch": 1, "tp": 2, "pp": 2, "interleave": 1, "cp": 1,
-              "ep": 8, "recompute": 0, "sharding": 1}  # fmt: skip
+    layout = {
+        "gpus": 64,
+        "global_batch": 512,
+        "micro_batch": 1,
+        "tp": 2,
+        "pp": 2,
+        "interleave": 1,
+        "cp": 1,
+        "ep": 8,
+        "recompute": 0,
+        "sharding": 1,
+    }
     return training_step_s(**model | layout | FITTED | MODERN | hardware_arguments(chip, precision) | change)
 
 
@@ -101,8 +155,20 @@ def test_published_throughput_with_experts():
     """
     rates = []
     for model, chip, gpus, batch, b, t, p, v, e, published in BRIDGE:
-        got = step(model, chip, "fp8", gpus=gpus, global_batch=batch, micro_batch=b, tp=t, pp=p, interleave=v,
-                   ep=e, load_imbalance_factor=1.1, expert_network_efficiency_fraction=0.9)  # fmt: skip
+        got = step(
+            model,
+            chip,
+            "fp8",
+            gpus=gpus,
+            global_batch=batch,
+            micro_batch=b,
+            tp=t,
+            pp=p,
+            interleave=v,
+            ep=e,
+            load_imbalance_factor=1.1,
+            expert_network_efficiency_fraction=0.9,
+        )
         rates.append(batch * 4096 / (got.total_s * gpus) / published)
     logs = np.log(rates)
     left_out = np.abs(np.exp(logs - (logs.sum() - logs) / (len(logs) - 1)) - 1)
@@ -118,13 +184,23 @@ def test_published_throughput_with_experts():
 
 def test_the_exchange_has_its_own_network_efficiency():
     """Without one it gets that of gradients; at 0.485 of both nothing changes, at 0.97 half of the time."""
-    own = {"model": DEEPSEEK_V3, "gpus": 1024, "global_batch": 8192, "tp": 1, "pp": 8, "ep": 64,
-           "collective_latency_s": 0.0}  # fmt: skip
+    own = {
+        "model": DEEPSEEK_V3,
+        "gpus": 1024,
+        "global_batch": 8192,
+        "tp": 1,
+        "pp": 8,
+        "ep": 64,
+        "collective_latency_s": 0.0,
+    }
     none, same, twice = (
         step(**own, **change)
-        for change in ({}, {"expert_network_efficiency_fraction": 0.485},
-                       {"expert_network_efficiency_fraction": 0.97})
-    )  # fmt: skip
+        for change in (
+            {},
+            {"expert_network_efficiency_fraction": 0.485},
+            {"expert_network_efficiency_fraction": 0.97},
+        )
+    )
 
     assert none == same
     assert twice.expert_parallel_s == pytest.approx(none.expert_parallel_s / 2, rel=1e-12)
@@ -151,10 +227,18 @@ def test_terms_add_up_to_the_total():
 
 # Links of unit efficiency; 64 accelerators hold the experts, 8 for each token.
 EXCHANGE = {
-    "rank_tokens": 4096.0, "hidden": 7168, "experts_per_token": 8, "ep": 64, "link_domain": 8,
-    "link_gb_per_s": 900.0, "network_gb_per_s": 50.0, "link_efficiency_fraction": 1.0,
-    "network_efficiency_fraction": 1.0, "collective_latency_s": 0.0, "exposed_fraction": 1.0,
-}  # fmt: skip
+    "rank_tokens": 4096.0,
+    "hidden": 7168,
+    "experts_per_token": 8,
+    "ep": 64,
+    "link_domain": 8,
+    "link_gb_per_s": 900.0,
+    "network_gb_per_s": 50.0,
+    "link_efficiency_fraction": 1.0,
+    "network_efficiency_fraction": 1.0,
+    "collective_latency_s": 0.0,
+    "exposed_fraction": 1.0,
+}
 COPY_GB = 4096 * 7168 * 2 / 1e9  # one copy of every token
 
 
@@ -193,11 +277,15 @@ def test_a_large_fast_domain_keeps_the_exchange_off_the_network():
 @pytest.mark.parametrize(
     ("ep", "limit", "link", "published", "tolerance"),
     [
-        (8, 8, 160, (153, 158), 0.03), (16, 4, 160, (43, 43), 0.12), (32, 4, 160, (58, 57), 0.06),
-        (64, 4, 160, (51, 50), 0.03), (16, 8, 450, (90, 81), 0.12), (32, 8, 450, (61, 61), 0.03),
+        (8, 8, 160, (153, 158), 0.03),
+        (16, 4, 160, (43, 43), 0.12),
+        (32, 4, 160, (58, 57), 0.06),
+        (64, 4, 160, (51, 50), 0.03),
+        (16, 8, 450, (90, 81), 0.12),
+        (32, 8, 450, (61, 61), 0.03),
         (16, 8, 900, (90, 91), 0.03),
     ],
-)  # fmt: skip
+)
 def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance):
     """DeepEP, dispatch and combine: 12 of 14 figures within 6 %, two nodes of H800 and one combine 12 %.
 
@@ -208,10 +296,15 @@ def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance)
     """
     nodes = ep // 8
     seconds = expert_exchange_s(
-        **EXCHANGE | {"ep": ep, "most_domains_per_token": limit, "link_gb_per_s": link,
-                      "network_efficiency_fraction": 0.9,
-                      "link_efficiency_fraction": FITTED["link_efficiency_fraction"]}
-    )  # fmt: skip
+        **EXCHANGE
+        | {
+            "ep": ep,
+            "most_domains_per_token": limit,
+            "link_gb_per_s": link,
+            "network_efficiency_fraction": 0.9,
+            "link_efficiency_fraction": FITTED["link_efficiency_fraction"],
+        }
+    )
     copies = token_copies(experts_per_token=8, holders=min(nodes, limit) if nodes > 1 else ep)
     got = copies * COPY_GB / (seconds / 2)
 
@@ -220,9 +313,11 @@ def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance)
 
 
 @given(
-    ep=st.sampled_from([2, 8, 16, 64, 256]), each=st.integers(1, 16), limit=st.integers(1, 32),
+    ep=st.sampled_from([2, 8, 16, 64, 256]),
+    each=st.integers(1, 16),
+    limit=st.integers(1, 32),
     network=st.floats(1.0, 2000.0),
-)  # fmt: skip
+)
 def test_routing_within_fewer_nodes_never_sends_more(ep, each, limit, network):
     """Between one copy that goes nowhere and one for each expert over the slower link; less under a limit."""
     one = EXCHANGE | {"ep": ep, "experts_per_token": each, "network_gb_per_s": network}
@@ -235,8 +330,10 @@ def test_routing_within_fewer_nodes_never_sends_more(ep, each, limit, network):
 
 @given(
     name=st.sampled_from(["link_gb_per_s", "network_gb_per_s", "matrix_tflop_per_s", "memory_gb_per_s"]),
-    factor=st.floats(1.01, 10), ep=st.sampled_from([1, 2, 4, 8]), imbalance=st.floats(1.0, 3.0),
-)  # fmt: skip
+    factor=st.floats(1.01, 10),
+    ep=st.sampled_from([1, 2, 4, 8]),
+    imbalance=st.floats(1.0, 3.0),
+)
 def test_better_hardware_and_balance_are_never_slower(name, factor, ep, imbalance):
     base = hardware_arguments("H100-80GB-SXM")
     balanced, skewed = step(ep=ep), step(ep=ep, load_imbalance_factor=imbalance)
@@ -251,8 +348,19 @@ def test_better_hardware_and_balance_are_never_slower(name, factor, ep, imbalanc
 
 def test_all_experts_lie_in_memory_though_few_are_used():
     """Mixtral unsharded on 8 of 8: 18 bytes for 45.1 B / 8 routed weights, whatever k."""
-    layout = {"gpus": 64, "global_batch": 64, "micro_batch": 1, "tp": 1, "pp": 1, "interleave": 1, "cp": 1,
-              "recompute": 0, "sharding": 0, "sequence_parallel": 1, "fused_attention": 1}  # fmt: skip
+    layout = {
+        "gpus": 64,
+        "global_batch": 64,
+        "micro_batch": 1,
+        "tp": 1,
+        "pp": 1,
+        "interleave": 1,
+        "cp": 1,
+        "recompute": 0,
+        "sharding": 0,
+        "sequence_parallel": 1,
+        "fused_attention": 1,
+    }
     spread, single = (training_memory_parts(**MIXTRAL | layout, ep=e) for e in (8, 1))
     routed = 32 * 8 * 3 * 4096 * 14336
 
@@ -266,14 +374,27 @@ def test_all_experts_lie_in_memory_though_few_are_used():
 def test_the_search_spreads_experts():
     """235 B weights need 18 bytes each over 256 H100; e divides the experts and the stage, and fits."""
     columns = layout_candidates(
-        gpus=256, global_batch=2048, layers=94, heads=64, kv_heads=4, sequence_tokens=4096, link_domain=8,
+        gpus=256,
+        global_batch=2048,
+        layers=94,
+        heads=64,
+        kv_heads=4,
+        sequence_tokens=4096,
+        link_domain=8,
         experts=128,
-    )  # fmt: skip
+    )
     found = best_layout(
-        **QWEN3_235B | {"gpus": 256, "global_batch": 2048, "usable_fraction": 0.92,
-                        "memory_gb": HARDWARE["H100-80GB-SXM"]["memory_gb"]} | FITTED | MODERN
+        **QWEN3_235B
+        | {
+            "gpus": 256,
+            "global_batch": 2048,
+            "usable_fraction": 0.92,
+            "memory_gb": HARDWARE["H100-80GB-SXM"]["memory_gb"],
+        }
+        | FITTED
+        | MODERN
         | hardware_arguments("H100-80GB-SXM", "fp8")
-    )  # fmt: skip
+    )
 
     assert (128 % columns["ep"] == 0).all()
     assert ((256 / columns["pp"]) % columns["ep"] == 0).all()

@@ -34,11 +34,26 @@ from planner.performance.training import training_step_s
 from planner.performance.vision import patch_tokens, vision_parameters
 
 LLAMA_70B = {
-    "layers": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "gated": 1, "vocabulary": 32000,
+    "layers": 80,
+    "hidden": 8192,
+    "heads": 64,
+    "kv_heads": 8,
+    "ffn": 28672,
+    "gated": 1,
+    "vocabulary": 32000,
     "sequence_tokens": 8192,
-}  # fmt: skip
-LAYOUT = {"gpus": 8, "global_batch": 8, "tp": 4, "pp": 1, "interleave": 1, "cp": 1, "micro_batch": 1,
-          "recompute": 0, "sharding": 1}  # fmt: skip
+}
+LAYOUT = {
+    "gpus": 8,
+    "global_batch": 8,
+    "tp": 4,
+    "pp": 1,
+    "interleave": 1,
+    "cp": 1,
+    "micro_batch": 1,
+    "recompute": 0,
+    "sharding": 1,
+}
 ADAPTERS = float(adapter_parameters(rank=16, hidden=8192, heads=64, kv_heads=8))
 
 
@@ -76,9 +91,13 @@ def test_lora_of_llama_2_70b(chip, gpus, batch, published):
     """
     memory = {"H100-80GB-SXM": 80, "H200-141GB-SXM": 141, "B200-SXM": 180}[chip]
     found = best_layout(
-        **LLAMA_70B | {"gpus": gpus, "global_batch": batch, "memory_gb": memory, "usable_fraction": 0.92}
-        | FITTED | MODERN | hardware_arguments(chip, "fp8"), adapter_parameters=ADAPTERS,
-    )  # fmt: skip
+        **LLAMA_70B
+        | {"gpus": gpus, "global_batch": batch, "memory_gb": memory, "usable_fraction": 0.92}
+        | FITTED
+        | MODERN
+        | hardware_arguments(chip, "fp8"),
+        adapter_parameters=ADAPTERS,
+    )
 
     assert isinstance(found, Layout)
     assert samples_per_s(global_batch=batch, step_s=found.step_s) == pytest.approx(published, rel=0.20)
@@ -130,9 +149,14 @@ def test_vision_transformers(layers, hidden, heads, patch, tokens, published):
 
     assert sequence == tokens
     assert vision_parameters(
-        layers=layers, layer_parameters=one, hidden=hidden, patch_pixels=patch, channels=3,
-        sequence_tokens=sequence, classes=0,
-    ) == pytest.approx(published, rel=0.015)  # fmt: skip
+        layers=layers,
+        layer_parameters=one,
+        hidden=hidden,
+        patch_pixels=patch,
+        channels=3,
+        sequence_tokens=sequence,
+        classes=0,
+    ) == pytest.approx(published, rel=0.015)
     with pytest.raises(ValueError, match="image_pixels must be a multiple of patch_pixels, got 224 and 15"):
         patch_tokens(image_pixels=224, patch_pixels=15)
 
@@ -164,11 +188,14 @@ def test_cache_of_a_hybrid():
     )
     sizes = [
         hybrid_cache_gb(
-            kv_cache_gb_per_token=per_token, context_tokens=2**18, attention_fraction=share,
+            kv_cache_gb_per_token=per_token,
+            context_tokens=2**18,
+            attention_fraction=share,
             state_gb_per_sequence=state,
-        ) / (2**30 / 1e9)
+        )
+        / (2**30 / 1e9)
         for share in (1.0, 1 / 8)
-    ]  # fmt: skip
+    ]
 
     assert sizes[0] == pytest.approx(32, rel=1e-9)
     assert sizes[1] == pytest.approx(4, rel=0.01)
@@ -179,11 +206,13 @@ def test_cache_of_a_hybrid():
 def test_a_state_does_not_grow_with_the_context(context, longer, share):
     sizes = [
         hybrid_cache_gb(
-            kv_cache_gb_per_token=1e-4, context_tokens=tokens, attention_fraction=share,
+            kv_cache_gb_per_token=1e-4,
+            context_tokens=tokens,
+            attention_fraction=share,
             state_gb_per_sequence=0.05,
         )
         for tokens in (context, context * longer)
-    ]  # fmt: skip
+    ]
 
     assert sizes[1] - sizes[0] == pytest.approx(share * 1e-4 * context * (longer - 1), rel=1e-6, abs=1e-12)
 
@@ -191,13 +220,12 @@ def test_a_state_does_not_grow_with_the_context(context, longer, share):
 def test_long_sequences_are_cheap_for_state_space_layers():
     """Doubling s doubles the tokens: their work doubles without attention and triples-plus with it."""
     ssm = {
-        "attention_fraction": 0.0, "state_space_flops_per_token": state_space_flops_per_token(
+        "attention_fraction": 0.0,
+        "state_space_flops_per_token": state_space_flops_per_token(
             inner=16384, state=128, groups=1, chunk_tokens=256
         ),
-        "mixer_parameters": state_space_parameters(
-            hidden=8192, inner=16384, state=128, groups=1, heads=128
-        ),
-    }  # fmt: skip
+        "mixer_parameters": state_space_parameters(hidden=8192, inner=16384, state=128, groups=1, heads=128),
+    }
 
     def growth(**change):
         return (
@@ -215,10 +243,17 @@ def test_long_sequences_are_cheap_for_state_space_layers():
 
 
 @given(
-    limit=st.integers(1, 64), waiting=st.integers(0, 32), prefill=st.floats(1e-3, 2),
-    longer=st.floats(0, 0.2), token=st.floats(1e-3, 0.1), slower=st.floats(0, 0.05),
-    tokens=st.floats(1, 2000), load=st.floats(0.01, 2), more=st.floats(1.001, 10), scv=st.floats(0, 10),
-)  # fmt: skip
+    limit=st.integers(1, 64),
+    waiting=st.integers(0, 32),
+    prefill=st.floats(1e-3, 2),
+    longer=st.floats(0, 0.2),
+    token=st.floats(1e-3, 0.1),
+    slower=st.floats(0, 0.05),
+    tokens=st.floats(1, 2000),
+    load=st.floats(0.01, 2),
+    more=st.floats(1.001, 10),
+    scv=st.floats(0, 10),
+)
 def test_the_first_token_comes_later_under_more_load(
     limit, waiting, prefill, longer, token, slower, tokens, load, more, scv
 ):
@@ -234,9 +269,12 @@ def test_the_first_token_comes_later_under_more_load(
             arrivals_per_s=arrivals, departures_per_s=rates, places=limit + waiting
         )
         first, _ = mean_latencies_s(
-            probability_fraction=p, running=busy, prefill_s=prefill_s, tpot_s=tpot_s,
+            probability_fraction=p,
+            running=busy,
+            prefill_s=prefill_s,
+            tpot_s=tpot_s,
             wait_s=replica_state(**replica).wait_s,
-        )  # fmt: skip
+        )
         means.append(float(first))
         met.append(float(ttft_met_fraction(**replica, prefill_s=prefill_s, ttft_target_s=2 * prefill)))
 
@@ -266,8 +304,14 @@ def test_exposed_communication_is_what_the_step_waits():
     quiet = {"collective_latency_s": 0.0, "scale_drag_ratio": 0.0}
     parts = step(pp=2, tp=2, global_batch=64, **quiet)
     endless = step(pp=2, tp=2, global_batch=64, link_gb_per_s=1e15, network_gb_per_s=1e15, **quiet)
-    names = ("tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s",
-             "data_parallel_s", "total_s")  # fmt: skip
+    names = (
+        "tensor_parallel_s",
+        "expert_parallel_s",
+        "weight_gather_s",
+        "pipeline_transfer_s",
+        "data_parallel_s",
+        "total_s",
+    )
 
     share = exposed_communication_fraction(**{name: getattr(parts, name) for name in names})
 

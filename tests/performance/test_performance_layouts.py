@@ -22,26 +22,52 @@ from planner.performance import (
 from planner.performance.layouts import require_layout
 
 LLAMA_405B = {
-    "layers": 126, "hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "gated": 1,
+    "layers": 126,
+    "hidden": 16384,
+    "heads": 128,
+    "kv_heads": 8,
+    "ffn": 53248,
+    "gated": 1,
     "vocabulary": 128256,
     "sequence_tokens": 8192,
-}  # fmt: skip
+}
 GPT3 = {
-    "layers": 96, "hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated": 0, "vocabulary": 51200,
+    "layers": 96,
+    "hidden": 12288,
+    "heads": 96,
+    "kv_heads": 96,
+    "ffn": 49152,
+    "gated": 0,
+    "vocabulary": 51200,
     "sequence_tokens": 2048,
-}  # fmt: skip
+}
 LLAMA_8B = {
-    "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1, "vocabulary": 128256,
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn": 14336,
+    "gated": 1,
+    "vocabulary": 128256,
     "sequence_tokens": 8192,
-}  # fmt: skip
+}
 USABLE = 0.92
 
 
 def search(model, chip, gpus, global_batch, precision="fp8", **change):
     return best_layout(
-        **model | {"gpus": gpus, "global_batch": global_batch, "memory_gb": HARDWARE[chip]["memory_gb"],
-                   "usable_fraction": USABLE} | MODERN | FITTED | hardware_arguments(chip, precision) | change
-    )  # fmt: skip
+        **model
+        | {
+            "gpus": gpus,
+            "global_batch": global_batch,
+            "memory_gb": HARDWARE[chip]["memory_gb"],
+            "usable_fraction": USABLE,
+        }
+        | MODERN
+        | FITTED
+        | hardware_arguments(chip, precision)
+        | change
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,9 +135,17 @@ def test_the_choice_is_the_best_of_all_that_fit():
 
 
 MIXTRAL = {
-    "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1, "vocabulary": 32000,
-    "sequence_tokens": 4096, "experts": 8, "experts_per_token": 2,
-}  # fmt: skip
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn": 14336,
+    "gated": 1,
+    "vocabulary": 32000,
+    "sequence_tokens": 4096,
+    "experts": 8,
+    "experts_per_token": 2,
+}
 
 
 @pytest.mark.parametrize(
@@ -130,11 +164,16 @@ def test_nothing_that_fits_is_faster(model, chip, gpus, global_batch, change):
     """Brute force: memory and time of every layout, none left out because another recomputes less."""
     experts, extra = model.get("experts", 0), {n: v for n, v in change.items() if n != "shard_gradients"}
     columns = layout_candidates(
-        gpus=gpus, global_batch=global_batch, layers=model["layers"], heads=model["heads"],
-        kv_heads=model["kv_heads"], sequence_tokens=model["sequence_tokens"],
-        link_domain=HARDWARE[chip]["link_domain"], experts=experts,
+        gpus=gpus,
+        global_batch=global_batch,
+        layers=model["layers"],
+        heads=model["heads"],
+        kv_heads=model["kv_heads"],
+        sequence_tokens=model["sequence_tokens"],
+        link_domain=HARDWARE[chip]["link_domain"],
+        experts=experts,
         shard_gradients=change.get("shard_gradients", 0),
-    )  # fmt: skip
+    )
     ranks = columns.pop("dp")
     every = model | extra | columns | {"gpus": gpus, "global_batch": global_batch}
     needed = training_memory_parts(**every, sequence_parallel=1, fused_attention=1).total_gb
@@ -151,8 +190,9 @@ def test_nothing_that_fits_is_faster(model, chip, gpus, global_batch, change):
     assert found.memory_gb == pytest.approx(
         training_memory_parts(
             **every | {name: getattr(found, name) for name in columns}, sequence_parallel=1, fused_attention=1
-        ).total_gb, rel=1e-12,
-    )  # fmt: skip
+        ).total_gb,
+        rel=1e-12,
+    )
 
 
 def test_layouts_divide_evenly_and_tensors_stay_in_the_fast_domain():
@@ -212,15 +252,28 @@ def test_gradients_may_be_sharded_too():
     assert more.enumerated > usual.enumerated
 
 
-STATED = {"gpus": 64, "global_batch": 128, "layers": 32, "heads": 32, "kv_heads": 8, "sequence_tokens": 8192,
-          "tp": 8, "pp": 2, "interleave": 4, "cp": 1, "micro_batch": 1}  # fmt: skip
+STATED = {
+    "gpus": 64,
+    "global_batch": 128,
+    "layers": 32,
+    "heads": 32,
+    "kv_heads": 8,
+    "sequence_tokens": 8192,
+    "tp": 8,
+    "pp": 2,
+    "interleave": 4,
+    "cp": 1,
+    "micro_batch": 1,
+}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tp": 3}, "tp x pp x cp = 6 does not divide 64 accelerators; "
-                    "tp 3 does not divide 32 heads: take 2 or 4"),
+        (
+            {"tp": 3},
+            "tp x pp x cp = 6 does not divide 64 accelerators; tp 3 does not divide 32 heads: take 2 or 4",
+        ),
         ({"tp": 64, "pp": 1, "heads": 32}, "tp 64 does not divide 32 heads: take 32$"),
         ({"kv_heads": 6}, "tp 8 does not divide 6 kv_heads: take 2$"),
         ({"pp": 64}, "pp 64 is more than 32 layers"),
@@ -232,7 +285,7 @@ STATED = {"gpus": 64, "global_batch": 128, "layers": 32, "heads": 32, "kv_heads"
         ({"ep": 64, "experts": 64}, "ep 64 does not divide the 64/2 accelerators of a stage"),
         ({"heads": 0}, "heads and kv_heads must be at least 1, got 0 and 8: a model without attention"),
     ],
-)  # fmt: skip
+)
 def test_a_layout_that_does_not_divide_is_named(change, message):
     require_layout(**STATED)
     with pytest.raises(ValueError, match=message):
@@ -261,27 +314,35 @@ def every_layout(draw):
     """A dense model, hardware, and all layouts that divide, as arguments of the step."""
     heads = draw(st.sampled_from([8, 16, 24, 40, 64, 96]))
     shape = {
-        "layers": draw(st.integers(4, 128)), "hidden": 128 * heads, "heads": heads,
+        "layers": draw(st.integers(4, 128)),
+        "hidden": 128 * heads,
+        "heads": heads,
         "kv_heads": draw(st.sampled_from([n for n in (1, 4, 8, heads) if heads % n == 0])),
-        "ffn": 128 * draw(st.integers(heads, 8 * heads)), "gated": draw(st.integers(0, 1)),
-        "vocabulary": draw(st.integers(1000, 300_000)), "sequence_tokens": 2 ** draw(st.integers(9, 17)),
-    }  # fmt: skip
+        "ffn": 128 * draw(st.integers(heads, 8 * heads)),
+        "gated": draw(st.integers(0, 1)),
+        "vocabulary": draw(st.integers(1000, 300_000)),
+        "sequence_tokens": 2 ** draw(st.integers(9, 17)),
+    }
     domain = draw(st.sampled_from([8, 16, 72]))
     size = {"gpus": draw(st.sampled_from([8, 24, 64, 152, 512, 1536])), "link_domain": domain}
     size["global_batch"] = size["gpus"] * draw(st.integers(1, 8))
     columns = layout_candidates(
-        **{name: shape[name] for name in ("layers", "heads", "kv_heads", "sequence_tokens")}, **size,
+        **{name: shape[name] for name in ("layers", "heads", "kv_heads", "sequence_tokens")},
+        **size,
         shard_gradients=1,
-    )  # fmt: skip
+    )
     columns.pop("dp")
     assume(len(columns["tp"]))
     peak = draw(st.floats(50, 5000))
     chip = {
-        "matrix_tflop_per_s": peak, "attention_tflop_per_s": peak,
-        "memory_gb_per_s": draw(st.floats(500, 20_000)), "link_gb_per_s": draw(st.floats(20, 2000)),
-        "network_gb_per_s": draw(st.floats(1, 400)), "matrix_efficiency_fraction": draw(st.floats(0.2, 1)),
+        "matrix_tflop_per_s": peak,
+        "attention_tflop_per_s": peak,
+        "memory_gb_per_s": draw(st.floats(500, 20_000)),
+        "link_gb_per_s": draw(st.floats(20, 2000)),
+        "network_gb_per_s": draw(st.floats(1, 400)),
+        "matrix_efficiency_fraction": draw(st.floats(0.2, 1)),
         "precision_factor": 1.0,
-    }  # fmt: skip
+    }
     # From nothing but multiplications, which come close to the peak, to what was fitted.
     overhead = draw(st.sampled_from([0.0, 0.1, 1.0]))
     constants = {name: overhead * value for name, value in (FITTED | MODERN).items() if name in OVERHEADS}
@@ -293,10 +354,17 @@ def every_layout(draw):
 
 
 OVERHEADS = (
-    "hidden_half_width", "tokens_half", "elementwise_bytes_per_value", "collective_latency_s",
-    "fsdp_latency_s", "fsdp_exposed_fraction", "fixed_s", "scale_drag_ratio", "tensor_exposed_fraction",
+    "hidden_half_width",
+    "tokens_half",
+    "elementwise_bytes_per_value",
+    "collective_latency_s",
+    "fsdp_latency_s",
+    "fsdp_exposed_fraction",
+    "fixed_s",
+    "scale_drag_ratio",
+    "tensor_exposed_fraction",
     "pipeline_exposed_fraction",
-)  # fmt: skip
+)
 
 
 @given(step=every_layout())
@@ -305,9 +373,13 @@ def test_no_layout_works_above_the_peak(step):
     names = ("hidden", "heads", "kv_heads", "ffn", "gated")
     weights = step["layers"] * layer_parameters(**{name: step[name] for name in names})
     flops = model_flops_per_token(
-        parameters=weights + step["vocabulary"] * step["hidden"], layers=step["layers"], heads=step["heads"],
-        head_dim=128, sequence_tokens=step["sequence_tokens"], counted_scores_fraction=0.5,
-    )  # fmt: skip
+        parameters=weights + step["vocabulary"] * step["hidden"],
+        layers=step["layers"],
+        heads=step["heads"],
+        head_dim=128,
+        sequence_tokens=step["sequence_tokens"],
+        counted_scores_fraction=0.5,
+    )
     rate = tokens_per_s_per_gpu(
         **{name: step[name] for name in ("global_batch", "sequence_tokens", "gpus")},
         step_s=training_step_s(**step).total_s,
@@ -321,10 +393,18 @@ def test_no_layout_works_above_the_peak(step):
 
 
 @given(
-    step=every_layout(), factor=st.floats(1.001, 20),
-    name=st.sampled_from(["matrix_tflop_per_s", "attention_tflop_per_s", "memory_gb_per_s", "link_gb_per_s",
-                          "network_gb_per_s"]),
-)  # fmt: skip
+    step=every_layout(),
+    factor=st.floats(1.001, 20),
+    name=st.sampled_from(
+        [
+            "matrix_tflop_per_s",
+            "attention_tflop_per_s",
+            "memory_gb_per_s",
+            "link_gb_per_s",
+            "network_gb_per_s",
+        ]
+    ),
+)
 def test_no_layout_is_slower_on_better_hardware(step, name, factor):
     """More bandwidth or more operations a second, of any kind: no layout of any model takes longer."""
     slow = training_step_s(**step).total_s

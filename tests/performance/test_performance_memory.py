@@ -28,10 +28,23 @@ MODEL_530B = {
     "micro_batch": 1,
 }
 LLAMA_8B = {
-    "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1, "vocabulary": 128256,
-    "sequence_tokens": 8192, "gpus": 64, "global_batch": 128, "pp": 1, "interleave": 1, "cp": 1,
-    "micro_batch": 1, "sequence_parallel": 1, "fused_attention": 1,
-}  # fmt: skip
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "kv_heads": 8,
+    "ffn": 14336,
+    "gated": 1,
+    "vocabulary": 128256,
+    "sequence_tokens": 8192,
+    "gpus": 64,
+    "global_batch": 128,
+    "pp": 1,
+    "interleave": 1,
+    "cp": 1,
+    "micro_batch": 1,
+    "sequence_parallel": 1,
+    "fused_attention": 1,
+}
 
 
 @pytest.mark.parametrize(("model", "expected_gib"), [(MODEL_22B, 45.5625), (MODEL_530B, 31.640625)])
@@ -56,9 +69,14 @@ def test_weights_and_optimizer_of_megatron(model, expected_gib):
 def test_activations_of_megatron(model, recompute, sequence_parallel, expected_gib):
     """Calculon's validation data after Korthikanti et al., 2205.05198; all printed digits."""
     got = activation_gb(
-        **model, sequence_tokens=2048, cp=1, micro_batches=280, recompute=recompute,
-        sequence_parallel=sequence_parallel, fused_attention=0,
-    )  # fmt: skip
+        **model,
+        sequence_tokens=2048,
+        cp=1,
+        micro_batches=280,
+        recompute=recompute,
+        sequence_parallel=sequence_parallel,
+        fused_attention=0,
+    )
 
     assert got / GIB == pytest.approx(expected_gib, rel=2e-6)
 
@@ -76,16 +94,32 @@ def test_fused_attention_keeps_what_selective_recompute_keeps():
 @pytest.mark.parametrize(
     ("shape", "layers", "tables", "published"),
     [
-        ({"hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1}, 32, 2 * 128256 * 4096,
-         8.03e9),
-        ({"hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "gated": 1}, 80, 2 * 32000 * 8192,
-         68.98e9),
-        ({"hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "gated": 1}, 126, 2 * 128256 * 16384,
-         405.85e9),
-        ({"hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated": 0}, 96, 51200 * 12288,
-         174.6e9),
+        (
+            {"hidden": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "gated": 1},
+            32,
+            2 * 128256 * 4096,
+            8.03e9,
+        ),
+        (
+            {"hidden": 8192, "heads": 64, "kv_heads": 8, "ffn": 28672, "gated": 1},
+            80,
+            2 * 32000 * 8192,
+            68.98e9,
+        ),
+        (
+            {"hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "gated": 1},
+            126,
+            2 * 128256 * 16384,
+            405.85e9,
+        ),
+        (
+            {"hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated": 0},
+            96,
+            51200 * 12288,
+            174.6e9,
+        ),
     ],
-)  # fmt: skip
+)
 def test_layer_parameters_add_up_to_the_published_models(shape, layers, tables, published):
     """Llama-3-8B, Llama-2-70B, Llama-3.1-405B (safetensors counts) and GPT-3 (Brown et al., table 2.1)."""
     assert layers * layer_parameters(**shape) + tables == pytest.approx(published, rel=2e-3)
@@ -104,20 +138,26 @@ def test_a_13b_model_on_an_a100_leaves_room_for_15_thousand_tokens():
     """PagedAttention, SOSP'23, table 1: OPT-13B on A100-40: 26 GB weights, 12 GB for 15.7 K slots."""
     per_token = kv_cache_gb_per_token(layers=40, kv_heads=40, head_dim=128, kv_bytes=2, tp=1)
     slots = largest_batch(
-        memory_gb=26 + 12 * GIB, usable_fraction=1.0,
+        memory_gb=26 + 12 * GIB,
+        usable_fraction=1.0,
         weights_gb=serving_weights_gb(parameters=13e9, weight_bytes=2, tp=1),
-        kv_cache_gb_per_token=per_token, context_tokens=1, batch_limit=1e9,
-    )  # fmt: skip
+        kv_cache_gb_per_token=per_token,
+        context_tokens=1,
+        batch_limit=1e9,
+    )
 
     assert slots == pytest.approx(15_700, rel=0.005)
 
 
 def test_batch_is_zero_where_weights_fill_the_memory_and_stops_at_the_engine_limit():
     column = largest_batch(
-        memory_gb=np.array([80.0, 80.0, 141.0]), usable_fraction=0.9, weights_gb=np.array([140.0, 20.0,
-        16.0]),
-        kv_cache_gb_per_token=131072e-9, context_tokens=2048, batch_limit=256,
-    )  # fmt: skip
+        memory_gb=np.array([80.0, 80.0, 141.0]),
+        usable_fraction=0.9,
+        weights_gb=np.array([140.0, 20.0, 16.0]),
+        kv_cache_gb_per_token=131072e-9,
+        context_tokens=2048,
+        batch_limit=256,
+    )
 
     assert column.tolist() == [0, np.floor(52 / (131072e-9 * 2048)), 256]
 
@@ -144,21 +184,43 @@ def test_memory_falls_with_every_way_of_splitting(tp, sharding, recompute):
 
 
 @given(
-    layers=st.integers(1, 128), heads=st.integers(1, 128), ffn=st.integers(128, 65536),
-    tokens=st.integers(1, 2**18), batch=st.integers(1, 64), larger=st.integers(1, 8),
-    tp=st.sampled_from([1, 2, 4, 8]), recompute=st.sampled_from([0, 1, 2]),
-    sharding=st.sampled_from([0, 1, 2, 3]), fused=st.integers(0, 1), sequence_parallel=st.integers(0, 1),
-)  # fmt: skip
+    layers=st.integers(1, 128),
+    heads=st.integers(1, 128),
+    ffn=st.integers(128, 65536),
+    tokens=st.integers(1, 2**18),
+    batch=st.integers(1, 64),
+    larger=st.integers(1, 8),
+    tp=st.sampled_from([1, 2, 4, 8]),
+    recompute=st.sampled_from([0, 1, 2]),
+    sharding=st.sampled_from([0, 1, 2, 3]),
+    fused=st.integers(0, 1),
+    sequence_parallel=st.integers(0, 1),
+)
 def test_memory_grows_with_batch_and_length(
     layers, heads, ffn, tokens, batch, larger, tp, recompute, sharding, fused, sequence_parallel
 ):
     """Activations and logits grow in step with the micro-batch, at least so with the length; nothing else."""
     model = {
-        "layers": layers, "hidden": 128 * heads, "heads": heads, "kv_heads": 1, "ffn": ffn, "gated": 1,
-        "vocabulary": 32000, "gpus": 64, "global_batch": 64 * batch * larger, "tp": tp, "pp": 1,
-        "interleave": 1, "cp": 1, "recompute": recompute, "sharding": sharding, "fused_attention": fused,
-        "sequence_parallel": sequence_parallel, "sequence_tokens": tokens, "micro_batch": batch,
-    }  # fmt: skip
+        "layers": layers,
+        "hidden": 128 * heads,
+        "heads": heads,
+        "kv_heads": 1,
+        "ffn": ffn,
+        "gated": 1,
+        "vocabulary": 32000,
+        "gpus": 64,
+        "global_batch": 64 * batch * larger,
+        "tp": tp,
+        "pp": 1,
+        "interleave": 1,
+        "cp": 1,
+        "recompute": recompute,
+        "sharding": sharding,
+        "fused_attention": fused,
+        "sequence_parallel": sequence_parallel,
+        "sequence_tokens": tokens,
+        "micro_batch": batch,
+    }
 
     small = training_memory_parts(**model)
     wide = training_memory_parts(**model | {"micro_batch": batch * larger})
@@ -172,16 +234,25 @@ def test_memory_grows_with_batch_and_length(
 
 
 @given(
-    memory=st.floats(8, 500), used=st.floats(0.1, 1), weights=st.floats(0.1, 600), layers=st.integers(1, 128),
-    heads=st.integers(1, 128), tp=st.sampled_from([1, 2, 4, 8, 16]), tokens=st.integers(1, 10**6),
-)  # fmt: skip
+    memory=st.floats(8, 500),
+    used=st.floats(0.1, 1),
+    weights=st.floats(0.1, 600),
+    layers=st.integers(1, 128),
+    heads=st.integers(1, 128),
+    tp=st.sampled_from([1, 2, 4, 8, 16]),
+    tokens=st.integers(1, 10**6),
+)
 def test_a_served_batch_fits_and_one_more_does_not(memory, used, weights, layers, heads, tp, tokens):
     """What a batch of caches fills: within the usable memory, and beyond it with one request more."""
     each = kv_cache_gb_per_token(layers=layers, kv_heads=heads, head_dim=128, kv_bytes=2, tp=tp)
     batch = largest_batch(
-        memory_gb=memory, usable_fraction=used, weights_gb=weights, kv_cache_gb_per_token=each,
-        context_tokens=tokens, batch_limit=10**12,
-    )  # fmt: skip
+        memory_gb=memory,
+        usable_fraction=used,
+        weights_gb=weights,
+        kv_cache_gb_per_token=each,
+        context_tokens=tokens,
+        batch_limit=10**12,
+    )
 
     filled = weights + np.array([batch, batch + 1]) * tokens * each
     assert filled[0] <= max(used * memory, weights) * (1 + 1e-12)
@@ -213,8 +284,9 @@ def test_the_reason_names_what_fills_the_memory():
     """8 B with 18 bytes a weight on one copy: 144 GB of state; long sequences instead fill activations."""
     whole = LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 0}
     states = training_memory_parts(**whole | {"sequence_tokens": 1024})
-    activations = training_memory_parts(**whole | {"tp": 8, "sharding": 3, "micro_batch": 2,
-                                                   "sequence_tokens": 131072})  # fmt: skip
+    activations = training_memory_parts(
+        **whole | {"tp": 8, "sharding": 3, "micro_batch": 2, "sequence_tokens": 131072}
+    )
 
     assert "weights and optimizer state take 144.5 GB: shard them" in memory_shortage(
         memory=states, memory_gb=80, usable_fraction=0.9

@@ -50,9 +50,15 @@ def shared_replica(mix, batch, full_speed, waiting=800):
 def at_load(mix, arrivals, batch=16, full_speed=10, scv=1.0, quantile=0.9, waiting=800):
     prefill, token = shared_replica(mix, batch, full_speed, waiting)
     return mix_latencies(
-        mix=mix, arrivals_per_s=arrivals, prefill_s=prefill, tpot_s=token, batch_limit=batch,
-        places=batch + waiting, arrival_scv_ratio=scv, quantile_fraction=quantile,
-    )  # fmt: skip
+        mix=mix,
+        arrivals_per_s=arrivals,
+        prefill_s=prefill,
+        tpot_s=token,
+        batch_limit=batch,
+        places=batch + waiting,
+        arrival_scv_ratio=scv,
+        quantile_fraction=quantile,
+    )
 
 
 def test_the_sample_keeps_the_means_of_the_trace(conversation):
@@ -128,9 +134,11 @@ def test_a_mix_against_a_simulation(conversation, batch, load, scv, within):
     work = conversation.share_fraction @ Lengths(conversation, 0).values
     arrivals = load * full_speed / work
     network = ciw.create_network(
-        arrival_distributions=[gaps(arrivals, scv)], service_distributions=[Lengths(conversation, 1)],
-        number_of_servers=[batch], ps_thresholds=[full_speed],
-    )  # fmt: skip
+        arrival_distributions=[gaps(arrivals, scv)],
+        service_distributions=[Lengths(conversation, 1)],
+        number_of_servers=[batch],
+        ps_thresholds=[full_speed],
+    )
     ciw.seed(1)
     simulation = ciw.Simulation(network, node_class=ciw.PSNode)
     simulation.simulate_until_max_time(25_000)
@@ -254,24 +262,31 @@ def test_classes_of_prompts_keep_the_means_and_the_spread_of_the_trace(conversat
 
 
 SHORT_AND_LONG = {
-    "share_fraction": np.array([0.7, 0.3]), "output_tokens": np.array([100.0, 60.0]),
+    "share_fraction": np.array([0.7, 0.3]),
+    "output_tokens": np.array([100.0, 60.0]),
     "output_scv_ratio": np.array([1.0, 0.5]),
-}  # fmt: skip
+}
 
 
 def two_classes(batch=12, waiting=30, scv=1.0, prompts=(200.0, 2000.0)):
     running = np.arange(1.0, batch + 1.0)
     slower = np.maximum(1.0, running / 10)
     return mixed_replica(
-        prefill_s=40e-6 * np.array(prompts)[:, None] * slower, tpot_s=TOKEN_S * slower,
-        batch_limit=float(batch), queue_places=float(waiting), arrival_scv_ratio=scv, **SHORT_AND_LONG,
-    )  # fmt: skip
+        prefill_s=40e-6 * np.array(prompts)[:, None] * slower,
+        tpot_s=TOKEN_S * slower,
+        batch_limit=float(batch),
+        queue_places=float(waiting),
+        arrival_scv_ratio=scv,
+        **SHORT_AND_LONG,
+    )
 
 
 @given(
-    load=st.floats(0.05, 1.5), target=st.floats(0.01, 20.0), scv=st.floats(1.0, 6.0),
+    load=st.floats(0.05, 1.5),
+    target=st.floats(0.01, 20.0),
+    scv=st.floats(1.0, 6.0),
     waiting=st.integers(0, 60),
-)  # fmt: skip
+)
 @example(load=1.0, target=1.0, scv=1.0, waiting=26)  # arrivals as fast as departures: terms of 1/(1 - r)
 @example(load=1.0 + 1e-6, target=2.0, scv=1.0, waiting=60)
 @example(load=1.0 - 1e-9, target=2.0, scv=1.0, waiting=60)
@@ -288,12 +303,16 @@ def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
     factor = wait_factor(arrival_scv_ratio=scv, service_scv_ratio=replica.service_scv_ratio)
     each = [
         ttft_met_fraction(
-            arrivals_per_s=arrivals, departures_per_s=state.departures_per_s,
-            prefill_s=np.append(prefill, np.full(waiting, prefill[-1])), batch_limit=12.0,
-            places=12.0 + waiting, arrival_scv_ratio=2 * factor - 1, ttft_target_s=target,
+            arrivals_per_s=arrivals,
+            departures_per_s=state.departures_per_s,
+            prefill_s=np.append(prefill, np.full(waiting, prefill[-1])),
+            batch_limit=12.0,
+            places=12.0 + waiting,
+            arrival_scv_ratio=2 * factor - 1,
+            ttft_target_s=target,
         )
         for prefill in replica.class_prefill_s
-    ]  # fmt: skip
+    ]
     assert got == pytest.approx(SHORT_AND_LONG["share_fraction"] @ np.array(each), abs=1e-9)
 
 
@@ -301,10 +320,15 @@ def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
     """Agreement: every kind a class of its own, answers alike in it, gives the means of `mix_latencies`."""
     prefill, token = shared_replica(conversation, 16, 10, 0)
     replica = mixed_replica(
-        prefill_s=prefill, tpot_s=token, share_fraction=conversation.share_fraction,
-        output_tokens=conversation.output_tokens, output_scv_ratio=np.zeros(len(prefill)), batch_limit=16.0,
-        queue_places=800.0, arrival_scv_ratio=2.0,
-    )  # fmt: skip
+        prefill_s=prefill,
+        tpot_s=token,
+        share_fraction=conversation.share_fraction,
+        output_tokens=conversation.output_tokens,
+        output_scv_ratio=np.zeros(len(prefill)),
+        batch_limit=16.0,
+        queue_places=800.0,
+        arrival_scv_ratio=2.0,
+    )
 
     got, want = mixed_state(replica=replica, arrivals_per_s=1.6), at_load(conversation, 1.6, scv=2.0)
 
@@ -322,22 +346,30 @@ def test_the_largest_rate_keeps_its_promise_in_a_simulation(conversation):
     batch, full_speed = 16, 10
     mix = request_mix(
         context_tokens=np.full(len(conversation.share_fraction), TOKEN_S / PROMPT_TOKEN_S),
-        requests=conversation.share_fraction, generated_tokens=conversation.output_tokens,
-    )  # fmt: skip
+        requests=conversation.share_fraction,
+        generated_tokens=conversation.output_tokens,
+    )
     prefill, token = shared_replica(mix, batch, full_speed, 0)
     classes = prompt_classes(mix, classes_per_doubling=2)
     replica = mixed_replica(
-        prefill_s=prefill[:1], tpot_s=token, share_fraction=classes.share_fraction,
-        output_tokens=mean_tokens(mix)[1] * classes.output_ratio, output_scv_ratio=classes.output_scv_ratio,
-        batch_limit=float(batch), queue_places=800.0, arrival_scv_ratio=1.0,
-    )  # fmt: skip
+        prefill_s=prefill[:1],
+        tpot_s=token,
+        share_fraction=classes.share_fraction,
+        output_tokens=mean_tokens(mix)[1] * classes.output_ratio,
+        output_scv_ratio=classes.output_scv_ratio,
+        batch_limit=float(batch),
+        queue_places=800.0,
+        arrival_scv_ratio=1.0,
+    )
     arrivals = float(
         largest_mix_rate_per_s(replica=replica, ttft_target_s=2.0, tpot_target_s=1.0, quantile_fraction=0.9)
     )
     network = ciw.create_network(
-        arrival_distributions=[gaps(arrivals, 1.0)], service_distributions=[Lengths(mix, 2)],
-        number_of_servers=[batch], ps_thresholds=[full_speed],
-    )  # fmt: skip
+        arrival_distributions=[gaps(arrivals, 1.0)],
+        service_distributions=[Lengths(mix, 2)],
+        number_of_servers=[batch],
+        ps_thresholds=[full_speed],
+    )
     ciw.seed(3)
     simulation = ciw.Simulation(network, node_class=ciw.PSNode)
     simulation.simulate_until_max_time(20_000)
@@ -355,9 +387,14 @@ def test_long_prompts_cost_a_mix_its_rate():
 
     def largest(prompts, quantile):
         replica = two_classes(prompts=prompts)
-        return float(largest_mix_rate_per_s(
-            replica=replica, ttft_target_s=0.5, tpot_target_s=1.0, quantile_fraction=quantile,
-        ))  # fmt: skip
+        return float(
+            largest_mix_rate_per_s(
+                replica=replica,
+                ttft_target_s=0.5,
+                tpot_target_s=1.0,
+                quantile_fraction=quantile,
+            )
+        )
 
     alike, apart = (2540.0, 2540.0), (200.0, 8000.0)
 

@@ -49,15 +49,18 @@ def test_gpu_power_while_serving(model, chip, tp, batch, answer, size, tokens_pe
         memory_use_fraction=serving_memory_use_fraction(
             touched_gb=facts["parameters"] * size / tp / 1e9,
             cache_read_gb=cache * batch * (PROMPT + answer / 2),
-            step_s=step_s, memory_gb_per_s=hardware["memory_gb_per_s"],
+            step_s=step_s,
+            memory_gb_per_s=hardware["memory_gb_per_s"],
         ),
         compute_use_fraction=serving_compute_use_fraction(
-            active_parameters=facts["parameters"], tp=tp, step_tokens=batch * (1 + PROMPT / answer),
+            active_parameters=facts["parameters"],
+            tp=tp,
+            step_tokens=batch * (1 + PROMPT / answer),
             step_s=step_s,
             peak_tflop_per_s=hardware["fp8" if size == 1 else "bf16"],
         ),
         **(H100_POWER if chip.startswith("H100") else B200_POWER),
-    )  # fmt: skip
+    )
 
     assert one * tp * 1e3 == pytest.approx(watts, rel=within)
 
@@ -68,9 +71,14 @@ def test_node_power_while_training():
     404,455 tokens/s on 512 H100 (v4.1) gives the utilisation; a host of 1.5 kW is the low end of its range.
     """
     compute = training_compute_use_fraction(
-        parameters=175e9, recompute=0, global_batch=2048, sequence_tokens=2048, gpus=512,
-        step_s=2048 * 2048 / 404_455, peak_tflop_per_s=1979,
-    )  # fmt: skip
+        parameters=175e9,
+        recompute=0,
+        global_batch=2048,
+        sequence_tokens=2048,
+        gpus=512,
+        step_s=2048 * 2048 / 404_455,
+        peak_tflop_per_s=1979,
+    )
     one = accelerator_power_kw(
         tdp_kw=0.7, memory_use_fraction=0.1, compute_use_fraction=compute, **H100_POWER
     )
@@ -82,8 +90,9 @@ def test_node_power_while_training():
 
 
 @pytest.mark.parametrize(
-    ("limit_w", "measured_w", "within"), [(500, 6153, 0.07), (350, 4775, 0.05)],
-)  # fmt: skip
+    ("limit_w", "measured_w", "within"),
+    [(500, 6153, 0.07), (350, 4775, 0.05)],
+)
 def test_a_limit_on_every_accelerator_sets_the_power_of_a_node(limit_w, measured_w, within):
     """MLPerf Inference v4.1 MaxQ, 8 H200 at the plug: llama2-70b limited to 500 W each, GPT-J to 350 W each.
 
@@ -110,9 +119,13 @@ def test_waiting_in_exchanges_draws_less():
 def test_adapters_compute_two_passes_less():
     """4 N a token beside frozen weights, 6 N where they are trained, 2 N more where forward runs twice."""
     step = {
-        "parameters": 70e9, "global_batch": 8, "sequence_tokens": 8192, "gpus": 8, "step_s": 4.0,
+        "parameters": 70e9,
+        "global_batch": 8,
+        "sequence_tokens": 8192,
+        "gpus": 8,
+        "step_s": 4.0,
         "peak_tflop_per_s": 1979,
-    }  # fmt: skip
+    }
     whole, adapted, again = (
         training_compute_use_fraction(**step, recompute=recompute, adapter_parameters=adapters)
         for recompute, adapters in ((0, 0.0), (0, 1e6), (2, 1e6))
@@ -136,23 +149,29 @@ def test_stalls_and_caps():
 def test_training_memory_use_is_bytes_over_time():
     """A step that only moved memory at its reachable speed uses exactly that share of the bandwidth."""
     got = training_memory_use_fraction(
-        elementwise_s=np.array([3.0, 0.5]), optimizer_s=np.array([1.0, 0.5]), total_s=4.0,
+        elementwise_s=np.array([3.0, 0.5]),
+        optimizer_s=np.array([1.0, 0.5]),
+        total_s=4.0,
         memory_efficiency_fraction=0.85,
-    )  # fmt: skip
+    )
 
     assert got.tolist() == [pytest.approx(0.85), pytest.approx(0.2125)]
 
 
 @given(
-    memory=st.floats(0, 1), compute=st.floats(0, 1), more=st.floats(0, 1),
+    memory=st.floats(0, 1),
+    compute=st.floats(0, 1),
+    more=st.floats(0, 1),
     law=st.sampled_from([H100_POWER, B200_POWER]),
-)  # fmt: skip
+)
 def test_power_rises_with_use_and_stops_at_the_rating(memory, compute, more, law):
     low = accelerator_power_kw(tdp_kw=0.7, memory_use_fraction=memory, compute_use_fraction=compute, **law)
     high = accelerator_power_kw(
-        tdp_kw=0.7, memory_use_fraction=memory + more * (1 - memory),
-        compute_use_fraction=compute + more * (1 - compute), **law,
-    )  # fmt: skip
+        tdp_kw=0.7,
+        memory_use_fraction=memory + more * (1 - memory),
+        compute_use_fraction=compute + more * (1 - compute),
+        **law,
+    )
 
     assert law["idle_share_factor"] * 0.7 <= low * (1 + 1e-12)
     assert low <= high * (1 + 1e-12)

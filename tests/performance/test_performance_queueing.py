@@ -60,9 +60,12 @@ def test_waits_in_a_pool():
 def test_a_call_centre():
     """Example of pyworkforce: 100 calls in 30 min of 3 min each, 80 % within 20 s, at most 85 % busy: 14."""
     column = pool_servers(
-        offered_load=np.array([10.0, 10.0]), service_h=3 / 60, wait_target_h=20 / 3600,
-        met_fraction=np.array([0.8, 0.99]), occupancy_fraction=0.85,
-    )  # fmt: skip
+        offered_load=np.array([10.0, 10.0]),
+        service_h=3 / 60,
+        wait_target_h=20 / 3600,
+        met_fraction=np.array([0.8, 0.99]),
+        occupancy_fraction=0.85,
+    )
 
     assert column[0] == 14
     assert column[1] > 14
@@ -194,10 +197,14 @@ def test_replica_against_an_event_simulation(utilisation):
         arrival_scv_ratio=1.0,
     )
     met = ttft_met_fraction(
-        arrivals_per_s=arrivals, departures_per_s=RATES, prefill_s=PREFILL_S, batch_limit=BATCH,
+        arrivals_per_s=arrivals,
+        departures_per_s=RATES,
+        prefill_s=PREFILL_S,
+        batch_limit=BATCH,
         places=PLACES,
-        arrival_scv_ratio=1.0, ttft_target_s=target_s,
-    )  # fmt: skip
+        arrival_scv_ratio=1.0,
+        ttft_target_s=target_s,
+    )
     ours = {"running": state.running, "wait_s": state.wait_s, "refused": state.refused_fraction, "met": met}
     for name, value in ours.items():
         simulated = np.array([run[name] for run in runs])
@@ -207,10 +214,16 @@ def test_replica_against_an_event_simulation(utilisation):
 
 def largest(**change):
     arguments = {
-        "prefill_s": PREFILL_S, "tpot_s": TOKEN_S, "output_tokens": TOKENS, "batch_limit": BATCH,
+        "prefill_s": PREFILL_S,
+        "tpot_s": TOKEN_S,
+        "output_tokens": TOKENS,
+        "batch_limit": BATCH,
         "places": PLACES,
-        "arrival_scv_ratio": 1.0, "ttft_target_s": 0.3, "tpot_target_s": 0.027, "quantile_fraction": 0.9,
-    }  # fmt: skip
+        "arrival_scv_ratio": 1.0,
+        "ttft_target_s": 0.3,
+        "tpot_target_s": 0.027,
+        "quantile_fraction": 0.9,
+    }
     return largest_rate_per_s(**arguments | change)
 
 
@@ -235,9 +248,10 @@ def test_the_largest_rate_is_on_the_edge_of_its_target():
 
 def test_targets_that_no_load_meets_give_zero_and_loose_ones_saturation():
     column = largest(
-        ttft_target_s=np.array([0.05, 1e6, 0.3]), tpot_target_s=np.array([1.0, 1.0, 0.0204]),
+        ttft_target_s=np.array([0.05, 1e6, 0.3]),
+        tpot_target_s=np.array([1.0, 1.0, 0.0204]),
         quantile_fraction=np.array([0.9, 0.0, 0.9]),
-    )  # fmt: skip
+    )
 
     assert column[0] == 0
     assert column[1] == pytest.approx(RATES[-1], rel=1e-6)

@@ -25,21 +25,44 @@ from planner.validation.registry import evaluate
 
 # DLRM-DCNv2 on eight H100: 13-512-256-128, three cross layers of rank 512 on 27 x 128, 1024-1024-512-256-1.
 STEP = {
-    "global_batch": 55296.0, "gpus": 8.0, "bottom_multiplications": 170_496.0,
-    "top_multiplications": 15_859_968.0, "dense_parameters": 16_030_464.0, "elementwise_values": 48_384.0,
-    "tables": 26.0, "lookups": 214.0, "embedding_dim": 128.0, "table_bytes": 4.0, "value_bytes": 2.0,
-    "gradient_bytes": 2.0, "optimizer_bytes": 18.0, "backward_traffic_ratio": 4.0, "imbalance_ratio": 1.0,
-    "peak_tflop_per_s": 989.0, "memory_gb_per_s": 3350.0, "link_domain": 8.0, "link_gb_per_s": 450.0,
-    "network_gb_per_s": 50.0, "matrix_efficiency_fraction": 0.57, "memory_efficiency_fraction": 0.836,
-    "link_efficiency_fraction": 0.667, "network_efficiency_fraction": 0.56, "collective_latency_s": 20e-6,
+    "global_batch": 55296.0,
+    "gpus": 8.0,
+    "bottom_multiplications": 170_496.0,
+    "top_multiplications": 15_859_968.0,
+    "dense_parameters": 16_030_464.0,
+    "elementwise_values": 48_384.0,
+    "tables": 26.0,
+    "lookups": 214.0,
+    "embedding_dim": 128.0,
+    "table_bytes": 4.0,
+    "value_bytes": 2.0,
+    "gradient_bytes": 2.0,
+    "optimizer_bytes": 18.0,
+    "backward_traffic_ratio": 4.0,
+    "imbalance_ratio": 1.0,
+    "peak_tflop_per_s": 989.0,
+    "memory_gb_per_s": 3350.0,
+    "link_domain": 8.0,
+    "link_gb_per_s": 450.0,
+    "network_gb_per_s": 50.0,
+    "matrix_efficiency_fraction": 0.57,
+    "memory_efficiency_fraction": 0.836,
+    "link_efficiency_fraction": 0.667,
+    "network_efficiency_fraction": 0.56,
+    "collective_latency_s": 20e-6,
     "fixed_s": 0.5e-3,
-}  # fmt: skip
+}
 # DLRM-A on 128 A100 as MAD-Max's run has it: 312 TFLOP/s halved for 32-bit layers, 1,555 GB/s.
 DLRM_A_DENSE_S = 512 * 638.08e6 / (156e12 * 0.705)
 DLRM_A_LOOKUP = {
-    "samples": 512, "lookups": 4096 * 15, "embedding_dim": 94, "table_bytes": 2, "imbalance_ratio": 1,
-    "memory_gb_per_s": 1555, "memory_efficiency_fraction": 0.836,
-}  # fmt: skip
+    "samples": 512,
+    "lookups": 4096 * 15,
+    "embedding_dim": 94,
+    "table_bytes": 2,
+    "imbalance_ratio": 1,
+    "memory_gb_per_s": 1555,
+    "memory_efficiency_fraction": 0.836,
+}
 
 
 def fact(key):
@@ -58,10 +81,15 @@ def test_throughput_of_a_peers_run():
     """SD-B055: 1.2136 million samples a second, from the parts that the same run prints."""
     embedding = embedding_forward_s(**DLRM_A_LOOKUP)
     step = scheduled_step(
-        bottom_forward_s=DLRM_A_DENSE_S / 2, top_forward_s=DLRM_A_DENSE_S / 2,
-        embedding_forward_s=embedding, embedding_backward_s=embedding, all_to_all_s=26.40e-3 / 2,
-        all_reduce_s=21.27e-3, optimizer_s=0.0, fixed_s=0.0,
-    )  # fmt: skip
+        bottom_forward_s=DLRM_A_DENSE_S / 2,
+        top_forward_s=DLRM_A_DENSE_S / 2,
+        embedding_forward_s=embedding,
+        embedding_backward_s=embedding,
+        all_to_all_s=26.40e-3 / 2,
+        all_reduce_s=21.27e-3,
+        optimizer_s=0.0,
+        fixed_s=0.0,
+    )
 
     assert 65536 / step.total_s / 1e6 == pytest.approx(1.2136, rel=0.01)
     assert step.dense_s == pytest.approx(8.91e-3, rel=0.002)
@@ -187,10 +215,15 @@ def test_schedule_against_a_simulation_of_two_streams():
     layer = DLRM_A_DENSE_S / 20
     lookup = embedding_forward_s(**DLRM_A_LOOKUP)
     closed = scheduled_step(
-        bottom_forward_s=10 * layer, top_forward_s=10 * layer, embedding_forward_s=lookup,
-        embedding_backward_s=lookup, all_to_all_s=13.2e-3, all_reduce_s=21.27e-3, optimizer_s=0.0,
+        bottom_forward_s=10 * layer,
+        top_forward_s=10 * layer,
+        embedding_forward_s=lookup,
+        embedding_backward_s=lookup,
+        all_to_all_s=13.2e-3,
+        all_reduce_s=21.27e-3,
+        optimizer_s=0.0,
         fixed_s=0.0,
-    ).total_s  # fmt: skip
+    ).total_s
     simulated = simulated_step_s(layer, lookup, 13.2e-3, 21.27e-3 / 20, 10)
 
     assert simulated == pytest.approx(54.0e-3, rel=0.005)
@@ -258,9 +291,15 @@ def test_one_accelerator_sends_nothing():
 def test_memory_grows_with_batch_and_tables_spread(samples, more):
     """DLRM-DCNv2's tables are 104.54 GB in 32 bits, spread over accelerators; activations are not."""
     held = {
-        "embedding_rows": 204_184_588, "embedding_dim": 128, "table_bytes": 4, "row_state_bytes": 0,
-        "dense_parameters": 0, "dense_state_bytes": 16, "sample_values": 50_000, "value_bytes": 2,
-    }  # fmt: skip
+        "embedding_rows": 204_184_588,
+        "embedding_dim": 128,
+        "table_bytes": 4,
+        "row_state_bytes": 0,
+        "dense_parameters": 0,
+        "dense_state_bytes": 16,
+        "sample_values": 50_000,
+        "value_bytes": 2,
+    }
     small = recommendation_memory_gb(samples=samples, gpus=8, **held)
 
     assert recommendation_memory_gb(samples=samples + more, gpus=8, **held) >= small
@@ -279,10 +318,18 @@ def test_a_batch_waits_for_the_slower_of_exchange_and_bottom():
 def test_exchange_across_nodes_is_bound_by_the_network():
     """DLRM-A, 128 accelerators in nodes of 8: 15/16 of 394 MB cross a port of 25 GB/s at 0.56."""
     got = all_to_all_s(
-        samples=512, tables=4096, embedding_dim=94, exchange_bytes=2, gpus=128, link_domain=8,
-        link_gb_per_s=300, network_gb_per_s=25, link_efficiency_fraction=0.667,
-        network_efficiency_fraction=0.56, collective_latency_s=0.0,
-    )  # fmt: skip
+        samples=512,
+        tables=4096,
+        embedding_dim=94,
+        exchange_bytes=2,
+        gpus=128,
+        link_domain=8,
+        link_gb_per_s=300,
+        network_gb_per_s=25,
+        link_efficiency_fraction=0.667,
+        network_efficiency_fraction=0.56,
+        collective_latency_s=0.0,
+    )
 
     assert got == pytest.approx(512 * 4096 * 94 * 2 * 15 / 16 / 14e9)
 
@@ -296,9 +343,13 @@ def test_servers_of_two_stages_against_trying_and_a_simulation():
     The simulation has Poisson arrivals and constant service, which waits less than the formula assumes.
     """
     stages = {
-        "items": np.array([1000.0, 100.0]), "item_s": np.array([5e-6, 8e-5]), "fixed_s": 1e-3,
-        "latency_budget_s": np.array([10e-3, 15e-3]), "met_fraction": 0.95, "occupancy_fraction": 1.0,
-    }  # fmt: skip
+        "items": np.array([1000.0, 100.0]),
+        "item_s": np.array([5e-6, 8e-5]),
+        "fixed_s": 1e-3,
+        "latency_budget_s": np.array([10e-3, 15e-3]),
+        "met_fraction": 0.95,
+        "occupancy_fraction": 1.0,
+    }
     rate, service = 2000.0, np.array([6e-3, 9e-3])
     servers = stage_servers(queries_per_s=rate, **stages)
 
@@ -318,9 +369,14 @@ def test_servers_of_two_stages_against_trying_and_a_simulation():
 def test_no_number_of_servers_beats_the_work_itself():
     """A stage whose scoring alone takes longer than its budget needs infinitely many."""
     got = stage_servers(
-        queries_per_s=10.0, items=np.array([100.0, 100.0]), item_s=1e-4, fixed_s=0.0,
-        latency_budget_s=np.array([5e-3, 20e-3]), met_fraction=0.95, occupancy_fraction=0.8,
-    )  # fmt: skip
+        queries_per_s=10.0,
+        items=np.array([100.0, 100.0]),
+        item_s=1e-4,
+        fixed_s=0.0,
+        latency_budget_s=np.array([5e-3, 20e-3]),
+        met_fraction=0.95,
+        occupancy_fraction=0.8,
+    )
 
     assert got[0] == np.inf
     assert np.isfinite(got[1])
@@ -352,9 +408,15 @@ def test_wrong_input_is_named():
         embedding_forward_s(**{**DLRM_A_LOOKUP, "imbalance_ratio": 0.5})
     with pytest.raises(ValueError, match="matrix_efficiency_fraction is a share above 0"):
         dense_forward_s(
-            samples=1, multiplications=1, elementwise_values=0, value_bytes=2, peak_tflop_per_s=1,
-            matrix_efficiency_fraction=0, memory_gb_per_s=1, memory_efficiency_fraction=1,
-        )  # fmt: skip
+            samples=1,
+            multiplications=1,
+            elementwise_values=0,
+            value_bytes=2,
+            peak_tflop_per_s=1,
+            matrix_efficiency_fraction=0,
+            memory_gb_per_s=1,
+            memory_efficiency_fraction=1,
+        )
     with pytest.raises(ValueError, match="gpus must be above zero, got 0"):
         recommendation_training_step(**{**STEP, "gpus": 0.0})
     power = {"model": "FLUX.1-dev", "gpu": "T4", "gpus": 1, "batch": 1, "latency_s": 100}
@@ -362,6 +424,11 @@ def test_wrong_input_is_named():
         evaluate("serve_diffusion_power", power, "W")
     with pytest.raises(ValueError, match="met_fraction must stay below 1"):
         stage_servers(
-            queries_per_s=1, items=1, item_s=1, fixed_s=0, latency_budget_s=9, met_fraction=1.0,
+            queries_per_s=1,
+            items=1,
+            item_s=1,
+            fixed_s=0,
+            latency_budget_s=9,
+            met_fraction=1.0,
             occupancy_fraction=1,
-        )  # fmt: skip
+        )

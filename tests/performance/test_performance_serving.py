@@ -31,9 +31,15 @@ PROMPT = 90  # the record does not say; about this in its data set
 
 # vLLM of ML.ENERGY v3 on dense models and H100, as docs/fit_serving.py gives them.
 ENGINE = {
-    "weight_factor": 1.14, "compute_factor": 0.45, "kv_factor": 1.61, "link_latency_s": 5.4e-6,
-    "ring_factor": 5.4, "layer_s": 51.5e-6, "sequence_s": 57e-6, "eight_bit_layer_s": 46e-6,
-}  # fmt: skip
+    "weight_factor": 1.14,
+    "compute_factor": 0.45,
+    "kv_factor": 1.61,
+    "link_latency_s": 5.4e-6,
+    "ring_factor": 5.4,
+    "layer_s": 51.5e-6,
+    "sequence_s": 57e-6,
+    "eight_bit_layer_s": 46e-6,
+}
 
 # Model, chip, tensor-parallel size, mean batch, mean answer, weight bytes, tokens/s published, share within.
 MEASURED = [
@@ -63,12 +69,13 @@ def served(model, chip, tp, weight_bytes):
 
 def decode(model, chip, tp, batch, output_tokens, weight_bytes):
     return decode_step_s(
-        **served(model, chip, tp, weight_bytes), batch=batch,
+        **served(model, chip, tp, weight_bytes),
+        batch=batch,
         prefill_tokens=prefill_tokens(batch=batch, input_tokens=PROMPT, output_tokens=output_tokens),
         # Half of an answer is written on average, and answers are met in proportion to their length: lengths
         # spread like exponential ones (squared coefficient of variation 1) make it a whole mean answer.
         context_tokens=PROMPT + output_tokens,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(("model", "chip", "tp", "batch", "answer", "size", "published", "within"), MEASURED)
@@ -103,10 +110,13 @@ def test_offline_engines_of_mlperf(chip_fp8, share, published):
     The share was derived from these rows, so this fixes units and form, not accuracy.
     """
     got = offline_tokens_per_s(
-        active_parameters=70e9, input_tokens=294, output_tokens=294, peak_tflop_per_s=chip_fp8,
+        active_parameters=70e9,
+        input_tokens=294,
+        output_tokens=294,
+        peak_tflop_per_s=chip_fp8,
         accelerators=8,
         compute_share_fraction=share,
-    )  # fmt: skip
+    )
 
     assert got == pytest.approx(published, rel=0.03)
 
@@ -191,11 +201,22 @@ def chat(**change):
     model = served("Llama 3.3 70B", "H100-80GB-SXM", 4, 1)
     parameters = model.pop("touched_parameters")
     arguments = model | {
-        "parameters": parameters, "routed_parameters": 0.0, "experts": 1.0, "experts_per_token": 1.0,
-        "input_tokens": 1155.0, "output_tokens": 211.0, "chunk_tokens": 2048.0, "batch_limit": 128.0,
-        "queue_places": 256.0, "ttft_target_s": 1.0, "tpot_target_s": 0.05, "quantile_fraction": 0.95,
-        "arrival_scv_ratio": 1.0, "utilisation_fraction": 0.8, "peak_share_fraction": 0.6,
-    }  # fmt: skip
+        "parameters": parameters,
+        "routed_parameters": 0.0,
+        "experts": 1.0,
+        "experts_per_token": 1.0,
+        "input_tokens": 1155.0,
+        "output_tokens": 211.0,
+        "chunk_tokens": 2048.0,
+        "batch_limit": 128.0,
+        "queue_places": 256.0,
+        "ttft_target_s": 1.0,
+        "tpot_target_s": 0.05,
+        "quantile_fraction": 0.95,
+        "arrival_scv_ratio": 1.0,
+        "utilisation_fraction": 0.8,
+        "peak_share_fraction": 0.6,
+    }
     return replica_capacity(**arguments | change)
 
 
@@ -237,11 +258,23 @@ def test_impossible_targets_and_full_memory_give_no_capacity():
 # for ML.ENERGY but a smaller exchange.
 VLLM_0_15 = VLLM | {"link_latency_s": 5.5e-6, "ring_factor": 3.0, "layer_s": 57.5e-6, "sequence_s": 0.2e-6}
 LLAMA_2 = {
-    "7B": {"touched_parameters": 6.74e9, "layers": 32, "hidden": 4096, "kv_heads": 32, "head_dim": 128,
-           "tp": 1},
-    "70B": {"touched_parameters": 68.98e9, "layers": 80, "hidden": 8192, "kv_heads": 8, "head_dim": 128,
-            "tp": 4},
-}  # fmt: skip
+    "7B": {
+        "touched_parameters": 6.74e9,
+        "layers": 32,
+        "hidden": 4096,
+        "kv_heads": 32,
+        "head_dim": 128,
+        "tp": 1,
+    },
+    "70B": {
+        "touched_parameters": 68.98e9,
+        "layers": 80,
+        "hidden": 8192,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "tp": 4,
+    },
+}
 
 
 @pytest.mark.parametrize(
@@ -267,15 +300,25 @@ def test_end_to_end_time_at_a_given_rate(model, requests_per_s, prompt, publishe
     facts = LLAMA_2[model]
     states = np.arange(1.0, 257.0)
     step = decode_step_s(
-        **facts, **VLLM_0_15, active_parameters=facts["touched_parameters"], weight_bytes=2, kv_bytes=2,
-        batch=states, context_tokens=prompt + 248 / 2, peak_tflop_per_s=989, memory_gb_per_s=3350,
+        **facts,
+        **VLLM_0_15,
+        active_parameters=facts["touched_parameters"],
+        weight_bytes=2,
+        kv_bytes=2,
+        batch=states,
+        context_tokens=prompt + 248 / 2,
+        peak_tflop_per_s=989,
+        memory_gb_per_s=3350,
         link_gb_per_s=450,
         prefill_tokens=prefill_tokens(batch=states, input_tokens=0.1 * prompt, output_tokens=248),
-    )  # fmt: skip
+    )
     state = replica_state(
-        arrivals_per_s=requests_per_s, batch_limit=256, places=256, arrival_scv_ratio=0.0,
+        arrivals_per_s=requests_per_s,
+        batch_limit=256,
+        places=256,
+        arrival_scv_ratio=0.0,
         departures_per_s=departures_per_s(running=states, prefill_s=step, tpot_s=step, output_tokens=248),
-    )  # fmt: skip
+    )
 
     assert state.residence_s == pytest.approx(published_s, rel=0.10)
 
@@ -314,20 +357,34 @@ def test_a_constant_state_costs_the_same_at_every_length(context, batch):
 
 # Qwen 3 235B: 94 layers of 128 experts, 8 for each token; 227.1 B of 235.1 B weights lie in experts.
 MIXTURE = {
-    "layers": 94, "hidden": 4096, "kv_heads": 4, "head_dim": 128, "active_parameters": 22e9, "kv_bytes": 2,
-    "memory_gb_per_s": 3350, "link_gb_per_s": 450, "peak_tflop_per_s": 1979, "weight_bytes": 1,
-    "experts_per_token": 8, **ENGINE,
-}  # fmt: skip
+    "layers": 94,
+    "hidden": 4096,
+    "kv_heads": 4,
+    "head_dim": 128,
+    "active_parameters": 22e9,
+    "kv_bytes": 2,
+    "memory_gb_per_s": 3350,
+    "link_gb_per_s": 450,
+    "peak_tflop_per_s": 1979,
+    "weight_bytes": 1,
+    "experts_per_token": 8,
+    **ENGINE,
+}
 
 
 def routed(batch, ep, **change):
     """Step of the mixture on `ep` accelerators that repeat its attention."""
     reached = 1 - (1 - 8 / 128) ** batch
     arguments = MIXTURE | {
-        "touched_expert_parameters": 227.1e9 * reached, "touched_parameters": 8e9 + 227.1e9 * reached,
-        "batch": batch, "prefill_tokens": batch * PROMPT / 870, "context_tokens": PROMPT + 870, "tp": 1,
-        "ep": ep, "expert_layer_s": 85e-6,
-    }  # fmt: skip
+        "touched_expert_parameters": 227.1e9 * reached,
+        "touched_parameters": 8e9 + 227.1e9 * reached,
+        "batch": batch,
+        "prefill_tokens": batch * PROMPT / 870,
+        "context_tokens": PROMPT + 870,
+        "tp": 1,
+        "ep": ep,
+        "expert_layer_s": 85e-6,
+    }
     return decode_step_s(**arguments | change)
 
 

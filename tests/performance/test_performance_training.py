@@ -32,19 +32,41 @@ from planner.validation.software import (
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 GPT3 = {
-    "layers": 96, "hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated_mlp": False,
-    "vocab": 51200, "seq": 2048, "gpu": "A100-80GB-SXM", "dtype": "bf16", "tp": 8, "pp": 12, "vp": 1,
-    "micro_batch": 1, "recompute": "full", "dp_sharding": "none_or_optimizer",
-}  # fmt: skip
+    "layers": 96,
+    "hidden": 12288,
+    "heads": 96,
+    "kv_heads": 96,
+    "ffn": 49152,
+    "gated_mlp": False,
+    "vocab": 51200,
+    "seq": 2048,
+    "gpu": "A100-80GB-SXM",
+    "dtype": "bf16",
+    "tp": 8,
+    "pp": 12,
+    "vp": 1,
+    "micro_batch": 1,
+    "recompute": "full",
+    "dp_sharding": "none_or_optimizer",
+}
 GPT_530B = GPT3 | {"layers": 105, "hidden": 20480, "heads": 128, "kv_heads": 128, "ffn": 81920, "pp": 35}
 MEGASCALE = GPT3 | {"heads": 128, "kv_heads": 128, "vocab": 64000, "pp": 8, "vp": 6, "recompute": "selective"}
 CORE = GPT3 | {"gpu": "H100-80GB-SXM", "vocab": 131072, "seq": 4096, "recompute": "none"}
 LLAMA_405B = {
-    "layers": 126, "hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "gated_mlp": True,
+    "layers": 126,
+    "hidden": 16384,
+    "heads": 128,
+    "kv_heads": 8,
+    "ffn": 53248,
+    "gated_mlp": True,
     "vocab": 128256,
-    "seq": 8192, "gpu": "H100-80GB-SXM", "tp": 8, "micro_batch": 1, "recompute": "none",
+    "seq": 8192,
+    "gpu": "H100-80GB-SXM",
+    "tp": 8,
+    "micro_batch": 1,
+    "recompute": "none",
     "dp_sharding": "none_or_optimizer",
-}  # fmt: skip
+}
 
 # source, row, tokens/s per accelerator as published (or from seconds per step, or TFLOP/s by the paper's
 # own formula), share within which the model has to be.
@@ -53,31 +75,53 @@ PUBLISHED = [
     ("Narayanan, SC'21, table 2", GPT3 | {"gpus": 1536, "global_batch": 1536}, 98.326, 0.08),
     ("Narayanan, SC'21, table 2", GPT_530B | {"gpus": 560, "global_batch": 2240}, 39.725, 0.08),
     ("Narayanan, SC'21, table 2", GPT_530B | {"gpus": 2240, "global_batch": 2240}, 36.937, 0.08),
-    ("Korthikanti, 2205.05198, table 5", GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3}, 41.753,
-     0.08),
-    ("Korthikanti, 2205.05198, table 5",
-     GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3, "recompute": "selective"}, 54.137, 0.08),
-    ("Megatron-Core README, H100", CORE | {"gpus": 2304, "global_batch": 1152, "pp": 6, "vp": 4}, 389.45,
-     0.08),
+    (
+        "Korthikanti, 2205.05198, table 5",
+        GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3},
+        41.753,
+        0.08,
+    ),
+    (
+        "Korthikanti, 2205.05198, table 5",
+        GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3, "recompute": "selective"},
+        54.137,
+        0.08,
+    ),
+    (
+        "Megatron-Core README, H100",
+        CORE | {"gpus": 2304, "global_batch": 1152, "pp": 6, "vp": 4},
+        389.45,
+        0.08,
+    ),
     ("MegaScale, NSDI'24, Megatron-LM rows", MEGASCALE | {"gpus": 256, "global_batch": 768}, 153.6, 0.10),
     ("MegaScale, NSDI'24, Megatron-LM rows", MEGASCALE | {"gpus": 8192, "global_batch": 6144}, 125.49, 0.10),
     ("MegaScale, NSDI'24", MEGASCALE | {"gpus": 256, "global_batch": 768}, 192.0, 0.10),
     ("MegaScale, NSDI'24", MEGASCALE | {"gpus": 8192, "global_batch": 6144}, 160.67, 0.10),
-    ("Megatron-Bridge, FP8",
-     LLAMA_405B | {"gpus": 1024, "global_batch": 1536, "pp": 8, "vp": 8, "cp": 2, "dtype": "fp8"}, 326.0,
-     0.12),
-    ("Llama 3 herd, 2407.21783, table 4",
-     LLAMA_405B | {"gpus": 8192, "global_batch": 2048, "pp": 16, "vp": 8, "dtype": "bf16"}, 169.54, 0.12),
-]  # fmt: skip
+    (
+        "Megatron-Bridge, FP8",
+        LLAMA_405B | {"gpus": 1024, "global_batch": 1536, "pp": 8, "vp": 8, "cp": 2, "dtype": "fp8"},
+        326.0,
+        0.12,
+    ),
+    (
+        "Llama 3 herd, 2407.21783, table 4",
+        LLAMA_405B | {"gpus": 8192, "global_batch": 2048, "pp": 16, "vp": 8, "dtype": "bf16"},
+        169.54,
+        0.12,
+    ),
+]
 
 
 def modelled(source: str, row: dict) -> float:
     """Tokens/s per accelerator that the model gives for a published row."""
     stack, stage = stack_of(source, row["recompute"], row["gpu"])
     step = training_step_s(
-        **shape_arguments(row), **hardware_arguments(row["gpu"], row["dtype"]), **(FITTED | stack),
-        recompute=RECOMPUTE[row["recompute"]], sharding=3 if row["dp_sharding"] == "zero3" else stage,
-    )  # fmt: skip
+        **shape_arguments(row),
+        **hardware_arguments(row["gpu"], row["dtype"]),
+        **(FITTED | stack),
+        recompute=RECOMPUTE[row["recompute"]],
+        sharding=3 if row["dp_sharding"] == "zero3" else stage,
+    )
     return float(
         tokens_per_s_per_gpu(
             global_batch=row["global_batch"],
@@ -133,10 +177,12 @@ def test_published_layouts_fit_in_memory(shared):
             continue
         stack, stage = stack_of(source, row["recompute"], row["gpu"])
         gb = training_memory_gb(
-            **shape_arguments(row), recompute=RECOMPUTE[row["recompute"]],
+            **shape_arguments(row),
+            recompute=RECOMPUTE[row["recompute"]],
             sharding=3 if row["dp_sharding"] == "zero3" else stage,
-            sequence_parallel=stack["sequence_parallel"], fused_attention=stack["fused_attention"],
-        )  # fmt: skip
+            sequence_parallel=stack["sequence_parallel"],
+            fused_attention=stack["fused_attention"],
+        )
         needed.append(float(gb) / HARDWARE[row["gpu"]]["memory_gb"])
 
     assert len(needed) == 65
@@ -186,9 +232,20 @@ def test_rows_of_2023_with_their_software(gpus, global_batch, tokens_per_s):
 
     The factor is NVIDIA's own gain at 512 H100, which is none of these rows.
     """
-    inputs = {"gpu": "H100-80GB-SXM", "gpus": gpus, "global_batch": global_batch, "dtype": "fp8",
-              "layers": 96, "hidden": 12288, "heads": 96, "kv_heads": 96, "ffn": 49152, "gated_mlp": False,
-              "vocab": 51200, "seq": 2048}  # fmt: skip
+    inputs = {
+        "gpu": "H100-80GB-SXM",
+        "gpus": gpus,
+        "global_batch": global_batch,
+        "dtype": "fp8",
+        "layers": 96,
+        "hidden": 12288,
+        "heads": 96,
+        "kv_heads": 96,
+        "ffn": 49152,
+        "gated_mlp": False,
+        "vocab": 51200,
+        "seq": 2048,
+    }
 
     ours, _ = evaluate("train_system", inputs | {"software_year": 2023}, "tokens/s (system)")
 
@@ -304,7 +361,7 @@ def test_a_column_gives_what_its_entries_give():
         ({"gpus": 32}, "global_batch must hold a micro-batch for each of"),
         ({"global_batch": 8}, "global_batch must hold a micro-batch for each of"),
     ],
-)  # fmt: skip
+)
 def test_impossible_steps_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         step(**change)

@@ -85,10 +85,12 @@ def shared(demand: Any, *, alone: float = 7.0, fall: float = 0.09, scv: float = 
     """Replicas that carry `alone` e^(-fall y) each, of a trace like Azure's code."""
     bursts = burst_fractions(scv) * (scv - 1.0)
     return shared_demand(
-        demand_per_s=np.atleast_1d(demand), trace_scv_ratio=scv, trace_per_s=CODE_PER_S,
+        demand_per_s=np.atleast_1d(demand),
+        trace_scv_ratio=scv,
+        trace_per_s=CODE_PER_S,
         tried_scv_ratio=1.0 + bursts[None, :],
         tried_requests_per_s=alone * np.exp(-fall * bursts)[None, :],
-    )  # fmt: skip
+    )
 
 
 # ---- the law of shared bursts

@@ -51,18 +51,39 @@ from solver.stochastic import FirstStage, in_each_future
 from solver.verify import objective_value, verify
 
 CODE = {
-    "name": "code", "model": "codellama-34b", "precision": "bf16", "tokens_in": 2000, "tokens_out": 30,
-    "peak_rate": "25 /s", "mean_to_peak": 0.35, "first_token": "2 s", "per_token": "60 ms",
-    "availability": 0.999, "unmet_penalty": "0.01 USD",
-}  # fmt: skip
-SITE = {"name": "virginia", "grid": "us-srvc", "pue": 1.2, "power_cap": "2 MW", "racks": 60,
-        "electricity_price": "70 USD/MWh"}  # fmt: skip
+    "name": "code",
+    "model": "codellama-34b",
+    "precision": "bf16",
+    "tokens_in": 2000,
+    "tokens_out": 30,
+    "peak_rate": "25 /s",
+    "mean_to_peak": 0.35,
+    "first_token": "2 s",
+    "per_token": "60 ms",
+    "availability": 0.999,
+    "unmet_penalty": "0.01 USD",
+}
+SITE = {
+    "name": "virginia",
+    "grid": "us-srvc",
+    "pue": 1.2,
+    "power_cap": "2 MW",
+    "racks": 60,
+    "electricity_price": "70 USD/MWh",
+}
 MARKET = [
     {"sku": "h100-8", "lead_time": "0 d", "price": "300 kUSD"},
     {"sku": "l40s-8", "lead_time": "0 d", "price": "90 kUSD"},
 ]
-SMALL = {"horizon.periods": 1, "services": [CODE], "sites": [SITE], "fleet": [], "market": MARKET,
-         "policy.objective": "money", "solve.gap": "0 %"}  # fmt: skip
+SMALL = {
+    "horizon.periods": 1,
+    "services": [CODE],
+    "sites": [SITE],
+    "fleet": [],
+    "market": MARKET,
+    "policy.objective": "money",
+    "solve.gap": "0 %",
+}
 LOW, HIGH = {"name": "low", "probability": 0.5}, {"name": "high", "probability": 0.5, "demand": 3}
 PAIR = {"futures": [LOW, HIGH]}
 MUST = {"services.code.unmet_penalty": None}

@@ -60,9 +60,7 @@ def test_stopped_while_futures_are_drawn(scenario: Scenario) -> None:
     """Draws are weighed by plans of their own, which end as well; of the futures none is looked at."""
     drawing = {"futures": None, "uncertainty": {"draws": 4, "reduce_to": 2, "seed": 1, "demand": [0.8, 1.3]}}
     asked = Impatient("drawing 4 futures")
-    found = plan_futures(
-        with_changes(scenario, drawing), watch=asked.watch, should_stop=asked.should_stop
-    )  # fmt: skip
+    found = plan_futures(with_changes(scenario, drawing), watch=asked.watch, should_stop=asked.should_stop)
 
     assert (found.stopped, found.hedge, len(found.known)) == (True, None, 0)
     assert not any("the best plan if it were known" in text for text in asked.heard)
@@ -103,8 +101,9 @@ def test_a_replay_stopped_in_its_second_period(scenario: Scenario) -> None:
 
     assert (played.stopped, len(played.made), played.again) == (True, 1, None)
     assert document["status"] == {
-        "verified": False, "text": "Stopped on request: 1 of 2 periods were planned."
-    }  # fmt: skip
+        "verified": False,
+        "text": "Stopped on request: 1 of 2 periods were planned.",
+    }
     assert replay_text(document).count("not known") == 2
 
 

@@ -294,8 +294,17 @@ def test_a_log_of_ones_own_reaches_the_totals_and_their_ranges(tmp_path: Path) -
         text = (data_folder() / "scenarios" / f"{JOB}.toml").read_text(encoding="utf-8")
         text = re.sub(r"(?m)^failures = .*$", f'log = "{name}.json"', text)
         rate = {"value": 5.2, "low": low, "high": high, "unit": "1/(1000 node d)"}
-        fit = {"everfleet_fit": 1, "name": name, "rate": rate, "accelerators_per_node": 8, "definition": "",
-               "source": "log.csv", "outage": None, "variance_to_mean": None, "rate_shape": None}  # fmt: skip
+        fit = {
+            "everfleet_fit": 1,
+            "name": name,
+            "rate": rate,
+            "accelerators_per_node": 8,
+            "definition": "",
+            "source": "log.csv",
+            "outage": None,
+            "variance_to_mean": None,
+            "rate_shape": None,
+        }
         (tmp_path / f"{name}.json").write_text(json.dumps(fit), encoding="utf-8")
         (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
         return plan_fleet(with_changes(load_scenario(tmp_path / f"{name}.toml"), EXACT), baselines=False)
@@ -576,9 +585,10 @@ def beside_cost_only() -> Plan:
     plan = plan_of(QUARTER)
     solve = plan.inputs.scenario.solve
     cheap = answer(
-        replace(plan.problem, objective=Objective(1.0, 0.0)), gap_fraction=solve.gap_fraction,
+        replace(plan.problem, objective=Objective(1.0, 0.0)),
+        gap_fraction=solve.gap_fraction,
         time_limit_s=solve.time_limit_s,
-    )  # fmt: skip
+    )
     return replace(plan, baselines={COST_ONLY: cheap})
 
 
@@ -787,13 +797,26 @@ def test_a_served_mixture_holds_all_weights_and_reads_what_it_meets() -> None:
         if name not in ("utilisation_fraction", "queue_places", "chunk_tokens")
     }
     step_s = decode_step_s(
-        touched_parameters=46.702792704e9 - routed * 0.75**b, active_parameters=12.879925248e9,
-        touched_expert_parameters=routed * (1 - 0.75**b), experts_per_token=2.0,
-        expert_layer_s=inputs.fact("performance.serving.expert_layer_time").value, weight_bytes=2.0,
-        layers=32.0, hidden=4096.0, kv_heads=8.0, head_dim=128.0, kv_bytes=2.0, batch=b,
-        prefill_tokens=b * prompt / answer, context_tokens=held, tp=2.0, peak_tflop_per_s=989.0,
-        memory_gb_per_s=3350.0, link_gb_per_s=450.0, **constants,
-    )  # fmt: skip
+        touched_parameters=46.702792704e9 - routed * 0.75**b,
+        active_parameters=12.879925248e9,
+        touched_expert_parameters=routed * (1 - 0.75**b),
+        experts_per_token=2.0,
+        expert_layer_s=inputs.fact("performance.serving.expert_layer_time").value,
+        weight_bytes=2.0,
+        layers=32.0,
+        hidden=4096.0,
+        kv_heads=8.0,
+        head_dim=128.0,
+        kv_bytes=2.0,
+        batch=b,
+        prefill_tokens=b * prompt / answer,
+        context_tokens=held,
+        tp=2.0,
+        peak_tflop_per_s=989.0,
+        memory_gb_per_s=3350.0,
+        link_gb_per_s=450.0,
+        **constants,
+    )
     assert kinds.capacity["step_s"].value[row] == pytest.approx(step_s, rel=0.03)
 
 
@@ -870,8 +893,11 @@ def test_the_deadline_counts_how_runs_differ() -> None:
 
 def test_a_trace_with_long_prompts_asks_for_more_than_its_means() -> None:
     """Same means, same bursts: hardware that is slow at long prompts carries the means but not the trace."""
-    means = {"services.chat.tokens_in": 1154.6974, "services.chat.tokens_out": 211.1259,
-             "services.chat.traffic": None}  # fmt: skip
+    means = {
+        "services.chat.tokens_in": 1154.6974,
+        "services.chat.tokens_out": 211.1259,
+        "services.chat.traffic": None,
+    }
     traced, stated = (
         assemble(Inputs(with_changes(shipped(QUARTER), changes), load_catalogue())).replicas
         for changes in ({}, means)

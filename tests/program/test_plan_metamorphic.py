@@ -93,15 +93,17 @@ def same_plan(one: Answer, other: Answer) -> None:
 # Two engines
 
 INSTANCES: list[tuple[str, dict[str, Any]]] = [
-    ("one-training-job", {"policy.objective": aim, "reliability.failures": fleet,
-                          "training.train-8b.deadline": deadline})
+    (
+        "one-training-job",
+        {"policy.objective": aim, "reliability.failures": fleet, "training.train-8b.deadline": deadline},
+    )
     for aim, fleet, deadline in itertools.product(
         ("money", "carbon", "weighted"), ("meta-rsc-1", "meta-rsc-2"), ("2027-03-31", "2027-06-30")
     )
 ] + [
     (name, {"policy.objective": aim, "reliability.spare_confidence": confidence})
     for name, aim, confidence in itertools.product(FAMILIES[1:], ("money", "carbon", "weighted"), (0.9, 0.99))
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow

@@ -42,13 +42,19 @@ RATIOS = np.geomspace(1e-5, 2.0, 25)  # write time over MTBF
 WEIGHTS = {"work_weight_factor": 1.0, "write_weight_factor": 0.3, "restart_weight_factor": 0.4}
 # 13 failures a day, 80 % of them local, writes of 0.1 and 5 min, restarts of 2 and 10 min.
 PATTERN = {
-    "local_rate_per_h": 0.8 * 13 / 24, "remote_rate_per_h": 0.2 * 13 / 24, "local_write_h": 0.1 / 60,
-    "remote_write_h": 5 / 60, "local_restart_h": 2 / 60, "remote_restart_h": 10 / 60,
-}  # fmt: skip
+    "local_rate_per_h": 0.8 * 13 / 24,
+    "remote_rate_per_h": 0.2 * 13 / 24,
+    "local_write_h": 0.1 / 60,
+    "remote_write_h": 5 / 60,
+    "local_restart_h": 2 / 60,
+    "remote_restart_h": 10 / 60,
+}
 TWO_WEIGHTS = {
-    "work_weight_factor": 1.0, "local_write_weight_factor": 0.3, "remote_write_weight_factor": 0.6,
+    "work_weight_factor": 1.0,
+    "local_write_weight_factor": 0.3,
+    "remote_write_weight_factor": 0.6,
     "restart_weight_factor": 0.4,
-}  # fmt: skip
+}
 
 
 def most(function: Callable[[float], float], guess: float) -> float:
@@ -117,12 +123,16 @@ def two_level_cases(count: int) -> list[dict[str, float]]:
     for _ in range(count):
         rate, share = float(np.exp(random.uniform(-5, 1))), float(random.uniform(0.1, 0.95))
         remote_h = float(np.exp(random.uniform(-6, 0)))
-        cases.append({
-            "local_rate_per_h": share * rate, "remote_rate_per_h": (1 - share) * rate,
-            "local_write_h": remote_h * float(np.exp(random.uniform(-5, -0.5))), "remote_write_h": remote_h,
-            "local_restart_h": float(random.uniform(0, 0.2)),
-            "remote_restart_h": float(random.uniform(0, 0.5)),
-        })  # fmt: skip
+        cases.append(
+            {
+                "local_rate_per_h": share * rate,
+                "remote_rate_per_h": (1 - share) * rate,
+                "local_write_h": remote_h * float(np.exp(random.uniform(-5, -0.5))),
+                "remote_write_h": remote_h,
+                "local_restart_h": float(random.uniform(0, 0.2)),
+                "remote_restart_h": float(random.uniform(0, 0.5)),
+            }
+        )
     return cases
 
 
@@ -158,8 +168,10 @@ def test_two_level_search_starts_at_benoits_pattern_and_beats_it() -> None:
     """Benoit et al. 2016: n 14 and 5.3 min to first order; exact: n 14 too, 5.0 min, and a higher ETTR."""
     first = two_level_plan(**{name: PATTERN[name] for name in list(PATTERN)[:4]})
     exact = two_level_optimal_plan(**PATTERN)
-    at = {name: two_level_ettr_fraction(interval_h=plan.interval_h, local_saves=plan.local_saves, **PATTERN)
-          for name, plan in (("first", first), ("exact", exact))}  # fmt: skip
+    at = {
+        name: two_level_ettr_fraction(interval_h=plan.interval_h, local_saves=plan.local_saves, **PATTERN)
+        for name, plan in (("first", first), ("exact", exact))
+    }
 
     assert first.local_saves == exact.local_saves == 14
     assert exact.interval_h * 60 == pytest.approx(4.98, abs=0.01)
@@ -171,20 +183,32 @@ def test_two_level_search_starts_at_benoits_pattern_and_beats_it() -> None:
 
 
 @given(
-    interval_h=st.floats(0.01, 3), local_saves=st.integers(1, 40), local_rate=st.floats(0, 2),
-    remote_rate=st.floats(0, 1), writes=st.tuples(st.floats(0, 0.1), st.floats(0, 0.5)),
+    interval_h=st.floats(0.01, 3),
+    local_saves=st.integers(1, 40),
+    local_rate=st.floats(0, 2),
+    remote_rate=st.floats(0, 1),
+    writes=st.tuples(st.floats(0, 0.1), st.floats(0, 0.5)),
     restarts=st.tuples(st.floats(0, 0.5), st.floats(0, 1)),
-)  # fmt: skip
+)
 def test_two_level_hours_add_up_to_one_over_ettr(
-    interval_h: float, local_saves: int, local_rate: float, remote_rate: float,
-    writes: tuple[float, float], restarts: tuple[float, float],
-) -> None:  # fmt: skip
+    interval_h: float,
+    local_saves: int,
+    local_rate: float,
+    remote_rate: float,
+    writes: tuple[float, float],
+    restarts: tuple[float, float],
+) -> None:
     """The chain solved for hours and the chain solved for ETTR are two roads to the same number."""
     case = {
-        "interval_h": interval_h, "local_saves": local_saves, "local_rate_per_h": local_rate,
-        "remote_rate_per_h": remote_rate, "local_write_h": writes[0], "remote_write_h": writes[1],
-        "local_restart_h": restarts[0], "remote_restart_h": restarts[1],
-    }  # fmt: skip
+        "interval_h": interval_h,
+        "local_saves": local_saves,
+        "local_rate_per_h": local_rate,
+        "remote_rate_per_h": remote_rate,
+        "local_write_h": writes[0],
+        "remote_write_h": writes[1],
+        "local_restart_h": restarts[0],
+        "remote_restart_h": restarts[1],
+    }
     ettr = float(two_level_ettr_fraction(**case))
     if ettr < 1e-9:
         return
@@ -202,8 +226,13 @@ def test_two_level_states_are_those_of_a_played_job() -> None:
     hours = two_level_hours_by_state(interval_h=interval_h, local_saves=saves, **PATTERN)
     random = np.random.default_rng(11)
     played = np.array([play_pattern(random, saves, interval_h, PATTERN) for _ in range(4000)])
-    ours = [1 + hours.lost_h, hours.local_write_h, hours.remote_write_h, hours.local_restart_h,
-            hours.remote_restart_h]  # fmt: skip
+    ours = [
+        1 + hours.lost_h,
+        hours.local_write_h,
+        hours.remote_write_h,
+        hours.local_restart_h,
+        hours.remote_restart_h,
+    ]
     each = played / (saves * interval_h)
 
     errors = (each.mean(axis=0) - np.array(ours, dtype=float)) / (each.std(axis=0) / np.sqrt(len(each)))
@@ -359,22 +388,38 @@ def test_a_background_write_splits_into_copy_and_store() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: write_bandwidth_gb_per_s(nodes=1, node_gb_per_s=1, shared_gb_per_s=1, others_fraction=1.0),
-         "others_fraction must leave some of the shared limit, wanted below 1, got 1.0"),
-        (lambda: burst_write_h(size_gb=1, buffer_gb=1, burst_gb_per_s=1, sustained_gb_per_s=2),
-         "burst_gb_per_s must be from sustained_gb_per_s up, got 1 with 2"),
-        (lambda: two_level_optimal_plan(**PATTERN | {"local_rate_per_h": 0.0}),
-         "local_rate_per_h must be a finite number above 0, got 0"),
-        (lambda: two_level_optimal_plan(**PATTERN, work_weight_factor=0.0),
-         "work_weight_factor must be a finite number above 0, got 0"),
-        (lambda: two_level_hours_by_state(interval_h=1.0, local_saves=0.5, **PATTERN),
-         "local_saves must be a finite number from 1 up, got 0.5"),
-        (lambda: weibull_optimal_interval_h(mtbf_h=1, weibull_shape=-1, write_h=1, restart_h=0),
-         "weibull_shape must be a finite number above 0, got -1"),
-        (lambda: flat_region_h(interval_h=1, mtbf_h=1, write_h=1, restart_h=0, loss_fraction=0.0),
-         "loss_fraction must be a finite number above 0, got 0"),
+        (
+            lambda: write_bandwidth_gb_per_s(
+                nodes=1, node_gb_per_s=1, shared_gb_per_s=1, others_fraction=1.0
+            ),
+            "others_fraction must leave some of the shared limit, wanted below 1, got 1.0",
+        ),
+        (
+            lambda: burst_write_h(size_gb=1, buffer_gb=1, burst_gb_per_s=1, sustained_gb_per_s=2),
+            "burst_gb_per_s must be from sustained_gb_per_s up, got 1 with 2",
+        ),
+        (
+            lambda: two_level_optimal_plan(**PATTERN | {"local_rate_per_h": 0.0}),
+            "local_rate_per_h must be a finite number above 0, got 0",
+        ),
+        (
+            lambda: two_level_optimal_plan(**PATTERN, work_weight_factor=0.0),
+            "work_weight_factor must be a finite number above 0, got 0",
+        ),
+        (
+            lambda: two_level_hours_by_state(interval_h=1.0, local_saves=0.5, **PATTERN),
+            "local_saves must be a finite number from 1 up, got 0.5",
+        ),
+        (
+            lambda: weibull_optimal_interval_h(mtbf_h=1, weibull_shape=-1, write_h=1, restart_h=0),
+            "weibull_shape must be a finite number above 0, got -1",
+        ),
+        (
+            lambda: flat_region_h(interval_h=1, mtbf_h=1, write_h=1, restart_h=0, loss_fraction=0.0),
+            "loss_fraction must be a finite number above 0, got 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_values_are_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match="must") as raised:
         call()

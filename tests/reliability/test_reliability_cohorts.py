@@ -127,9 +127,12 @@ def test_interval_of_the_mean_against_drawn_parameters():
     covariance = np.array([[400.0, -0.8], [-0.8, 0.01]])
     given_ = {"age_h": [500.0, 100.0], "units": [300.0, 500.0], "window_h": 300.0}
     ours = cohort_forecast(
-        Weibull(scale_h=1000.0, shape=2.0), covariance=covariance, confidence_fraction=0.9,
-        after_failure=AfterFailure.GONE, **given_,
-    )  # fmt: skip
+        Weibull(scale_h=1000.0, shape=2.0),
+        covariance=covariance,
+        confidence_fraction=0.9,
+        after_failure=AfterFailure.GONE,
+        **given_,
+    )
     drawn = [
         cohort_failures(
             Weibull(scale_h=scale, shape=shape),
@@ -155,9 +158,14 @@ def test_interval_of_the_count_covers_fit_and_chance():
         fit = fit_weibull(duration_h=np.minimum(life_h, 400.0), observed=life_h <= 400)
         alive = life_h[life_h > 400]
         ours = cohort_forecast(
-            fit.model, covariance=fit.covariance, age_h=[400.0], units=[alive.size], window_h=100.0,
-            after_failure=AfterFailure.GONE, confidence_fraction=0.9,
-        )  # fmt: skip
+            fit.model,
+            covariance=fit.covariance,
+            age_h=[400.0],
+            units=[alive.size],
+            window_h=100.0,
+            after_failure=AfterFailure.GONE,
+            confidence_fraction=0.9,
+        )
         held += ours.low_failures <= np.sum(alive <= 500) <= ours.high_failures
 
     assert 0.85 <= held / 300 <= 0.95
@@ -166,9 +174,13 @@ def test_interval_of_the_count_covers_fit_and_chance():
 def test_without_doubt_of_the_fit_the_count_is_poisson():
     """Exponential, 20 expected: SciPy's 5th and 95th percentile are 13 and 28; at ratio 4 they lie wider."""
     given_ = {
-        "covariance": [[0.0]], "age_h": [0.0], "units": [20.0], "window_h": 5.0,
-        "after_failure": AfterFailure.REPAIRED, "confidence_fraction": 0.9,
-    }  # fmt: skip
+        "covariance": [[0.0]],
+        "age_h": [0.0],
+        "units": [20.0],
+        "window_h": 5.0,
+        "after_failure": AfterFailure.REPAIRED,
+        "confidence_fraction": 0.9,
+    }
     single = cohort_forecast(Exponential(mean_h=5.0), **given_)
     bursts = cohort_forecast(Exponential(mean_h=5.0), variance_to_mean_ratio=4.0, **given_)
 

@@ -26,8 +26,9 @@ def test_two_causes_by_hand():
 
 logs = st.lists(
     st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 8), st.integers(1, 3)),
-    min_size=1, max_size=25,
-)  # fmt: skip
+    min_size=1,
+    max_size=25,
+)
 
 
 @given(log=logs)

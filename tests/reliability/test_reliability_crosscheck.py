@@ -46,10 +46,13 @@ def simulated():
     days = np.ceil(np.minimum(life, end) / 24)
     entry = np.clip(np.floor(random.uniform(-0.5, 1, 1200) * days), 0, days - 1)
     return {
-        "duration_h": 24 * days, "observed": life <= end, "entry_h": 24 * entry,
-        "weight": random.integers(1, 4, 1200), "covariates": {"heat": heat, "age": age},
+        "duration_h": 24 * days,
+        "observed": life <= end,
+        "entry_h": 24 * entry,
+        "weight": random.integers(1, 4, 1200),
+        "covariates": {"heat": heat, "age": age},
         "categorical": ["heat"],
-    }  # fmt: skip
+    }
 
 
 def test_simulated_log(simulated):
@@ -72,9 +75,11 @@ def test_titan(shared: Path):
     gpus = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv").query("batch == 'old'")
     place = ["col", "row", "cage", "slot", "node"]
     found = cross_check(
-        duration_h=8760 * gpus["years"], observed=gpus["dead"],
-        covariates={name: gpus[name] for name in place}, categorical=place,
-    )  # fmt: skip
+        duration_h=8760 * gpus["years"],
+        observed=gpus["dead"],
+        covariates={name: gpus[name] for name in place},
+        categorical=place,
+    )
     cox = dict(zip(found.compared[-2].names, found.compared[-2].lifelines, strict=True))
 
     agree(found, FAMILIES + REGRESSIONS)

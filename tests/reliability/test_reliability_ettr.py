@@ -41,9 +41,12 @@ weights = st.floats(0.05, 20)
 @given(interval_h=intervals_h, mtbf_h=mtbfs_h, write_h=delays_h, restart_h=delays_h, queue_h=delays_h)
 def test_ettr_is_a_share_and_falls_with_the_failure_rate(interval_h, mtbf_h, write_h, restart_h, queue_h):
     rarer, oftener = ettr_fraction(
-        interval_h=interval_h, mtbf_h=np.array([mtbf_h, mtbf_h / 2]), write_h=write_h, restart_h=restart_h,
+        interval_h=interval_h,
+        mtbf_h=np.array([mtbf_h, mtbf_h / 2]),
+        write_h=write_h,
+        restart_h=restart_h,
         queue_h=queue_h,
-    )  # fmt: skip
+    )
 
     assert 0 <= oftener <= rarer <= 1
 
@@ -210,8 +213,14 @@ def test_asynchronous_weibull_of_shape_one_is_the_asynchronous_form(interval_h, 
 @pytest.mark.parametrize("shape", [0.6, 1.7])
 def test_asynchronous_weibull_against_played_jobs(shape):
     """Renewal theory holds in the long run: the played ETTR of 4000 h is within 0.4 %."""
-    job = {"interval_h": 1.0, "mtbf_h": 3.0, "write_h": 0.05, "restart_h": 0.2, "weibull_shape": shape,
-           "persist_h": 0.6}  # fmt: skip
+    job = {
+        "interval_h": 1.0,
+        "mtbf_h": 3.0,
+        "write_h": 0.05,
+        "restart_h": 0.2,
+        "weibull_shape": shape,
+        "persist_h": 0.6,
+    }
     played = simulate_job(intervals=4000, replicas=300, seed=15, **job)
 
     assert 4000 / played.finish_h.mean() == pytest.approx(weibull_ettr_fraction(**job), rel=0.004)
@@ -255,9 +264,11 @@ def test_several_kinds_of_failure_against_played_jobs(persist_h):
     finish_h = play_classes(CLASSES, intervals=2000, replicas=600, seed=12, **job)
     pool = pooled_class(CLASSES)
     ettr = rollback_ettr_fraction(
-        mtbf_h=1 / pool.rate_per_h, restart_h=pool.restart_h, rollback_intervals=pool.rollback_intervals,
+        mtbf_h=1 / pool.rate_per_h,
+        restart_h=pool.restart_h,
+        rollback_intervals=pool.rollback_intervals,
         **job,
-    )  # fmt: skip
+    )
 
     assert abs(finish_h.mean() - 1000.0 / ettr) < 3 * finish_h.std() / np.sqrt(600)
     assert 0.5 < ettr < 0.8
@@ -357,10 +368,15 @@ def test_fifty_digits_agree_on_the_other_forms():
             write_h=write, restart_h=restart, persist_h=persist, rollback_intervals=share, **job
         ) == pytest.approx(max(back, 0.0), rel=1e-10, abs=1e-13)
         assert two_level_ettr_fraction(
-            interval_h=interval, local_saves=saves, local_rate_per_h=share / mtbf, remote_rate_per_h=1 / mtbf,
-            local_write_h=write / 9, remote_write_h=write, local_restart_h=restart / 4,
+            interval_h=interval,
+            local_saves=saves,
+            local_rate_per_h=share / mtbf,
+            remote_rate_per_h=1 / mtbf,
+            local_write_h=write / 9,
+            remote_write_h=write,
+            local_restart_h=restart / 4,
             remote_restart_h=restart,
-        ) == pytest.approx(levels, rel=1e-9)  # fmt: skip
+        ) == pytest.approx(levels, rel=1e-9)
 
 
 @pytest.mark.parametrize("shape", [0.6, 0.9, 2.5])
@@ -423,9 +439,12 @@ def test_no_allowed_interval_beats_the_asynchronous_optimum(mtbf_h, blocking_h, 
     best_h = asynchronous_optimal_interval_h(mtbf_h=mtbf_h, blocking_h=blocking_h, persist_h=persist_h)
     shorter_h = max(best_h / factor, persist_h - blocking_h)
     best, longer, shorter = asynchronous_ettr_fraction(
-        interval_h=np.array([best_h, best_h * factor, shorter_h]), mtbf_h=mtbf_h, blocking_h=blocking_h,
-        persist_h=persist_h, restart_h=0.1,
-    )  # fmt: skip
+        interval_h=np.array([best_h, best_h * factor, shorter_h]),
+        mtbf_h=mtbf_h,
+        blocking_h=blocking_h,
+        persist_h=persist_h,
+        restart_h=0.1,
+    )
 
     assert max(longer, shorter) <= best * (1 + 1e-12)
 
@@ -444,12 +463,23 @@ def test_states_add_up_to_one_over_ettr(interval_h, mtbf_h, write_h, restart_h):
 
 
 @given(
-    mtbf_h=st.floats(1, 1e4), write_h=st.floats(0.005, 1), restart_h=st.floats(0, 2), work=weights,
-    write=weights, restart=weights, factor=st.floats(0.1, 10),
-)  # fmt: skip
+    mtbf_h=st.floats(1, 1e4),
+    write_h=st.floats(0.005, 1),
+    restart_h=st.floats(0, 2),
+    work=weights,
+    write=weights,
+    restart=weights,
+    factor=st.floats(0.1, 10),
+)
 def test_no_interval_beats_the_weighted_optimum(mtbf_h, write_h, restart_h, work, write, restart, factor):
-    job = {"mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h, "work_weight_factor": work,
-           "write_weight_factor": write, "restart_weight_factor": restart}  # fmt: skip
+    job = {
+        "mtbf_h": mtbf_h,
+        "write_h": write_h,
+        "restart_h": restart_h,
+        "work_weight_factor": work,
+        "write_weight_factor": write,
+        "restart_weight_factor": restart,
+    }
     best_h = objective_optimal_interval_h(**job)
     best, other = weighted_hours_ratio(interval_h=best_h * np.array([1, factor]), **job)
 
@@ -475,13 +505,25 @@ def test_two_level_without_the_second_kind_of_failure_or_save_is_one_level():
     """One save a pattern, all failures remote: the exact one-level form with C1 + C2 as its write."""
     one = ettr_fraction(interval_h=0.5, mtbf_h=4.0, write_h=0.15, restart_h=0.3)
     two = two_level_ettr_fraction(
-        interval_h=0.5, local_saves=1, local_rate_per_h=0.0, remote_rate_per_h=0.25, local_write_h=0.05,
-        remote_write_h=0.1, local_restart_h=9.0, remote_restart_h=0.3,
-    )  # fmt: skip
+        interval_h=0.5,
+        local_saves=1,
+        local_rate_per_h=0.0,
+        remote_rate_per_h=0.25,
+        local_write_h=0.05,
+        remote_write_h=0.1,
+        local_restart_h=9.0,
+        remote_restart_h=0.3,
+    )
     local_only = two_level_ettr_fraction(
-        interval_h=0.5, local_saves=7, local_rate_per_h=0.25, remote_rate_per_h=0.0, local_write_h=0.15,
-        remote_write_h=0.0, local_restart_h=0.3, remote_restart_h=9.0,
-    )  # fmt: skip
+        interval_h=0.5,
+        local_saves=7,
+        local_rate_per_h=0.25,
+        remote_rate_per_h=0.0,
+        local_write_h=0.15,
+        remote_write_h=0.0,
+        local_restart_h=0.3,
+        remote_restart_h=9.0,
+    )
 
     assert two == pytest.approx(one, rel=1e-14)
     assert local_only == pytest.approx(one, rel=1e-14)
@@ -496,8 +538,12 @@ def test_two_level_without_the_second_kind_of_failure_or_save_is_one_level():
 )
 def test_two_level_plan_is_near_the_best_of_all_patterns(per_day, local, local_min, remote_min):
     """Every n up to 80 and 120 intervals, by the exact form: the first-order plan loses under 0.2 points."""
-    costs = {"local_rate_per_h": per_day * local / 24, "remote_rate_per_h": per_day * (1 - local) / 24,
-             "local_write_h": local_min / 60, "remote_write_h": remote_min / 60}  # fmt: skip
+    costs = {
+        "local_rate_per_h": per_day * local / 24,
+        "remote_rate_per_h": per_day * (1 - local) / 24,
+        "local_write_h": local_min / 60,
+        "remote_write_h": remote_min / 60,
+    }
     restarts = {"local_restart_h": 2 / 60, "remote_restart_h": 10 / 60}
     plan = two_level_plan(**costs)
     ours = two_level_ettr_fraction(

@@ -106,9 +106,13 @@ def test_restarts_that_spread_widen_the_finish(persist_h):
     """A spare in 80 % (0.1 h), else the scheduler (2 h): mean 0.48 h, deviation 0.76 h, 20,000 jobs."""
     job = {"interval_h": 0.2, "mtbf_h": 3.0, "write_h": 0.02}
     finish_h = play_spread_restarts(
-        intervals=500, replicas=20_000, seed=31, persist_h=persist_h,
-        draw_restarts_h=lambda random, size: np.where(random.random(size) < 0.8, 0.1, 2.0), **job,
-    )  # fmt: skip
+        intervals=500,
+        replicas=20_000,
+        seed=31,
+        persist_h=persist_h,
+        draw_restarts_h=lambda random, size: np.where(random.random(size) < 0.8, 0.1, 2.0),
+        **job,
+    )
     ours = {"useful_h": 100.0, "restart_h": 0.48, "restart_deviation_h": 0.76, "persist_h": persist_h, **job}
     mean_h, deviation_h = moments(finish_quantile_h, **ours)
     quantiles_h = finish_quantile_h(quantile_fraction=PERCENTILES, **ours)

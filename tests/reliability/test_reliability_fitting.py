@@ -178,15 +178,133 @@ def test_counting_rows_once_with_weights_changes_nothing():
 
 # lifelines issue 1068: units by age, the first four rows failures, the rest still running.
 FEW_FAILURES_AGE = [
-    20, 37, 46, 63, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24, 26, 27, 28, 30, 31, 32, 35,
-    37, 38, 40, 41, 42, 45, 47, 49, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77,
-    78, 79, 80, 81, 82, 83, 87, 88,
-]  # fmt: skip
+    20,
+    37,
+    46,
+    63,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    13,
+    14,
+    15,
+    16,
+    18,
+    19,
+    20,
+    21,
+    22,
+    23,
+    24,
+    26,
+    27,
+    28,
+    30,
+    31,
+    32,
+    35,
+    37,
+    38,
+    40,
+    41,
+    42,
+    45,
+    47,
+    49,
+    60,
+    61,
+    62,
+    63,
+    64,
+    65,
+    66,
+    67,
+    68,
+    69,
+    70,
+    71,
+    72,
+    73,
+    74,
+    75,
+    76,
+    77,
+    78,
+    79,
+    80,
+    81,
+    82,
+    83,
+    87,
+    88,
+]
 FEW_FAILURES_UNITS = [
-    1, 1, 1, 2, 1, 2, 3, 1, 3, 1, 2, 1, 1, 2, 1, 2, 1, 2, 1, 2, 2, 1, 1, 2, 1, 2, 1, 2, 1, 1,
-    1, 1, 3, 1, 1, 1, 1, 73, 75, 54, 31, 77, 81, 69, 80, 98, 86, 48, 88, 113, 112, 145, 240, 35, 1, 1, 11, 5,
-    4, 1, 3, 3,
-]  # fmt: skip
+    1,
+    1,
+    1,
+    2,
+    1,
+    2,
+    3,
+    1,
+    3,
+    1,
+    2,
+    1,
+    1,
+    2,
+    1,
+    2,
+    1,
+    2,
+    1,
+    2,
+    2,
+    1,
+    1,
+    2,
+    1,
+    2,
+    1,
+    2,
+    1,
+    1,
+    1,
+    1,
+    3,
+    1,
+    1,
+    1,
+    1,
+    73,
+    75,
+    54,
+    31,
+    77,
+    81,
+    69,
+    80,
+    98,
+    86,
+    48,
+    88,
+    113,
+    112,
+    145,
+    240,
+    35,
+    1,
+    1,
+    11,
+    5,
+    4,
+    1,
+    3,
+    3,
+]
 
 
 def test_five_failures_among_1588_units():
@@ -441,9 +559,12 @@ def test_generalised_gamma_against_lifelines():
     rows = watched_late(600)
     ours, weibull = fit_generalised_gamma(**rows), fit_weibull(**rows).model
     theirs = GeneralizedGammaFitter().fit(
-        rows["duration_h"], rows["observed"], entry=rows["entry_h"], weights=rows["weight"],
+        rows["duration_h"],
+        rows["observed"],
+        entry=rows["entry_h"],
+        weights=rows["weight"],
         initial_point=np.array([np.log(weibull.scale_h), -np.log(weibull.shape), 1.0]),
-    )  # fmt: skip
+    )
     units = [ours.model.scale_h, ours.model.log_deviation, 1.0]
 
     assert np.log(ours.model.scale_h) == pytest.approx(theirs.mu_, abs=1e-4)
@@ -517,8 +638,12 @@ def test_titan_families_by_aic(titan):
     ranked = fit_best(duration_h=titan["years"], observed=titan["dead"])
 
     assert [type(fit.model).__name__ for fit in ranked.fits] == [
-        "GeneralisedGamma", "LogNormal", "LogLogistic", "Weibull", "Exponential",
-    ]  # fmt: skip
+        "GeneralisedGamma",
+        "LogNormal",
+        "LogLogistic",
+        "Weibull",
+        "Exponential",
+    ]
     assert [fit.aic for fit in ranked.fits[:4]] == pytest.approx(
         [32445.161, 32511.752, 32633.460, 32901.201], abs=0.002
     )
@@ -536,8 +661,12 @@ def test_a_family_without_a_fit_is_named_with_its_reason():
     assert ranked.runner_up is None
     assert ranked.aic_difference == np.inf
     assert set(ranked.failed) == {
-        "Weibull", "log-normal", "log-logistic", "generalised gamma", "piecewise exponential",
-    }  # fmt: skip
+        "Weibull",
+        "log-normal",
+        "log-logistic",
+        "generalised gamma",
+        "piecewise exponential",
+    }
     assert "one death" in ranked.failed["Weibull"]
     assert ranked.failed["piecewise exponential"] == (
         "breaks_h leave no death from 6 to 7: join that stretch to one"

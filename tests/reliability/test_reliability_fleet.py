@@ -186,9 +186,14 @@ def test_drifting_rate_against_weighing_drawn_rates():
     weight = stats.nbinom.pmf(count, mean / excess, 1 / (1 + excess)).prod(axis=1)
     share = np.cumsum(weight) / weight.sum()
     ours = drifting_rate(
-        prior_shape=shape, prior_node_h=node_h, failures=count, node_h=hours, confidence_fraction=0.8,
-        drift_fraction=drift, variance_to_mean_ratio=ratio,
-    )  # fmt: skip
+        prior_shape=shape,
+        prior_node_h=node_h,
+        failures=count,
+        node_h=hours,
+        confidence_fraction=0.8,
+        drift_fraction=drift,
+        variance_to_mean_ratio=ratio,
+    )
 
     assert ours.estimate.mean_per_node_h == pytest.approx(np.average(rates, weights=weight), rel=0.005)
     assert ours.estimate.low_per_node_h == pytest.approx(rates[np.searchsorted(share, 0.1)], rel=0.01)
@@ -207,9 +212,13 @@ def test_belief_of_a_drifting_rate_is_calibrated():
         count = random.poisson(true_rate * hours * random.gamma(1 / 0.16, 0.16, 6))
         for place, drift in enumerate((0.4, 0.0)):
             ours = drifting_rate(
-                prior_shape=2.0, prior_node_h=1e4, failures=count, node_h=hours, confidence_fraction=0.9,
+                prior_shape=2.0,
+                prior_node_h=1e4,
+                failures=count,
+                node_h=hours,
+                confidence_fraction=0.9,
                 drift_fraction=drift,
-            ).estimate  # fmt: skip
+            ).estimate
             held[place] += ours.low_per_node_h <= true_rate <= ours.high_per_node_h
 
     assert held[0] / 300 == pytest.approx(0.9, abs=0.052)
@@ -220,9 +229,13 @@ def test_belief_of_a_drifting_rate_is_calibrated():
 def test_a_period_says_no_more_than_its_drift_allows(failures, drift, periods):
     """Each period weighs 1 / (c^2 r) node-hours at most: the prior keeps b / (b + k / (c^2 r)) or more."""
     ours = drifting_rate(
-        prior_shape=2.0, prior_node_h=1e4, failures=np.full(periods, failures), node_h=1e5,
-        confidence_fraction=0.9, drift_fraction=drift,
-    )  # fmt: skip
+        prior_shape=2.0,
+        prior_node_h=1e4,
+        failures=np.full(periods, failures),
+        node_h=1e5,
+        confidence_fraction=0.9,
+        drift_fraction=drift,
+    )
     most_h = periods / (drift**2 * ours.estimate.mean_per_node_h)
 
     assert ours.prior_weight_fraction >= 1e4 / (1e4 + most_h) * (1 - 1e-12)
@@ -245,9 +258,11 @@ def test_jobs_take_whole_nodes():
 def test_racks_fail_as_their_accelerators_and_themselves(share, rate, servers):
     """A job of whole racks: per accelerator nothing changes; what comes with the node is 9 times rarer."""
     rack = resized_rate_per_node_h(
-        failure_rate_per_node_h=rate, accelerators_per_node=8, new_accelerators_per_node=72,
+        failure_rate_per_node_h=rate,
+        accelerators_per_node=8,
+        new_accelerators_per_node=72,
         accelerator_share_fraction=share,
-    )  # fmt: skip
+    )
     in_racks = job_mttf_h(nodes=servers, failure_rate_per_node_h=rack)
     in_servers = job_mttf_h(nodes=9 * servers, failure_rate_per_node_h=rate)
 
@@ -440,9 +455,12 @@ def test_installed_units_are_just_enough(needed, up, target):
 
 @settings(max_examples=30, deadline=None)
 @given(
-    rate=st.floats(0.2, 30), repair_h=st.floats(0.2, 300), confidence=st.floats(0.6, 0.9999),
-    highest=st.integers(1, 500), fleet_ratio=st.floats(1, 12),
-)  # fmt: skip
+    rate=st.floats(0.2, 30),
+    repair_h=st.floats(0.2, 300),
+    confidence=st.floats(0.6, 0.9999),
+    highest=st.integers(1, 500),
+    fleet_ratio=st.floats(1, 12),
+)
 def test_spare_steps_are_the_need_itself(rate, repair_h, confidence, highest, fleet_ratio):
     """Every eighth of a node up to 500: the fewest spares that reach are those that whole nodes need."""
     ratio = 1 + (fleet_ratio - 1) * np.arange(1.0, highest + 1) / 400

@@ -109,9 +109,16 @@ def test_validation_row(shared, airesim_shop):
 def test_job_with_checkpoints_on_many_nodes():
     """64 exponential nodes are one job of M / 64: the finish averages to n * W / ETTR of the closed form."""
     played = simulate_fleet(
-        nodes=FleetNodes(64, 20, 84), failures=NodeFailures(640.0), repair=RepairShop(1.0),
-        stops=StopHours(recovery_h=0.5), job_h=500.0, interval_h=2.0, write_h=0.2, replicas=200, seed=3,
-    )  # fmt: skip
+        nodes=FleetNodes(64, 20, 84),
+        failures=NodeFailures(640.0),
+        repair=RepairShop(1.0),
+        stops=StopHours(recovery_h=0.5),
+        job_h=500.0,
+        interval_h=2.0,
+        write_h=0.2,
+        replicas=200,
+        seed=3,
+    )
     ettr = ettr_fraction(interval_h=2.0, mtbf_h=10.0, write_h=0.2, restart_h=0.5)
 
     assert standard_errors_off(played.finish_h, 500 / ettr) < 3
@@ -127,9 +134,14 @@ def test_too_few_standbys_follow_erlangs_loss_formula(log_deviation):
     depends on the repair time's mean alone: exponential and lognormal repairs stall alike.
     """
     played = simulate_fleet(
-        nodes=FleetNodes(50, 3, 53), failures=NodeFailures(500.0), stops=NO_STOP, job_h=20_000.0,
-        repair=RepairShop(8.0, 24.0, manual_fraction=0.5, log_deviation=log_deviation), replicas=40, seed=4,
-    )  # fmt: skip
+        nodes=FleetNodes(50, 3, 53),
+        failures=NodeFailures(500.0),
+        stops=NO_STOP,
+        job_h=20_000.0,
+        repair=RepairShop(8.0, 24.0, manual_fraction=0.5, log_deviation=log_deviation),
+        replicas=40,
+        seed=4,
+    )
     offered = 50 / 500 * (8 + 0.5 * 24)
     blocked = stats.poisson.pmf(4, offered) / stats.poisson.cdf(4, offered)
 
@@ -145,9 +157,14 @@ def test_spares_are_called_in_once():
     so do failures 6 and 9; failure 12 finds none and waits for the first repair.
     """
     played = simulate_fleet(
-        nodes=FleetNodes(1, 2, 3, 9), failures=NodeFailures(10.0), repair=RepairShop(1e6, log_deviation=0.01),
-        stops=StopHours(1.0, selection_h=0.1, preempt_h=2.0), job_h=1000.0, replicas=20, seed=5,
-    )  # fmt: skip
+        nodes=FleetNodes(1, 2, 3, 9),
+        failures=NodeFailures(10.0),
+        repair=RepairShop(1e6, log_deviation=0.01),
+        stops=StopHours(1.0, selection_h=0.1, preempt_h=2.0),
+        job_h=1000.0,
+        replicas=20,
+        seed=5,
+    )
 
     assert set(played.preemptions) == {9}
     assert played.preempt_h == pytest.approx(np.full(20, 18.0))
@@ -161,11 +178,17 @@ def test_nodes_of_stationary_age_fail_at_the_rate_of_their_mean(shape):
     ages_h = stationary_ages_h(node_mtbf_h=200.0, weibull_shape=shape, nodes=30 * 200, seed=6)
     failures = [
         simulate_fleet(
-            nodes=FleetNodes(200, 200, 400), failures=NodeFailures(200.0, shape), repair=RepairShop(1.0),
-            stops=NO_STOP, job_h=150.0, replicas=1, seed=700 + run, ages_h=np.append(ages, np.zeros(200)),
+            nodes=FleetNodes(200, 200, 400),
+            failures=NodeFailures(200.0, shape),
+            repair=RepairShop(1.0),
+            stops=NO_STOP,
+            job_h=150.0,
+            replicas=1,
+            seed=700 + run,
+            ages_h=np.append(ages, np.zeros(200)),
         ).failures[0]
         for run, ages in enumerate(ages_h.reshape(30, 200))
-    ]  # fmt: skip
+    ]
 
     assert standard_errors_off(failures, 150.0) < 3
 
@@ -174,9 +197,14 @@ def test_nodes_of_stationary_age_fail_at_the_rate_of_their_mean(shape):
 def test_repair_that_does_not_help_leaves_the_age(shape):
     """A node given back as it came is a Poisson process of mean H(t): mean and variance of its failures."""
     failures = simulate_fleet(
-        nodes=FleetNodes(1, 0, 1), failures=NodeFailures(10.0, shape), stops=NO_STOP, job_h=50.0,
-        repair=RepairShop(1.0, automatic_helps_fraction=0.0), replicas=1500, seed=8,
-    ).failures  # fmt: skip
+        nodes=FleetNodes(1, 0, 1),
+        failures=NodeFailures(10.0, shape),
+        stops=NO_STOP,
+        job_h=50.0,
+        repair=RepairShop(1.0, automatic_helps_fraction=0.0),
+        replicas=1500,
+        seed=8,
+    ).failures
     expected = (50.0 / NodeFailures(10.0, shape).scale_h) ** shape
 
     assert standard_errors_off(failures, expected) < 3
@@ -186,9 +214,15 @@ def test_repair_that_does_not_help_leaves_the_age(shape):
 def test_own_ages_shift_the_hazard():
     """Worn nodes of 30 h with shape 2.5 fail H(40) - H(30) times on average in the 10 h that follow."""
     failures = simulate_fleet(
-        nodes=FleetNodes(1, 0, 1), failures=NodeFailures(10.0, 2.5), stops=NO_STOP, job_h=10.0, ages_h=30.0,
-        repair=RepairShop(1.0, automatic_helps_fraction=0.0), replicas=1000, seed=9,
-    ).failures  # fmt: skip
+        nodes=FleetNodes(1, 0, 1),
+        failures=NodeFailures(10.0, 2.5),
+        stops=NO_STOP,
+        job_h=10.0,
+        ages_h=30.0,
+        repair=RepairShop(1.0, automatic_helps_fraction=0.0),
+        replicas=1000,
+        seed=9,
+    ).failures
     scale_h = NodeFailures(10.0, 2.5).scale_h
 
     assert standard_errors_off(failures, (40 / scale_h) ** 2.5 - (30 / scale_h) ** 2.5) < 3
@@ -200,10 +234,14 @@ def test_bad_nodes_fail_by_their_multiple_until_repair_helps():
     From then on 100 good nodes fail 100 * t / M times, and the 20 did so since they were helped, after 40 h.
     """
     played = simulate_fleet(
-        nodes=FleetNodes(100, 0, 100), stops=NO_STOP, job_h=3000.0, replicas=200, seed=10,
+        nodes=FleetNodes(100, 0, 100),
+        stops=NO_STOP,
+        job_h=3000.0,
+        replicas=200,
+        seed=10,
         failures=NodeFailures(1000.0, bad_fraction=0.2, bad_rate_multiplier=100.0),
         repair=RepairShop(0.01, automatic_helps_fraction=0.25),
-    )  # fmt: skip
+    )
     good = played.failures - played.bad_failures
 
     assert standard_errors_off(played.bad_failures, 20 / 0.25) < 3
@@ -213,9 +251,14 @@ def test_bad_nodes_fail_by_their_multiple_until_repair_helps():
 def test_bursts_take_several_nodes_at_one_stop():
     """Nodes that never fail, bursts of 5 at one in 20 h: stops are Poisson, failures five times as many."""
     played = simulate_fleet(
-        nodes=FleetNodes(32, 5, 40), failures=NodeFailures(1e12, bursts_per_h=0.05, burst_nodes=5),
-        repair=RepairShop(1e-3, log_deviation=0.1), stops=StopHours(0.5), job_h=400.0, replicas=500, seed=11,
-    )  # fmt: skip
+        nodes=FleetNodes(32, 5, 40),
+        failures=NodeFailures(1e12, bursts_per_h=0.05, burst_nodes=5),
+        repair=RepairShop(1e-3, log_deviation=0.1),
+        stops=StopHours(0.5),
+        job_h=400.0,
+        replicas=500,
+        seed=11,
+    )
 
     assert standard_errors_off(played.stops, 20.0) < 3
     assert played.stops.var() == pytest.approx(20.0, rel=3 * math.sqrt(2 / 500))
@@ -229,9 +272,14 @@ def test_retired_nodes_deplete_the_fleet():
     Failures until the end are Poisson of 10 * t / M; four or more of them leave too few nodes.
     """
     played = simulate_fleet(
-        nodes=FleetNodes(10, 3, 13), failures=NodeFailures(100.0), repair=RepairShop(1.0, retire_failures=1),
-        stops=StopHours(0.1), job_h=40.0, replicas=2000, seed=12,
-    )  # fmt: skip
+        nodes=FleetNodes(10, 3, 13),
+        failures=NodeFailures(100.0),
+        repair=RepairShop(1.0, retire_failures=1),
+        stops=StopHours(0.1),
+        job_h=40.0,
+        replicas=2000,
+        seed=12,
+    )
     depleted = np.isinf(played.finish_h)
 
     assert depleted.mean() == pytest.approx(stats.poisson.sf(3, 4.0), abs=3 * 0.5 / math.sqrt(2000))
@@ -247,9 +295,14 @@ def test_retirement_looks_back_over_its_window():
     So 1 + 1/p failures on average, geometric, and the only node is gone.
     """
     played = simulate_fleet(
-        nodes=FleetNodes(1, 0, 1), failures=NodeFailures(10.0), stops=NO_STOP, job_h=1e5,
-        repair=RepairShop(1e-6, retire_failures=2, retire_window_h=5.0), replicas=2000, seed=13,
-    )  # fmt: skip
+        nodes=FleetNodes(1, 0, 1),
+        failures=NodeFailures(10.0),
+        stops=NO_STOP,
+        job_h=1e5,
+        repair=RepairShop(1e-6, retire_failures=2, retire_window_h=5.0),
+        replicas=2000,
+        seed=13,
+    )
     short = -math.expm1(-0.5)
 
     assert np.all(np.isinf(played.finish_h))
@@ -261,10 +314,14 @@ def test_retirement_looks_back_over_its_window():
 def test_seeds_repeat_and_replicas_stand_alone():
     """A seed repeats a run to the last bit, and more replicas leave the first ones as they were."""
     fleet = {
-        "nodes": FleetNodes(20, 2, 24, 3), "failures": NodeFailures(300.0, 0.7, 0.1, 4.0, 0.01, 3),
-        "repair": RepairShop(4.0, 40.0, 0.5, 0.6, 0.9, 1.0), "stops": StopHours(0.3, 0.1, 0.2),
-        "job_h": 500.0, "interval_h": 1.0, "write_h": 0.1,
-    }  # fmt: skip
+        "nodes": FleetNodes(20, 2, 24, 3),
+        "failures": NodeFailures(300.0, 0.7, 0.1, 4.0, 0.01, 3),
+        "repair": RepairShop(4.0, 40.0, 0.5, 0.6, 0.9, 1.0),
+        "stops": StopHours(0.3, 0.1, 0.2),
+        "job_h": 500.0,
+        "interval_h": 1.0,
+        "write_h": 0.1,
+    }
     first, again = (simulate_fleet(replicas=n, seed=14, **fleet) for n in (3, 5))
 
     assert first.finish_h.tolist() == again.finish_h[:3].tolist()
@@ -282,9 +339,14 @@ def test_seeds_repeat_and_replicas_stand_alone():
 )
 def test_values_that_cannot_be(change, message):
     fleet = {
-        "nodes": FleetNodes(4, 1, 6), "failures": NodeFailures(10.0), "repair": RepairShop(1.0),
-        "stops": NO_STOP, "job_h": 5.0, "replicas": 2, "seed": 1,
-    }  # fmt: skip
+        "nodes": FleetNodes(4, 1, 6),
+        "failures": NodeFailures(10.0),
+        "repair": RepairShop(1.0),
+        "stops": NO_STOP,
+        "job_h": 5.0,
+        "replicas": 2,
+        "seed": 1,
+    }
     with pytest.raises(ValueError, match=message):
         simulate_fleet(**fleet | change)
 

@@ -49,9 +49,13 @@ def test_weights_against_bayes_rule_with_probabilities_of_scipy():
     """Two pairs, three counts: their weights are in the ratio of the products of what each foretold."""
     counts = np.array([20.0, 26.0, 60.0])
     belief = count_belief(
-        counts=counts, exposure=1.0, prior_shape=2.0, prior_exposure=0.1,
-        memory_fractions=[0.4, 0.9], scatter_fractions=0.3,
-    )  # fmt: skip
+        counts=counts,
+        exposure=1.0,
+        prior_shape=2.0,
+        prior_exposure=0.1,
+        memory_fractions=[0.4, 0.9],
+        scatter_fractions=0.3,
+    )
     chances = [_chance_of_all(counts, memory, 0.3, 2.0, 0.1) for memory in (0.4, 0.9)]
 
     assert belief.weight_fraction == pytest.approx(np.array(chances) / sum(chances), rel=1e-9)
@@ -158,9 +162,14 @@ def test_one_period_answers_with_the_width_of_the_prior():
 def test_no_period_answers_from_a_published_rate():
     """A prior of 2 failures in 5 node-years is 40 in 100; the prior by itself has shape 2."""
     got = forecast_count(
-        counts=[], exposure=1.0, next_exposure=100.0, confidence_fraction=0.9,
-        prior_shape=2.0, prior_exposure=5.0, scatter_fractions=0.0,
-    )  # fmt: skip
+        counts=[],
+        exposure=1.0,
+        next_exposure=100.0,
+        confidence_fraction=0.9,
+        prior_shape=2.0,
+        prior_exposure=5.0,
+        scatter_fractions=0.0,
+    )
 
     assert got.mean == pytest.approx(40.0, rel=1e-12)
     assert (got.low, got.high) == tuple(stats.nbinom(2.0, 5.0 / 105.0).ppf([0.05, 0.95]))

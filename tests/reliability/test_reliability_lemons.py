@@ -142,9 +142,12 @@ def test_drawing_together_is_bayes_rule_with_the_fleet_as_prior():
 def test_no_group_leaves_the_range_of_its_own_and_the_others(counts, ratio, spread):
     """Drawing together weighs rates that were seen: none leaves their range, none is 0 unless apart."""
     ours = group_rates(
-        failures=counts, node_h=np.linspace(1.0, 3.0, len(counts)), confidence_fraction=0.9,
-        variance_to_mean_ratio=ratio, spread_fraction=spread,
-    )  # fmt: skip
+        failures=counts,
+        node_h=np.linspace(1.0, 3.0, len(counts)),
+        confidence_fraction=0.9,
+        variance_to_mean_ratio=ratio,
+        spread_fraction=spread,
+    )
     own, pooled = ours.own.rate_per_node_h, ours.pooled.rate_per_node_h
 
     assert np.all((ours.own_weight_fraction >= 0) & (ours.own_weight_fraction < 1))
@@ -233,9 +236,12 @@ def test_lemons_are_found_and_their_gain_is_not_overstated(shape, recall, least_
         gain = removal_gain(expected_per_node_h=ours.expected_per_node_h, removed=found)
         past = count[found].sum() / count.sum()
         totals += [
-            found[:20].mean(), gain.failures_fraction, rates[found].sum() / rates.sum(), past,
+            found[:20].mean(),
+            gain.failures_fraction,
+            rates[found].sum() / rates.sum(),
+            past,
             gain.job_mttf_factor / (rates.mean() / rates[~found].mean()),
-        ]  # fmt: skip
+        ]
     found_fraction, promised, true, past, mttf = totals / 30
 
     assert found_fraction >= recall

@@ -122,9 +122,12 @@ def test_jobs_agree_with_pandas(tmp_path):
     rows["wait_h"] = (rows["Start"] - rows["Eligible"]).dt.total_seconds() / 3600
     rows["failed"] = rows["State"] == "NODE_FAIL"
     sizes = rows.groupby("NNodes").agg(
-        jobs=("node_h", "size"), node_h=("node_h", "sum"), failures=("failed", "sum"),
-        queue_mean_h=("wait_h", "mean"), queue_median_h=("wait_h", "median"),
-    )  # fmt: skip
+        jobs=("node_h", "size"),
+        node_h=("node_h", "sum"),
+        failures=("failed", "sum"),
+        queue_mean_h=("wait_h", "mean"),
+        queue_median_h=("wait_h", "median"),
+    )
 
     assert log.jobs["nodes"].tolist() == sizes.index.tolist()
     np.testing.assert_allclose(log.jobs[sizes.columns].to_numpy(float), sizes.to_numpy(float), rtol=1e-9)
@@ -226,9 +229,14 @@ def test_xids_within_seconds_are_one_event():
 def test_kernel_messages_of_many_hosts():
     """Lines without an Xid are no records; a year has to be stated, as syslog writes none."""
     mapping = Mapping(
-        "events", {"unit": "host", "start": "timestamp", "xid": "xid"}, layout="kernel", timezone="UTC",
-        time_format=("%b %d %H:%M:%S",), year=2025, coalesce_s=5,
-    )  # fmt: skip
+        "events",
+        {"unit": "host", "start": "timestamp", "xid": "xid"},
+        layout="kernel",
+        timezone="UTC",
+        time_format=("%b %d %H:%M:%S",),
+        year=2025,
+        coalesce_s=5,
+    )
     log = read_log(LOGS / "syslog.txt", mapping)
 
     assert log.origin == datetime(2025, 3, 3, 12, 0, 2, tzinfo=UTC)

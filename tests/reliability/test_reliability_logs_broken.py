@@ -166,8 +166,9 @@ def test_negative_and_nan_durations():
     rows, log = rows_left_out("bad-durations.csv")
 
     assert rows == [
-        (3, "duration_h '-5' is not a number from 0 up"), (4, "duration_h 'nan' is not a number from 0 up"),
-    ]  # fmt: skip
+        (3, "duration_h '-5' is not a number from 0 up"),
+        (4, "duration_h 'nan' is not a number from 0 up"),
+    ]
     assert log.lives["unit"].tolist() == ["g1", "g4", "g5"]
 
 

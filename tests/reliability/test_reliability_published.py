@@ -84,9 +84,14 @@ def test_one_day_runs_exceed_nine_tenths(model, gpus):
 def test_linear_form_is_within_five_percent_of_simulation_at_8000_gpus():
     """The paper's own claim about its formula; the gap is 1.1 % by an independent calculation."""
     simulated = simulate_job(
-        intervals=1000, interval_h=1.0, mtbf_h=rsc_1_mttf_h(8000), write_h=0.0, restart_h=5 * MINUTE_H,
-        replicas=400, seed=11,
-    ).ettr_fraction.mean()  # fmt: skip
+        intervals=1000,
+        interval_h=1.0,
+        mtbf_h=rsc_1_mttf_h(8000),
+        write_h=0.0,
+        restart_h=5 * MINUTE_H,
+        replicas=400,
+        seed=11,
+    ).ettr_fraction.mean()
     gap = abs(at_hour_interval(linear_ettr_fraction, 8000) / simulated - 1)
 
     assert gap == pytest.approx(0.011, abs=0.002)
@@ -211,9 +216,11 @@ def test_error_of_the_approximate_intervals(formula, write_h, percent, tolerance
 def test_exact_ettr_at_thirteen_failures_a_day(interval_min, write_min, expected):
     """Closed form, restart 5 min; a Monte Carlo by others gives 0.7206 +- 0.0001 for the first."""
     ours = ettr_fraction(
-        interval_h=interval_min * MINUTE_H, mtbf_h=THIRTEEN_A_DAY_H, write_h=write_min * MINUTE_H,
+        interval_h=interval_min * MINUTE_H,
+        mtbf_h=THIRTEEN_A_DAY_H,
+        write_h=write_min * MINUTE_H,
         restart_h=5 * MINUTE_H,
-    )  # fmt: skip
+    )
 
     assert ours == pytest.approx(expected, abs=0.0005)
 
@@ -221,9 +228,12 @@ def test_exact_ettr_at_thirteen_failures_a_day(interval_min, write_min, expected
 def test_asynchronous_ettr_at_thirteen_failures_a_day():
     """Closed form: 0.8649 with 0.1 min blocking and 5 min to store, against 0.9 were storing free."""
     ours = asynchronous_ettr_fraction(
-        interval_h=10 * MINUTE_H, mtbf_h=THIRTEEN_A_DAY_H, blocking_h=0.1 * MINUTE_H, persist_h=5 * MINUTE_H,
+        interval_h=10 * MINUTE_H,
+        mtbf_h=THIRTEEN_A_DAY_H,
+        blocking_h=0.1 * MINUTE_H,
+        persist_h=5 * MINUTE_H,
         restart_h=5 * MINUTE_H,
-    )  # fmt: skip
+    )
 
     assert ours == pytest.approx(0.8649, abs=0.0005)
 
@@ -231,9 +241,12 @@ def test_asynchronous_ettr_at_thirteen_failures_a_day():
 def test_weibull_ettr_at_thirteen_failures_a_day():
     """Renewal sums for shapes 0.5, 0.7, 1 at the same mean: early failures waste less of an interval."""
     ours = weibull_ettr_fraction(
-        interval_h=1.0, mtbf_h=THIRTEEN_A_DAY_H, weibull_shape=np.array([0.5, 0.7, 1.0]), write_h=0.0,
+        interval_h=1.0,
+        mtbf_h=THIRTEEN_A_DAY_H,
+        weibull_shape=np.array([0.5, 0.7, 1.0]),
+        write_h=0.0,
         restart_h=5 * MINUTE_H,
-    )  # fmt: skip
+    )
 
     assert ours == pytest.approx([0.789, 0.7507, 0.7210], abs=0.0005)
 

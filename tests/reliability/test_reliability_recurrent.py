@@ -14,8 +14,12 @@ from reliability.recurrent import fit_power_law, gaps_between_failures, mean_cum
 from reliability.survival import nelson_aalen
 
 # NIST/SEMATECH e-Handbook 8.2.3.4 and 8.4.5: one system, ten failures, watched for 1500 h.
-NIST = {"event_unit": [1] * 10, "event_h": [5, 40, 43, 175, 389, 712, 747, 795, 1299, 1478], "unit": [1],
-        "end_h": 1500}  # fmt: skip
+NIST = {
+    "event_unit": [1] * 10,
+    "event_h": [5, 40, 43, 175, 389, 712, 747, 795, 1299, 1478],
+    "unit": [1],
+    "end_h": 1500,
+}
 # Crow, "Reliability analysis for complex, repairable systems", 1974: three systems watched for 200 h.
 CROW = [
     [4.3, 4.4, 10.2, 23.5, 23.8, 26.4, 74.0, 77.1, 92.1, 197.2],
@@ -48,9 +52,11 @@ def test_power_law_of_the_nist_system():
 def test_power_law_of_crows_three_systems():
     """Crow 1974: shape 0.615, lambda 0.461 failures for each system and h^shape."""
     fit = fit_power_law(
-        event_unit=np.repeat([1, 2, 3], [10, 15, 11]), event_h=np.concatenate(CROW), unit=[1, 2, 3],
+        event_unit=np.repeat([1, 2, 3], [10, 15, 11]),
+        event_h=np.concatenate(CROW),
+        unit=[1, 2, 3],
         end_h=200.0,
-    )  # fmt: skip
+    )
 
     assert fit.model.shape == pytest.approx(0.615, abs=0.0005)
     assert fit.model.scale_h**-fit.model.shape == pytest.approx(0.461, abs=0.0005)
@@ -84,9 +90,12 @@ def test_trend_tests_reject_as_often_as_they_say():
         end = np.array([50.0, 100.0, 80.0, 200.0])
         owner = np.repeat(np.arange(4), counts)
         test = trend_test(
-            event_unit=owner, event_h=10 + random.random(owner.size) * end[owner], unit=np.arange(4),
-            end_h=end + 10, start_h=10,
-        )  # fmt: skip
+            event_unit=owner,
+            event_h=10 + random.random(owner.size) * end[owner],
+            unit=np.arange(4),
+            end_h=end + 10,
+            start_h=10,
+        )
         laplace += test.laplace_p_value < 0.05
         military += test.military_p_value < 0.05
 
@@ -96,8 +105,9 @@ def test_trend_tests_reject_as_often_as_they_say():
 
 histories = st.lists(
     st.tuples(st.integers(0, 5), st.integers(6, 20), st.sets(st.integers(1, 20), max_size=6)),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 
 
 @given(histories=histories)
@@ -200,8 +210,9 @@ def test_faults_repeat_soon_after_repair(faults):
 def test_faults_of_the_cluster_come_in_bursts(faults):
     """Reference: gaps of the whole cluster, those that coincide joined, have shape 0.62."""
     times = np.unique(np.concatenate(list(faults.values())))
-    gaps = gaps_between_failures(event_unit=["cluster"] * times.size, event_h=times, unit=["cluster"],
-                                 end_h=times[-1])  # fmt: skip
+    gaps = gaps_between_failures(
+        event_unit=["cluster"] * times.size, event_h=times, unit=["cluster"], end_h=times[-1]
+    )
     later = gaps.gap > 0
 
     shape = fit_weibull(duration_h=gaps.duration_h[later], observed=gaps.observed[later]).model.shape

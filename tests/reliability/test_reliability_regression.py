@@ -12,15 +12,66 @@ from reliability.fitting import fit_weibull
 from reliability.weibull_regression import fit_weibull_regression
 
 # Survival after ovarian cancer, 26 women (Edmunson et al., 1979): data set `ovarian` of R's survival.
-OVARIAN_DAYS = [59, 115, 156, 421, 431, 448, 464, 475, 477, 563, 638, 744, 769, 770, 803, 855, 1040, 1106,
-                1129, 1206, 1227, 268, 329, 353, 365, 377]  # fmt: skip
+OVARIAN_DAYS = [
+    59,
+    115,
+    156,
+    421,
+    431,
+    448,
+    464,
+    475,
+    477,
+    563,
+    638,
+    744,
+    769,
+    770,
+    803,
+    855,
+    1040,
+    1106,
+    1129,
+    1206,
+    1227,
+    268,
+    329,
+    353,
+    365,
+    377,
+]
 OVARIAN_DIED = [1, 1, 1, 0, 1, 0, 1, 1, 0, 1, 1, *[0] * 10, 1, 1, 1, 1, 0]
 OVARIAN = {
-    "age": [72.3315, 74.4932, 66.4658, 53.3644, 50.3397, 56.4301, 56.9370, 59.8548, 64.1753, 55.1781, 56.7562,
-            50.1096, 59.6301, 57.0521, 39.2712, 43.1233, 38.8932, 44.6000, 53.9068, 44.2055, 59.5890, 74.5041,
-            43.1370, 63.2192, 64.4247, 58.3096],
+    "age": [
+        72.3315,
+        74.4932,
+        66.4658,
+        53.3644,
+        50.3397,
+        56.4301,
+        56.9370,
+        59.8548,
+        64.1753,
+        55.1781,
+        56.7562,
+        50.1096,
+        59.6301,
+        57.0521,
+        39.2712,
+        43.1233,
+        38.8932,
+        44.6000,
+        53.9068,
+        44.2055,
+        59.5890,
+        74.5041,
+        43.1370,
+        63.2192,
+        64.4247,
+        58.3096,
+    ],
     "ecog.ps": [1, 1, 2, 1, 1, 2, 2, 2, 1, 2, 2, 1, 2, 1, 1, 2, 2, 1, 1, 1, 2, 2, 1, 2, 1, 1],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +157,15 @@ def log_partial_likelihood(time, died, entry, weight, x, beta, clock=lambda t: 1
 
 logs = st.lists(
     st.tuples(
-        st.integers(1, 7), st.booleans(), st.integers(0, 6), st.integers(1, 3), st.integers(0, 2),
+        st.integers(1, 7),
+        st.booleans(),
+        st.integers(0, 6),
+        st.integers(1, 3),
+        st.integers(0, 2),
         st.integers(0, 1),
     ),
     max_size=20,
-)  # fmt: skip
+)
 # Every combination early and late, so that no ratio is without end.
 PLAIN = [(t, t < 4, 0, 1, x, z) for (x, z), t in product(product((0, 1, 2), (0, 1)), (1, 3, 5))]
 
@@ -123,9 +178,12 @@ def test_weights_ties_and_late_entry_by_definition(log):
     time, died, entry, weight, *covariates = (np.array(column) for column in zip(*rows, strict=True))
     x = np.column_stack(covariates).astype(float)
     fit = fit_cox(
-        duration_h=time, observed=died, entry_h=entry, weight=weight,
+        duration_h=time,
+        observed=died,
+        entry_h=entry,
+        weight=weight,
         covariates={"x": covariates[0], "z": covariates[1]},
-    )  # fmt: skip
+    )
 
     def at(first, second):
         move = 1e-3 * np.array([first, second])
@@ -214,8 +272,10 @@ def test_weights_are_copies():
     copied = {name: column[copies] for name, column in rows.items()}
     others = {name: column[copies] for name, column in covariates.items()}
     one, two = fit_cox(**rows, covariates=covariates, weight=weight), fit_cox(**copied, covariates=others)
-    stretch = [fit_weibull_regression(**rows, covariates=covariates, weight=weight),
-               fit_weibull_regression(**copied, covariates=others)]  # fmt: skip
+    stretch = [
+        fit_weibull_regression(**rows, covariates=covariates, weight=weight),
+        fit_weibull_regression(**copied, covariates=others),
+    ]
 
     assert one.coefficients == pytest.approx(two.coefficients, rel=1e-10)
     assert one.covariance == pytest.approx(two.covariance, rel=1e-10)
@@ -288,9 +348,11 @@ PLACE = ["col", "row", "cage", "slot", "node"]
 def test_titan_hazard_ratios(titan):
     """Ostrouchov et al., SC'20, figure of 43 ratios: four of them within 0.1 %; lifelines to 1e-6 of ln L."""
     fit = fit_cox(
-        duration_h=titan["years"], observed=titan["dead"], covariates={name: titan[name] for name in PLACE},
+        duration_h=titan["years"],
+        observed=titan["dead"],
+        covariates={name: titan[name] for name in PLACE},
         categorical=PLACE,
-    )  # fmt: skip
+    )
     ratio = dict(zip(fit.names, fit.hazard_ratios(confidence_fraction=0.95).ratio, strict=True))
 
     assert len(ratio) == 43
@@ -311,9 +373,11 @@ def test_titan_against_lifelines(titan):
     from lifelines import CoxPHFitter
 
     fit = fit_cox(
-        duration_h=titan["years"], observed=titan["dead"], covariates={name: titan[name] for name in PLACE},
+        duration_h=titan["years"],
+        observed=titan["dead"],
+        covariates={name: titan[name] for name in PLACE},
         categorical=PLACE,
-    )  # fmt: skip
+    )
     frame = pd.get_dummies(titan[[*PLACE, "years", "dead"]], columns=PLACE, drop_first=True, dtype=float)
     theirs = CoxPHFitter().fit(frame, "years", "dead")
 
@@ -331,21 +395,29 @@ def test_titan_against_lifelines(titan):
         ({"covariates": {"x": [1, 2]}}, "covariates: x must have 8 rows, got 2"),
         ({"covariates": {"x": [1, np.nan] * 4}}, "covariates: x must be finite numbers, got nan in row 1"),
         ({"categorical": ["y"]}, "categorical names y, which covariates do not hold"),
-        ({"covariates": {"x": [0, 1, 2, 3] * 2, "y": [1, 3, 5, 7] * 2}},
-         "covariates: x, y say the same .* leave one out"),
-        ({"covariates": {"x": [1, 0] * 4}, "observed": [True, False] * 4},
-         "covariates: x alone tells who dies first or never, so its ratio has no finite value"),
-        ({"covariates": {"cage": ["a", "a", "b", "b"] * 2}, "observed": [True, True, False, False] * 2},
-         "covariates: cage=b alone tells who dies first or never"),
+        (
+            {"covariates": {"x": [0, 1, 2, 3] * 2, "y": [1, 3, 5, 7] * 2}},
+            "covariates: x, y say the same .* leave one out",
+        ),
+        (
+            {"covariates": {"x": [1, 0] * 4}, "observed": [True, False] * 4},
+            "covariates: x alone tells who dies first or never, so its ratio has no finite value",
+        ),
+        (
+            {"covariates": {"cage": ["a", "a", "b", "b"] * 2}, "observed": [True, True, False, False] * 2},
+            "covariates: cage=b alone tells who dies first or never",
+        ),
         ({"observed": [False] * 8}, "observed must hold at least one death, got none in 8 rows"),
         ({"duration_h": [-1.0] * 8}, "duration_h must be above 0"),
         ({"weight": [0.0] * 8}, "weight must be above 0, got 0 in row 0"),
     ],
-)  # fmt: skip
+)
 def test_what_tells_nothing_is_named(fit, change, message):
     rows = {
-        "duration_h": [1, 2, 3, 4, 5, 6, 7, 8], "observed": [True] * 8, "covariates": {"x": [0, 1, 2, 3] * 2},
-    }  # fmt: skip
+        "duration_h": [1, 2, 3, 4, 5, 6, 7, 8],
+        "observed": [True] * 8,
+        "covariates": {"x": [0, 1, 2, 3] * 2},
+    }
     with pytest.raises(ValueError, match=message):
         fit(**(rows | change))
 

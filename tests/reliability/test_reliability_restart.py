@@ -20,9 +20,14 @@ from reliability.restart import (
 
 hours = st.floats(0, 20)
 PARTS = {
-    "detect_h": 0.01, "spare_fraction": 0.9, "swap_h": 0.03, "reschedule_h": 1.5, "initialise_h": 0.02,
-    "load_h": 0.01, "warm_up_h": 0.05,
-}  # fmt: skip
+    "detect_h": 0.01,
+    "spare_fraction": 0.9,
+    "swap_h": 0.03,
+    "reschedule_h": 1.5,
+    "initialise_h": 0.02,
+    "load_h": 0.01,
+    "warm_up_h": 0.05,
+}
 
 
 def test_a_restart_by_hand():
@@ -41,10 +46,17 @@ def test_mean_and_deviation_against_drawn_restarts():
     waits_h = np.where(spare, random.uniform(0.1, 0.3, spare.size), random.exponential(1.2, spare.size))
     drawn_h = random.uniform(0, 0.5, spare.size) + waits_h + 0.4
     parts = restart_parts(
-        detect_h=0.25, detect_deviation_h=0.5 / np.sqrt(12), spare_fraction=0.7, swap_h=0.2,
-        swap_deviation_h=0.2 / np.sqrt(12), reschedule_h=1.2, reschedule_deviation_h=1.2, initialise_h=0.1,
-        load_h=0.1, warm_up_h=0.2,
-    )  # fmt: skip
+        detect_h=0.25,
+        detect_deviation_h=0.5 / np.sqrt(12),
+        spare_fraction=0.7,
+        swap_h=0.2,
+        swap_deviation_h=0.2 / np.sqrt(12),
+        reschedule_h=1.2,
+        reschedule_deviation_h=1.2,
+        initialise_h=0.1,
+        load_h=0.1,
+        warm_up_h=0.2,
+    )
 
     assert parts.mean_h == pytest.approx(drawn_h.mean(), abs=3 * drawn_h.std() / 1000)
     assert parts.deviation_h == pytest.approx(drawn_h.std(), rel=0.006)

@@ -145,9 +145,15 @@ def test_weibull_ettr_against_played_jobs(shape):
 def test_two_level_ettr_against_played_jobs(saves):
     """Exact chain of stages against the same pattern played with both kinds of failure."""
     pattern = {
-        "interval_h": 0.09, "local_saves": saves, "local_rate_per_h": 0.43, "remote_rate_per_h": 0.11,
-        "local_write_h": 0.002, "remote_write_h": 0.08, "local_restart_h": 0.03, "remote_restart_h": 0.17,
-    }  # fmt: skip
+        "interval_h": 0.09,
+        "local_saves": saves,
+        "local_rate_per_h": 0.43,
+        "remote_rate_per_h": 0.11,
+        "local_write_h": 0.002,
+        "remote_write_h": 0.08,
+        "local_restart_h": 0.03,
+        "remote_restart_h": 0.17,
+    }
     finish_h = simulate_two_level_finish_h(patterns=3000 // saves, replicas=400, seed=9, **pattern)
     useful_h = 3000 // saves * saves * 0.09
 
@@ -199,12 +205,15 @@ def two_level_score(draw, seed):
     mtbf_h, local, saves = 10 ** draw.uniform(-0.5, 2.0), draw.uniform(0.05, 0.95), int(draw.integers(1, 12))
     cycle_h = mtbf_h * 10 ** draw.uniform(-2.5, -0.5)
     pattern = {
-        "interval_h": 0.8 * cycle_h, "local_saves": saves, "local_rate_per_h": local / mtbf_h,
-        "remote_rate_per_h": (1 - local) / mtbf_h, "local_write_h": 0.2 * cycle_h * draw.random(),
+        "interval_h": 0.8 * cycle_h,
+        "local_saves": saves,
+        "local_rate_per_h": local / mtbf_h,
+        "remote_rate_per_h": (1 - local) / mtbf_h,
+        "local_write_h": 0.2 * cycle_h * draw.random(),
         "remote_write_h": 3 * cycle_h * draw.random(),
         "local_restart_h": mtbf_h * 10 ** draw.uniform(-3, -0.5),
         "remote_restart_h": mtbf_h * 10 ** draw.uniform(-2, 0),
-    }  # fmt: skip
+    }
     ettr, useful_h = two_level_ettr_fraction(**pattern), saves * pattern["interval_h"]
     patterns = max(int(60 * mtbf_h * ettr / useful_h), 3)
     finish_h = simulate_two_level_finish_h(patterns=patterns, replicas=400, seed=seed, **pattern)
@@ -295,9 +304,15 @@ def test_classes_that_never_end_are_refused():
     """With a cycle of one MTBF 1 / (e - 1) = 0.58 intervals are stored for each one that is given up."""
     with pytest.raises(ValueError, match=r"never ends: a mean of 1 is given up after 0\.58"):
         simulate_failure_classes(
-            intervals=10, interval_h=0.9, write_h=0.1, rate_per_h=np.array([1.0]), restart_h=np.array([0.0]),
-            rollback_intervals=np.array([1.0]), replicas=5, seed=1,
-        )  # fmt: skip
+            intervals=10,
+            interval_h=0.9,
+            write_h=0.1,
+            rate_per_h=np.array([1.0]),
+            restart_h=np.array([0.0]),
+            rollback_intervals=np.array([1.0]),
+            replicas=5,
+            seed=1,
+        )
 
 
 def test_errors_of_mean_and_percentiles():

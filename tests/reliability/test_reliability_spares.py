@@ -164,9 +164,13 @@ def test_pool_backtest_by_hand():
     """One node down from hour 4 to 7 of 10: no spares held over 2..6 and 4..8 cover 1/2 and 1/4 of 4 h."""
     history = down_history(start_h=[4.0], end_h=[7.0], window_end_h=10.0)
     got = backtest_pool(
-        history=history, rule=lambda past: past.still_down, confidence_fraction=0.9,
-        first_h=2.0, step_h=2.0, hold_h=4.0,
-    )  # fmt: skip
+        history=history,
+        rule=lambda past: past.still_down,
+        confidence_fraction=0.9,
+        first_h=2.0,
+        step_h=2.0,
+        hold_h=4.0,
+    )
 
     assert got.origin_h.tolist() == [2, 4, 6]
     assert got.spares.tolist() == [0, 0, 1], "what starts at the origin is not known there"
@@ -196,9 +200,11 @@ def test_correlated_availability_against_scipy(installed, spare, up, rho):
 def test_correlation_near_zero_is_the_independent_case():
     """Columns mix both forms, and the limit is smooth."""
     got = k_of_n_availability_fraction(
-        needed=np.array([8.0, 8.0, 0.0]), installed=np.array([10.0, 10.0, 0.0]),
-        availability_fraction=0.97, correlation_fraction=np.array([0.0, 1e-7, 0.2]),
-    )  # fmt: skip
+        needed=np.array([8.0, 8.0, 0.0]),
+        installed=np.array([10.0, 10.0, 0.0]),
+        availability_fraction=0.97,
+        correlation_fraction=np.array([0.0, 1e-7, 0.2]),
+    )
 
     assert got[0] == pytest.approx(stats.binom.cdf(2, 10, 0.03), rel=1e-12)
     assert got[1] == pytest.approx(got[0], rel=1e-5)

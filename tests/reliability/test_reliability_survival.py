@@ -109,9 +109,12 @@ def test_any_log_gives_a_falling_curve_inside_its_band(log):
 def test_risk_table_by_hand():
     """At risk just before, and dead and censored up to and including; at age 0 all that are new."""
     table = risk_table(
-        duration_h=[2, 3, 4, 9], observed=[True, False, True, False], entry_h=[0, 0, 1, 0],
-        weight=[1, 1, 2, 1], time_h=[0, 1, 2, 4, 10],
-    )  # fmt: skip
+        duration_h=[2, 3, 4, 9],
+        observed=[True, False, True, False],
+        entry_h=[0, 0, 1, 0],
+        weight=[1, 1, 2, 1],
+        time_h=[0, 1, 2, 4, 10],
+    )
 
     assert table.at_risk.tolist() == [3, 3, 5, 3, 0]
     assert table.deaths.tolist() == [0, 0, 1, 3, 3]
@@ -232,10 +235,13 @@ def test_titan_is_no_constant_rate(titan):
         (nelson_aalen, {"entry_h": [0.0, 8.0]}, "entry_h must be from 0 up and below duration_h, got 8"),
         (nelson_aalen, {"weight": [1.0, 0.0]}, "weight must be above 0, got 0 in row 1"),
         (risk_table, {"time_h": [-1.0]}, "time_h must be a finite number from 0 up, got -1"),
-        (concordance_fraction, {"risk": [1.0, 2.0], "duration_h": [8.0, 8.0], "observed": [True, True]},
-         "duration_h must hold a unit that outlives a death, got none"),
+        (
+            concordance_fraction,
+            {"risk": [1.0, 2.0], "duration_h": [8.0, 8.0], "observed": [True, True]},
+            "duration_h must hold a unit that outlives a death, got none",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(function, change, message):
     with pytest.raises(ValueError, match=message):
         function(**({"duration_h": [5.0, 8.0], "observed": [True, False]} | change))

@@ -171,9 +171,12 @@ def test_independent_noise_averages_out_and_shared_noise_stays():
     width = {}
     for name, noise in {"own": (0.1, 0.0), "shared": (0.0, 0.02)}.items():
         quantiles = step_quantile_factor(
-            quantile_fraction=PERCENTILES, window_h=np.array([24.0, 54 * 24.0])[:, None], step_s=20.0,
-            step_variation_fraction=noise[0], shared_variation_fraction=noise[1],
-        )  # fmt: skip
+            quantile_fraction=PERCENTILES,
+            window_h=np.array([24.0, 54 * 24.0])[:, None],
+            step_s=20.0,
+            step_variation_fraction=noise[0],
+            shared_variation_fraction=noise[1],
+        )
         width[name] = (quantiles[:, 2] - quantiles[:, 0]) / (2 * 1.6449)
 
     assert width["own"] == pytest.approx([0.1 / np.sqrt(4320), 0.1 / np.sqrt(54 * 4320)], rel=1e-3)
@@ -183,9 +186,13 @@ def test_independent_noise_averages_out_and_shared_noise_stays():
 def test_a_shared_regime_of_a_day_shrinks_over_a_run():
     """v(54) = 2 * 53 / 54^2: the deviation over 54 days is 0.1907 of that of a step."""
     quantiles = step_quantile_factor(
-        quantile_fraction=PERCENTILES[[0, 2]], window_h=54 * 24.0, step_s=20.0, step_variation_fraction=0.0,
-        shared_variation_fraction=0.02, shared_lasting_h=24.0,
-    )  # fmt: skip
+        quantile_fraction=PERCENTILES[[0, 2]],
+        window_h=54 * 24.0,
+        step_s=20.0,
+        step_variation_fraction=0.0,
+        shared_variation_fraction=0.02,
+        shared_lasting_h=24.0,
+    )
 
     assert (quantiles[1] - quantiles[0]) / (2 * 1.6449) == pytest.approx(0.02 * 0.1907, rel=1e-3)
 
@@ -235,17 +242,29 @@ def test_job_time_of_greyhound():
 def test_production_step_times_of_prism():
     """64,000 GPUs: p5, p50, p95 of 18.6, 18.8, 19.3 s, as of 0.7 % noise and a tenth of hours 3 % slow."""
     factor = step_quantile_factor(
-        quantile_fraction=PERCENTILES, window_h=18.8 / 3600, step_s=18.8, step_variation_fraction=0.007,
-        episodes_per_h=0.1 / 1.2, episode_h=1.2, slowdown_factor=1.03,
-    )  # fmt: skip
+        quantile_fraction=PERCENTILES,
+        window_h=18.8 / 3600,
+        step_s=18.8,
+        step_variation_fraction=0.007,
+        episodes_per_h=0.1 / 1.2,
+        episode_h=1.2,
+        slowdown_factor=1.03,
+    )
 
     assert 18.8 * factor / factor[1] == pytest.approx([18.6, 18.8, 19.3], rel=0.003)
 
 
 def test_columns_give_what_single_values_give():
     window_h, rate = np.array([1.0, 24.0, 500.0]), np.array([0.0, 0.1, 0.02])
-    job = {"quantile_fraction": 0.95, "step_s": 20.0, "step_variation_fraction": 0.05, "episode_h": 1.2,
-           "shared_variation_fraction": 0.01, "shared_lasting_h": 24.0, "slowdown_factor": 1.3}  # fmt: skip
+    job = {
+        "quantile_fraction": 0.95,
+        "step_s": 20.0,
+        "step_variation_fraction": 0.05,
+        "episode_h": 1.2,
+        "shared_variation_fraction": 0.01,
+        "shared_lasting_h": 24.0,
+        "slowdown_factor": 1.3,
+    }
     column = step_quantile_factor(window_h=window_h, episodes_per_h=rate, **job)
     single = [
         step_quantile_factor(window_h=w, episodes_per_h=r, **job) for w, r in zip(window_h, rate, strict=True)

@@ -213,8 +213,10 @@ def test_charts_stay_small_on_long_horizons(document: dict[str, Any]) -> None:
     row = document["tables"]["fleet"][0]
     document["tables"]["fleet"] = [
         row | {"period": period, "site": f"site {i}", "sku": f"sku {k}"}
-        for period in periods for i in range(20) for k in range(6)
-    ]  # fmt: skip
+        for period in periods
+        for i in range(20)
+        for k in range(6)
+    ]
     picture = plans.mix(document)
 
     assert picture is not None
@@ -445,8 +447,12 @@ def test_save_writes_the_whole_report(document: dict[str, Any], tmp_path: Path) 
     folder = tmp_path / "deep" / "plan"
 
     assert {path.name for path in folder.iterdir()} == {
-        "plan.md", "plan.html", "plan.json", "plan.xlsx", "csv"
-    }  # fmt: skip
+        "plan.md",
+        "plan.html",
+        "plan.json",
+        "plan.xlsx",
+        "csv",
+    }
     assert all(path.is_file() for path in paths)
     assert len(list((folder / "csv").iterdir())) == len(paths) - 4
     assert [path.name for path in folder.parent.iterdir()] == ["plan"], "nothing is left beside it"

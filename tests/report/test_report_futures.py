@@ -29,19 +29,39 @@ DOCUMENT: dict[str, Any] = {
         {"decision": "move", "nodes": 1, "pool": "l40s-8 at iowa", "period": "2027 Q1", "to": "quebec"},
     ],
     "futures": [
-        {"future": "low", "probability_fraction": 0.5, "objective_usd": 2e6, "cost_usd": 2e6,
-         "carbon_kgco2e": 4e5, "known_usd": 1e6, "regret_fraction": 1.0, "mean_plan_usd": 1.5e6,
-         "nodes_ordered": 2},
-        {"future": "high", "probability_fraction": 0.5, "objective_usd": 3e6, "cost_usd": 3e6,
-         "carbon_kgco2e": 5e5, "known_usd": 3e6, "regret_fraction": 0.0, "mean_plan_usd": None,
-         "nodes_ordered": 2},
+        {
+            "future": "low",
+            "probability_fraction": 0.5,
+            "objective_usd": 2e6,
+            "cost_usd": 2e6,
+            "carbon_kgco2e": 4e5,
+            "known_usd": 1e6,
+            "regret_fraction": 1.0,
+            "mean_plan_usd": 1.5e6,
+            "nodes_ordered": 2,
+        },
+        {
+            "future": "high",
+            "probability_fraction": 0.5,
+            "objective_usd": 3e6,
+            "cost_usd": 3e6,
+            "carbon_kgco2e": 5e5,
+            "known_usd": 3e6,
+            "regret_fraction": 0.0,
+            "mean_plan_usd": None,
+            "nodes_ordered": 2,
+        },
     ],
     "worth": [{"name": "knowing", "usd": 5e5}],
     "explanations": {},
-}  # fmt: skip
+}
 NO_PLAN = {
-    **DOCUMENT, "headline": ["No plan was found in high."], "first_stage": [], "futures": [], "worth": [],
-}  # fmt: skip
+    **DOCUMENT,
+    "headline": ["No plan was found in high."],
+    "first_stage": [],
+    "futures": [],
+    "worth": [],
+}
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -22,9 +22,13 @@ from planner.report.tables import (
 TOTAL = {"name": "cost", "label": "total cost", "unit": "USD", "value": 2_500_000.0}
 STATUS = {"verified": True, "gap_fraction": 0.0123, "seconds": 4.5}
 MADE_FROM = {
-    "everfleet": "1.0", "schema": 3, "scenario": "a.toml", "scenario_digest": "5ce", "facts_digest": "fac",
+    "everfleet": "1.0",
+    "schema": 3,
+    "scenario": "a.toml",
+    "scenario_digest": "5ce",
+    "facts_digest": "fac",
     "status": STATUS,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -77,8 +81,9 @@ def test_facts_keep_their_digits() -> None:
     row = {"key": "gwp", "value": 0.123456}
 
     assert (table_of("facts", [row]).cells, table_of("", [row]).cells) == (
-        (("gwp", "0.123456"),), (("gwp", "0.1235"),)
-    )  # fmt: skip
+        (("gwp", "0.123456"),),
+        (("gwp", "0.1235"),),
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,8 +103,14 @@ def test_a_range_is_in_the_unit_of_its_total(ends: dict[str, float | None], said
 
 
 def test_a_way_out_says_whether_it_is_enough_and_what_it_costs() -> None:
-    row = {"limit": "power", "where": "iowa", "period": "2027 Q1", "by": 1200.0, "unit": "kW",
-           "share_fraction": 0.1}  # fmt: skip
+    row = {
+        "limit": "power",
+        "where": "iowa",
+        "period": "2027 Q1",
+        "by": 1200.0,
+        "unit": "kW",
+        "share_fraction": 0.1,
+    }
     ways: list[dict[str, Any]] = [
         {"family": "power", "alone_enough": True, "cost_usd": 3e6, "rows": [row]},
         {"family": "space", "alone_enough": False, "rows": [row]},
@@ -145,8 +156,10 @@ def test_provenance_names_what_a_plan_can_be_made_again_from() -> None:
     lines = provenance(MADE_FROM)
 
     assert lines[:3] == [
-        "everfleet 1.0, document schema 3", "scenario a.toml, sha256 5ce", "facts, sha256 fac"
-    ]  # fmt: skip
+        "everfleet 1.0, document schema 3",
+        "scenario a.toml, sha256 5ce",
+        "facts, sha256 fac",
+    ]
     assert lines[3] == "solved in 4.5 s, gap 1.2 %, re-checked by plain sums"
 
 

@@ -19,9 +19,22 @@ from planner.report.tables import tables
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "sample_plan.json").read_text(encoding="utf-8"))
 HOSTILE = (
-    '=HYPERLINK("http://example.org";"x")', "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "{=1}",
-    "http://example.org", "mailto:a@b", "internal:'plan'!A1", "1e3", "\x1b[31m", "<script>", "",
-)  # fmt: skip
+    '=HYPERLINK("http://example.org";"x")',
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "{=1}",
+    "http://example.org",
+    "mailto:a@b",
+    "internal:'plan'!A1",
+    "1e3",
+    "\x1b[31m",
+    "<script>",
+    "",
+)
 
 
 @pytest.fixture
@@ -109,18 +122,29 @@ def test_the_same_plan_gives_the_same_bytes(document: dict[str, Any]) -> None:
 
 
 def test_a_plan_that_does_not_exist_tells_the_ways_out(document: dict[str, Any]) -> None:
-    give = {"limit": "power", "where": "oregon", "period": "2027 Q2", "by": 412.0, "unit": "kW",
-            "share_fraction": 0.41}  # fmt: skip
+    give = {
+        "limit": "power",
+        "where": "oregon",
+        "period": "2027 Q2",
+        "by": 412.0,
+        "unit": "kW",
+        "share_fraction": 0.41,
+    }
     document |= {"totals": [], "headline": [], "tornado": []}
     document["tables"] = {name: [] for name in document["tables"]}
     document["clash"] = {
-        "text": "", "families": [{"family": "power", "alone_enough": True, "rows": [give], "cost_usd": 1e6}]
-    }  # fmt: skip
+        "text": "",
+        "families": [{"family": "power", "alone_enough": True, "rows": [give], "cost_usd": 1e6}],
+    }
     book = read(document)
     headings, row = book["way out 1"].iter_rows(values_only=True)
 
     assert book.sheetnames == ["plan", "way out 1"]
     assert dict(zip(headings, row, strict=True)) == {
-        "limit": "power", "where": "oregon", "period": "2027 Q2", "by": 412, "unit": "kW",
+        "limit": "power",
+        "where": "oregon",
+        "period": "2027 Q2",
+        "by": 412,
+        "unit": "kW",
         "share of limit (%)": 41,
-    }  # fmt: skip
+    }

@@ -153,9 +153,7 @@ def test_what_leaves_no_plan_is_released_again() -> None:
 
 def test_a_dive_without_a_plan_finds_none() -> None:
     """A run on three nodes, of which two can be had: there is nothing to round."""
-    case = problem(
-        limits=limits(supply_nodes=[[2.0]]), jobs=one_job(), run_options=run_option([[3]])
-    )  # fmt: skip
+    case = problem(limits=limits(supply_nodes=[[2.0]]), jobs=one_job(), run_options=run_option([[3]]))
     assert dive(with_fractions(case), search(), {}) is None
 
 

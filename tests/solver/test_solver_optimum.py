@@ -416,9 +416,13 @@ class Use:
     def __add__(self, other: Use) -> Use:
         cost = Sum(self.cost.usd + other.cost.usd, self.cost.kgco2e + other.cost.kgco2e)
         return Use(
-            self.used + other.used, self.busy + other.busy, self.power + other.power, cost,
-            self.elastic + other.elastic, np.maximum(self.least, other.least),
-        )  # fmt: skip
+            self.used + other.used,
+            self.busy + other.busy,
+            self.power + other.power,
+            cost,
+            self.elastic + other.elastic,
+            np.maximum(self.least, other.least),
+        )
 
 
 def ways_of_job(case: Problem, j: int) -> list[Use]:

@@ -48,7 +48,7 @@ def elastic(*, limit_h: float, least: int = 0) -> ElasticOptions:
         (lambda: Tiers([0], [1], [1.5]), r"rebate_fraction\[0\] is 1.5; .* at least 0 and at most 1"),  # type: ignore[arg-type]
         (lambda: Objective(money_weight=-1.0), "money_weight is a weight of at least 0, got -1.0"),
     ],
-)  # fmt: skip
+)
 def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
     with pytest.raises(ProblemError, match=says):
         make()

@@ -52,8 +52,11 @@ def points(model: Any) -> Iterator[dict[str, float]]:
 
 def holds(row: Any, at: dict[str, float]) -> bool:
     total = sum(weight * at[each.name] for each, weight in row.items())
-    return {pulp.LpConstraintLE: total <= -row.constant, pulp.LpConstraintGE: total >= -row.constant,
-            pulp.LpConstraintEQ: total == -row.constant}[row.sense]  # fmt: skip
+    return {
+        pulp.LpConstraintLE: total <= -row.constant,
+        pulp.LpConstraintGE: total >= -row.constant,
+        pulp.LpConstraintEQ: total == -row.constant,
+    }[row.sense]
 
 
 @pytest.mark.parametrize(

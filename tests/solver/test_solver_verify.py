@@ -133,28 +133,51 @@ def other_case() -> Problem:
         site_names=("oregon", "finland"),
         sku_names=("h100",),
         pools=pools(
-            periods=2, count=2, sku=[0, 0], site=[0, 1], purchase_allowed=0 * flat,
-            rental_limit_nodes=[[0, 0], [0, 1]], rental_usd_per_node=30 * flat, may_park=[True, False],
+            periods=2,
+            count=2,
+            sku=[0, 0],
+            site=[0, 1],
+            purchase_allowed=0 * flat,
+            rental_limit_nodes=[[0, 0], [0, 1]],
+            rental_usd_per_node=30 * flat,
+            may_park=[True, False],
             idle_kwh_per_node=100 * flat,
         ),
         cohorts=Cohorts(
-            pool=[0, 1], nodes=[4, 0], keep_usd_per_node=10 * flat, keep_kgco2e_per_node=0 * flat,
-            retire_usd_per_node=500 * flat, must_retire_by=[2, 2], available_fraction=[[1, 0.5], [1, 1]],
+            pool=[0, 1],
+            nodes=[4, 0],
+            keep_usd_per_node=10 * flat,
+            keep_kgco2e_per_node=0 * flat,
+            retire_usd_per_node=500 * flat,
+            must_retire_by=[2, 2],
+            available_fraction=[[1, 0.5], [1, 1]],
         ),
         moves=Moves([0], [1], [1], 5 * flat[:1], flat[:1]),  # type: ignore[arg-type]
         jobs=Jobs(
-            name=("tune",), optional=[True], left_out_usd=[5000], left_out_kgco2e=[0], partial=[True],  # type: ignore[arg-type]
+            name=("tune",),
+            optional=[True],
+            left_out_usd=[5000],
+            left_out_kgco2e=[0],
+            partial=[True],  # type: ignore[arg-type]
         ),
         elastic_options=ElasticOptions(
-            job=[0], pool=[1], nodes=[3], node_hours=[600], node_hours_limit=[[300, 300]], active_kw=[2],  # type: ignore[arg-type]
-            usd_per_node_h=flat[:1], kgco2e_per_node_h=flat[:1], kwh_per_node_h=3 * flat[:1],
+            job=[0],
+            pool=[1],
+            nodes=[3],
+            node_hours=[600],
+            node_hours_limit=[[300, 300]],
+            active_kw=[2],  # type: ignore[arg-type]
+            usd_per_node_h=flat[:1],
+            kgco2e_per_node_h=flat[:1],
+            kwh_per_node_h=3 * flat[:1],
         ),
-        **service([10.0, 18.0]) | {
+        **service([10.0, 18.0])
+        | {
             "services": Services(name=("chat",), demand=[[10.0, 18.0]], unmet_usd=[[np.inf, 0.5]])  # type: ignore[arg-type]
         },
         contracts=Contracts([0], -0.01 * flat[:1], 0.4 * flat[:1], 100 * flat[:1], [True]),  # type: ignore[arg-type]
         limits=limits(periods=2, sites=2),
-    )  # fmt: skip
+    )
 
 
 def test_the_other_case_holds_and_decides_everything() -> None:

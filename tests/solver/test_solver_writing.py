@@ -30,29 +30,53 @@ def fleet(site: str = "oregon", sku: str = "h100-8") -> Problem:
         "site_names": (site,),
         "pools": pools(periods=2, count=2, lead_periods=np.array([0, 1])),
         "cohorts": Cohorts(
-            pool=np.array([0]), nodes=np.array([3]), keep_usd_per_node=np.full((1, 2), 7.0),
-            keep_kgco2e_per_node=np.ones((1, 2)), retire_usd_per_node=np.ones((1, 2)),
+            pool=np.array([0]),
+            nodes=np.array([3]),
+            keep_usd_per_node=np.full((1, 2), 7.0),
+            keep_kgco2e_per_node=np.ones((1, 2)),
+            retire_usd_per_node=np.ones((1, 2)),
             must_retire_by=np.array([1]),
         ),
-        "jobs": Jobs(name=("pre train",), optional=np.array([False]), left_out_usd=np.zeros(1),
-                     left_out_kgco2e=np.zeros(1)),
+        "jobs": Jobs(
+            name=("pre train",),
+            optional=np.array([False]),
+            left_out_usd=np.zeros(1),
+            left_out_kgco2e=np.zeros(1),
+        ),
         "run_options": RunOptions(
-            job=np.zeros(2), pool=np.zeros(2), start=np.array([0, 0]), late_h=np.zeros(2), nodes=4 * flat,
-            node_hours=300 * flat, active_kw=flat, usd=np.array([[90.0, 90.0], [80.0, 95.0]]),
+            job=np.zeros(2),
+            pool=np.zeros(2),
+            start=np.array([0, 0]),
+            late_h=np.zeros(2),
+            nodes=4 * flat,
+            node_hours=300 * flat,
+            active_kw=flat,
+            usd=np.array([[90.0, 90.0], [80.0, 95.0]]),
             kgco2e=flat,
         ),
         "services": Services(name=("chat",), demand=np.array([[5.0, 9.0]])),
         "serve_options": ServeOptions(
-            service=np.zeros(2), pool=np.array([0, 1]), capacity=np.array([[2.0, 2.0], [3.0, 3.0]]),
-            nodes=np.array([0.5, 1.0]), standby_fraction=np.zeros((2, 2)), node_hours=np.full((2, 2), 40.0),
-            active_kw=np.ones(2), usd=np.full((2, 2), 3.0), kgco2e=flat,
+            service=np.zeros(2),
+            pool=np.array([0, 1]),
+            capacity=np.array([[2.0, 2.0], [3.0, 3.0]]),
+            nodes=np.array([0.5, 1.0]),
+            standby_fraction=np.zeros((2, 2)),
+            node_hours=np.full((2, 2), 40.0),
+            active_kw=np.ones(2),
+            usd=np.full((2, 2), 3.0),
+            kgco2e=flat,
         ),
         "limits": limits(
-            periods=2, skus=2, power_kw=np.full((1, 2), 60.0), racks=np.array([30.0]),
-            supply_nodes=np.full((2, 2), 20.0), budget_usd=np.full(2, 1e5),
-            carbon_cap_kgco2e=1e5, minimum_nodes=np.array([2.0, 0.0]),
+            periods=2,
+            skus=2,
+            power_kw=np.full((1, 2), 60.0),
+            racks=np.array([30.0]),
+            supply_nodes=np.full((2, 2), 20.0),
+            budget_usd=np.full(2, 1e5),
+            carbon_cap_kgco2e=1e5,
+            minimum_nodes=np.array([2.0, 0.0]),
         ),
-    }  # fmt: skip
+    }
     return problem(periods=2, count=2, **each)
 
 
@@ -93,14 +117,23 @@ def test_names_say_what_is_meant(tmp_path: Path) -> None:
     columns, rows = names_in(read_back(path))
 
     assert {
-        "order_h100_8_at_oregon_2027_Q1", "retire_h100_8_at_oregon_cohort_0_2027_Q2",
-        "run_pre_train_on_4_h100_8_at_oregon_from_2027_Q1", "replicas_chat_on_b200_8_at_oregon_2027_Q1",
-        "some_h100_8_at_oregon", "in_use_b200_8_at_oregon_2027_Q2",
-    } <= set(columns)  # fmt: skip
+        "order_h100_8_at_oregon_2027_Q1",
+        "retire_h100_8_at_oregon_cohort_0_2027_Q2",
+        "run_pre_train_on_4_h100_8_at_oregon_from_2027_Q1",
+        "replicas_chat_on_b200_8_at_oregon_2027_Q1",
+        "some_h100_8_at_oregon",
+        "in_use_b200_8_at_oregon_2027_Q2",
+    } <= set(columns)
     assert {
-        "power_oregon_2027_Q2", "supply_b200_8_2027_Q1", "budget_2027_Q1", "carbon_cap", "job_pre_train",
-        "demand_chat_2027_Q2", "end_of_life_h100_8_at_oregon_cohort_0", "minimum_h100_8_at_oregon",
-    } <= set(rows)  # fmt: skip
+        "power_oregon_2027_Q2",
+        "supply_b200_8_2027_Q1",
+        "budget_2027_Q1",
+        "carbon_cap",
+        "job_pre_train",
+        "demand_chat_2027_Q2",
+        "end_of_life_h100_8_at_oregon_cohort_0",
+        "minimum_h100_8_at_oregon",
+    } <= set(rows)
 
 
 def test_every_index_has_a_label(tmp_path: Path) -> None:

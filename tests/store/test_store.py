@@ -59,9 +59,15 @@ KILLS = 50
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = data_folder() / "scenarios" / "one-training-job.toml"
 CONFIG = {
-    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+}
 # The tables of a store as everfleet wrote them before there were sweeps.
 EDITION_1 = """
 CREATE TABLE everfleet_schema (version INTEGER NOT NULL);
@@ -204,15 +210,28 @@ def test_fits_are_kept(store: Store) -> None:
 
 
 FUTURES: dict[str, Any] = {
-    "everfleet_futures": 1, "title": "one training job", "measure": "money", "first_stage": [], "worth": [],
+    "everfleet_futures": 1,
+    "title": "one training job",
+    "measure": "money",
+    "first_stage": [],
+    "worth": [],
     "status": {"name": "optimal", "text": "the best", "seconds": 1.5, "verified": True},
-    "headline": ["Order, retire and move nothing now."], "explanations": {},
+    "headline": ["Order, retire and move nothing now."],
+    "explanations": {},
     "futures": [
-        {"future": "as stated", "probability_fraction": 1.0, "objective_usd": 2000.0, "cost_usd": 2000.0,
-         "carbon_kgco2e": 50.0, "known_usd": 2000.0, "regret_fraction": 0.0, "mean_plan_usd": None,
-         "nodes_ordered": 0},
+        {
+            "future": "as stated",
+            "probability_fraction": 1.0,
+            "objective_usd": 2000.0,
+            "cost_usd": 2000.0,
+            "carbon_kgco2e": 50.0,
+            "known_usd": 2000.0,
+            "regret_fraction": 0.0,
+            "mean_plan_usd": None,
+            "nodes_ordered": 0,
+        },
     ],
-}  # fmt: skip
+}
 
 
 def test_plans_for_several_futures_are_kept(store: Store, scenario: Scenario) -> None:
@@ -243,9 +262,12 @@ def test_commands_know_plans_for_several_futures(file: Path, scenario: Scenario,
     assert commands.show_saved(str(file), row["digest"]) == (FUTURES, futures_text(FUTURES))
     assert commands.list_saved(str(file), title="no such title") == ([], "nothing is saved")
     assert {str(Path(path).relative_to(tmp_path / "out")) for path in paths} == {
-        "scenario/one-training-job.toml", "futures/futures.json", "futures/futures.html",
-        "futures/futures.md", "futures/csv/futures.csv",
-    }  # fmt: skip
+        "scenario/one-training-job.toml",
+        "futures/futures.json",
+        "futures/futures.html",
+        "futures/futures.md",
+        "futures/csv/futures.csv",
+    }
 
 
 # Files that a scenario names

@@ -192,9 +192,12 @@ def test_a_server_that_goes_away_loses_nothing(
 
 
 def test_a_connection_that_is_lost_in_mid_save_is_told_in_one_line(
-    server: Server, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    server: Server,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     document: dict[str, Any],
-) -> None:  # fmt: skip
+) -> None:
     """The server ends between two statements: the error says so, and nothing else is said beside it."""
     store = open_store(address)
     add_once = plans.add_once

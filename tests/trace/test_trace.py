@@ -25,8 +25,17 @@ PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5
 
 
 def fact(key, value, unit, low=None, high=None, **boundary):
-    return Fact(value, unit, boundary=boundary, key=key, source=PAPER, locator="Table 1", kind="published",
-                low=low, high=high)  # fmt: skip
+    return Fact(
+        value,
+        unit,
+        boundary=boundary,
+        key=key,
+        source=PAPER,
+        locator="Table 1",
+        kind="published",
+        low=low,
+        high=high,
+    )
 
 
 def facility_energy_kwh(*, it_energy_kwh, pue):

@@ -96,9 +96,15 @@ def test_messages_name_the_value_and_an_example(text, unit, message):
 
 @pytest.mark.parametrize(
     ("unit", "wanted"),
-    [("700 W", (0.7, "kW")), ("59 us", (59e-6, "s")), ("30 min", (0.5, "h")), ("5 y", (5, "y")),
-     ("6.5 1/(1000 node d)", (6.5 / 24000, "1/h")), ("349.7 gCO2e/kWh", (0.3497, "kgCO2e/kWh"))],
-)  # fmt: skip
+    [
+        ("700 W", (0.7, "kW")),
+        ("59 us", (59e-6, "s")),
+        ("30 min", (0.5, "h")),
+        ("5 y", (5, "y")),
+        ("6.5 1/(1000 node d)", (6.5 / 24000, "1/h")),
+        ("349.7 gCO2e/kWh", (0.3497, "kgCO2e/kWh")),
+    ],
+)
 def test_facts_take_the_one_unit_of_their_dimension(unit, wanted):
     number, _, text = unit.partition(" ")
     value, inside = canonical(float(number), text)
@@ -112,9 +118,17 @@ def test_every_canonical_unit_is_its_own_canonical_form():
 # W for kW, g for kg, MJ for kWh, ... : the confusions that peers' trackers are full of.
 @pytest.mark.parametrize(
     ("a", "b", "factor"),
-    [("W", "kW", 1e-3), ("gCO2e", "kgCO2e", 1e-3), ("lbCO2e", "kgCO2e", 0.45359237), ("MJ", "kWh", 1 / 3.6),
-     ("s", "h", 1 / 3600), ("GiB", "GB", 1.073741824), ("Gbit/s", "GB/s", 0.125), ("d", "h", 24)],
-)  # fmt: skip
+    [
+        ("W", "kW", 1e-3),
+        ("gCO2e", "kgCO2e", 1e-3),
+        ("lbCO2e", "kgCO2e", 0.45359237),
+        ("MJ", "kWh", 1 / 3.6),
+        ("s", "h", 1 / 3600),
+        ("GiB", "GB", 1.073741824),
+        ("Gbit/s", "GB/s", 0.125),
+        ("d", "h", 24),
+    ],
+)
 def test_factors_of_confusable_units(a, b, factor):
     assert convert_factor(a, b) == pytest.approx(factor, rel=1e-12)
 

@@ -37,9 +37,13 @@ ENERGY = [
     for use in ("serving", "training: useful work", "training: lost to failures")
 ]
 WAY = {
-    "limit": "power", "where": "oregon", "period": "2027 Q2", "by": 412.0, "unit": "kW",
+    "limit": "power",
+    "where": "oregon",
+    "period": "2027 Q2",
+    "by": 412.0,
+    "unit": "kW",
     "share_fraction": 0.41,
-}  # fmt: skip
+}
 
 Open = Callable[..., AppTest]
 Record = dict[str, Any]
@@ -71,12 +75,14 @@ def works(monkeypatch: pytest.MonkeyPatch) -> Works:
     made = Works()
     monkeypatch.setattr(shared, "load_plan", lambda text, name: None)
     for module, name, does in (
-        (plan_source, "start", made.start), (plan_parts, "start", made.start),
+        (plan_source, "start", made.start),
+        (plan_parts, "start", made.start),
         (plan_files, "start", made.start),
-        (plan_source, "look_at", made.seen.get), (progress, "look_at", made.seen.get),
+        (plan_source, "look_at", made.seen.get),
+        (progress, "look_at", made.seen.get),
         (progress, "stop", made.stopped.append),
         (progress, "forget", made.forget),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(module, name, does)
     return made
 
@@ -98,10 +104,14 @@ def checkpoint_sample(nodes: int = 64, asynchronous: bool = False, **inputs: Any
         writing, restarting, lost = write_h / interval_h, restart_h / mttf_h, interval_h / 2 / mttf_h
         ettr = 1 / (1 + writing + restarting + lost)
         return {
-            "interval_min": interval_min, "ettr_fraction": ettr, "lost_fraction": lost * ettr,
-            "checkpoint_fraction": writing * ettr, "restart_fraction": restarting * ettr,
-            "usd_per_useful_h": 1900.0 / ettr, "kgco2e_per_useful_h": 260.0 / ettr,
-        }  # fmt: skip
+            "interval_min": interval_min,
+            "ettr_fraction": ettr,
+            "lost_fraction": lost * ettr,
+            "checkpoint_fraction": writing * ettr,
+            "restart_fraction": restarting * ettr,
+            "usd_per_useful_h": 1900.0 / ettr,
+            "kgco2e_per_useful_h": 260.0 / ettr,
+        }
 
     young = 60 * math.sqrt(2 * write_h * mttf_h)
     names = {"time-optimal": 1.0, "money-optimal": 1.02, "carbon-optimal": 1.1, "Young": 1.0, "Daly": 0.98}
@@ -109,25 +119,40 @@ def checkpoint_sample(nodes: int = 64, asynchronous: bool = False, **inputs: Any
     step = {"number": 0, "unit": "1", "kind": "derived"}
     return {
         "inputs": {
-            "failures": "meta-llama-3-405b", "sku": "h100-8", "nodes": nodes, "grid": "us", "storage": "nas",
-            "restart_min": 10.0, "asynchronous": asynchronous, "model": "llama-3.1-70b", **inputs,
+            "failures": "meta-llama-3-405b",
+            "sku": "h100-8",
+            "nodes": nodes,
+            "grid": "us",
+            "storage": "nas",
+            "restart_min": 10.0,
+            "asynchronous": asynchronous,
+            "model": "llama-3.1-70b",
+            **inputs,
         },
         "rows": [row(2.0 * 1.12**step) for step in range(60)],
         "marks": [{"name": name} | {key: row(young * by)[key] for key in kept} for name, by in names.items()],
         "flat": {"low_min": young / 1.5, "high_min": young * 1.5, "loss_fraction": 0.001},
         "explanations": {
-            "ettr": [step | {"name": "ettr", "value": row(young)["ettr_fraction"],
-                             "equation": "ETTR = 1 / (1 + w / t + (r + t / 2) / M)"}],
+            "ettr": [
+                step
+                | {
+                    "name": "ettr",
+                    "value": row(young)["ettr_fraction"],
+                    "equation": "ETTR = 1 / (1 + w / t + (r + t / 2) / M)",
+                }
+            ],
             "interval.time-optimal": [
                 step | {"name": "interval", "value": young, "equation": "t = (2 w M)^(1/2)"}
             ],
         },
         "choices": {
-            "failures": ["google-tpu", "meta-llama-3-405b"], "skus": ["b200-8", "h100-8"],
-            "storages": ["nas", "parallel-fs"], "models": ["llama-3-8b", "llama-3.1-70b"],
+            "failures": ["google-tpu", "meta-llama-3-405b"],
+            "skus": ["b200-8", "h100-8"],
+            "storages": ["nas", "parallel-fs"],
+            "models": ["llama-3-8b", "llama-3.1-70b"],
             "grids": ["fi", "us"],
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -210,8 +235,12 @@ def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document
     codes = [code.value for code in page.code]
 
     assert [metric.value for metric in page.metric] == [
-        "6.352 MUSD", "5,474 t CO2e", "12.79 GWh", "7.173 MUSD", "20.34 MUSD"
-    ]  # fmt: skip
+        "6.352 MUSD",
+        "5,474 t CO2e",
+        "12.79 GWh",
+        "7.173 MUSD",
+        "20.34 MUSD",
+    ]
     assert shared.plain("p5 4,379 to p95 6,897 t CO2e") in texts(page)
     assert sum("sites.oregon.pue" in code for code in codes) >= 2, "carbon and energy open down to the PUE"
     assert any("die" in code and "Gupta" in code for code in codes), "and to the paper"
@@ -271,8 +300,11 @@ def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document:
     assert job["energy (GWh)"] == pytest.approx(1.71344)
     assert [row["as today"] for row in summary][:2] == pytest.approx([7.4201, 8113.02])
     assert energy[0] == {
-        "site": "oregon", "use": "serving", "computers (GWh)": 1.0, "cooling and power supply (MWh)": 100.0,
-    }  # fmt: skip
+        "site": "oregon",
+        "use": "serving",
+        "computers (GWh)": 1.0,
+        "cooling and power supply (MWh)": 100.0,
+    }
     assert len(facts) == len(document["tables"]["facts"])
 
 
@@ -626,9 +658,13 @@ def test_downloads_are_the_report(open_page: Open, document: dict[str, Any]) -> 
     assert read == to_csv_files(document)
     assert shared.zipped(to_csv_files(document)) == packed
     assert [button.label for button in open_page("plan").get("download_button")] == [
-        "Scenario (TOML)", "Report (HTML)", "Report (Markdown)", "Data (JSON)", "Workbook (XLSX)",
+        "Scenario (TOML)",
+        "Report (HTML)",
+        "Report (Markdown)",
+        "Data (JSON)",
+        "Workbook (XLSX)",
         "Tables (CSV)",
-    ]  # fmt: skip
+    ]
 
 
 def test_the_program_is_written_on_asking(open_page: Open, works: Works, document: dict[str, Any]) -> None:

@@ -329,13 +329,19 @@ def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
     document = handed_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
     switches = {one.label: one for one in page.toggle}
     assert [label for label, one in switches.items() if one.value] == [
-        "Experimentation", "Training", "Storage", "Network"
-    ]  # fmt: skip
+        "Experimentation",
+        "Training",
+        "Storage",
+        "Network",
+    ]
     for row in document["phases"]:
         assert f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}" in shown(page)
     assert [label for label, one in switches.items() if one.disabled] == [
-        "Data", "Fine-tuning", "Federated", "Inference"
-    ]  # fmt: skip
+        "Data",
+        "Fine-tuning",
+        "Federated",
+        "Inference",
+    ]
 
     field(page.toggle, "phase.storage").set_value(False)
     field(page.toggle, "phase.building").set_value(True).run()
@@ -430,8 +436,12 @@ def test_names_of_files_are_shown_as_text(page: AppTest) -> None:
 
 def test_downloads_are_offered_in_every_format(page: AppTest) -> None:
     assert [button.label for button in page.get("download_button")] == [
-        "Page (HTML)", "Data (JSON)", "Tables (CSV)", "Model card (Markdown)", "Job file (TOML)"
-    ]  # fmt: skip
+        "Page (HTML)",
+        "Data (JSON)",
+        "Tables (CSV)",
+        "Model card (Markdown)",
+        "Job file (TOML)",
+    ]
 
 
 def test_only_digests_are_cache_keys() -> None:

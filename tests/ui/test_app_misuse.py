@@ -172,10 +172,14 @@ def test_a_foreign_page_cannot_reach_the_app(
     assert address.hostname is not None
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
     headers = {
-        "Host": host or address.netloc, "Origin": origin or served.url, "Connection": "Upgrade",
-        "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": "streamlit",
+        "Host": host or address.netloc,
+        "Origin": origin or served.url,
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Protocol": "streamlit",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    }  # fmt: skip
+    }
     connection.request("GET", "/_stcore/stream", headers=headers)
 
     assert connection.getresponse().status == status
@@ -206,9 +210,11 @@ def upload_status(url: str, size_bytes: int) -> int:
         body = b'--cut\r\nContent-Disposition: form-data; name="log"; filename="a.csv"\r\n\r\n'
         body += bytes(size_bytes) + b"\r\n--cut--\r\n"
         headers = {
-            "Content-Type": "multipart/form-data; boundary=cut", "Cookie": f"_streamlit_xsrf={token}",
-            "X-Xsrftoken": token, "Origin": url,
-        }  # fmt: skip
+            "Content-Type": "multipart/form-data; boundary=cut",
+            "Cookie": f"_streamlit_xsrf={token}",
+            "X-Xsrftoken": token,
+            "Origin": url,
+        }
         connection.request("PUT", f"/_stcore/upload_file/{begun.initialize.session_id}/file", body, headers)
         status = connection.getresponse().status
         connection.close()

@@ -100,10 +100,14 @@ def test_an_override_goes_in_is_what_the_planner_takes_and_comes_out() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("650", "has no unit"), ("650 kWh", "is an energy"), ("", "is not a number"),
-        ("nan W", "is not a number"), ("1e400 W", "1e400"), ("many W", "is not a number"),
+        ("650", "has no unit"),
+        ("650 kWh", "is an energy"),
+        ("", "is not a number"),
+        ("nan W", "is not a number"),
+        ("1e400 W", "1e400"),
+        ("many W", "is not a number"),
     ],
-)  # fmt: skip
+)
 def test_a_value_that_does_not_fit_is_refused(text: str, said: str) -> None:
     """The message begins with the fact, as a scenario's would."""
     with pytest.raises(InputError, match=said) as refused:
@@ -168,9 +172,11 @@ def test_shipped_scenarios_are_looked_through_when_asked(
     page: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The names are those of the library; working them out takes seconds, so the page waits to be asked."""
-    monkeypatch.setattr(planner.answers.dependents, "shipped_dependents", lambda: {
-        "accelerator.h100-sxm-80gb.embodied": ("scenario growth", "job train-8b")
-    })  # fmt: skip
+    monkeypatch.setattr(
+        planner.answers.dependents,
+        "shipped_dependents",
+        lambda: {"accelerator.h100-sxm-80gb.embodied": ("scenario growth", "job train-8b")},
+    )
     assert "scenario growth" not in shown(page)
     page.toggle("sources.shipped").set_value(True).run()
 
@@ -218,6 +224,7 @@ def test_a_scenario_that_cannot_be_read_leaves_the_catalogue_standing() -> None:
 
     assert not page.exception
     assert [error.value for error in page.error] == [
-        "Your scenario cannot be worked out as it stands.", "Your scenario cannot be read."
-    ]  # fmt: skip
+        "Your scenario cannot be worked out as it stands.",
+        "Your scenario cannot be read.",
+    ]
     assert len(page.dataframe[0].value) == len(CATALOGUE.facts)

@@ -82,11 +82,23 @@ def front(**more: Any) -> dict[str, Any]:
 
 def times() -> dict[str, Any]:
     rows = [
-        {"point": 1, "deadline": "2027-05-01", "moved_d": -60, "cost_usd": 1e6, "carbon_kgco2e": 2e5,
-         "mark": "earliest"},
-        {"point": 2, "deadline": "2027-06-30", "moved_d": 0, "cost_usd": 1e6, "carbon_kgco2e": 1e5,
-         "mark": "cleanest"},
-    ]  # fmt: skip
+        {
+            "point": 1,
+            "deadline": "2027-05-01",
+            "moved_d": -60,
+            "cost_usd": 1e6,
+            "carbon_kgco2e": 2e5,
+            "mark": "earliest",
+        },
+        {
+            "point": 2,
+            "deadline": "2027-06-30",
+            "moved_d": 0,
+            "cost_usd": 1e6,
+            "carbon_kgco2e": 1e5,
+            "mark": "cleanest",
+        },
+    ]
     moved = {"training[0].deadline": "2027-05-01"}
     return {
         "sections": {"times": {"title": "", "said": ["Done by then."], "tables": {"times": rows}}},
@@ -220,8 +232,9 @@ def test_time_is_a_front_of_its_own(open_page: Open) -> None:
 
     assert not page.exception
     assert page.selectbox(key="opened-times").options == [
-        "Point 1 (earliest): by 2027-05-01, 200 t CO2e", "Point 2 (cleanest): by 2027-06-30, 100 t CO2e",
-    ]  # fmt: skip
+        "Point 1 (earliest): by 2027-05-01, 200 t CO2e",
+        "Point 2 (cleanest): by 2027-06-30, 100 t CO2e",
+    ]
 
 
 def test_a_front_without_points_says_what_the_document_says(open_page: Open) -> None:
@@ -287,12 +300,18 @@ def test_a_front_that_was_stopped_is_shown(open_page: Open, bench: Bench) -> Non
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        ({"has_plan": True, "rows": [{"alternative": 1, "excess_fraction": 0.01}], "said": ["Costs more."]},
-         "Costs more"),
+        (
+            {
+                "has_plan": True,
+                "rows": [{"alternative": 1, "excess_fraction": 0.01}],
+                "said": ["Costs more."],
+            },
+            "Costs more",
+        ),
         ({"has_plan": True, "rows": [], "said": []}, "No other plan was found within that share"),
         ({"has_plan": False, "rows": [], "said": []}, "No plan exists to hold others against"),
     ],
-)  # fmt: skip
+)
 def test_other_plans_are_told_or_that_there_are_none(
     open_page: Open, bench: Bench, found: dict[str, Any], said: str
 ) -> None:

@@ -12,13 +12,13 @@ import pytest
 from browsing import CLASH, LOG, SCENARIO, TESTS, Visitor, found_by_axe, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
 
-PAGES = (
-    "", "scenario", "plan", "tradeoffs", "compare", "job", "checkpoints", "failures", "sources"
-)  # fmt: skip
+PAGES = ("", "scenario", "plan", "tradeoffs", "compare", "job", "checkpoints", "failures", "sources")
 DESK, PHONE = (1280, 1300), (390, 844)
 LOOKS: tuple[tuple[Literal["light", "dark"], tuple[int, int]], ...] = (
-    ("light", DESK), ("dark", DESK), ("dark", PHONE)
-)  # fmt: skip
+    ("light", DESK),
+    ("dark", DESK),
+    ("dark", PHONE),
+)
 _PAPER_IS = """scheme => {
     const paper = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
     return (parseInt(paper.match(/[0-9]+/)[0]) > 127) === (scheme === 'light');

@@ -259,7 +259,7 @@ def test_the_report_file_opens_anywhere(chromium: Browser, tmp_path: Path, width
     file.write_text(to_html(SAMPLE), encoding="utf-8")
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
-    )  # fmt: skip
+    )
     page = context.new_page()
     requested: list[str] = []
     errors: list[str] = []

@@ -101,9 +101,14 @@ def test_no_way_to_hand_out_the_slices_is_cheaper(data: Any, kinds: int, buckets
 def test_carbon_of_a_mix_is_its_plain_sum() -> None:
     """Two GPUs, 3 requests/s of 2 each: held 2 x 10, active 1.5 x 7, idle the other half hour at 4."""
     mix = best_mix(
-        price_usd_per_h=[1.0], throughput_per_s=[[2.0]], rate_per_s=[3.0], slices=1,
-        held_kgco2e_per_h=[10.0], idle_kgco2e_per_h=[4.0], active_kgco2e_per_h=[7.0],
-    )  # fmt: skip
+        price_usd_per_h=[1.0],
+        throughput_per_s=[[2.0]],
+        rate_per_s=[3.0],
+        slices=1,
+        held_kgco2e_per_h=[10.0],
+        idle_kgco2e_per_h=[4.0],
+        active_kgco2e_per_h=[7.0],
+    )
 
     assert mix.gpus.tolist() == [2]
     assert mix.used_fraction == pytest.approx([0.75])

@@ -62,9 +62,16 @@ def test_common_form_gives_our_own_answer(script: ModuleType, jobs: dict[str, An
 def test_common_form_by_hand(script: ModuleType) -> None:
     """10 h at 0.5 + 0.1 kW, PUE 1.5, 0.4 kg/kWh: 3.6 kg; 10 h of 50 + 150 kg over 1,000 h half used: 4 kg."""
     got = script.job_kgco2e(
-        accelerator_time_h=10, accelerator_kw=0.5, host_share_kw=0.1, pue=1.5, grid_kgco2e_per_kwh=0.4,
-        accelerator_kgco2e=50, host_share_kgco2e=150, life_h=1000, utilisation_fraction=0.5,
-    )  # fmt: skip
+        accelerator_time_h=10,
+        accelerator_kw=0.5,
+        host_share_kw=0.1,
+        pue=1.5,
+        grid_kgco2e_per_kwh=0.4,
+        accelerator_kgco2e=50,
+        host_share_kgco2e=150,
+        life_h=1000,
+        utilisation_fraction=0.5,
+    )
 
     assert got == pytest.approx(3.6 + 4.0, rel=1e-12)
 

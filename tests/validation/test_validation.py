@@ -37,14 +37,30 @@ GROUPED = "grouped products of experts get less of the peak than dense ones, and
 LAW = "one power law for all models of a chip: small ones draw more, tensor pairs less"
 TPU = "the matrix efficiency of TPUs was read off whole steps, so attention and exchange come off twice"
 OUTSIDE = {
-    "PO018": OPEN, "PO033": SHALLOW, "PO035": SPAN,
-    "PO042": STARVED, "PO046": STARVED, "PO050": STARVED, "PO055": SERIES, "PO099": PRIOR,
-    "PO103": ANOTHER, "PO104": HOSTED, "PO105": HOSTED, "PO110": SERVED, "PO112": BRIDGED, "PO113": GROUPED,
+    "PO018": OPEN,
+    "PO033": SHALLOW,
+    "PO035": SPAN,
+    "PO042": STARVED,
+    "PO046": STARVED,
+    "PO050": STARVED,
+    "PO055": SERIES,
+    "PO099": PRIOR,
+    "PO103": ANOTHER,
+    "PO104": HOSTED,
+    "PO105": HOSTED,
+    "PO110": SERVED,
+    "PO112": BRIDGED,
+    "PO113": GROUPED,
     "PO155": "recommendation in training: the power law is too high at low use",
     "PO161": "the limit of a Max-Q H200 in that round was not found; that of H100 the round before is taken",
-    "PO162": TPU, "PO163": TPU, "PO164": TPU,
-    "PO123": LAW, "PO127": LAW, "PO132": HOST, "PO133": HOST,
-}  # fmt: skip
+    "PO162": TPU,
+    "PO163": TPU,
+    "PO164": TPU,
+    "PO123": LAW,
+    "PO127": LAW,
+    "PO132": HOST,
+    "PO133": HOST,
+}
 INSIDE_FLOOR = 284  # of 307
 
 
@@ -52,9 +68,14 @@ def row(
     inputs: object, expected: object = 1.0, unit: str = "ratio", tolerance: str = "1%", name: str = "x"
 ) -> dict:
     return {
-        "id": name, "source": "here", "inputs": inputs if isinstance(inputs, str) else json.dumps(inputs),
-        "expected": str(expected), "unit": unit, "tolerance": tolerance, "note": "",
-    }  # fmt: skip
+        "id": name,
+        "source": "here",
+        "inputs": inputs if isinstance(inputs, str) else json.dumps(inputs),
+        "expected": str(expected),
+        "unit": unit,
+        "tolerance": tolerance,
+        "note": "",
+    }
 
 
 def written(path: Path, rows: list[dict], header: list[str] = HEADER) -> Path:
@@ -177,7 +198,7 @@ def test_a_unit_of_another_dimension_is_not_understood():
             "no node 'abacus': known are",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_row_is_not_understood_and_says_why(wrong, says):
     judged = judge(wrong)
 
@@ -230,19 +251,43 @@ def test_the_command_exits_by_its_answer(tmp_path, capsys):
     assert main(["validate", str(inside), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["rows"] == [
-        {"id": "x", "source": "here", "quantity": "speedup", "expected": 2.0, "ours": 2.0, "unit": "ratio",
-         "error": 0.0, "tolerance": "1%", "status": "inside", "note": "", "subject": "checkpoint intervals"}
-    ]  # fmt: skip
+        {
+            "id": "x",
+            "source": "here",
+            "quantity": "speedup",
+            "expected": 2.0,
+            "ours": 2.0,
+            "unit": "ratio",
+            "error": 0.0,
+            "tolerance": "1%",
+            "status": "inside",
+            "note": "",
+            "subject": "checkpoint intervals",
+        }
+    ]
     tables = {name: document["summary"].pop(name) for name in ("by_source", "by_subject")}
     assert tables["by_source"] == [
-        {"name": "here", "rows": 1, "inside": 1, "scored": 1, "median_error": 0.0, "mean_error": 0.0,
-         "within_10_percent_fraction": 1.0, "worst_error": 0.0}
-    ]  # fmt: skip
+        {
+            "name": "here",
+            "rows": 1,
+            "inside": 1,
+            "scored": 1,
+            "median_error": 0.0,
+            "mean_error": 0.0,
+            "within_10_percent_fraction": 1.0,
+            "worst_error": 0.0,
+        }
+    ]
     assert [one["name"] for one in tables["by_subject"]] == ["checkpoint intervals"]
     assert document["summary"] == {
-        "rows": 1, "inside": 1, "outside": 0, "not understood": 0, "not run": 0, "median_error": 0.0,
+        "rows": 1,
+        "inside": 1,
+        "outside": 0,
+        "not understood": 0,
+        "not run": 0,
+        "median_error": 0.0,
         "worst_error": 0.0,
-    }  # fmt: skip
+    }
     assert main(["validate", str(outside)]) == 1
     assert "outside" in capsys.readouterr().out
     assert main(["validate", str(unknown)]) == 1
@@ -391,8 +436,14 @@ def test_energy_per_token_by_every_road():
     measured = evaluate("energy_per_token", {"power_w": 559.71, "tokens_per_s": 3391.1}, "J/token")[0]
     duty = {"idle_fraction": 0.8, "duty": 0.34}
     watts = {"idle_w": 80.0, "busy_w": 100.0, "duty": 0.34, "tokens_per_s": 1.0}
-    model = {"model": "Llama 3.1 8B Instruct", "gpu": "H100-80GB-SXM", "gpus": 1, "avg_batch": 31.91,
-             "avg_output_tokens": 390.3, "weights": "bfloat16"}  # fmt: skip
+    model = {
+        "model": "Llama 3.1 8B Instruct",
+        "gpu": "H100-80GB-SXM",
+        "gpus": 1,
+        "avg_batch": 31.91,
+        "avg_output_tokens": 390.3,
+        "weights": "bfloat16",
+    }
 
     assert measured == pytest.approx(559.71 / 3391.1)
     assert evaluate("energy_per_token", duty, "x")[0] == pytest.approx(2.553, rel=0.005)
@@ -402,9 +453,17 @@ def test_energy_per_token_by_every_road():
 
 def test_an_h100_has_three_embodied_values_and_ours_is_the_makers():
     """BoaviztAPI's 575 kg is 3.5 times NVIDIA's 164 kg, by its memory term; both are reproduced."""
-    card = {"vram_gb": 80, "vram_dies": 6, "effective_die_mm2": 2808.45, "pcb_cm2": 296.37,
-            "casing_kg": 0.78923, "heatsink_kg": 0.90077, "mass_kg": 1.69, "boat_km": 19000,
-            "truck_km": 1000}  # fmt: skip
+    card = {
+        "vram_gb": 80,
+        "vram_dies": 6,
+        "effective_die_mm2": 2808.45,
+        "pcb_cm2": 296.37,
+        "casing_kg": 0.78923,
+        "heatsink_kg": 0.90077,
+        "mass_kg": 1.69,
+        "boat_km": 19000,
+        "truck_km": 1000,
+    }
 
     theirs = evaluate("embodied_boavizta", card, "kgCO2e")[0]
     engine = {"node": "4N", "die_cm2": 8.14, "hbm_gb": 80, "tdp_w": 700}
@@ -418,8 +477,14 @@ def test_an_h100_has_three_embodied_values_and_ours_is_the_makers():
 
 def test_a_leaf_function_answers_by_its_name():
     """ACT's tables give 1.557 kgCO2e/cm2 at 14 nm (Taiwan, 97 % abatement, yield 0.875)."""
-    die = {"area_cm2": 1, "fab_kwh_per_cm2": 1.2, "fab_kgco2e_per_kwh": 0.583, "gas_kgco2e_per_cm2": 0.1625,
-           "material_kgco2e_per_cm2": 0.5, "yield_fraction": 0.875}  # fmt: skip
+    die = {
+        "area_cm2": 1,
+        "fab_kwh_per_cm2": 1.2,
+        "fab_kgco2e_per_kwh": 0.583,
+        "gas_kgco2e_per_cm2": 0.1625,
+        "material_kgco2e_per_cm2": 0.5,
+        "yield_fraction": 0.875,
+    }
 
     assert evaluate("carbon.embodied.die_kgco2e", die, "gCO2e")[0] == pytest.approx(1557, rel=1e-3)
     with_key = judge(row({"quantity": "carbon.embodied.die_kgco2e", **die}, 1.557, "kgCO2e", "0.1%"))
@@ -467,9 +532,12 @@ def test_every_function_of_the_leaves_is_listed():
 
 
 @given(
-    hours=st.floats(1e-3, 1e9), watts=st.floats(1e-3, 1e6), pue=st.floats(1, 3), grid=st.floats(0, 2),
+    hours=st.floats(1e-3, 1e9),
+    watts=st.floats(1e-3, 1e6),
+    pue=st.floats(1, 3),
+    grid=st.floats(0, 2),
     factor=st.floats(0.1, 10),
-)  # fmt: skip
+)
 def test_spellings_of_one_job_agree(hours, watts, pue, grid, factor):
     """Hours times power in three spellings is one energy, and carbon follows the grid in proportion."""
     spelled = [
@@ -490,16 +558,33 @@ def test_spellings_of_one_job_agree(hours, watts, pue, grid, factor):
 
 SOUND = st.one_of(st.floats(1e-6, 1e6), st.integers(1, 64))
 VALUES = st.one_of(
-    SOUND, st.floats(allow_nan=False, allow_infinity=False), st.integers(-10, 10**7), st.booleans(),
-    st.text(max_size=6), st.none(), st.lists(st.integers(), max_size=2),
-)  # fmt: skip
+    SOUND,
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-10, 10**7),
+    st.booleans(),
+    st.text(max_size=6),
+    st.none(),
+    st.lists(st.integers(), max_size=2),
+)
 WORDS = {
-    "gpu": "H100", "model": "llama-3-8b", "formula": "young", "dtype": "bf16", "weights": "bf16",
-    "node": "7nm", "recompute": "none", "dp_sharding": "zero3", "engine": "vLLM", "gated": True,
-    "sequence_parallel": True, "category": "GPU", "components": "2 x V100 8 cm2 @1",
-    "trace": "azure-2023-conv", "stat": "requests per second", "region": "fr",
+    "gpu": "H100",
+    "model": "llama-3-8b",
+    "formula": "young",
+    "dtype": "bf16",
+    "weights": "bf16",
+    "node": "7nm",
+    "recompute": "none",
+    "dp_sharding": "zero3",
+    "engine": "vLLM",
+    "gated": True,
+    "sequence_parallel": True,
+    "category": "GPU",
+    "components": "2 x V100 8 cm2 @1",
+    "trace": "azure-2023-conv",
+    "stat": "requests per second",
+    "region": "fr",
     "workload": "GPT-3 175B FP8 training",
-}  # fmt: skip
+}
 
 
 @settings(max_examples=200, deadline=None)
@@ -518,8 +603,14 @@ def test_no_row_breaks_the_program(data):
     assert judged.ours is None or math.isfinite(judged.ours)
 
 
-FLEET = {"gpus": 16000, "failures_per_1000_node_days": 6.5, "gpus_per_node": 8,
-         "ckpt_interval_min": 60, "ckpt_write_min": 1, "restart_min": 5}  # fmt: skip
+FLEET = {
+    "gpus": 16000,
+    "failures_per_1000_node_days": 6.5,
+    "gpus_per_node": 8,
+    "ckpt_interval_min": 60,
+    "ckpt_write_min": 1,
+    "restart_min": 5,
+}
 
 
 def test_a_restart_that_can_fail_lowers_the_ettr_of_a_fleet():

@@ -16,9 +16,19 @@ def judged(
 ) -> dict:
     error = None if ours is None else (ours - expected) / abs(expected) if expected else ours
     inside = ours is not None and abs(error) <= 0.1
-    return {"id": "x", "source": source, "quantity": "q", "expected": expected, "ours": ours, "unit": "ratio",
-            "error": error, "tolerance": tolerance, "status": "inside" if inside else "outside", "note": "",
-            "subject": subject}  # fmt: skip
+    return {
+        "id": "x",
+        "source": source,
+        "quantity": "q",
+        "expected": expected,
+        "ours": ours,
+        "unit": "ratio",
+        "error": error,
+        "tolerance": tolerance,
+        "status": "inside" if inside else "outside",
+        "note": "",
+        "subject": subject,
+    }
 
 
 def test_errors_of_a_source_by_hand():
@@ -35,13 +45,21 @@ def test_errors_of_a_source_by_hand():
 @pytest.mark.parametrize(
     ("tolerance", "expected", "counts"),
     [
-        ("2%", 100.0, True), ("rel 15%", 100.0, True), ("-35% .. +5%", 100.0, True),
-        ("abs 8 points", 43.8, True), ("abs 0.01", 0.0, False),  # no share of nothing
-        ("exact", 14.0, False), ("0", 41.0, False), ("rel 1e-9", 2.0, False), ("abs 1e-9", 0.41, False),
-        ("at least", 0.9, False), ("at most", 0.9, False), ("informative", 0.9, False),
+        ("2%", 100.0, True),
+        ("rel 15%", 100.0, True),
+        ("-35% .. +5%", 100.0, True),
+        ("abs 8 points", 43.8, True),
+        ("abs 0.01", 0.0, False),  # no share of nothing
+        ("exact", 14.0, False),
+        ("0", 41.0, False),
+        ("rel 1e-9", 2.0, False),
+        ("abs 1e-9", 0.41, False),
+        ("at least", 0.9, False),
+        ("at most", 0.9, False),
+        ("informative", 0.9, False),
         ("bounds", 0.9, False),
     ],
-)  # fmt: skip
+)
 def test_identities_counts_and_bounds_are_not_scored(tolerance, expected, counts):
     """An equation met by its own other form, or a whole number, says nothing of a model's error."""
     row = judged(expected, expected, tolerance)
@@ -101,9 +119,12 @@ def test_published_seeds_of_sizes_and_sharded_weights():
     rows = {row["id"]: row for row in validate()["rows"]}
 
     for name, quantity in [
-        ("SD-B038", "model_parameters"), ("SD-B040", "model_parameters"), ("SD-B042", "model_parameters"),
-        ("SD-B047", "train_fsdp_collectives_peer"), ("SD-B053", "train_fsdp_collectives_peer"),
+        ("SD-B038", "model_parameters"),
+        ("SD-B040", "model_parameters"),
+        ("SD-B042", "model_parameters"),
+        ("SD-B047", "train_fsdp_collectives_peer"),
+        ("SD-B053", "train_fsdp_collectives_peer"),
         ("SD-B055", "train_dlrm_peer"),
-    ]:  # fmt: skip
+    ]:
         assert (rows[name]["quantity"], rows[name]["status"]) == (quantity, "inside")
         assert abs(rows[name]["error"]) < 0.005

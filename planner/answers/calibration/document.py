@@ -146,11 +146,19 @@ def _point_row(point: _Point, after: float, catalogue: Catalogue) -> Record:
     step = step_of(_with(catalogue, one.sku.accelerator, after), one)
     ours, now = point.shipped.tokens_per_s(point.efficiency_before), step.tokens_per_s(after)
     return {
-        "line": point.measured.line, "source": point.measured.source, "model": one.model,
-        "precision": one.precision, "accelerators": one.accelerators, "layout": step.says,
-        "measured_tokens_per_s": measured, "before_tokens_per_s": ours, "factor": point.factor,
-        "after_tokens_per_s": now, "before_error": ours / measured - 1, "after_error": now / measured - 1,
-    }  # fmt: skip
+        "line": point.measured.line,
+        "source": point.measured.source,
+        "model": one.model,
+        "precision": one.precision,
+        "accelerators": one.accelerators,
+        "layout": step.says,
+        "measured_tokens_per_s": measured,
+        "before_tokens_per_s": ours,
+        "factor": point.factor,
+        "after_tokens_per_s": now,
+        "before_error": ours / measured - 1,
+        "after_error": now / measured - 1,
+    }
 
 
 def _expected_error(points: Sequence[_Point], factors: Sequence[float], catalogue: Catalogue) -> Record:
@@ -158,19 +166,25 @@ def _expected_error(points: Sequence[_Point], factors: Sequence[float], catalogu
     if len({point.measured.workload.accelerators for point in points}) < 2:
         fact = catalogue.fact(EXPECTED_ERROR)
         return {
-            "median": fact.value, "worst": fact.high, "errors": [],
+            "median": fact.value,
+            "worst": fact.high,
+            "errors": [],
             "from": f"published series ({EXPECTED_ERROR}); a second measured size would say more",
-        }  # fmt: skip
+        }
     errors = [
         point.step.tokens_per_s(min(1.0, point.efficiency_before * without))
-        * point.measured.step_s / point.measured.workload.tokens - 1
+        * point.measured.step_s
+        / point.measured.workload.tokens
+        - 1
         for point, without in zip(points, factors_without_each(factors=factors), strict=True)
-    ]  # fmt: skip
+    ]
     apart = np.abs(errors)
     return {
-        "median": float(np.median(apart)), "worst": float(apart.max()), "errors": errors,
+        "median": float(np.median(apart)),
+        "worst": float(apart.max()),
+        "errors": errors,
         "from": f"each of the {len(points)} measurements predicted from the others",
-    }  # fmt: skip
+    }
 
 
 def _sizes(
@@ -190,11 +204,16 @@ def _sizes(
             found.append({"accelerators": size, "reason": str(error)})
             continue
         now = step.tokens_per_s(after)
-        found.append({
-            "accelerators": size, "layout": step.says, "before_tokens_per_s": before,
-            "after_tokens_per_s": now, "low_tokens_per_s": now / (1 + worst),
-            "high_tokens_per_s": now * (1 + worst),
-        })  # fmt: skip
+        found.append(
+            {
+                "accelerators": size,
+                "layout": step.says,
+                "before_tokens_per_s": before,
+                "after_tokens_per_s": now,
+                "low_tokens_per_s": now / (1 + worst),
+                "high_tokens_per_s": now * (1 + worst),
+            }
+        )
     return found
 
 
@@ -212,10 +231,14 @@ def _power(
     tdp_kw = value(catalogue, f"accelerator.{name}.tdp", "tdp_kw")
     factor = joint_factor(factors=[row["factor"] for row in rows])
     return {
-        "key": f"accelerator.{name}.tdp", "before_kw": tdp_kw, "factor": factor,
+        "key": f"accelerator.{name}.tdp",
+        "before_kw": tdp_kw,
+        "factor": factor,
         "left_out_errors": _left_out([row["factor"] for row in rows]),
-        "after_kw": tdp_kw * factor, "stated": f"{1000 * tdp_kw * factor:.6g} W", "points": rows,
-    }  # fmt: skip
+        "after_kw": tdp_kw * factor,
+        "stated": f"{1000 * tdp_kw * factor:.6g} W",
+        "points": rows,
+    }
 
 
 def _left_out(factors: Sequence[float]) -> list[float]:
@@ -234,16 +257,21 @@ def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
         server = f"server.{one.sku.server}"
         kw = float(
             accelerator_share_kw(
-                node_kw=kw, host_kw=value(catalogue, f"{server}.host_power", "host_kw"),
+                node_kw=kw,
+                host_kw=value(catalogue, f"{server}.host_power", "host_kw"),
                 accelerators=value(catalogue, f"{server}.accelerators", "accelerators"),
             )
-        )  # fmt: skip
+        )
     ours = step_of(catalogue, one).accelerator_kw(_efficiency(catalogue, one.sku.accelerator))
     return {
-        "line": measured.line, "source": measured.source, "quantity": measured.quantity,
-        "measured_kw": measured.value, "accelerator_kw": kw, "before_kw": ours,
+        "line": measured.line,
+        "source": measured.source,
+        "quantity": measured.quantity,
+        "measured_kw": measured.value,
+        "accelerator_kw": kw,
+        "before_kw": ours,
         "factor": float(power_ratio(measured_kw=kw, modelled_kw=ours)),
-    }  # fmt: skip
+    }
 
 
 def _efficiency(catalogue: Catalogue, accelerator: str) -> float:

@@ -84,31 +84,44 @@ def probe_document(device: Device, day: date, plan: Plan | None = None) -> Recor
     seen = (
         Seen("achieved_bf16", "TFLOP/s", matrix, f"square matrices of {width}"),
         Seen(
-            "achieved_memory_bandwidth", "GB/s",
+            "achieved_memory_bandwidth",
+            "GB/s",
             tuple(float(copied_gb_per_s(copied_gb=plan.copy_gb, repeats=n, elapsed_s=s)) for n, s in copies),
             f"copy of {plan.copy_gb:g} GB; read and write counted",
         ),
         Seen(
-            "matrix_power", "W", _settled(steady.power_w),
+            "matrix_power",
+            "W",
+            _settled(steady.power_w),
             f"square matrices of {width} for {steady.elapsed_s:.1f} s",
         ),
         Seen("idle_power", "W", idle, "with an open context"),
-    )  # fmt: skip
+    )
     name = f"accelerator.{_key_word(device.name)}"
     facts = [
         {
-            "key": f"{name}.{one.name}@probe-{day.isoformat()}", "value": one.value, "unit": one.unit,
-            "source": SOURCE, "locator": f"{device.name}, driver {device.driver}, {device.software}",
-            "kind": "measured", "low": min(one.trials), "high": max(one.trials), "boundary": "",
+            "key": f"{name}.{one.name}@probe-{day.isoformat()}",
+            "value": one.value,
+            "unit": one.unit,
+            "source": SOURCE,
+            "locator": f"{device.name}, driver {device.driver}, {device.software}",
+            "kind": "measured",
+            "low": min(one.trials),
+            "high": max(one.trials),
+            "boundary": "",
             "note": one.note,
         }
         for one in seen
         if one.trials
-    ]  # fmt: skip
+    ]
     return {
-        "everfleet_probe": 1, "device": device.name, "driver": device.driver, "software": device.software,
-        "day": day.isoformat(), "facts": facts,
-    }  # fmt: skip
+        "everfleet_probe": 1,
+        "device": device.name,
+        "driver": device.driver,
+        "software": device.software,
+        "day": day.isoformat(),
+        "facts": facts,
+    }
 
 
 def probe_text(document: Record) -> str:

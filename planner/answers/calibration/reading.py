@@ -32,8 +32,14 @@ SPREAD = "output_scv"  # of the answers; 1 where its cell is empty, as wherever 
 SERVED_QUANTITIES = {"tokens_rate": "1/s", "tokens_rate_per_accelerator": "1/s", "inter_token_time": "s"}
 # A stated layout: what a part is where its cell is empty. Recomputation and sharding as in `memory.py`.
 LAYOUT_DEFAULTS = {
-    "tp": 1, "pp": 1, "interleave": 1, "cp": 1, "micro_batch": 1, "recompute": 1, "sharding": 1,
-}  # fmt: skip
+    "tp": 1,
+    "pp": 1,
+    "interleave": 1,
+    "cp": 1,
+    "micro_batch": 1,
+    "recompute": 1,
+    "sharding": 1,
+}
 COLUMNS = (*NEEDED, *TRAINED, *SERVED, SPREAD, *LAYOUT_DEFAULTS)
 FEW = 10  # names that a message lists in full
 LARGEST_CODE = {"recompute": 2, "sharding": 3}
@@ -162,9 +168,10 @@ def _row_problems(cells: Mapping[str, str], catalogue: Catalogue) -> list[str]:
     problems += _served_problems(cells) if serves else _layout_problems(cells)
     quantities = SERVED_QUANTITIES if serves else QUANTITIES
     known = {
-        "sku": tuple(catalogue.skus), "model": catalogue.names("model", "layers"),
+        "sku": tuple(catalogue.skus),
+        "model": catalogue.names("model", "layers"),
         "quantity": tuple(quantities),
-    }  # fmt: skip
+    }
     for name, names in known.items():
         if cells[name] not in names:
             problems.append(f"there is no {name} '{cells[name]}'{_near(cells[name], names)}")
@@ -222,10 +229,14 @@ def _measurement(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> M
     if cells["tp"]:
         layout = tuple((name, _count(cells[name] or str(usual))) for name, usual in LAYOUT_DEFAULTS.items())
     workload = Workload(
-        sku=catalogue.skus[cells["sku"]], model=cells["model"], precision=cells["precision"],
-        accelerators=_count(cells["accelerators"]), batch_sequences=_count(cells["batch_sequences"]),
-        sequence_tokens=_count(cells["sequence_tokens"]), layout=layout,
-    )  # fmt: skip
+        sku=catalogue.skus[cells["sku"]],
+        model=cells["model"],
+        precision=cells["precision"],
+        accelerators=_count(cells["accelerators"]),
+        batch_sequences=_count(cells["batch_sequences"]),
+        sequence_tokens=_count(cells["sequence_tokens"]),
+        layout=layout,
+    )
     factor = convert_factor(cells["unit"], QUANTITIES[cells["quantity"]])
     return Measurement(line, workload, cells["quantity"], _number(cells["value"]) * factor, cells["source"])
 
@@ -238,10 +249,18 @@ def _served(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served
     elif cells["quantity"] == "tokens_rate_per_accelerator":
         value *= accelerators
     return Served(
-        line, catalogue.skus[cells["sku"]], cells["model"], cells["precision"], accelerators, batch,
-        _number(cells["input_tokens"]), _number(cells["output_tokens"]), _number(cells[SPREAD] or "1"), value,
+        line,
+        catalogue.skus[cells["sku"]],
+        cells["model"],
+        cells["precision"],
+        accelerators,
+        batch,
+        _number(cells["input_tokens"]),
+        _number(cells["output_tokens"]),
+        _number(cells[SPREAD] or "1"),
+        value,
         cells["source"],
-    )  # fmt: skip
+    )
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

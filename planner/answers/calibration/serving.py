@@ -95,11 +95,17 @@ def _source(points: Iterable[_Point], split: int, batch: float) -> str:
 def _row(point: _Point) -> Record:
     one = point.measured
     return {
-        "line": one.line, "source": one.source, "accelerators": one.accelerators, "batch": one.batch,
-        "input_tokens": one.input_tokens, "output_tokens": one.output_tokens,
-        "measured_tokens_per_s": one.tokens_per_s, "before_tokens_per_s": point.modelled_per_s,
-        "before_error": point.modelled_per_s / one.tokens_per_s - 1.0, "factor": point.factor,
-    }  # fmt: skip
+        "line": one.line,
+        "source": one.source,
+        "accelerators": one.accelerators,
+        "batch": one.batch,
+        "input_tokens": one.input_tokens,
+        "output_tokens": one.output_tokens,
+        "measured_tokens_per_s": one.tokens_per_s,
+        "before_tokens_per_s": point.modelled_per_s,
+        "before_error": point.modelled_per_s / one.tokens_per_s - 1.0,
+        "factor": point.factor,
+    }
 
 
 def _expected_error(
@@ -108,9 +114,10 @@ def _expected_error(
     """How far off other batches may be: from the points themselves where a split has several."""
     errors = [
         _at(batch, {other: f for other, f in own.items() if other != batch}) / factor - 1.0
-        for own in splits.values() if len(own) > 1
+        for own in splits.values()
+        if len(own) > 1
         for batch, factor in own.items()
-    ]  # fmt: skip
+    ]
     one = points[0].measured
     inputs = _inputs(one, catalogue)
     other = other_split_error(inputs)
@@ -119,14 +126,16 @@ def _expected_error(
         apart = np.abs(errors)
         median, worst = float(np.median(apart)), float(apart.max())
         return found | {
-            "median": median, "worst": worst,
+            "median": median,
+            "worst": worst,
             "from": f"each of the {len(errors)} measured batches predicted from the others",
-        }  # fmt: skip
+        }
     fact = calibrated_error(inputs, one.sku.accelerator, one.model)
     return found | {
-        "median": fact.value, "worst": fact.high,
+        "median": fact.value,
+        "worst": fact.high,
         "from": f"published runs ({fact.key}); a second measured batch would say more",
-    }  # fmt: skip
+    }
 
 
 def _at(batch: float, factors: dict[float, float]) -> float:
@@ -148,9 +157,14 @@ def _batches(
             _inputs(one, catalogue), one.accelerators, batch, one.output_scv_ratio
         )
         after = min(before * _at(batch, splits[one.accelerators]), most)
-        found.append({
-            "accelerators": one.accelerators, "batch": batch, "before_tokens_per_s": before,
-            "after_tokens_per_s": after, "low_tokens_per_s": after / (1.0 + worst),
-            "high_tokens_per_s": after * (1.0 + worst),
-        })  # fmt: skip
+        found.append(
+            {
+                "accelerators": one.accelerators,
+                "batch": batch,
+                "before_tokens_per_s": before,
+                "after_tokens_per_s": after,
+                "low_tokens_per_s": after / (1.0 + worst),
+                "high_tokens_per_s": after * (1.0 + worst),
+            }
+        )
     return found

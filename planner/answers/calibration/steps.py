@@ -21,9 +21,18 @@ from planner.trace.units import convert_factor, unit_of
 
 EFFICIENCY = "matrix_efficiency_fraction"
 DIVIDED = (
-    "gpus", "global_batch", "layers", "heads", "kv_heads", "sequence_tokens", "tp", "pp", "interleave", "cp",
+    "gpus",
+    "global_batch",
+    "layers",
+    "heads",
+    "kv_heads",
+    "sequence_tokens",
+    "tp",
+    "pp",
+    "interleave",
+    "cp",
     "micro_batch",
-)  # fmt: skip
+)
 
 
 class NoStep(ValueError):
@@ -55,15 +64,20 @@ class Step:
         """Power of one accelerator in training."""
         time, one = self.time(efficiency), self.workload
         memory = training_memory_use_fraction(
-            elementwise_s=time.elementwise_s, optimizer_s=time.optimizer_s, total_s=time.total_s,
+            elementwise_s=time.elementwise_s,
+            optimizer_s=time.optimizer_s,
+            total_s=time.total_s,
             memory_efficiency_fraction=self.arguments["memory_efficiency_fraction"],
-        )  # fmt: skip
+        )
         compute = training_compute_use_fraction(
             parameters=value(self.catalogue, f"model.{one.model}.parameters", "parameters"),
-            recompute=self.arguments["recompute"], global_batch=one.batch_sequences,
-            sequence_tokens=one.sequence_tokens, gpus=one.accelerators, step_s=time.total_s,
+            recompute=self.arguments["recompute"],
+            global_batch=one.batch_sequences,
+            sequence_tokens=one.sequence_tokens,
+            gpus=one.accelerators,
+            step_s=time.total_s,
             peak_tflop_per_s=self.arguments["matrix_tflop_per_s"],
-        )  # fmt: skip
+        )
         tdp_kw = value(self.catalogue, f"accelerator.{one.sku.accelerator}.tdp", "tdp_kw")
         curve = {
             name: value(self.catalogue, f"performance.power.{one.sku.power_curve}.{c}", name)

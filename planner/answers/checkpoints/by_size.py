@@ -29,10 +29,17 @@ ROWS = 31
 SPAN = 5.0  # from a fifth of the shortest of the best intervals to five times the longest
 STEPS = 2.0 ** np.arange(-3, 5)
 KEPT = (
-    "interval_min", "ettr_fraction", "ettr_low_fraction", "ettr_high_fraction", "usd_per_useful_h",
-    "usd_low_per_useful_h", "usd_high_per_useful_h", "kgco2e_per_useful_h", "kgco2e_low_per_useful_h",
+    "interval_min",
+    "ettr_fraction",
+    "ettr_low_fraction",
+    "ettr_high_fraction",
+    "usd_per_useful_h",
+    "usd_low_per_useful_h",
+    "usd_high_per_useful_h",
+    "kgco2e_per_useful_h",
+    "kgco2e_low_per_useful_h",
     "kgco2e_high_per_useful_h",
-)  # fmt: skip
+)
 
 
 def sizes_around(nodes: int) -> tuple[int, ...]:

@@ -79,9 +79,15 @@ def _terms(inputs: Record) -> Terms:
     failures = inputs["failures"]
     fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
     return terms_of_flags(
-        catalogue, fleet, inputs["storage"], inputs["restart_min"], inputs["model"], inputs["asynchronous"],
-        inputs["grid"], Asked(),
-    )  # fmt: skip
+        catalogue,
+        fleet,
+        inputs["storage"],
+        inputs["restart_min"],
+        inputs["model"],
+        inputs["asynchronous"],
+        inputs["grid"],
+        Asked(),
+    )
 
 
 def _at_end(terms: Terms, end: str) -> Terms:

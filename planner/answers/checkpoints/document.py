@@ -27,9 +27,13 @@ from reliability.checkpoint import daly_interval_h, young_interval_h
 ROWS = 41
 SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
 KINDS = {
-    "failures": "fleet with failures", "skus": "SKU", "storages": "checkpoint storage", "models": "model",
-    "grids": "grid region", "states": "kind of training state",
-}  # fmt: skip
+    "failures": "fleet with failures",
+    "skus": "SKU",
+    "storages": "checkpoint storage",
+    "models": "model",
+    "grids": "grid region",
+    "states": "kind of training state",
+}
 
 
 def checkpoint_document(
@@ -84,12 +88,18 @@ def checkpoint_document(
     fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
     names = {"skus": sku, "storages": storage, "models": model, "grids": grid}
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
-    _refuse([
-        *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
-        *_out_of_range(
-            min((nodes, *across)), restart_min, queue_min, storage_others_fraction, spare_confidence_fraction
-        ),
-    ])  # fmt: skip
+    _refuse(
+        [
+            *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
+            *_out_of_range(
+                min((nodes, *across)),
+                restart_min,
+                queue_min,
+                storage_others_fraction,
+                spare_confidence_fraction,
+            ),
+        ]
+    )
     asked = Asked(queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts)
     terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, asked)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
@@ -101,9 +111,16 @@ def checkpoint_document(
 
 
 def document_of(
-    terms: Terms, sku: str, nodes: int, named: Mapping[str, Any], *, useful_h: float | None = None,
-    replicas: int = 0, seed: int = 0, linear: bool = False,
-) -> Record:  # fmt: skip
+    terms: Terms,
+    sku: str,
+    nodes: int,
+    named: Mapping[str, Any],
+    *,
+    useful_h: float | None = None,
+    replicas: int = 0,
+    seed: int = 0,
+    linear: bool = False,
+) -> Record:
     """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked."""
     setting = setting_of(terms, sku, nodes)
     policies = policies_of(setting)
@@ -121,9 +138,7 @@ def document_of(
         "marks": [
             {"name": name, **row(policy, Pattern(interval), linear)} for name, interval in intervals.items()
         ],
-        "flat": {
-            "low_min": float(low.value) * 60, "high_min": float(high.value) * 60, "loss_fraction": FLAT
-        },
+        "flat": {"low_min": float(low.value) * 60, "high_min": float(high.value) * 60, "loss_fraction": FLAT},
         "policies": optima,
         "best": best_policies(optima),
         "explanations": {
@@ -131,7 +146,7 @@ def document_of(
             **{f"interval.{name}": explain(interval).to_dict() for name, interval in intervals.items()},
         },
         "policy_explanations": why,
-    }  # fmt: skip
+    }
     if useful_h is not None:
         document["finish"], more = finish_rows(policies, useful_h)
         why |= more

@@ -10,14 +10,24 @@ from planner.report.data import csv_text, to_json
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
 
-_TABLES = {"rows": "checkpoints", "marks": "marks", "policies": "policies", "best": "best",
-           "finish": "finish", "simulation": "simulation", "sizes": "by_nodes", "map": "map",
-           "curves": "curves"}  # fmt: skip
+_TABLES = {
+    "rows": "checkpoints",
+    "marks": "marks",
+    "policies": "policies",
+    "best": "best",
+    "finish": "finish",
+    "simulation": "simulation",
+    "sizes": "by_nodes",
+    "map": "map",
+    "curves": "curves",
+}
 _HTML = "checkpoints.html"
 CHECKPOINTS = FolderKind(
-    "a folder of checkpoints", "checkpoints.json", "everfleet_checkpoints",
+    "a folder of checkpoints",
+    "checkpoints.json",
+    "everfleet_checkpoints",
     ("checkpoints.json", "checkpoints.html", "checkpoints.svg", "csv"),
-)  # fmt: skip
+)
 
 
 def save_checkpoints(document: Document, text: str, folder: Path) -> list[Path]:
@@ -63,8 +73,9 @@ def _page(document: Document, text: str) -> str:
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Checkpoint intervals</title>"
         "<style>body{font:15px sans-serif;margin:2rem;color-scheme:light dark}pre{overflow:auto}"
         "td,th{padding:.2rem .8rem;text-align:right}</style></head><body><h1>Checkpoint intervals</h1>\n"
-        + "\n".join(parts) + "\n</body></html>\n"
-    )  # fmt: skip
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
 
 
 def _figure(picture: Picture, caption: str) -> str:

@@ -135,9 +135,12 @@ class OneLevel:
     def flat(self, pattern: Pattern, weights: Named, loss_fraction: Traced) -> tuple[Traced, Traced]:
         """Both ends of the flat region."""
         ends = derive_parts(
-            flat_region_h, interval_h=pattern.interval_h, loss_fraction=loss_fraction, **self.renewal(),
+            flat_region_h,
+            interval_h=pattern.interval_h,
+            loss_fraction=loss_fraction,
+            **self.renewal(),
             **weights,
-        )  # fmt: skip
+        )
         return ends.low_h, ends.high_h
 
 
@@ -227,18 +230,22 @@ def usd_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Money of one useful hour of the job."""
     weighted = policy.weighted(pattern, weights_of(policy, "money"))
     return derive(
-        useful_hour_usd, nodes=policy.setting.nodes, working_usd=policy.rates["work"].usd,
+        useful_hour_usd,
+        nodes=policy.setting.nodes,
+        working_usd=policy.rates["work"].usd,
         weighted_hours_ratio=weighted,
-    )  # fmt: skip
+    )
 
 
 def kgco2e_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Carbon of one useful hour of the job."""
     weighted = policy.weighted(pattern, weights_of(policy, "carbon"))
     return derive(
-        useful_hour_kgco2e, nodes=policy.setting.nodes, working_kgco2e=policy.rates["work"].kgco2e,
+        useful_hour_kgco2e,
+        nodes=policy.setting.nodes,
+        working_kgco2e=policy.rates["work"].kgco2e,
         weighted_hours_ratio=weighted,
-    )  # fmt: skip
+    )
 
 
 def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:

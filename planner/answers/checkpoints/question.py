@@ -62,26 +62,41 @@ class Terms:
 
 
 def terms_of_flags(
-    catalogue: Catalogue, failures: str | FittedFleet, storage: str, restart_min: float, model: str,
-    asynchronous: bool, grid: str, asked: Asked,
-) -> Terms:  # fmt: skip
+    catalogue: Catalogue,
+    failures: str | FittedFleet,
+    storage: str,
+    restart_min: float,
+    model: str,
+    asynchronous: bool,
+    grid: str,
+    asked: Asked,
+) -> Terms:
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
     fact = catalogue.fact
     known = catalogue.has(f"electricity.{grid}.price")
     ratio, fleet_nodes = measured_bursts(None, fact)
     terms = Terms(
-        catalogue=catalogue, fact=fact, model=model, storage=storage, asynchronous=asynchronous,
+        catalogue=catalogue,
+        fact=fact,
+        model=model,
+        storage=storage,
+        asynchronous=asynchronous,
         failure_rate=fact("reliability.prior.failure_rate"),
         reference_accelerators=fact("reliability.reference_accelerators"),
-        restart=given("restart", restart_min / 60.0, "h"), repair=fact("reliability.repair_time.mean"),
-        variance_to_mean=ratio, fleet_nodes=fleet_nodes,
+        restart=given("restart", restart_min / 60.0, "h"),
+        repair=fact("reliability.repair_time.mean"),
+        variance_to_mean=ratio,
+        fleet_nodes=fleet_nodes,
         spare_confidence=given("spare_confidence", asked.spare_confidence_fraction, "1"),
         grid=fact(f"grid.{grid}.intensity"),
         electricity=fact(f"electricity.{grid}.price" if known else "electricity.default_price"),
-        pue=fact("pue.default"), discount=fact("finance.discount_rate"),
-        capital_life=fact("finance.capex_life"), embodied_life=fact("embodied.lifetime"),
-        price=lambda server: fact(f"server.{server}.price"), asked=asked,
-    )  # fmt: skip
+        pue=fact("pue.default"),
+        discount=fact("finance.discount_rate"),
+        capital_life=fact("finance.capex_life"),
+        embodied_life=fact("embodied.lifetime"),
+        price=lambda server: fact(f"server.{server}.price"),
+        asked=asked,
+    )
     return with_failures(terms, failures)
 
 
@@ -97,21 +112,29 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: Asked) -> T
         if offer.price_usd is not None and (first := offer.price_usd[0]) is not None
     }
     return Terms(
-        catalogue=catalogue, fact=inputs.fact, model=job.model, storage=job.checkpoint_storage,
+        catalogue=catalogue,
+        fact=inputs.fact,
+        model=job.model,
+        storage=job.checkpoint_storage,
         asynchronous=job.checkpoint == "asynchronous",
-        failure_rate=inputs.failure_rate(), reference_accelerators=inputs.reference_accelerators(),
+        failure_rate=inputs.failure_rate(),
+        reference_accelerators=inputs.reference_accelerators(),
         restart=inputs.yours("reliability.restart", reliability.restart_h, "h"),
-        repair=inputs.repair(), variance_to_mean=ratio, fleet_nodes=fleet_nodes,
+        repair=inputs.repair(),
+        variance_to_mean=ratio,
+        fleet_nodes=fleet_nodes,
         spare_confidence=inputs.yours(
             "reliability.spare_confidence", reliability.spare_confidence_fraction, "1"
         ),
-        grid=inputs.grid[site * inputs.periods], electricity=inputs.electricity[site * inputs.periods],
+        grid=inputs.grid[site * inputs.periods],
+        electricity=inputs.electricity[site * inputs.periods],
         pue=inputs.pue[site],
         discount=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
-        capital_life=life, embodied_life=life,
+        capital_life=life,
+        embodied_life=life,
         price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
         asked=asked,
-    )  # fmt: skip
+    )
 
 
 def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:

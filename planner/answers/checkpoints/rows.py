@@ -100,14 +100,19 @@ def _band(policy: Policy, pattern: Pattern) -> dict[str, NDArray[np.float64]]:
     if not isinstance(rate, Fact) or rate.low is None or rate.high is None:
         return {}
     held = [
-        policy.hours(pattern).ettr, usd_per_useful_h(policy, pattern), kgco2e_per_useful_h(policy, pattern)
-    ]  # fmt: skip
+        policy.hours(pattern).ettr,
+        usd_per_useful_h(policy, pattern),
+        kgco2e_per_useful_h(policy, pattern),
+    ]
     seldom, often = (recompute(held, {rate.key: value}) for value in (rate.low, rate.high))
     ends = {
-        "ettr_low_fraction": often[0], "ettr_high_fraction": seldom[0],
-        "usd_low_per_useful_h": seldom[1], "usd_high_per_useful_h": often[1],
-        "kgco2e_low_per_useful_h": seldom[2], "kgco2e_high_per_useful_h": often[2],
-    }  # fmt: skip
+        "ettr_low_fraction": often[0],
+        "ettr_high_fraction": seldom[0],
+        "usd_low_per_useful_h": seldom[1],
+        "usd_high_per_useful_h": often[1],
+        "kgco2e_low_per_useful_h": seldom[2],
+        "kgco2e_high_per_useful_h": often[2],
+    }
     return {name: np.asarray(value) for name, value in ends.items()}
 
 

@@ -65,13 +65,22 @@ def simulation_rows(
         played = monte_carlo(finish)
         ettr = useful / played.mean
         closed = float(policy.hours(pattern).ettr.value)
-        found.append({
-            "policy": name, "interval_min": float(pattern.interval_h.value) * 60, "replicas": replicas,
-            "seed": seed, "useful_h": useful, "simulated_ettr_fraction": ettr,
-            "standard_error_fraction": ettr * played.standard_error / played.mean,
-            "closed_form_ettr_fraction": closed, "finish_p5_h": played.p5, "finish_p50_h": played.p50,
-            "finish_p95_h": played.p95, "finish_p95_standard_error_h": played.p95_standard_error,
-        })  # fmt: skip
+        found.append(
+            {
+                "policy": name,
+                "interval_min": float(pattern.interval_h.value) * 60,
+                "replicas": replicas,
+                "seed": seed,
+                "useful_h": useful,
+                "simulated_ettr_fraction": ettr,
+                "standard_error_fraction": ettr * played.standard_error / played.mean,
+                "closed_form_ettr_fraction": closed,
+                "finish_p5_h": played.p5,
+                "finish_p50_h": played.p50,
+                "finish_p95_h": played.p95,
+                "finish_p95_standard_error_h": played.p95_standard_error,
+            }
+        )
     return found
 
 

@@ -16,10 +16,18 @@ from planner.trace.records import Record
 
 
 def scenario_document(
-    scenario: Scenario, *, job: str | None = None, sku: str | None = None, nodes: int | None = None,
-    failures: str | None = None, asked: Asked | None = None, useful_h: float | None = None,
-    replicas: int = 0, seed: int = 0, linear: bool = False,
-) -> Record:  # fmt: skip
+    scenario: Scenario,
+    *,
+    job: str | None = None,
+    sku: str | None = None,
+    nodes: int | None = None,
+    failures: str | None = None,
+    asked: Asked | None = None,
+    useful_h: float | None = None,
+    replicas: int = 0,
+    seed: int = 0,
+    linear: bool = False,
+) -> Record:
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
     Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
@@ -52,9 +60,10 @@ def scenario_document(
         section["explanations"] = {f"{name}.{size}": why for (name, size), (_, why) in lines.items()}
         if sku is not None and nodes is not None:
             named = {
-                "failures": failures or scenario.reliability.failures or "scenario", "grid": sites[sku],
+                "failures": failures or scenario.reliability.failures or "scenario",
+                "grid": sites[sku],
                 "job": each.name,
-            }  # fmt: skip
+            }
             section["document"] = document_of(
                 terms[sku], sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
             )

@@ -92,40 +92,59 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
     fact, one = terms.fact, terms.catalogue.skus[sku]
     size, count = given("nodes", float(nodes), "1"), fact(f"server.{one.server}.accelerators")
     rate = derive(
-        node_failure_rate_per_node_h, reference_rate_per_node_h=terms.failure_rate, accelerators=count,
+        node_failure_rate_per_node_h,
+        reference_rate_per_node_h=terms.failure_rate,
+        accelerators=count,
         reference_accelerators=terms.reference_accelerators,
-        ageing_fraction_per_y=fact("reliability.ageing"), age_y=chosen("age_y", 0.0, "new nodes"),
-    )  # fmt: skip
+        ageing_fraction_per_y=fact("reliability.ageing"),
+        age_y=chosen("age_y", 0.0, "new nodes"),
+    )
     kind = f"@{terms.asked.state}" if terms.asked.state else ""
     state_gb = derive(
-        checkpoint_size_gb, parameters=fact(f"model.{terms.model}.parameters"),
+        checkpoint_size_gb,
+        parameters=fact(f"model.{terms.model}.parameters"),
         bytes_per_parameter=fact(f"checkpoint.bytes_per_parameter{kind}"),
-    )  # fmt: skip
+    )
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
-        write_bandwidth_gb_per_s, nodes=size, node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
+        write_bandwidth_gb_per_s,
+        nodes=size,
+        node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
         shared_gb_per_s=fact(f"{storage}.bandwidth"),
         others_fraction=given("storage_others", terms.asked.storage_others_fraction, "1"),
-    )  # fmt: skip
+    )
     behind = derive_parts(
-        asynchronous_write, size_gb=state_gb, nodes=size, bandwidth_gb_per_s=bandwidth,
+        asynchronous_write,
+        size_gb=state_gb,
+        nodes=size,
+        bandwidth_gb_per_s=bandwidth,
         host_gb_per_s=fact(f"checkpoint_storage.{HOST}.bandwidth_per_node"),
-    )  # fmt: skip
+    )
     write = derive(checkpoint_write_h, size_gb=state_gb, bandwidth_gb_per_s=bandwidth)
     stall = derive(
-        background_stall_h, storage_write_h=write, host_write_h=behind.blocking_h,
+        background_stall_h,
+        storage_write_h=write,
+        host_write_h=behind.blocking_h,
         blocking_fraction=fact(f"{storage}.blocking_fraction"),
-    )  # fmt: skip
+    )
     spares = _spares(terms, size, rate)
     kept = derive(kept_gb, size_gb=state_gb, checkpoints=fact("checkpoint.kept"))
     return Setting(
-        terms=terms, nodes=size, accelerators=count, size_gb=state_gb,
+        terms=terms,
+        nodes=size,
+        accelerators=count,
+        size_gb=state_gb,
         mttf_h=derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate),
-        storage_write_h=write, host_write_h=behind.blocking_h, background_stall_h=stall,
+        storage_write_h=write,
+        host_write_h=behind.blocking_h,
+        background_stall_h=stall,
         persist_h=behind.persist_h,
-        restart_h=_restart(terms, write), queue_h=given("queue", terms.asked.queue_min / 60.0, "h"),
-        spares=spares, kept_gb=kept, costs=_costs(terms, sku, size, count, spares, kept),
-    )  # fmt: skip
+        restart_h=_restart(terms, write),
+        queue_h=given("queue", terms.asked.queue_min / 60.0, "h"),
+        spares=spares,
+        kept_gb=kept,
+        costs=_costs(terms, sku, size, count, spares, kept),
+    )
 
 
 def _restart(terms: Terms, load_h: Traced) -> Traced:
@@ -139,13 +158,17 @@ def _restart(terms: Terms, load_h: Traced) -> Traced:
 def _spares(terms: Terms, nodes: Traced, rate: Traced) -> Traced:
     down = derive(mean_nodes_down, nodes=nodes, failure_rate_per_node_h=rate, repair_h=terms.repair)
     bursts = derive(
-        down_variance_to_mean_ratio, nodes=nodes, fleet_variance_to_mean_ratio=terms.variance_to_mean,
+        down_variance_to_mean_ratio,
+        nodes=nodes,
+        fleet_variance_to_mean_ratio=terms.variance_to_mean,
         fleet_nodes=terms.fleet_nodes,
-    )  # fmt: skip
+    )
     return derive(
-        spares_for_confidence, mean_down=down, confidence_fraction=terms.spare_confidence,
+        spares_for_confidence,
+        mean_down=down,
+        confidence_fraction=terms.spare_confidence,
         variance_to_mean_ratio=bursts,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -174,19 +197,28 @@ class _Costs:
             spares_usd, spares_ratio=self.spares_ratio, owned_usd=self.owned_usd, energy_usd=spare_bill
         )
         spare_kgco2e = derive(
-            spares_kgco2e, spares_ratio=self.spares_ratio, embodied_kgco2e=self.embodied_kgco2e,
+            spares_kgco2e,
+            spares_ratio=self.spares_ratio,
+            embodied_kgco2e=self.embodied_kgco2e,
             operational_kgco2e=spare_burnt,
-        )  # fmt: skip
+        )
         return Rates(
             derive(
-                node_hour_usd, owned_usd=self.owned_usd, spares_usd=spare_usd, storage_usd=self.storage_usd,
+                node_hour_usd,
+                owned_usd=self.owned_usd,
+                spares_usd=spare_usd,
+                storage_usd=self.storage_usd,
                 energy_usd=bill,
             ),
             derive(
-                node_hour_kgco2e, "embodied=server and storage", embodied_kgco2e=self.embodied_kgco2e,
-                spares_kgco2e=spare_kgco2e, storage_kgco2e=self.storage_kgco2e, operational_kgco2e=burnt,
+                node_hour_kgco2e,
+                "embodied=server and storage",
+                embodied_kgco2e=self.embodied_kgco2e,
+                spares_kgco2e=spare_kgco2e,
+                storage_kgco2e=self.storage_kgco2e,
+                operational_kgco2e=burnt,
             ),
-        )  # fmt: skip
+        )
 
     def _node_kw(self, power: str) -> Traced:
         stalled = derive(stalled_power_kw, tdp_kw=self.tdp_kw, stall_fraction=self.terms.fact(power))
@@ -210,26 +242,34 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
     server, accelerator = f"server.{one.server}", f"accelerator.{one.accelerator}"
     storage, hour = f"checkpoint_storage.{terms.storage}", one_hour()
     made = derive(
-        server_kgco2e, "embodied=server", accelerators=count,
-        accelerator_kgco2e=fact(f"{accelerator}.embodied"), host_kgco2e=fact(f"{server}.embodied"),
-    )  # fmt: skip
+        server_kgco2e,
+        "embodied=server",
+        accelerators=count,
+        accelerator_kgco2e=fact(f"{accelerator}.embodied"),
+        host_kgco2e=fact(f"{server}.embodied"),
+    )
     stored = derive(
         kept_kgco2e, kept_gb=kept, storage_kgco2e_per_gb=fact(f"{storage}.embodied_per_tb"), nodes=nodes
     )
     life = derive(lifetime_h, lifetime_y=terms.embodied_life)
     return _Costs(
-        terms=terms, host_kw=fact(f"{server}.host_power"), accelerators=count,
+        terms=terms,
+        host_kw=fact(f"{server}.host_power"),
+        accelerators=count,
         tdp_kw=fact(f"{accelerator}.tdp"),
         kept_kw=derive(kept_kw, kept_gb=kept, storage_kw_per_gb=fact(f"{storage}.power"), nodes=nodes),
         owned_usd=_owned(terms, server, terms.price(one.server)),
         storage_usd=derive(
-            kept_usd, kept_gb=kept, storage_usd_per_gb_h=fact(f"{storage}.price_per_tb_month"),
-            hours_h=hour, nodes=nodes,
+            kept_usd,
+            kept_gb=kept,
+            storage_usd_per_gb_h=fact(f"{storage}.price_per_tb_month"),
+            hours_h=hour,
+            nodes=nodes,
         ),
         embodied_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=made, used_h=hour, lifetime_h=life),
         storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),
         spares_ratio=derive(spares_ratio, spares=spares, nodes=nodes),
-    )  # fmt: skip
+    )
 
 
 def _owned(terms: Terms, server: str, price: Traced) -> Traced:
@@ -237,15 +277,25 @@ def _owned(terms: Terms, server: str, price: Traced) -> Traced:
     fact, hour = terms.fact, one_hour()
     year = chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
     capital = derive(
-        capital_charge_usd, price_usd=price, discount_fraction=terms.discount, life_y=terms.capital_life,
-        residual_fraction=fact("finance.residual_value"), hours_h=hour, hours_per_year_h=year,
-    )  # fmt: skip
-    upkeep = derive(
-        maintenance_usd, price_usd=price, maintenance_fraction=fact("finance.maintenance"), hours_h=hour,
-        hours_per_year_h=year,
-    )  # fmt: skip
-    space = derive(
-        space_usd, provisioned_kw=fact(f"{server}.max_power"), space_usd_per_kw_h=fact("finance.space"),
+        capital_charge_usd,
+        price_usd=price,
+        discount_fraction=terms.discount,
+        life_y=terms.capital_life,
+        residual_fraction=fact("finance.residual_value"),
         hours_h=hour,
-    )  # fmt: skip
+        hours_per_year_h=year,
+    )
+    upkeep = derive(
+        maintenance_usd,
+        price_usd=price,
+        maintenance_fraction=fact("finance.maintenance"),
+        hours_h=hour,
+        hours_per_year_h=year,
+    )
+    space = derive(
+        space_usd,
+        provisioned_kw=fact(f"{server}.max_power"),
+        space_usd_per_kw_h=fact("finance.space"),
+        hours_h=hour,
+    )
     return derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)

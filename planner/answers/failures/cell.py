@@ -82,10 +82,11 @@ class Cell:
     def rate_of(self, failures: float, node_h: float, hours: str) -> Derived:
         """Failures over node-hours."""
         return derive(
-            failure_rate_per_node_h, failures=self.counted("failures", failures),
+            failure_rate_per_node_h,
+            failures=self.counted("failures", failures),
             nodes=chosen("nodes", 1.0, "its hours are counted node by node", "1"),
             period_h=self.counted("node_hours", node_h, "h", hours),
-        )  # fmt: skip
+        )
 
 
 def in_papers_unit(rate: Traced) -> Derived:
@@ -100,10 +101,16 @@ def _rebuilt(steps: Sequence[Record], number: int) -> Traced:
         return chosen(step["name"], step["value"], step.get("about", ""), step["unit"])
     if step["kind"] != "derived":
         return Fact(
-            step["value"], step["unit"], key=step["name"], source=Source("kept", step.get("source", "")),
-            locator="", kind=step["kind"], low=step.get("low"), high=step.get("high"),
+            step["value"],
+            step["unit"],
+            key=step["name"],
+            source=Source("kept", step.get("source", "")),
+            locator="",
+            kind=step["kind"],
+            low=step.get("low"),
+            high=step.get("high"),
             note=step.get("about", ""),
-        )  # fmt: skip
+        )
     inputs = {name: _rebuilt(steps, below) for name, below in step.get("inputs", {}).items()}
     return Derived(step["value"], step["unit"], call=Call(_named(step), inputs))
 

@@ -84,9 +84,15 @@ def published_cell(cell: Cell) -> Traced:
         end = fact.low if cell.key == "low" else fact.high
         note = f"the {cell.key} end of its range. {fact.note}".strip()
         fact = Fact(
-            end, fact.unit, boundary=fact.boundary, key=fact.key, source=fact.source, locator=fact.locator,
-            kind=fact.kind, note=note,
-        )  # fmt: skip
+            end,
+            fact.unit,
+            boundary=fact.boundary,
+            key=fact.key,
+            source=fact.source,
+            locator=fact.locator,
+            kind=fact.kind,
+            note=note,
+        )
     return in_papers_unit(fact)
 
 
@@ -135,9 +141,11 @@ def measured_cell(cell: Cell) -> Traced:
         seen = derive(mean_h, total_h=job_h, failures=failures)
         return seen if key == "measured_mttf_h" else ratio(seen, model)
     ends = derive_parts(
-        rate_interval, failures=failures, node_h=job_h,
+        rate_interval,
+        failures=failures,
+        node_h=job_h,
         confidence_fraction=cell.kept("rate", "confidence_fraction"),
-    )  # fmt: skip
+    )
     one = chosen("nodes", 1.0, "the job is the unit", "1")
     end = ends["high_per_node_h" if key == "measured_low_h" else "low_per_node_h"]
     return derive(job_mttf_h, nodes=one, failure_rate_per_node_h=end)
@@ -216,8 +224,12 @@ def _group_counts(cell: Cell) -> dict[str, Traced]:
 
 
 def _period(cell: Cell) -> Traced:
-    what = {"from_day": ("from the start of the log", "d"), "length_d": ("of a period", "d"),
-            "failures": ("in this period", "1"), "node_h": ("in this period", "h")}  # fmt: skip
+    what = {
+        "from_day": ("from the start of the log", "d"),
+        "length_d": ("of a period", "d"),
+        "failures": ("in this period", "1"),
+        "node_h": ("in this period", "h"),
+    }
     return cell.here(*what[cell.key])
 
 

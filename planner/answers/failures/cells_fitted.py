@@ -30,9 +30,12 @@ from reliability.survival import goodness_of_fit, kaplan_meier
 
 # Lifetime -> what fits it.
 _FAMILIES = {
-    "exponential": fit_exponential, "Weibull": fit_weibull, "log-normal": fit_log_normal,
-    "log-logistic": fit_log_logistic, "generalised gamma": fit_generalised_gamma,
-}  # fmt: skip
+    "exponential": fit_exponential,
+    "Weibull": fit_weibull,
+    "log-normal": fit_log_normal,
+    "log-logistic": fit_log_logistic,
+    "generalised gamma": fit_generalised_gamma,
+}
 _PARAMETER = re.compile(r"([a-z ]+?) (\S+?)( d)? \((\S+) to (\S+)\)")
 _NUMBER = re.compile(r"([\d,]+(?:\.\d+)?)( d)?(?= |$)")
 
@@ -118,9 +121,11 @@ def risk_cell(cell: Cell) -> Traced:
     if units - before["failed"] - before["censored"] != cell.value:
         return cell.here("units watched at this age that have not failed before; some came later than new")
     return derive(
-        at_risk_units, units=cell.counted("units", units), failed=cell.counted("failed", before["failed"]),
+        at_risk_units,
+        units=cell.counted("units", units),
+        failed=cell.counted("failed", before["failed"]),
         censored=cell.counted("censored", before["censored"]),
-    )  # fmt: skip
+    )
 
 
 def incidence_cell(cell: Cell) -> Traced:
@@ -192,9 +197,11 @@ def tested_pool_cell(cell: Cell) -> Traced:
     if cell.key == "reviews":
         return cell.here("times that a pool was sized from the past alone and then held")
     return cell.told(
-        backtest_pool, cell.key, reviews=cell.counted("reviews", cell.row["reviews"]),
+        backtest_pool,
+        cell.key,
+        reviews=cell.counted("reviews", cell.row["reviews"]),
         confidence_fraction=cell.kept("spares", "confidence_fraction"),
-    )  # fmt: skip
+    )
 
 
 def down_cell(cell: Cell) -> Traced:
@@ -251,12 +258,18 @@ def _parameters(cell: Cell, fit: dict[str, str]) -> dict[str, Traced]:
     source = Source("log", f"the log '{cell.document['source']}', by highest likelihood")
     return {
         name.strip().replace(" ", "_"): Fact(
-            float(value), "d" if days else "1", key=f"{fit['lifetime']}.{name.strip()}", source=source,
-            locator="", kind="estimated", low=float(low), high=float(high),
+            float(value),
+            "d" if days else "1",
+            key=f"{fit['lifetime']}.{name.strip()}",
+            source=source,
+            locator="",
+            kind="estimated",
+            low=float(low),
+            high=float(high),
             note=f"to four digits; {100 * cell.kept('rate', 'confidence_fraction').value:g} % interval",
         )
         for name, value, days, low, high in _PARAMETER.findall(fit["parameters"])
-    }  # fmt: skip
+    }
 
 
 def _likelihood(cell: Cell, parameters: dict[str, Traced]) -> Traced:

@@ -23,9 +23,17 @@ from reliability.outages import down_statistics
 
 EDITION = 1
 READ_BY_OTHERS = (
-    "everfleet_fit", "name", "rate", "nodes", "accelerators_per_node", "definition", "source", "rate_shape",
-    "outage", "variance_to_mean",
-)  # fmt: skip
+    "everfleet_fit",
+    "name",
+    "rate",
+    "nodes",
+    "accelerators_per_node",
+    "definition",
+    "source",
+    "rate_shape",
+    "outage",
+    "variance_to_mean",
+)
 
 
 def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] | None = None) -> Record:

@@ -7,6 +7,12 @@ from planner.program.futures import FuturesPlan, plan_futures
 from planner.program.replay import Replay, replay
 
 __all__ = [
-    "FuturesPlan", "Replay", "futures_document", "futures_text", "in_future", "mean_future", "plan_futures",
+    "FuturesPlan",
+    "Replay",
+    "futures_document",
+    "futures_text",
+    "in_future",
+    "mean_future",
+    "plan_futures",
     "replay",
-]  # fmt: skip
+]

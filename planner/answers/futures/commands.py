@@ -32,9 +32,14 @@ def plan_for_futures(
 
 
 def replay_scenario(
-    scenario: Scenario, *, realised: Path | None, draw: int | None, persist: bool,
-    watch: Watch | None = None, should_stop: Stop | None = None,
-) -> tuple[Record, str]:  # fmt: skip
+    scenario: Scenario,
+    *,
+    realised: Path | None,
+    draw: int | None,
+    persist: bool,
+    watch: Watch | None = None,
+    should_stop: Stop | None = None,
+) -> tuple[Record, str]:
     """A scenario played through in what a file says came, or in one of its futures by chance.
 
     Raises:
@@ -70,8 +75,9 @@ def read_realised(scenario: Scenario, path: Path) -> Future:
         return with_changes(scenario, {"uncertainty": None, "futures": [future]}).futures[0]
     except ScenarioError as error:
         inside = "futures.realised"
-        found = [Problem(one.path.removeprefix(inside).removeprefix("."), one.message)
-                 for one in error.problems]  # fmt: skip
+        found = [
+            Problem(one.path.removeprefix(inside).removeprefix("."), one.message) for one in error.problems
+        ]
         raise ScenarioError(path.name, found) from None
 
 
@@ -108,9 +114,11 @@ def replay_document(played: Replay) -> Record:
     ]
     ways = {"planned each period": played.again, "planned once": played.once, "all known": played.known}
     plan = played.plan
-    nodes = {} if plan is None else {
-        name: getattr(plan.ledger, name) for name in ("objective", "cost", "carbon", "energy")
-    }  # fmt: skip
+    nodes = (
+        {}
+        if plan is None
+        else {name: getattr(plan.ledger, name) for name in ("objective", "cost", "carbon", "energy")}
+    )
     return {
         "everfleet_replay": 1,
         "title": played.scenario.title,
@@ -127,16 +135,24 @@ def replay_document(played: Replay) -> Record:
 def replay_text(document: Record) -> str:
     """A replay in words: what was ordered when, and what it came to beside the two extremes."""
     orders = [
-        [step["period"], str(step["nodes_ordered"]), str(step["nodes_ordered_in_the_first_plan"]),
-         str(step["nodes_retired"])]
-        for step in document["steps"] if step["planned"]
-    ]  # fmt: skip
+        [
+            step["period"],
+            str(step["nodes_ordered"]),
+            str(step["nodes_ordered_in_the_first_plan"]),
+            str(step["nodes_retired"]),
+        ]
+        for step in document["steps"]
+        if step["planned"]
+    ]
     none = "not known" if document["stopped"] else "no plan"
     ways = [
-        [way["way"], none if way["objective"] is None else amount(way["objective"], document["measure"]),
-         "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}"]
+        [
+            way["way"],
+            none if way["objective"] is None else amount(way["objective"], document["measure"]),
+            "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}",
+        ]
         for way in document["ways"]
-    ]  # fmt: skip
+    ]
     return "\n".join(
         [
             document["status"]["text"],

@@ -66,12 +66,23 @@ def first_stage_records(found: FuturesPlan) -> list[Record]:
     rows = []
     for what, nodes, pool in counts:
         for row, period in np.argwhere(nodes[:, :shared] > 0):
-            rows.append({
-                "decision": what, "nodes": int(nodes[row, period]), "pool": problem.pool_name(int(pool[row])),
-                "period": labels[period],
-                **({"to": problem.site_names[problem.pools.site[cohort_pool[problem.moves.to_cohort[row]]]]}
-                   if what == "move" else {}),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "decision": what,
+                    "nodes": int(nodes[row, period]),
+                    "pool": problem.pool_name(int(pool[row])),
+                    "period": labels[period],
+                    **(
+                        {
+                            "to": problem.site_names[
+                                problem.pools.site[cohort_pool[problem.moves.to_cohort[row]]]
+                            ]
+                        }
+                        if what == "move"
+                        else {}
+                    ),
+                }
+            )
     return rows
 
 
@@ -84,17 +95,19 @@ def future_records(found: FuturesPlan) -> list[Record]:
         zip(found.futures, found.plans, found.known, mean, strict=True)
     ):
         solution = found.hedge.plans[i]
-        rows.append({
-            "future": future.name,
-            "probability_fraction": future.probability_fraction,
-            "objective_usd": float(found.hedge.objectives[i]),
-            "cost_usd": plan.ledger.cost.value,
-            "carbon_kgco2e": plan.ledger.carbon.value,
-            "known_usd": known.objective,
-            "regret_fraction": float(found.regrets[i]),
-            "mean_plan_usd": None if held is None or held.solution is None else held.objective,
-            "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
-        })  # fmt: skip
+        rows.append(
+            {
+                "future": future.name,
+                "probability_fraction": future.probability_fraction,
+                "objective_usd": float(found.hedge.objectives[i]),
+                "cost_usd": plan.ledger.cost.value,
+                "carbon_kgco2e": plan.ledger.carbon.value,
+                "known_usd": known.objective,
+                "regret_fraction": float(found.regrets[i]),
+                "mean_plan_usd": None if held is None or held.solution is None else held.objective,
+                "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
+            }
+        )
     return rows
 
 
@@ -121,8 +134,10 @@ def _fact_records(found: FuturesPlan) -> list[Record]:
 def _accounts(found: FuturesPlan) -> Record:
     nodes = {"expected": found.expected, **found.worth}
     for future, plan in zip(found.futures, found.plans, strict=True):
-        nodes |= {f"future.{future.name}.{name}": getattr(plan.ledger, name) for name in
-                  ("objective", "cost", "carbon", "energy")}  # fmt: skip
+        nodes |= {
+            f"future.{future.name}.{name}": getattr(plan.ledger, name)
+            for name in ("objective", "cost", "carbon", "energy")
+        }
     return {
         "first_stage": first_stage_records(found),
         "futures": future_records(found),
@@ -164,8 +179,12 @@ def _status(found: FuturesPlan) -> Record:
         text += "; no better one exists for these futures."
     elif hedge.plans and hedge.bound:
         text += f"; proved to within {max(apart, 0.0) / abs(hedge.value or 1.0):.2%} of the best."
-    return {"name": STATUS_NAMES[hedge.status], "text": text if hedge.plans else _why_not(found),
-            "seconds": hedge.elapsed_s, "verified": bool(hedge.plans)}  # fmt: skip
+    return {
+        "name": STATUS_NAMES[hedge.status],
+        "text": text if hedge.plans else _why_not(found),
+        "seconds": hedge.elapsed_s,
+        "verified": bool(hedge.plans),
+    }
 
 
 def _why_not(found: FuturesPlan) -> str:

@@ -14,9 +14,11 @@ from planner.report.format import mass, money
 from planner.report.saving import FolderKind, write_folder
 
 FUTURES = FolderKind(
-    "a folder of futures", "futures.json", "everfleet_futures",
+    "a folder of futures",
+    "futures.json",
+    "everfleet_futures",
     ("futures.json", "futures.html", "futures.md", "csv"),
-)  # fmt: skip
+)
 # What a value of `worth` is called where it stands alone.
 WORTH = {
     "hedging": "planning for all futures and not for their mean (value of the stochastic solution)",
@@ -58,13 +60,17 @@ def futures_text(document: Mapping[str, Any]) -> str:
     header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
     rows = [
         [
-            row["future"], f"{row['probability_fraction']:.1%}", told(row["objective_usd"]),
-            told(row["known_usd"]), f"{max(row['regret_fraction'], 0.0):.1%}",
+            row["future"],
+            f"{row['probability_fraction']:.1%}",
+            told(row["objective_usd"]),
+            told(row["known_usd"]),
+            f"{max(row['regret_fraction'], 0.0):.1%}",
             "no plan" if row["mean_plan_usd"] is None else told(row["mean_plan_usd"]),
-            money(row["cost_usd"]), mass(row["carbon_kgco2e"]),
+            money(row["cost_usd"]),
+            mass(row["carbon_kgco2e"]),
         ]
         for row in document["futures"]
-    ]  # fmt: skip
+    ]
     return "\n".join([*lines, "", *aligned([header, *rows])])
 
 
@@ -84,21 +90,34 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     """The document as the page shows it: a heading, sentences, and tables."""
     said, found = document["headline"], document["futures"]
     now = max(len(document["first_stage"]), 1)  # a sentence each, or one that says that there is nothing
-    yield "first_stage", _section(
-        "What is decided now, whatever comes", said[:now] + [document["status"]["text"]] * bool(found),
-        first_stage=_filled(document["first_stage"]),
-    )  # fmt: skip
+    yield (
+        "first_stage",
+        _section(
+            "What is decided now, whatever comes",
+            said[:now] + [document["status"]["text"]] * bool(found),
+            first_stage=_filled(document["first_stage"]),
+        ),
+    )
     if not found:
         return
     unit = "kgco2e" if document["measure"] == "carbon" else "usd"
     worth = document["worth"]
-    yield "futures", _section(
-        "What each future takes", said[now:], futures=[_future_row(row, unit) for row in found],
-    )  # fmt: skip
-    yield "worth", _section(
-        "What planning for several futures is worth", [],
-        worth=[{"worth_of": WORTH[row["name"]], f"mean_saving_{unit}": row["usd"]} for row in worth],
-    )  # fmt: skip
+    yield (
+        "futures",
+        _section(
+            "What each future takes",
+            said[now:],
+            futures=[_future_row(row, unit) for row in found],
+        ),
+    )
+    yield (
+        "worth",
+        _section(
+            "What planning for several futures is worth",
+            [],
+            worth=[{"worth_of": WORTH[row["name"]], f"mean_saving_{unit}": row["usd"]} for row in worth],
+        ),
+    )
 
 
 def _section(title: str, said: list[str], **tables: list[Record]) -> Record:
@@ -113,6 +132,4 @@ def _filled(rows: Sequence[Record]) -> list[Record]:
 
 def _future_row(row: Record, unit: str) -> Record:
     """A row of a future as the page shows it."""
-    return {
-        f"{name}_{unit}" if key in _OBJECTIVES else name: row[key] for key, name in _COLUMNS.items()
-    }  # fmt: skip
+    return {f"{name}_{unit}" if key in _OBJECTIVES else name: row[key] for key, name in _COLUMNS.items()}

@@ -21,11 +21,19 @@ from planner.trace.explain import Explanation, explain
 from planner.trace.records import Record
 
 _TABLES: dict[str, Callable[[Cell], Opened]] = {
-    "totals": estimate.total, "scores": estimate.total, "phases": estimate.phase_part,
-    "scopes": estimate.scope, "failures": estimate.state, "changes": estimate.change,
-    "tornado": estimate.swing, "facts": estimate.fact_value, "predicted": estimate.prediction,
-    "hours": elsewhere.hour, "months": elsewhere.month, "places": elsewhere.extreme,
-}  # fmt: skip
+    "totals": estimate.total,
+    "scores": estimate.total,
+    "phases": estimate.phase_part,
+    "scopes": estimate.scope,
+    "failures": estimate.state,
+    "changes": estimate.change,
+    "tornado": estimate.swing,
+    "facts": estimate.fact_value,
+    "predicted": estimate.prediction,
+    "hours": elsewhere.hour,
+    "months": elsewhere.month,
+    "places": elsewhere.extreme,
+}
 
 
 def cell_explanation(

@@ -22,9 +22,11 @@ from planner.trace.uncertainty import ranged_facts
 
 _PERCENTILE = re.compile(r"p(\d+)")
 _STATES = {
-    "useful work": "useful", "work lost to failures and done again": "lost",
-    "waiting for checkpoints": "checkpoint", "restarting after failures": "restart",
-}  # fmt: skip
+    "useful work": "useful",
+    "work lost to failures and done again": "lost",
+    "waiting for checkpoints": "checkpoint",
+    "restarting after failures": "restart",
+}
 
 
 def total(cell: Cell) -> Opened:
@@ -161,10 +163,11 @@ def prediction(cell: Cell) -> Opened:
     assert done is not None, "a prediction has nodes"
     assert done.states is not None, "a prediction has states"
     found: dict[str, Traced | None] = {
-        "duration_h": done.duration_h, "ettr_fraction": done.useful,
+        "duration_h": done.duration_h,
+        "ettr_fraction": done.useful,
         "interval_min": convert(done.states.renewal["interval_h"], "min"),
         "mttf_h": done.states.renewal["mtbf_h"],
-    }  # fmt: skip
+    }
     node = found[cell.key]
     assert node is not None, "all of it is predicted"
     return (node,)

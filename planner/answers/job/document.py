@@ -30,9 +30,10 @@ Named = dict[str, tuple[str, Traced]]
 
 # Facts that stand in for what a job does not state of itself, and the places that a default may fill.
 _COMMON = {
-    "pue.default": "PUE", "embodied.lifetime": "life of the hardware",
+    "pue.default": "PUE",
+    "embodied.lifetime": "life of the hardware",
     "embodied.utilisation": "share of that life in use",
-}  # fmt: skip
+}
 _PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid": "grid region"}
 
 DRAWS = 400
@@ -135,9 +136,11 @@ def _failure_rows(footprint: Footprint) -> list[Record]:
     values = {name.removesuffix("_kgco2e"): float(node.value) for name, node in parts.items()}
     whole = sum(values.values())
     words = {
-        "useful": "useful work", "lost": "work lost to failures and done again",
-        "checkpoint": "waiting for checkpoints", "restart": "restarting after failures",
-    }  # fmt: skip
+        "useful": "useful work",
+        "lost": "work lost to failures and done again",
+        "checkpoint": "waiting for checkpoints",
+        "restart": "restarting after failures",
+    }
     return [
         {"state": words[name], "kgco2e": values[name], "of_training_fraction": values[name] / whole}
         for name in words

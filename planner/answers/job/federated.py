@@ -50,12 +50,13 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
     """Rounds of sessions, or a buffer without rounds, under the grids of the devices."""
     times = _session_times(setting, asked)
     energy = derive_parts(
-        session_energy, **times,
+        session_energy,
+        **times,
         compute_kw=setting.fact("federated.device.compute_power"),
         upload_kw=chosen("upload_kw", 0.0, "the router's power stands for the radio's"),
         download_kw=chosen("download_kw", 0.0, "the router's power stands for the radio's"),
         network_kw=setting.fact("federated.network.router_power"),
-    )  # fmt: skip
+    )
     sessions, lasts = _sessions(setting, asked, times)
     server = {
         "aggregator_it_kw": setting.fact("federated.server.aggregator_power"),
@@ -63,23 +64,29 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
     }
     server_kw = derive(server_facility_kw, pue=setting.pue, **server)
     parts = derive_parts(
-        federated_carbon, sessions=sessions,
+        federated_carbon,
+        sessions=sessions,
         **{f"session_{name}": part for name, part in energy.items()},
         device_grid_kgco2e_per_kwh=_device_grid(setting, asked),
-        server_facility_kw=server_kw, server_h=lasts, server_grid_kgco2e_per_kwh=setting.grid(),
-    )  # fmt: skip
+        server_facility_kw=server_kw,
+        server_h=lasts,
+        server_grid_kgco2e_per_kwh=setting.grid(),
+    )
     return FederatedWork(
         parts,
         derive(federated_kgco2e, **parts),
         derive(server_it_kwh, server_h=lasts, **server),
         derive(
-            federated_facility_kwh, sessions=sessions, server_kw=server_kw, server_h=lasts,
+            federated_facility_kwh,
+            sessions=sessions,
+            server_kw=server_kw,
+            server_h=lasts,
             **dict(energy.items()),
         ),
         f"{_rounds(asked)}: {sessions.value:,.0f} sessions of devices, {asked.concurrency:,} at once, "
         f"{lasts.value:,.3g} h",
         tuple(f"fairness: {warning}" for warning in _participation(setting, asked)),
-    )  # fmt: skip
+    )
 
 
 def _rounds(asked: Federated) -> str:
@@ -94,9 +101,12 @@ def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str
     factor = setting.fact("federated.compression.int8").value
     if asked.compression is None:
         yield (
-            "updates sent", "whole", f"{factor:g} times smaller", replace(asked, compression=factor),
+            "updates sent",
+            "whole",
+            f"{factor:g} times smaller",
+            replace(asked, compression=factor),
             "8-bit updates; what it does to quality is not asked",
-        )  # fmt: skip
+        )
     clean = min(asked.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
     if len(asked.devices or {}) > 1:
         picked = replace(asked, devices={clean: 1.0}, population=asked.population or asked.devices)
@@ -132,10 +142,11 @@ def _sessions(setting: Setting, asked: Federated, times: dict[str, Traced]) -> t
             derive(synchronous_h, rounds=updates, slowest_session_h=convert(slowest, "h")),
         )
     sessions = derive(
-        asynchronous_sessions, server_updates=updates,
+        asynchronous_sessions,
+        server_updates=updates,
         buffer_sessions=setting.yours("federated.buffer", asked.buffer or 0.0, DIMENSIONLESS),
         dropped_fraction=setting.yours("federated.dropped", asked.dropped_fraction or 0.0, "1"),
-    )  # fmt: skip
+    )
     mean = derive(mean_session_h, **times)
     return sessions, derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
 

@@ -100,11 +100,17 @@ def footprint_of(setting: Setting) -> Footprint:
     it = _sum(phases_kwh, "kwh", {one.name: one.it_kwh for one in ordered})
     facility = _sum(phases_kwh, "kwh", {one.name: one.facility_kwh for one in ordered})
     return Footprint(
-        setting, ordered, given, running, made,
-        derive(footprint_kgco2e, operational_kgco2e=running, embodied_kgco2e=made), it, facility,
+        setting,
+        ordered,
+        given,
+        running,
+        made,
+        derive(footprint_kgco2e, operational_kgco2e=running, embodied_kgco2e=made),
+        it,
+        facility,
         derive(onsite_water_l, it_energy_kwh=it, onsite_l_per_kwh=setting.onsite_l_per_kwh),
         derive(offsite_water_l, facility_energy_kwh=facility, offsite_l_per_kwh=setting.offsite_l_per_kwh),
-    )  # fmt: skip
+    )
 
 
 def variant(setting: Setting, **tables: object) -> Footprint:
@@ -118,12 +124,13 @@ def accelerator_hours_of(footprint: Footprint) -> Traced | None:
     setting = footprint.setting
     held = {
         phase.name: derive(
-            accelerator_time_h, node_h=phase.done.node_h,
+            accelerator_time_h,
+            node_h=phase.done.node_h,
             accelerators=setting.fact(f"server.{setting.sku(phase.done.sku).server}.accelerators"),
         )
         for phase in footprint.phases
         if phase.done is not None
-    }  # fmt: skip
+    }
     return _sum(phases_h, "h", held) if held else None
 
 
@@ -151,9 +158,11 @@ def _repeated(setting: Setting, training: Done) -> Done:
     """Experiments as a multiple of the training run."""
     assert setting.job.experimentation is not None, "asked by the caller"
     ratio = setting.stated(
-        "experimentation.of_training", setting.job.experimentation.of_training_ratio, "1",
+        "experimentation.of_training",
+        setting.job.experimentation.of_training_ratio,
+        "1",
         "job.experimentation_ratio",
-    )  # fmt: skip
+    )
     return Done(
         training.sku,
         derive(repeated_h, training_node_h=training.node_h, of_training_ratio=ratio),
@@ -179,9 +188,14 @@ def _federated(setting: Setting, asked: Federated) -> Phase:
     """Devices, network and servers; the making of devices is not in it."""
     work = federated_work(setting, asked)
     return Phase(
-        "federated", work.server_it_kwh, work.facility_kwh, setting.grid(), work.carbon, federated=work,
+        "federated",
+        work.server_it_kwh,
+        work.facility_kwh,
+        setting.grid(),
+        work.carbon,
+        federated=work,
         said=work.said,
-    )  # fmt: skip
+    )
 
 
 def _storage(setting: Setting) -> Phase:
@@ -193,13 +207,17 @@ def _storage(setting: Setting) -> Phase:
     copies = setting.stated("storage.copies", asked.copies, "1", "job.storage_copies")
     medium = f"storage.{asked.medium}"
     it = derive(
-        stored_kwh, stored_gb=stored, copies=copies, duration_h=kept,
+        stored_kwh,
+        stored_gb=stored,
+        copies=copies,
+        duration_h=kept,
         power_kw_per_gb=setting.fact(f"{medium}.power"),
-    )  # fmt: skip
+    )
     drives = derive(
-        capacity_kgco2e, capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_kgco2e,
+        capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
         capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
-    )  # fmt: skip
+    )
     return replace(
         _powered(setting, "storage", it, setting.grid(None, kept)),
         embodied=setting.node_share_kgco2e(drives, kept),
@@ -232,12 +250,14 @@ def _network(setting: Setting, worked: list[Phase]) -> Phase:
     it = derive(fabric_kwh, it_kwh=nodes_kwh, power_fraction=power)
     running = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.operational for phase in worked})
     return Phase(
-        "network", it, derive(facility_energy_kwh, it_energy_kwh=it, pue=setting.pue),
+        "network",
+        it,
+        derive(facility_energy_kwh, it_energy_kwh=it, pue=setting.pue),
         operational=derive(fabric_kgco2e, operational_kgco2e=running, power_fraction=power),
         embodied=derive(network_kgco2e, "embodied=network", server_kgco2e=made, network_fraction=share),
         boundary="network",
         said=f"{power.value:.1%} of the nodes' power, {share.value:.1%} of their making",
-    )  # fmt: skip
+    )
 
 
 def _building(setting: Setting, worked: list[Phase]) -> Phase:
@@ -257,9 +277,11 @@ def _building(setting: Setting, worked: list[Phase]) -> Phase:
         if (done := phase.done) is not None
     }
     return Phase(
-        "building", embodied=_sum(phases_kgco2e, "kgco2e", shares), boundary="building",
+        "building",
+        embodied=_sum(phases_kgco2e, "kgco2e", shares),
+        boundary="building",
         said=f"{carbon.value:,.0f} kg a kW over {years.value:g} years",
-    )  # fmt: skip
+    )
 
 
 def _end_of_life(setting: Setting, worked: list[Phase]) -> Phase:
@@ -269,15 +291,18 @@ def _end_of_life(setting: Setting, worked: list[Phase]) -> Phase:
         sku = setting.sku(phase.done.sku)
         weighed = f"server.{sku.server}.mass"
         treated = derive(
-            end_of_life_kgco2e, "embodied=end-of-life",
+            end_of_life_kgco2e,
+            "embodied=end-of-life",
             mass_kg=setting.fact(weighed if setting.catalogue.has(weighed) else "job.node_mass"),
             end_of_life_kgco2e_per_kg=setting.fact("end_of_life.intensity"),
-        )  # fmt: skip
+        )
         shares[phase.name] = setting.node_share_kgco2e(treated, phase.done.node_h)
     return Phase(
-        "end_of_life", embodied=_sum(phases_kgco2e, "kgco2e", shares), boundary="end of life",
+        "end_of_life",
+        embodied=_sum(phases_kgco2e, "kgco2e", shares),
+        boundary="end of life",
         said="taking the nodes apart, without credits",
-    )  # fmt: skip
+    )
 
 
 def _sum(function: object, unit: str, parts: Mapping[str, Traced | None], gives: str = "") -> Traced:

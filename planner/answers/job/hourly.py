@@ -96,11 +96,15 @@ def _as_fact(
     first = date.fromisoformat(str(series.first_hour.astype("datetime64[D]")))
     source = Source("series", f"hourly series '{name}' of {first.year}, {series.made}")
     fact = Fact(
-        values, "kgCO2e/kWh", key=f"series.{series.zone}", source=source,
+        values,
+        "kgCO2e/kWh",
+        key=f"series.{series.zone}",
+        source=source,
         boundary={"grid": str(series.signal)},
         locator=f"{len(values):,} hours from {first}",
-        kind="measured" if series.made == "measured" else "assumed", note=f"year {first.year}",
-    )  # fmt: skip
+        kind="measured" if series.made == "measured" else "assumed",
+        note=f"year {first.year}",
+    )
     return Hours(fact, first, notes)
 
 
@@ -121,11 +125,16 @@ def _series(
         raise InputError(f"site.hourly_signal: {error}") from None
     yearly = None if site.grid is None else catalogue.fact(f"grid.{site.grid}.intensity").value
     read = read_series(
-        path, signal=signal, zone=site.hourly_zone or "", column=site.hourly_column or "",
-        unit=site.hourly_unit or "", time_zone=site.hourly_time_zone or "",
+        path,
+        signal=signal,
+        zone=site.hourly_zone or "",
+        column=site.hourly_column or "",
+        unit=site.hourly_unit or "",
+        time_zone=site.hourly_time_zone or "",
         repeats=site.hourly_repeats or "refuse",  # type: ignore[arg-type]  # a word of the rule
-        yearly_kgco2e_per_kwh=yearly, catalogue=catalogue,
-    )  # fmt: skip
+        yearly_kgco2e_per_kwh=yearly,
+        catalogue=catalogue,
+    )
     repeated = f"{read.repeated_rows} rows of {path.name} repeat an hour: '{site.hourly_repeats}' was taken"
     return read.series, (repeated,) if read.repeated_rows else ()
 

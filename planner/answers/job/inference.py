@@ -46,9 +46,10 @@ def answered(setting: Setting, asked: Inference) -> Answered:
     else:
         per_day = setting.yours(f"{PHASE}.requests_per_day", asked.requests_per_day or 0.0, DIMENSIONLESS)
         requests = derive(
-            asked_requests, daily_requests=per_day,
+            asked_requests,
+            daily_requests=per_day,
             duration_h=setting.yours(f"{PHASE}.duration", asked.duration_h or 0.0, "h"),
-        )  # fmt: skip
+        )
     written = _tokens(setting, asked)[1]
     done = (_measured if asked.tokens_per_s is not None else _predicted)(setting, asked, requests)
     lasts = None if asked.duration_h is None else setting.yours(f"{PHASE}.duration", asked.duration_h, "h")
@@ -75,11 +76,13 @@ def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
     replica = _replica(setting, asked, inputs, sku)
     only = np.array(0)
     hours = derive(
-        answering_h, requests=requests, requests_per_s=rows(rows(replica.requests_per_s, only), only),
+        answering_h,
+        requests=requests,
+        requests_per_s=rows(rows(replica.requests_per_s, only), only),
         mean_to_peak_fraction=inputs.yours(
             "services.inference.mean_to_peak", inputs.scenario.services[0].mean_to_peak_fraction, "1"
         ),
-    )  # fmt: skip
+    )
     node_h = derive(run_node_h, nodes=rows(replica.nodes, only), duration_h=hours)
     it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(rows(replica.planned_kw, only), only))
     tp = int(replica.candidates.tp[0])

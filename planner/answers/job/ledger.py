@@ -94,10 +94,14 @@ def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator
     if phase.operational is not None and phase.facility_kwh is not None:
         energy = float(phase.facility_kwh.value)
         electricity = Line(
-            "electricity", name, 2, float(phase.operational.value), "facility",
+            "electricity",
+            name,
+            2,
+            float(phase.operational.value),
+            "facility",
             electricity=electricity_of(footprint.operational),
             market_kgco2e=None if market is None else energy * market,
-        )  # fmt: skip
+        )
         yield electricity, phase.operational
     if phase.embodied is not None:
         category = _CATEGORIES.get(phase.name, Category.CAPITAL_GOODS)

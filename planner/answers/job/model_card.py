@@ -77,9 +77,13 @@ def _hours(totals: Record) -> str:
 def to_card(document: Record) -> str:
     """Markdown for a model card."""
     lines = [
-        "## Environmental impact", "", document["model_card"], "",
-        "| | value | p5 | p95 |", "|---|---:|---:|---:|",
-    ]  # fmt: skip
+        "## Environmental impact",
+        "",
+        document["model_card"],
+        "",
+        "| | value | p5 | p95 |",
+        "|---|---:|---:|---:|",
+    ]
     for total in (*document["totals"], *document["scores"]):
         cells = " | ".join(said(total[name], total["unit"]) for name in ("value", "p5", "p95"))
         lines.append(f"| {total['label']} | {cells} |")

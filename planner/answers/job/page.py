@@ -43,25 +43,38 @@ def _sectioned(document: Document) -> Document:
 def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     """The document as the page shows it: a heading, sentences, and tables."""
     first = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
-    yield "totals", _section(
-        "Carbon, energy and water", [sentence for sentence in first if sentence],
-        totals=_ranged(document["totals"]), scores=_ranged(document["scores"]),
-    )  # fmt: skip
+    yield (
+        "totals",
+        _section(
+            "Carbon, energy and water",
+            [sentence for sentence in first if sentence],
+            totals=_ranged(document["totals"]),
+            scores=_ranged(document["scores"]),
+        ),
+    )
     yield (
         "phases",
         _section("By phase", [], phases=document["phases"], training_by_state=document["failures"]),
     )
-    yield "scopes", _section(
-        "By scope", ["A market-based figure stands beside the total; it is no part of it and no saving."],
-        scopes=document["scopes"],
-    )  # fmt: skip
+    yield (
+        "scopes",
+        _section(
+            "By scope",
+            ["A market-based figure stands beside the total; it is no part of it and no saving."],
+            scopes=document["scopes"],
+        ),
+    )
     if document["embodied"]:
         told = "Each step changes one cause from ours to theirs; what is left over is the residual."
         yield "embodied", _section("Why others print other figures", [told], embodied=document["embodied"])
-    yield "changes", _section(
-        "What would change it", ["Each row is the same job worked out again with one thing different."],
-        changes=document["changes"],
-    )  # fmt: skip
+    yield (
+        "changes",
+        _section(
+            "What would change it",
+            ["Each row is the same job worked out again with one thing different."],
+            changes=document["changes"],
+        ),
+    )
     told = "Carbon with each fact at its low and at its high end."
     yield "uncertainty", _section("What is least certain", [told], tornado=tornado_rows(document))
     yield "facts", _section("Facts and their sources", [], facts=document["facts"])

@@ -110,9 +110,15 @@ def by_month(footprint: Footprint, place: Place) -> Traced | None:
 
 def _nowhere(reason: str) -> Record:
     return {
-        "signal": "", "kgco2e": 0.0, "hours": [], "months": [], "places": [], "left_out": [],
-        "notes": [reason], "explanations": {},
-    }  # fmt: skip
+        "signal": "",
+        "kgco2e": 0.0,
+        "hours": [],
+        "months": [],
+        "places": [],
+        "left_out": [],
+        "notes": [reason],
+        "explanations": {},
+    }
 
 
 def _signal(footprint: Footprint) -> str:
@@ -171,9 +177,11 @@ def _met_by_month(place: Hours, duration_h: Traced) -> Traced:
     """Intensity that a constant load meets from the first of each month on."""
     starts = [[place.start_h(date(place.first.year, month, 1))] for month in range(1, MONTHS + 1)]
     load = derive(
-        hourly_load_kwh, start_h=chosen("start_h", np.array(starts), "the first of each month"),
-        duration_h=duration_h, hours=chosen("hours", float(place.count), "length of the series"),
-    )  # fmt: skip
+        hourly_load_kwh,
+        start_h=chosen("start_h", np.array(starts), "the first of each month"),
+        duration_h=duration_h,
+        hours=chosen("hours", float(place.count), "length of the series"),
+    )
     return derive(weighted_kgco2e_per_kwh, grid_kgco2e_per_kwh=place.fact, load_kwh=load)
 
 

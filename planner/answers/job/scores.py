@@ -57,8 +57,9 @@ def scores_of(footprint: Footprint) -> Named:
         if given.requests_per_day is not None:
             hours = footprint.setting.yours("inference.duration", _duration_h(footprint), "h")
             found["per_day"] = (
-                "per day of inference", derive(day_kgco2e, footprint_kgco2e=carbon, duration_h=hours)
-            )  # fmt: skip
+                "per day of inference",
+                derive(day_kgco2e, footprint_kgco2e=carbon, duration_h=hours),
+            )
         if answers.facility_kwh is not None:
             found["energy_per_request"] = (
                 "energy per request, at the meter",
@@ -77,10 +78,14 @@ def failures_of(footprint: Footprint) -> Parts | None:
     assert training.grid is not None, "training draws power"
     energy = {f"{name.removesuffix('_kwh')}_it_kwh": part for name, part in states.energy.items()}
     return derive_parts(
-        work_carbon, **energy, **states.hours, pue=footprint.setting.pue, grid_kgco2e_per_kwh=training.grid,
+        work_carbon,
+        **energy,
+        **states.hours,
+        pue=footprint.setting.pue,
+        grid_kgco2e_per_kwh=training.grid,
         idle_h=chosen("idle_h", 0.0, "a run leaves no node of its own idle"),
         embodied_kgco2e=training.embodied,
-    )  # fmt: skip
+    )
 
 
 def phase_kgco2e(phase: Phase) -> Traced:
@@ -106,9 +111,10 @@ def _of_training(footprint: Footprint, training: Phase) -> Named:
     carbon = phase_kgco2e(training)
     server = setting.sku(training.done.sku).server
     hours = derive(
-        accelerator_time_h, node_h=training.done.node_h,
+        accelerator_time_h,
+        node_h=training.done.node_h,
         accelerators=setting.fact(f"server.{server}.accelerators"),
-    )  # fmt: skip
+    )
     useful = training.done.useful or chosen("useful_fraction", 1.0, "not stated: every hour is counted")
     known = training.done.useful is not None
     found: Named = {

@@ -48,9 +48,14 @@ class Setting:
         inside, inside_unit = canonical(value, unit)
         source = self.source if self._is_stated(path) else self._tried
         return Fact(
-            inside, inside_unit, key=f"job.{path}", source=source, locator=path, kind="yours",
+            inside,
+            inside_unit,
+            key=f"job.{path}",
+            source=source,
+            locator=path,
+            kind="yours",
             stated=f"{value:g} {unit}".removesuffix(" 1"),
-        )  # fmt: skip
+        )
 
     def _is_stated(self, path: str) -> bool:
         """Whether the job states this itself, and not its variant alone."""
@@ -173,10 +178,12 @@ class Setting:
         """Part of a node's embodied carbon for some of its hours; idle hours are charged to the used ones."""
         used = self.job.hardware.utilisation_fraction
         return derive(
-            embodied_share_kgco2e, embodied_kgco2e=embodied_kgco2e, used_h=node_h,
+            embodied_share_kgco2e,
+            embodied_kgco2e=embodied_kgco2e,
+            used_h=node_h,
             lifetime_h=self.lifetime_h(),
             utilisation_fraction=self.stated("hardware.utilisation", used, "1", "embodied.utilisation"),
-        )  # fmt: skip
+        )
 
 
 def setting_of(job: Job, catalogue: Catalogue, kept: dict[Any, Any] | None = None) -> Setting:
@@ -186,6 +193,9 @@ def setting_of(job: Job, catalogue: Catalogue, kept: dict[Any, Any] | None = Non
     for key, text in job.facts:
         shipped = catalogue.fact(key)
         value = parse_quantity(text, shipped.unit)
-        facts.append(make_fact(key, value, shipped.unit, own.source, locator=f"[facts] {key}",
-                               boundary=shipped.boundary))  # fmt: skip
+        facts.append(
+            make_fact(
+                key, value, shipped.unit, own.source, locator=f"[facts] {key}", boundary=shipped.boundary
+            )
+        )
     return Setting(job, catalogue.with_facts(facts) if facts else catalogue, {} if kept is None else kept)

@@ -49,9 +49,12 @@ def hour_changes(footprint: Footprint) -> Iterator[Change]:
     yield Change("first day (bound)", f"{begin:%d %b}", f"{best:%d %b}", moved.carbon, kind)
     if paused := _paused(footprint, series):
         yield Change(
-            "paused half the day (bound)", "as it comes", f"cleanest {PAUSED} h", paused,
+            "paused half the day (bound)",
+            "as it comes",
+            f"cleanest {PAUSED} h",
+            paused,
             f"{kind}; over the whole series, twice as long; what paused nodes draw and carry is not added",
-        )  # fmt: skip
+        )
 
 
 def _paused(footprint: Footprint, series: Hours) -> Traced | None:
@@ -64,13 +67,17 @@ def _paused(footprint: Footprint, series: Hours) -> Traced | None:
         return None
     whole = series.count // HOURS_A_DAY * HOURS_A_DAY
     best = derive(
-        best_hours_kgco2e_per_kwh, grid_kgco2e_per_kwh=rows(series.fact, np.arange(whole)),
+        best_hours_kgco2e_per_kwh,
+        grid_kgco2e_per_kwh=rows(series.fact, np.arange(whole)),
         best_hours=chosen("best_hours", PAUSED, "half of each day"),
-    )  # fmt: skip
+    )
     return derive(
-        paused_kgco2e, footprint_kgco2e=footprint.carbon, operational_kgco2e=training.operational,
-        best_kgco2e_per_kwh=best, grid_kgco2e_per_kwh=training.grid,
-    )  # fmt: skip
+        paused_kgco2e,
+        footprint_kgco2e=footprint.carbon,
+        operational_kgco2e=training.operational,
+        best_kgco2e_per_kwh=best,
+        grid_kgco2e_per_kwh=training.grid,
+    )
 
 
 def _best_day(footprint: Footprint, series: Hours) -> date:

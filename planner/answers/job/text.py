@@ -16,8 +16,11 @@ def to_text(document: Record, why: bool = False) -> str:
     """The document for a terminal; with `why` the total opened down to its sources."""
     blocks = [document["title"], _totals(document), _phases(document), _scopes(document)]
     blocks += [block for block in (_failures(document), _scores(document), _changes(document)) if block]
-    blocks += [_tornado(document), "For a model card (--card adds tables and sources):",
-               _wrapped(document["model_card"])]  # fmt: skip
+    blocks += [
+        _tornado(document),
+        "For a model card (--card adds tables and sources):",
+        _wrapped(document["model_card"]),
+    ]
     if document["embodied"]:
         blocks.append(_embodied(document))
     if why:

@@ -162,10 +162,14 @@ def metered_rows(seen: MeteredEnergy) -> list[Record]:
     hours = "not said" if seen.accelerator_h is None else f"{seen.accelerator_h:,.4g} h"
     stamps = [f"{stamp:%Y-%m-%d %H:%M}" for stamp in (seen.first, seen.last) if stamp is not None]
     rows = {
-        "written by": seen.tool, "it saw": seen.seen, "energy, without PUE": f"{seen.it_kwh:,.4g} kWh",
-        "accelerators": accelerators, "accelerator-hours": hours, "when": " to ".join(stamps) or "not said",
+        "written by": seen.tool,
+        "it saw": seen.seen,
+        "energy, without PUE": f"{seen.it_kwh:,.4g} kWh",
+        "accelerators": accelerators,
+        "accelerator-hours": hours,
+        "when": " to ".join(stamps) or "not said",
         "not metered in between": f"{seen.gaps_h:,.3g} h, not counted",
-    }  # fmt: skip
+    }
     return [{"property": label, "found": text} for label, text in rows.items()]
 
 

@@ -27,9 +27,14 @@ def changes_found(footprint: Footprint) -> Iterator[Change]:
     """The changes that make a difference, one after the other, each as it is asked for."""
     before = float(footprint.carbon.value)
     found = chain(
-        _regions(footprint), hour_changes(footprint), _skus(footprint), _interval(footprint),
-        _federated(footprint), _utilisation(footprint), _lifetime(footprint),
-    )  # fmt: skip
+        _regions(footprint),
+        hour_changes(footprint),
+        _skus(footprint),
+        _interval(footprint),
+        _federated(footprint),
+        _utilisation(footprint),
+        _lifetime(footprint),
+    )
     return (change for change in found if float(change.carbon.value) != before)
 
 
@@ -74,10 +79,11 @@ def _skus(footprint: Footprint) -> Iterator[Change]:
     """Other nodes for the same tokens: the best and the worst of those on which the model fits."""
     setting = footprint.setting
     predicted = [
-        phase for phase in footprint.phases
+        phase
+        for phase in footprint.phases
         if phase.name in ("training", "fine_tuning", "inference")
         and getattr(getattr(setting.job, phase.name), "model", None) is not None
-    ]  # fmt: skip
+    ]
     for phase in predicted:
         assert phase.done is not None, "work has nodes"
         tried: dict[str, Footprint] = {}
@@ -131,10 +137,12 @@ def _interval(footprint: Footprint) -> Iterator[Change]:
     renewal = {name: float(node.value) for name, node in states.renewal.items() if name != "interval_h"}
     best_h = float(
         objective_optimal_interval_h(
-            **renewal, work_weight_factor=1.0, write_weight_factor=weight("checkpoint_kw") / whole,
+            **renewal,
+            work_weight_factor=1.0,
+            write_weight_factor=weight("checkpoint_kw") / whole,
             restart_weight_factor=weight("restart_kw") / whole,
         )
-    )  # fmt: skip
+    )
     changed = variant(setting, training=replace(setting.job.training, interval_h=best_h))
     now_h = float(states.renewal["interval_h"].value)
     stated = "as stated" if setting.job.training.interval_h is not None else "now that of least time"

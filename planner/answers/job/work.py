@@ -79,9 +79,13 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
     assert work.metered is not None, "asked by the caller"
     path = setting.folder / work.metered
     found = read_metered(
-        path, zone=work.metered_zone, columns=work.metered_columns, interval_s=work.metered_sampling_s,
-        accelerators=work.metered_accelerators, covers=work.metered_covers,  # type: ignore[arg-type]  # a word
-    )  # fmt: skip
+        path,
+        zone=work.metered_zone,
+        columns=work.metered_columns,
+        interval_s=work.metered_sampling_s,
+        accelerators=work.metered_accelerators,
+        covers=work.metered_covers,  # type: ignore[arg-type]  # a word
+    )
     if found.accelerator_h is None:
         raise InputError(
             f"{phase}: {path.name} does not say how many accelerators it saw: write metered_accelerators"
@@ -106,10 +110,16 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
         None if work.useful_fraction is None else setting.yours(f"{phase}.useful", work.useful_fraction, "1")
     )
     return Done(
-        sku.name, node_h, it, duration, useful, None,
-        f"{found.accelerator_h:,.4g} accelerator-hours on {sku.name} (metered by {found.tool})", tuple(notes),
+        sku.name,
+        node_h,
+        it,
+        duration,
+        useful,
+        None,
+        f"{found.accelerator_h:,.4g} accelerator-hours on {sku.name} (metered by {found.tool})",
+        tuple(notes),
         None if found.first is None else found.first.date(),
-    )  # fmt: skip
+    )
 
 
 def _metered(path: Path, found: MeteredEnergy, name: str, value: float, unit: str) -> Fact:
@@ -136,9 +146,10 @@ def hours_done(setting: Setting, phase: str, hours: float, power_kw: float | Non
     one = setting.sku(sku)
     count = setting.fact(f"server.{one.server}.accelerators")
     node_h = derive(
-        held_node_h, accelerators=count,
+        held_node_h,
+        accelerators=count,
         accelerator_time_h=setting.yours(f"{phase}.accelerator_hours", hours, "h"),
-    )  # fmt: skip
+    )
     node_kw = node_kw_of(setting, phase, power_kw, sku, "performance.power.training")
     it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
     return Done(one.name, node_h, it, said=f"{hours:,.0f} accelerator-hours on {one.name} (measured)")
@@ -152,9 +163,10 @@ def node_kw_of(setting: Setting, phase: str, power_kw: float | None, sku: str | 
         host: Traced = chosen("host_kw", 0.0, "the stated power holds the share of the host")
     else:
         each = derive(
-            stalled_power_kw, tdp_kw=setting.fact(f"accelerator.{one.accelerator}.tdp"),
+            stalled_power_kw,
+            tdp_kw=setting.fact(f"accelerator.{one.accelerator}.tdp"),
             stall_fraction=setting.fact(state),
-        )  # fmt: skip
+        )
         host = setting.fact(f"server.{one.server}.host_power")
     count = setting.fact(f"server.{one.server}.accelerators")
     return derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=each)
@@ -185,17 +197,22 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
     nodes = setting.yours(f"{phase}.nodes", float(work.nodes or 0), "1")
     node_h = derive(run_node_h, nodes=nodes, duration_h=duration)
     spent: dict[str, Traced] = {
-        **hours, **powers,
+        **hours,
+        **powers,
         "nodes": derive(run_cycles, node_h=node_h, **hours),
         "idle_h": chosen("idle_h", 0.0, "a run leaves no node of its own idle"),
         "idle_kw": powers["restart_kw"],
-    }  # fmt: skip
+    }
     return Done(
-        sku, node_h, derive(job_energy_kwh, **spent), duration, ettr,
+        sku,
+        node_h,
+        derive(job_energy_kwh, **spent),
+        duration,
+        ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
         said=f"{work.tokens:.3g} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)",
         start=work.start,
-    )  # fmt: skip
+    )
 
 
 def _run(

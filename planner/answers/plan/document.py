@@ -147,9 +147,12 @@ def _status(plan: Plan) -> Record:
         case _:
             text = "Stopped before a plan was found: allow more time (solve.time_limit)."
     return {
-        "name": STATUS_NAMES[found.status], "text": text, "gap_fraction": gap, "seconds": found.elapsed_s,
+        "name": STATUS_NAMES[found.status],
+        "text": text,
+        "gap_fraction": gap,
+        "seconds": found.elapsed_s,
         "verified": found.solution is not None,
-    }  # fmt: skip
+    }
 
 
 def _objective_text(plan: Plan) -> str:

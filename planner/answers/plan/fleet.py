@@ -34,24 +34,26 @@ def purchase_records(inputs: Inputs, problem: Problem, solution: Solution) -> li
         price_usd, off = float(pools.capex_usd_per_node[p, t]), float(rebate[pools.sku[p]])
         order_by, arrives = _order_days(horizon, int(t), int(pools.lead_periods[p]), lead_h[sku.name])
         price = _price_fact(inputs, sku.name, sku.server, int(t))
-        found.append({
-            "period": horizon.period_labels[t],
-            "site": problem.site_names[pools.site[p]],
-            "sku": sku.name,
-            "server": sku.title,
-            "accelerator": sku.accelerator,
-            "nodes": nodes,
-            "accelerators": int(nodes * inputs.server("accelerators")[pools.sku[p]].value),
-            "order_units": units,
-            "order_by": order_by.isoformat(),
-            "arrives": arrives.isoformat(),
-            "lead_time_d": lead_h[sku.name] / 24.0,
-            "price_usd_per_node": price_usd,
-            "rebate_fraction": off,
-            "capex_usd": nodes * price_usd * (1.0 - off),
-            "price_kind": price.kind,
-            "price_source": ", ".join(part for part in (price.source.cite(), price.locator) if part),
-        })  # fmt: skip
+        found.append(
+            {
+                "period": horizon.period_labels[t],
+                "site": problem.site_names[pools.site[p]],
+                "sku": sku.name,
+                "server": sku.title,
+                "accelerator": sku.accelerator,
+                "nodes": nodes,
+                "accelerators": int(nodes * inputs.server("accelerators")[pools.sku[p]].value),
+                "order_units": units,
+                "order_by": order_by.isoformat(),
+                "arrives": arrives.isoformat(),
+                "lead_time_d": lead_h[sku.name] / 24.0,
+                "price_usd_per_node": price_usd,
+                "rebate_fraction": off,
+                "capex_usd": nodes * price_usd * (1.0 - off),
+                "price_kind": price.kind,
+                "price_source": ", ".join(part for part in (price.source.cite(), price.locator) if part),
+            }
+        )
     return found
 
 

@@ -171,10 +171,14 @@ def dropped_records(plan: Plan) -> list[Record]:
         for (what, sku, reason), count in counts.items()
     ]
     if plan.assembled.dominated:
-        found.append({
-            "what": "runs and replicas", "sku": "any", "count": plan.assembled.dominated,
-            "reason": "another configuration of the same work on the same nodes is no worse in anything",
-        })  # fmt: skip
+        found.append(
+            {
+                "what": "runs and replicas",
+                "sku": "any",
+                "count": plan.assembled.dominated,
+                "reason": "another configuration of the same work on the same nodes is no worse in anything",
+            }
+        )
     return found
 
 

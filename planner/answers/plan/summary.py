@@ -105,4 +105,4 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
     return [
         f"Today's fleet alone would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
         f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
-    ]  # fmt: skip
+    ]

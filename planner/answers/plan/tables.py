@@ -20,10 +20,26 @@ from planner.program.plan import Plan
 from planner.trace.records import Record
 
 NAMES = (
-    "summary", "purchases", "rental", "moves", "fleet", "jobs", "pausable", "services", "pools", "cost",
-    "contracts", "carbon", "by_period", "limits", "prices", "alternatives", "alternatives_dropped", "facts",
+    "summary",
+    "purchases",
+    "rental",
+    "moves",
+    "fleet",
+    "jobs",
+    "pausable",
+    "services",
+    "pools",
+    "cost",
+    "contracts",
+    "carbon",
+    "by_period",
+    "limits",
+    "prices",
+    "alternatives",
+    "alternatives_dropped",
+    "facts",
     "facts_weighed",
-)  # fmt: skip
+)
 
 
 def plan_tables(plan: Plan) -> dict[str, list[Record]]:

@@ -114,17 +114,21 @@ def recompute_saved(
         _part("differences", lines),
     ]
     record = {
-        "digest": repeat.digest, "same": repeat.same, "changed": list(repeat.changed),
+        "digest": repeat.digest,
+        "same": repeat.same,
+        "changed": list(repeat.changed),
         "differences": [asdict(row) for row in repeat.differences],
-    }  # fmt: skip
+    }
     return record, "\n".join(filter(None, parts))
 
 
 def _kind_of(store: Store, digest: str) -> str:
     """What begins so, plans first; a plan where nothing does."""
     held: dict[str, Sequence[Saved]] = {
-        "plan": store.plans(), "fit": store.fits(), "futures": store.futures.all()
-    }  # fmt: skip
+        "plan": store.plans(),
+        "fit": store.fits(),
+        "futures": store.futures.all(),
+    }
     kinds = (kind for kind, rows in held.items() if any(row.digest.startswith(digest) for row in rows))
     return next(kinds, "plan")
 

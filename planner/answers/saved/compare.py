@@ -44,7 +44,7 @@ def compare_plans(store: Store, before: str, after: str) -> Record:
             for text in own["headline"]
             if text not in other["headline"]
         ],
-    }  # fmt: skip
+    }
 
 
 def head_of(plan: SavedPlan) -> Record:
@@ -89,9 +89,14 @@ def _totals(before: Record, after: Record) -> Iterator[Record]:
         was, now = (None if total is None else total["value"] for total in (one, other))
         more = None if was is None or now is None else now - was
         yield {
-            "name": name, "label": row["label"], "unit": row["unit"], "before": was, "after": now,
-            "difference": more, "difference_fraction": share_of(more, was),
-        }  # fmt: skip
+            "name": name,
+            "label": row["label"],
+            "unit": row["unit"],
+            "before": was,
+            "after": now,
+            "difference": more,
+            "difference_fraction": share_of(more, was),
+        }
 
 
 def _by_name(totals: Sequence[Record]) -> dict[str, Record]:

@@ -8,6 +8,18 @@ from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
 
 __all__ = [
-    "DaskCluster", "Executor", "Grid", "GridError", "InProcess", "LocalProcesses", "Outcome", "SweepResult",
-    "drawn", "pareto", "run_sweep", "sweep_records", "sweep_result", "varied",
-]  # fmt: skip
+    "DaskCluster",
+    "Executor",
+    "Grid",
+    "GridError",
+    "InProcess",
+    "LocalProcesses",
+    "Outcome",
+    "SweepResult",
+    "drawn",
+    "pareto",
+    "run_sweep",
+    "sweep_records",
+    "sweep_result",
+    "varied",
+]

@@ -28,9 +28,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "sites and energy": ("sites", "contracts"),
     "fleet and market": ("fleet", "market", "rental", "moves"),
     "policy, failures and facts": (
-        "policy", "reliability", "performance", "facts", "solve", "futures", "uncertainty",
+        "policy",
+        "reliability",
+        "performance",
+        "facts",
+        "solve",
+        "futures",
+        "uncertainty",
     ),
-}  # fmt: skip
+}
 MEASURES = ("cost_usd", "carbon_kgco2e")
 
 

@@ -106,5 +106,10 @@ def _cells(row: Record, paths: Sequence[str]) -> list[str]:
     solved = row["cost_usd"] is not None
     totals = [money(row["cost_usd"]), mass(row["carbon_kgco2e"])] if solved else ["", ""]
     mark = "*" if row["on_front"] else ""
-    return [f"{row['point']}{mark}", *(_text(row.get(path)) for path in paths), row["status"], *totals,
-            (row["plan"] or "")[:10]]  # fmt: skip
+    return [
+        f"{row['point']}{mark}",
+        *(_text(row.get(path)) for path in paths),
+        row["status"],
+        *totals,
+        (row["plan"] or "")[:10],
+    ]

@@ -46,22 +46,27 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
     read_s, spread = _reading(arguments)
     readers = np.asarray(
         prefill_replicas(
-            prefill_s=read_s, prefill_scv_ratio=spread, met_fraction=common["quantile_fraction"],
+            prefill_s=read_s,
+            prefill_scv_ratio=spread,
+            met_fraction=common["quantile_fraction"],
             occupancy_fraction=common["utilisation_fraction"],
             **{name: common[name] for name in ("requests_per_s", "arrival_scv_ratio", "ttft_target_s")},
         )
-    )  # fmt: skip
+    )
     first = [_fewest(readers * arguments["tp"], sku == k) for k in np.unique(sku)]
     r, w = (pair.ravel() for pair in np.meshgrid(first, np.arange(len(sku)), indexing="ij"))
     network = np.array([fact.value for fact in inputs.accelerator("network_bandwidth")])
     pools = disaggregated_pools(
-        prefill_s=read_s[r], prefill_scv_ratio=spread[r],
+        prefill_s=read_s[r],
+        prefill_scv_ratio=spread[r],
         transfer_s=_transfer_s(asked, arguments, r, np.minimum(network[sku[r]], network[sku[w]])),
-        decode_step_s=_writing_s(arguments)[w], batch_limit=np.floor(arguments["batch_limit"][w]),
+        decode_step_s=_writing_s(arguments)[w],
+        batch_limit=np.floor(arguments["batch_limit"][w]),
         output_tokens=np.broadcast_to(arguments["output_tokens"], len(sku))[w],
         # The second token may wait no longer than any later one.
-        handover_target_s=common["tpot_target_s"], **common,
-    )  # fmt: skip
+        handover_target_s=common["tpot_target_s"],
+        **common,
+    )
     need, have = np.asarray(pools.prefill_replicas), np.asarray(pools.decode_replicas)
     chips = need * arguments["tp"][r] + have * arguments["tp"][w]
     rows: list[Row] = []
@@ -73,10 +78,13 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
             rows.append(row | {"fits": bool(np.isfinite(chips[at]))})
             if rows[-1]["fits"]:
                 rows[-1] |= {
-                    "prefill_tp": int(arguments["tp"][reading]), "prefill_replicas": int(need[at]),
-                    "decode_tp": int(arguments["tp"][w[at]]), "decode_replicas": int(have[at]),
-                    "accelerators": int(chips[at]), "ttft_s": float(np.asarray(pools.ttft_s)[at]),
-                }  # fmt: skip
+                    "prefill_tp": int(arguments["tp"][reading]),
+                    "prefill_replicas": int(need[at]),
+                    "decode_tp": int(arguments["tp"][w[at]]),
+                    "decode_replicas": int(have[at]),
+                    "accelerators": int(chips[at]),
+                    "ttft_s": float(np.asarray(pools.ttft_s)[at]),
+                }
     return rows
 
 
@@ -84,16 +92,20 @@ def _common(asked: Setting, arguments: dict[str, Floats], rate: float) -> dict[s
     """What both pools share: demand, its burstiness before it is dealt out, targets and margin."""
     service, inputs = asked.inputs.scenario.services[0], asked.inputs
     burstiness = replica_arrival_scv_ratio(
-        trace_scv_ratio=inputs.arrival_scv(service).value, trace_per_s=inputs.trace_rate(service).value,
-        demand_per_s=rate, carrying_replicas=1.0,
-    )  # fmt: skip
+        trace_scv_ratio=inputs.arrival_scv(service).value,
+        trace_per_s=inputs.trace_rate(service).value,
+        demand_per_s=rate,
+        carrying_replicas=1.0,
+    )
     return {
-        "requests_per_s": rate, "arrival_scv_ratio": float(burstiness),
+        "requests_per_s": rate,
+        "arrival_scv_ratio": float(burstiness),
         "queue_places": float(arguments["queue_places"]),
-        "ttft_target_s": service.first_token_s, "tpot_target_s": service.per_token_s,
+        "ttft_target_s": service.first_token_s,
+        "tpot_target_s": service.per_token_s,
         "quantile_fraction": float(arguments["quantile_fraction"]),
         "utilisation_fraction": float(arguments["utilisation_fraction"]),
-    }  # fmt: skip
+    }
 
 
 def _reading(arguments: dict[str, Floats]) -> tuple[Floats, Floats]:
@@ -128,9 +140,10 @@ def _step_s(
         touched_parameters=touched, batch=batch, prefill_tokens=joining, context_tokens=context, **tall(*STEP)
     )
     factor = serving_factor_at(
-        batch=np.asarray(batch), measured_batches=arguments["measured_batches"][..., None, :],
+        batch=np.asarray(batch),
+        measured_batches=arguments["measured_batches"][..., None, :],
         factors=arguments["measured_factors"][..., None, :],
-    )  # fmt: skip
+    )
     least = step_arithmetic_s(tokens=batch + joining, **tall("active_parameters", "tp", "peak_tflop_per_s"))
     return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
 
@@ -142,11 +155,14 @@ def _transfer_s(
     cache = np.asarray(kv_cache_gb_per_token(**{name: arguments[name] for name in CACHE}))
     return np.asarray(
         kv_transfer_s(
-            input_tokens=arguments["input_tokens"][readers], kv_cache_gb_per_token=cache[readers],
-            state_gb=0.0, network_gb_per_s=network_gb_per_s, exposed_fraction=WHOLE,
+            input_tokens=arguments["input_tokens"][readers],
+            kv_cache_gb_per_token=cache[readers],
+            state_gb=0.0,
+            network_gb_per_s=network_gb_per_s,
+            exposed_fraction=WHOLE,
             latency_s=asked.fact("performance.training.collective_latency").value,
         )
-    )  # fmt: skip
+    )
 
 
 def _fewest(accelerators: Floats, among: NDArray[np.bool_]) -> int:

@@ -55,12 +55,17 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         setting = with_calibration(setting, question.calibration)
     table = _table(kind, setting)
     document: Record = {
-        "everfleet_throughput": 1, "kind": kind, "model": question.model, "precision": question.precision,
-        "unit": table.unit, "about": dict(table.about),
-        "titles": {sku.name: sku.title for sku in setting.inputs.skus}, "rows": table.rows,
+        "everfleet_throughput": 1,
+        "kind": kind,
+        "model": question.model,
+        "precision": question.precision,
+        "unit": table.unit,
+        "about": dict(table.about),
+        "titles": {sku.name: sku.title for sku in setting.inputs.skus},
+        "rows": table.rows,
         "calibrated_skus": _calibrated_skus(kind, setting),
         "notes": table.notes,
-    }  # fmt: skip
+    }
     if question.wants_target:
         target = _target(question)
         document["target_per_s"] = target

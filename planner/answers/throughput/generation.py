@@ -105,8 +105,11 @@ def operators_tflop_per_s(
     Source: the efficiencies of `training_step_s`.
     """
     half = np.asarray(half_tflop_per_s)
-    return _three(matrix_tflop_per_s * np.asarray(matrix_efficiency_fraction),
-                  half * attention_efficiency_fraction, half)  # fmt: skip
+    return _three(
+        matrix_tflop_per_s * np.asarray(matrix_efficiency_fraction),
+        half * attention_efficiency_fraction,
+        half,
+    )
 
 
 def sample_tflop(
@@ -140,9 +143,13 @@ COUNTS = ("linear", "convolution", "attention")
 ONCE = {"linear": "once_linear", "convolution": "once_convolution", "attention": "once_attention"}
 SHAPE = ("layers", "hidden", "ffn_ratio")
 LATENT = {
-    "height_px": "height", "width_px": "width", "frames": "frames", "spatial_ratio": "spatial_ratio",
-    "temporal_ratio": "temporal_ratio", "patch": "patch",
-}  # fmt: skip
+    "height_px": "height",
+    "width_px": "width",
+    "frames": "frames",
+    "spatial_ratio": "spatial_ratio",
+    "temporal_ratio": "temporal_ratio",
+    "patch": "patch",
+}
 FILMS = 1  # films made together where a question does not say: one fills an accelerator
 
 
@@ -153,9 +160,14 @@ def generation_table(setting: Setting, sizes: Sequence[int]) -> Table:
         "at. Text encoder and, where it is not counted, decoder are left out."
     ]
     return alone_table(
-        setting, sizes, _generator, _held_kw, unit="videos" if is_film(setting) else "images",
-        usable_fraction=setting.fact("performance.serving.usable_memory").value, notes=notes,
-    )  # fmt: skip
+        setting,
+        sizes,
+        _generator,
+        _held_kw,
+        unit="videos" if is_film(setting) else "images",
+        usable_fraction=setting.fact("performance.serving.usable_memory").value,
+        notes=notes,
+    )
 
 
 def is_film(setting: Setting) -> bool:
@@ -186,47 +198,69 @@ def _generator(setting: Setting, sku: Index) -> Alone:
         "memory_efficiency_fraction": fact("performance.training.memory_efficiency"),
     }
     reached = reached_fraction(
-        setting, sku, parts["width"],
+        setting,
+        sku,
+        parts["width"],
         derive(matrix_rows, tokens=parts["tokens"], passes=passes, batch=batch),
-    )  # fmt: skip
+    )
     half = peak_of(setting, sku, "bf16")
     attention = fact("performance.training.attention_efficiency")
 
     def times(tflop: Traced, gb: Traced, peak: Traced) -> Traced:
         """Time of matrices, attention and element-wise work: the two last in 16 bits."""
         rates = derive(
-            operators_tflop_per_s, matrix_tflop_per_s=peak, matrix_efficiency_fraction=reached,
-            half_tflop_per_s=half, attention_efficiency_fraction=attention,
-        )  # fmt: skip
+            operators_tflop_per_s,
+            matrix_tflop_per_s=peak,
+            matrix_efficiency_fraction=reached,
+            half_tflop_per_s=half,
+            attention_efficiency_fraction=attention,
+        )
         tall = {name: _tall(node) for name, node in memory.items()}
         return derive(operator_s, operator_tflop=tflop, operator_gb=gb, operator_tflop_per_s=rates, **tall)
 
     time = derive(
-        generation_s, steps=steps, passes=passes, batch=batch, weights_gb=weights, **memory,
+        generation_s,
+        steps=steps,
+        passes=passes,
+        batch=batch,
+        weights_gb=weights,
+        **memory,
         step_operator_s=times(parts["step_tflop"], parts["step_gb"], peak_of(setting, sku, precision)),
         once_operator_s=times(parts["once_tflop"], parts["once_gb"], half),
-    )  # fmt: skip
+    )
     whole = derive(
-        sample_tflop, steps=steps, passes=passes, step_tflop=parts["step_tflop"],
+        sample_tflop,
+        steps=steps,
+        passes=passes,
+        step_tflop=parts["step_tflop"],
         once_tflop=parts["once_tflop"],
-    )  # fmt: skip
+    )
     return Alone(
         memory_gb=derive(
-            generation_memory_gb, weights_gb=weights, batch=batch, passes=passes,
+            generation_memory_gb,
+            weights_gb=weights,
+            batch=batch,
+            passes=passes,
             sample_gb=chosen("sample_gb", 0.0, "activations are left out"),
         ),
-        batch=batch, time_s=time,
+        batch=batch,
+        time_s=time,
         memory_use=derive(
-            serving_memory_use_fraction, touched_gb=weights, memory_gb_per_s=memory["memory_gb_per_s"],
+            serving_memory_use_fraction,
+            touched_gb=weights,
+            memory_gb_per_s=memory["memory_gb_per_s"],
             cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
             step_s=derive(step_s, time_s=time, steps=steps),
         ),
         compute_use=derive(
-            generation_compute_use_fraction, sample_tflop=whole, batch=batch, time_s=time,
+            generation_compute_use_fraction,
+            sample_tflop=whole,
+            batch=batch,
+            time_s=time,
             peak_tflop_per_s=half,
         ),
         error=worst(fact("performance.diffusion.rate_error"), "the worst engine"),
-    )  # fmt: skip
+    )
 
 
 def _denoiser(setting: Setting) -> dict[str, Traced]:
@@ -238,33 +272,40 @@ def _denoiser(setting: Setting) -> dict[str, Traced]:
         counts: dict[str, Traced] = {name: fact(f"{own}.{name}") for name in COUNTS}
         once = {name: none if name == "linear" else fact(f"{own}.{key}") for name, key in ONCE.items()}
         return {
-            "width": fact(f"{own}.width"), "tokens": fact(f"{own}.tokens"),
-            "step_tflop": derive(counted_tflop, **counts), "once_tflop": derive(counted_tflop, **once),
+            "width": fact(f"{own}.width"),
+            "tokens": fact(f"{own}.tokens"),
+            "step_tflop": derive(counted_tflop, **counts),
+            "once_tflop": derive(counted_tflop, **once),
             "step_gb": derive(
-                moved_gb, block_values=fact(f"{own}.block_values"), norm_values=fact(f"{own}.norm_values"),
+                moved_gb,
+                block_values=fact(f"{own}.block_values"),
+                norm_values=fact(f"{own}.norm_values"),
                 block_bytes=block_bytes,
             ),
             "once_gb": derive(
-                moved_gb, norm_values=fact(f"{own}.once_values"), block_bytes=block_bytes,
+                moved_gb,
+                norm_values=fact(f"{own}.once_values"),
+                block_bytes=block_bytes,
                 block_values=chosen("block_values", 0.0, "no transformer blocks in the decoder"),
             ),
-        }  # fmt: skip
+        }
     latent = derive(latent_tokens, **{name: fact(f"{own}.{key}") for name, key in LATENT.items()})
     tokens = derive(all_tokens, latent_tokens=latent, text_tokens=fact(f"{own}.text_tokens"))
     shape = {name: fact(f"{own}.{name}") for name in SHAPE}
     nothing = "the decoder of this model is not counted"
     return {
-        "width": shape["hidden"], "tokens": tokens,
+        "width": shape["hidden"],
+        "tokens": tokens,
         "step_tflop": derive(transformer_tflop, tokens=tokens, **shape),
         "once_tflop": chosen("once_tflop", np.zeros(3), nothing),
         "step_gb": derive(
-            moved_gb, block_bytes=block_bytes, norm_values=chosen("norm_values", 0.0, "in the blocks"),
-            block_values=derive(
-                pass_values, layers=shape["layers"], hidden=shape["hidden"], tokens=tokens
-            ),
+            moved_gb,
+            block_bytes=block_bytes,
+            norm_values=chosen("norm_values", 0.0, "in the blocks"),
+            block_values=derive(pass_values, layers=shape["layers"], hidden=shape["hidden"], tokens=tokens),
         ),
         "once_gb": chosen("once_gb", np.zeros(3), nothing),
-    }  # fmt: skip
+    }
 
 
 def _tall(node: Traced) -> Traced:
@@ -278,6 +319,8 @@ def _held_kw(setting: Setting, power_kw: Traced, sku: Index) -> Traced:
     what = "video" if is_film(setting) else "image"
     shares = [setting.fact(f"performance.power.{one.power_curve}.{what}") for one in inputs.skus]
     return derive(
-        sustained_power_kw, power_kw=power_kw, tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        sustained_power_kw,
+        power_kw=power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         sustained_fraction=pick(shares, sku),
-    )  # fmt: skip
+    )

@@ -101,9 +101,14 @@ def with_serving_point(setting: Setting) -> Setting:
     range_of = calibrated_error(inputs, chip, question.model)
     assert range_of.high is not None, "an error has a range"
     fact = factor_fact(
-        factor_key(chip, question.model, question.precision), split, batch, factor, range_of.high,
-        Source("measurement", f"measured by you: {text.strip()}"), range_of.key,
-    )  # fmt: skip
+        factor_key(chip, question.model, question.precision),
+        split,
+        batch,
+        factor,
+        range_of.high,
+        Source("measurement", f"measured by you: {text.strip()}"),
+        range_of.key,
+    )
     return _calibrated(setting, [fact], {})
 
 
@@ -142,8 +147,10 @@ def _read(setting: Setting) -> tuple[str, int, float, str]:
     text = setting.question.measured
     match = POINT.fullmatch(text)
     if match is None:
-        raise InputError(f"--measured: {shown(text)} is not understood: write for example '{EXAMPLE}'; "
-                         "tokens/s, tokens/s/GPU, samples/s or s (of a step)")  # fmt: skip
+        raise InputError(
+            f"--measured: {shown(text)} is not understood: write for example '{EXAMPLE}'; "
+            "tokens/s, tokens/s/GPU, samples/s or s (of a step)"
+        )
     nodes, value = int(match["nodes"]), _positive(match["value"], text)
     if nodes < 1:
         raise InputError(f"--measured: {shown(text)}: nodes must be above zero")

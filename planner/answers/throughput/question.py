@@ -59,25 +59,46 @@ RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
 SCORE, GENERATE = "serve-recommendation", "serve-images"
 SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
 MEANT = {
-    "sequence_tokens": (TEXT,), "batch_tokens": (TEXT,), "adapter_rank": (TEXT,), "tokens": (TEXT,),
-    "image_pixels": (VISION,), "batch": (VISION, RECOMMEND, SCORE, GENERATE),
-    "measured": (TEXT, VISION, ANSWERS), "calibration": (TEXT, VISION, ANSWERS),
-    "nodes": SIZED, "target_per_s": SIZED,
-    "mix": (ANSWERS,), "input_tokens": (ANSWERS,), "output_tokens": (ANSWERS,), "ttft_s": (ANSWERS,),
-    "tpot_s": (ANSWERS,), "quantile_fraction": (ANSWERS,), "requests_per_s": (ANSWERS,),
-    "availability_fraction": (ANSWERS,), "disaggregated": (ANSWERS,),
-}  # fmt: skip
+    "sequence_tokens": (TEXT,),
+    "batch_tokens": (TEXT,),
+    "adapter_rank": (TEXT,),
+    "tokens": (TEXT,),
+    "image_pixels": (VISION,),
+    "batch": (VISION, RECOMMEND, SCORE, GENERATE),
+    "measured": (TEXT, VISION, ANSWERS),
+    "calibration": (TEXT, VISION, ANSWERS),
+    "nodes": SIZED,
+    "target_per_s": SIZED,
+    "mix": (ANSWERS,),
+    "input_tokens": (ANSWERS,),
+    "output_tokens": (ANSWERS,),
+    "ttft_s": (ANSWERS,),
+    "tpot_s": (ANSWERS,),
+    "quantile_fraction": (ANSWERS,),
+    "requests_per_s": (ANSWERS,),
+    "availability_fraction": (ANSWERS,),
+    "disaggregated": (ANSWERS,),
+}
 FLAGS = {
-    "sequence_tokens": "--sequence", "image_pixels": "--image", "target_per_s": "--target",
-    "quantile_fraction": "--quantile", "requests_per_s": "--requests-per-second",
-    "availability_fraction": "--availability", "ttft_s": "--ttft", "tpot_s": "--tpot", "by_h": "--by",
+    "sequence_tokens": "--sequence",
+    "image_pixels": "--image",
+    "target_per_s": "--target",
+    "quantile_fraction": "--quantile",
+    "requests_per_s": "--requests-per-second",
+    "availability_fraction": "--availability",
+    "ttft_s": "--ttft",
+    "tpot_s": "--tpot",
+    "by_h": "--by",
     "skus": "--sku",
-}  # fmt: skip
+}
 WORDS = {
-    TEXT: "training a language model", VISION: "training a vision model",
-    RECOMMEND: "training a recommendation model", ANSWERS: "serving a language model",
-    SCORE: "scoring by a recommendation model", GENERATE: "making images or films",
-}  # fmt: skip
+    TEXT: "training a language model",
+    VISION: "training a vision model",
+    RECOMMEND: "training a recommendation model",
+    ANSWERS: "serving a language model",
+    SCORE: "scoring by a recommendation model",
+    GENERATE: "making images or films",
+}
 
 
 def models(catalogue: Catalogue) -> dict[str, str]:
@@ -156,17 +177,30 @@ def _without_precision(question: Question, catalogue: Catalogue) -> Iterator[Pro
             chip = catalogue.skus[sku].accelerator
             has = [name for name in PRECISIONS if catalogue.has(f"accelerator.{chip}.{name}_peak")]
             if question.precision not in has:
-                yield Problem("--precision", f"{sku} does not compute in {question.precision}, "
-                              f"but in {', '.join(has)}")  # fmt: skip
+                yield Problem(
+                    "--precision", f"{sku} does not compute in {question.precision}, but in {', '.join(has)}"
+                )
 
 
 def _numbers(question: Question) -> Iterator[Problem]:
     for size in question.nodes:
         if size < 1:
             yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
-    for name in ("sequence_tokens", "batch_tokens", "batch", "image_pixels", "adapter_rank", "target_per_s",
-                 "tokens", "by_h", "input_tokens", "output_tokens", "ttft_s", "tpot_s",
-                 "requests_per_s"):  # fmt: skip
+    for name in (
+        "sequence_tokens",
+        "batch_tokens",
+        "batch",
+        "image_pixels",
+        "adapter_rank",
+        "target_per_s",
+        "tokens",
+        "by_h",
+        "input_tokens",
+        "output_tokens",
+        "ttft_s",
+        "tpot_s",
+        "requests_per_s",
+    ):
         value = getattr(question, name)
         if value is not None and not 0 < value < math.inf:
             yield Problem(flag(name), f"must be above zero, got {value:g}")

@@ -33,20 +33,30 @@ from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 BATCH = 65_536  # samples of a step where none is asked for
 LAYERS = 3.0  # dense layers that share the weights where no width is published
 SHAPE = {
-    "bottom_multiplications": "bottom", "top_multiplications": "top", "elementwise_values": "elementwise",
-    "dense_parameters": "dense_parameters", "tables": "tables", "lookups": "lookups",
+    "bottom_multiplications": "bottom",
+    "top_multiplications": "top",
+    "elementwise_values": "elementwise",
+    "dense_parameters": "dense_parameters",
+    "tables": "tables",
+    "lookups": "lookups",
     "embedding_dim": "embedding_dim",
-}  # fmt: skip
+}
 STEP = {
-    "table_bytes": "table_bytes", "value_bytes": "value_bytes", "gradient_bytes": "gradient_bytes",
-    "imbalance_ratio": "imbalance", "fixed_s": "fixed_time",
-    "memory_efficiency_fraction": "memory_efficiency", "link_efficiency_fraction": "link_efficiency",
+    "table_bytes": "table_bytes",
+    "value_bytes": "value_bytes",
+    "gradient_bytes": "gradient_bytes",
+    "imbalance_ratio": "imbalance",
+    "fixed_s": "fixed_time",
+    "memory_efficiency_fraction": "memory_efficiency",
+    "link_efficiency_fraction": "link_efficiency",
     "network_efficiency_fraction": "network_efficiency",
-}  # fmt: skip
+}
 LINKS = {
-    "memory_gb_per_s": "memory_bandwidth", "link_gb_per_s": "link_bandwidth", "link_domain": "link_domain",
+    "memory_gb_per_s": "memory_bandwidth",
+    "link_gb_per_s": "link_bandwidth",
+    "link_domain": "link_domain",
     "network_gb_per_s": "network_bandwidth",
-}  # fmt: skip
+}
 
 
 def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
@@ -108,26 +118,36 @@ def _columns(
         else chosen("backward_traffic_ratio", 2.0, "an optimizer with one number a row")
     )
     step = derive_parts(
-        recommendation_training_step, global_batch=samples, gpus=gpus, peak_tflop_per_s=peak,
+        recommendation_training_step,
+        global_batch=samples,
+        gpus=gpus,
+        peak_tflop_per_s=peak,
         matrix_efficiency_fraction=reached_fraction(setting, sku, layer_width(setting), each),
         optimizer_bytes=fact("performance.training.optimizer_bytes_per_parameter"),
         collective_latency_s=fact("performance.training.collective_latency"),
         **{name: inputs.of_sku(inputs.accelerator(word), sku) for name, word in LINKS.items()},
-        **shape, **constants,
-    )  # fmt: skip
+        **shape,
+        **constants,
+    )
     rate = derive(samples_per_s, global_batch=samples, step_s=step.total_s)
     node_kw = _node_kw(setting, sku, step, {**shape, **constants}, rate, gpus, peak)
     none = chosen("expert_parallel_s", 0.0, "no such exchange")
     exposed = derive(
-        exposed_communication_fraction, tensor_parallel_s=step.exposed_communication_s,
-        expert_parallel_s=none, weight_gather_s=none, pipeline_transfer_s=none, data_parallel_s=none,
+        exposed_communication_fraction,
+        tensor_parallel_s=step.exposed_communication_s,
+        expert_parallel_s=none,
+        weight_gather_s=none,
+        pipeline_transfer_s=none,
+        data_parallel_s=none,
         total_s=step.total_s,
-    )  # fmt: skip
+    )
     error = worst(fact("performance.recommendation.rate_error"), "the worst of the MLPerf rows")
     columns = ranged(rate, error) | {
-        "step_s": step.total_s, "exposed_fraction": exposed, "node_kw": node_kw,
+        "step_s": step.total_s,
+        "exposed_fraction": exposed,
+        "node_kw": node_kw,
         "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
-    }  # fmt: skip
+    }
     return _memory(setting, shape, constants, each, gpus), columns
 
 
@@ -144,49 +164,74 @@ def _memory(
     setting: Setting, shape: dict[str, Traced], constants: dict[str, Traced], each: Traced, gpus: Traced
 ) -> Traced:
     state = derive(
-        row_state_bytes, backward_traffic_ratio=constants["backward_traffic_ratio"],
-        embedding_dim=shape["embedding_dim"], table_bytes=constants["table_bytes"],
-    )  # fmt: skip
+        row_state_bytes,
+        backward_traffic_ratio=constants["backward_traffic_ratio"],
+        embedding_dim=shape["embedding_dim"],
+        table_bytes=constants["table_bytes"],
+    )
     kept = derive(
         kept_values, **{name: shape[name] for name in ("tables", "embedding_dim", "elementwise_values")}
     )
     return derive(
         recommendation_memory_gb,
         embedding_rows=setting.fact(f"recommendation.{setting.question.model}.embedding_rows"),
-        embedding_dim=shape["embedding_dim"], table_bytes=constants["table_bytes"], row_state_bytes=state,
+        embedding_dim=shape["embedding_dim"],
+        table_bytes=constants["table_bytes"],
+        row_state_bytes=state,
         dense_parameters=shape["dense_parameters"],
         dense_state_bytes=setting.fact("performance.training.optimizer_bytes_per_parameter"),
-        samples=each, sample_values=kept, value_bytes=constants["value_bytes"], gpus=gpus,
-    )  # fmt: skip
+        samples=each,
+        sample_values=kept,
+        value_bytes=constants["value_bytes"],
+        gpus=gpus,
+    )
 
 
 def _node_kw(
-    setting: Setting, sku: NDArray[np.intp], step: Parts, arguments: dict[str, Traced], rate: Traced,
-    gpus: Traced, peak: Traced,
-) -> Traced:  # fmt: skip
+    setting: Setting,
+    sku: NDArray[np.intp],
+    step: Parts,
+    arguments: dict[str, Traced],
+    rate: Traced,
+    gpus: Traced,
+    peak: Traced,
+) -> Traced:
     """Power of a node, from what the step uses of memory and units; lookups are what memory works on."""
     inputs = setting.inputs
     memory = derive(
-        training_memory_use_fraction, elementwise_s=step.embedding_s, optimizer_s=step.optimizer_s,
-        total_s=step.total_s, memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
-    )  # fmt: skip
+        training_memory_use_fraction,
+        elementwise_s=step.embedding_s,
+        optimizer_s=step.optimizer_s,
+        total_s=step.total_s,
+        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+    )
     compute = derive(
-        multiplied_use_fraction, samples_per_s=rate, gpus=gpus, peak_tflop_per_s=peak,
+        multiplied_use_fraction,
+        samples_per_s=rate,
+        gpus=gpus,
+        peak_tflop_per_s=peak,
         **{name: arguments[name] for name in ("bottom_multiplications", "top_multiplications")},
-    )  # fmt: skip
+    )
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     law = derive(
-        accelerator_power_kw, tdp_kw=tdp, memory_use_fraction=memory, compute_use_fraction=compute,
+        accelerator_power_kw,
+        tdp_kw=tdp,
+        memory_use_fraction=memory,
+        compute_use_fraction=compute,
         **power_curve(inputs, sku),
-    )  # fmt: skip
+    )
     busy = derive(
-        sustained_power_kw, power_kw=law, tdp_kw=tdp,
+        sustained_power_kw,
+        power_kw=law,
+        tdp_kw=tdp,
         sustained_fraction=setting.fact("performance.power.training"),
-    )  # fmt: skip
+    )
     return derive(
-        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-        accelerators=inputs.of_sku(inputs.server("accelerators"), sku), accelerator_kw=busy,
-    )  # fmt: skip
+        node_power_kw,
+        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+        accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
+        accelerator_kw=busy,
+    )
 
 
 def _notes() -> list[str]:

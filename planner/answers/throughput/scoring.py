@@ -27,9 +27,14 @@ def scoring_table(setting: Setting, sizes: Sequence[int]) -> Table:
         "At full load, in batches: a latency limit takes its share. Rows cached near the chip are left out."
     ]
     return alone_table(
-        setting, sizes, _scorer, lambda _, power_kw, __: power_kw, unit="samples",
-        usable_fraction=setting.fact("performance.serving.usable_memory").value, notes=notes,
-    )  # fmt: skip
+        setting,
+        sizes,
+        _scorer,
+        lambda _, power_kw, __: power_kw,
+        unit="samples",
+        usable_fraction=setting.fact("performance.serving.usable_memory").value,
+        notes=notes,
+    )
 
 
 def _scorer(setting: Setting, sku: Index) -> Alone:
@@ -46,41 +51,64 @@ def _scorer(setting: Setting, sku: Index) -> Alone:
 
     def dense(part: str, elementwise: Traced) -> Traced:
         return derive(
-            dense_forward_s, samples=batch, multiplications=fact(f"{own}.{part}"), value_bytes=size,
-            elementwise_values=elementwise, peak_tflop_per_s=peak, matrix_efficiency_fraction=reached,
+            dense_forward_s,
+            samples=batch,
+            multiplications=fact(f"{own}.{part}"),
+            value_bytes=size,
+            elementwise_values=elementwise,
+            peak_tflop_per_s=peak,
+            matrix_efficiency_fraction=reached,
             **memory,
-        )  # fmt: skip
+        )
 
     rows = {"lookups": fact(f"{own}.lookups"), "embedding_dim": fact(f"{own}.embedding_dim")}
     none = chosen("elementwise_values", 0.0, "counted with the upper layers")
     time = derive(
-        recommendation_batch_s, bottom_forward_s=dense("bottom", none),
+        recommendation_batch_s,
+        bottom_forward_s=dense("bottom", none),
         top_forward_s=dense("top", fact(f"{own}.elementwise")),
         embedding_forward_s=derive(
-            embedding_forward_s, samples=batch, table_bytes=size, **rows, **memory,
+            embedding_forward_s,
+            samples=batch,
+            table_bytes=size,
+            **rows,
+            **memory,
             imbalance_ratio=chosen("imbalance_ratio", 1.0, "each accelerator holds every table"),
         ),
         all_to_all_s=chosen("all_to_all_s", 0.0, "each accelerator holds every table"),
-    )  # fmt: skip
+    )
     held = derive(
-        recommendation_memory_gb, embedding_rows=fact(f"{own}.embedding_rows"), table_bytes=size,
-        embedding_dim=rows["embedding_dim"], dense_parameters=fact(f"{own}.dense_parameters"),
+        recommendation_memory_gb,
+        embedding_rows=fact(f"{own}.embedding_rows"),
+        table_bytes=size,
+        embedding_dim=rows["embedding_dim"],
+        dense_parameters=fact(f"{own}.dense_parameters"),
         row_state_bytes=chosen("row_state_bytes", 0.0, "nothing is trained"),
-        dense_state_bytes=size, samples=batch, sample_values=fact(f"{own}.elementwise"), value_bytes=size,
+        dense_state_bytes=size,
+        samples=batch,
+        sample_values=fact(f"{own}.elementwise"),
+        value_bytes=size,
         gpus=chosen("gpus", 1.0, "each accelerator holds every table"),
-    )  # fmt: skip
+    )
     work = derive(scored_parameters, bottom=fact(f"{own}.bottom"), top=fact(f"{own}.top"))
     return Alone(
-        memory_gb=held, batch=batch, time_s=time,
+        memory_gb=held,
+        batch=batch,
+        time_s=time,
         memory_use=derive(
-            serving_memory_use_fraction, step_s=time, memory_gb_per_s=memory["memory_gb_per_s"],
+            serving_memory_use_fraction,
+            step_s=time,
+            memory_gb_per_s=memory["memory_gb_per_s"],
             touched_gb=derive(looked_up_gb, samples=batch, table_bytes=size, **rows),
             cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
         ),
         compute_use=derive(
-            serving_compute_use_fraction, active_parameters=work, step_tokens=batch, step_s=time,
+            serving_compute_use_fraction,
+            active_parameters=work,
+            step_tokens=batch,
+            step_s=time,
             tp=chosen("tp", 1.0, "layers are copied, not split"),
             peak_tflop_per_s=peak_of(setting, sku, "bf16"),
         ),
         error=worst(fact("performance.recommendation.rate_error"), "the worst of the MLPerf rows"),
-    )  # fmt: skip
+    )

@@ -75,9 +75,12 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     tokens = derive(written_tokens_per_s, requests_per_s=capacity["rate_per_s"], tokens=answer)
     one = chosen("nodes", 1.0, "one replica with its share of the host")
     columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.tp)) | {
-        "batch": kinds.batch, **capacity, "tokens_per_s": tokens, "replica_kw": replica_kw,
+        "batch": kinds.batch,
+        **capacity,
+        "tokens_per_s": tokens,
+        "replica_kw": replica_kw,
         "tokens_per_kwh": derive(yield_per_kwh, rate_per_s=tokens, nodes=one, node_kw=replica_kw),
-    }  # fmt: skip
+    }
     if setting.question.requests_per_s is not None:
         columns |= pool_of(setting, kinds, replica_kw)
     return columns

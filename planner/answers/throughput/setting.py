@@ -76,12 +76,17 @@ def training_error(setting: Setting, sku: Index, mixture: bool) -> Traced:
         reason = f"range of {own.key}, set without training runs" if outside else "within the fit's error"
         chips.append(chosen("hardware_error_fraction", spread, reason))
     expert = setting.fact("performance.training.expert_calibration_factor")
-    model = chosen("model_error_fraction", _spread(expert) if mixture else 0.0,
-                   f"range of {expert.key}" if mixture else "the fit is of dense models")  # fmt: skip
+    model = chosen(
+        "model_error_fraction",
+        _spread(expert) if mixture else 0.0,
+        f"range of {expert.key}" if mixture else "the fit is of dense models",
+    )
     return derive(
-        joint_error_fraction, fit_error_fraction=pick(fits, sku), hardware_error_fraction=pick(chips, sku),
+        joint_error_fraction,
+        fit_error_fraction=pick(fits, sku),
+        hardware_error_fraction=pick(chips, sku),
         model_error_fraction=model,
-    )  # fmt: skip
+    )
 
 
 def worst(error: Fact, what: str) -> Traced:

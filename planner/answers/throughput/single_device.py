@@ -76,11 +76,13 @@ def alone_table(
 def reached_fraction(setting: Setting, sku: Index, width: Traced, matrix_rows: Traced) -> Traced:
     """Share of the peak that dense layers reach, by the law fitted on language models."""
     shape = derive(
-        shape_efficiency_fraction, hidden=width, rank_tokens=matrix_rows,
+        shape_efficiency_fraction,
+        hidden=width,
+        rank_tokens=matrix_rows,
         tp=chosen("tp", 1.0, "layers are copied, not split"),
         hidden_half_width=setting.fact("performance.training.hidden_half_width"),
         tokens_half=setting.fact("performance.training.tokens_half"),
-    )  # fmt: skip
+    )
     chip = setting.inputs.of_sku(setting.inputs.accelerator("matrix_efficiency"), sku)
     return derive(joint_efficiency_fraction, matrix_efficiency_fraction=chip, shape_efficiency_fraction=shape)
 
@@ -107,14 +109,20 @@ def _columns(
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
     rate = derive(system_per_s, rate_per_s_per_gpu=each, gpus=gpus)
     law = derive(
-        accelerator_power_kw, tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
-        memory_use_fraction=one.memory_use, compute_use_fraction=one.compute_use, **power_curve(inputs, sku),
-    )  # fmt: skip
+        accelerator_power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        memory_use_fraction=one.memory_use,
+        compute_use_fraction=one.compute_use,
+        **power_curve(inputs, sku),
+    )
     node_kw = derive(
-        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku), accelerators=accelerators,
+        node_power_kw,
+        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+        accelerators=accelerators,
         accelerator_kw=held(setting, law, sku),
-    )  # fmt: skip
+    )
     return ranged(rate, one.error) | {
-        "step_s": one.time_s, "node_kw": node_kw,
+        "step_s": one.time_s,
+        "node_kw": node_kw,
         "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
-    }  # fmt: skip
+    }

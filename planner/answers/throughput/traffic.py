@@ -30,11 +30,14 @@ def asking(setting: Setting) -> Setting:
         trace = mixes(setting.catalogue)[question.mix or MIX]
         lengths = f'traffic = "{trace}"'
     text = SERVICE.format(
-        model=question.model, precision=question.precision, lengths=lengths,
+        model=question.model,
+        precision=question.precision,
+        lengths=lengths,
         rate=float(question.requests_per_s or fact(f"traffic.{trace}.rate").value),
-        ttft_s=question.ttft_s or TTFT_S, tpot_s=question.tpot_s or TPOT_S,
+        ttft_s=question.ttft_s or TTFT_S,
+        tpot_s=question.tpot_s or TPOT_S,
         availability=question.availability_fraction or AVAILABILITY,
-    )  # fmt: skip
+    )
     if question.quantile_fraction is not None:
         text += f'[facts]\n"{QUANTILE}" = "{question.quantile_fraction!r}"\n'
     return replace(setting, inputs=inputs_of(setting.catalogue, question.skus, text))
@@ -46,10 +49,12 @@ def about(setting: Setting) -> dict[str, object]:
     prompt, answer = setting.inputs.request_tokens(service)
     return {
         "mix": service.traffic or "requests of stated mean lengths",
-        "input_tokens": float(prompt.value), "output_tokens": float(answer.value),
-        "ttft_s": service.first_token_s, "tpot_s": service.per_token_s,
+        "input_tokens": float(prompt.value),
+        "output_tokens": float(answer.value),
+        "ttft_s": service.first_token_s,
+        "tpot_s": service.per_token_s,
         "quantile_fraction": float(setting.fact(QUANTILE).value),
-    }  # fmt: skip
+    }
 
 
 def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
@@ -60,18 +65,24 @@ def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Tra
     )
     accelerators = setting.inputs.of_sku(setting.inputs.server("accelerators"), kinds.sku)
     failures = derive(
-        node_failure_rate_per_node_h, reference_rate_per_node_h=fact("reliability.prior.failure_rate"),
-        accelerators=accelerators, reference_accelerators=fact("reliability.reference_accelerators"),
-        ageing_fraction_per_y=fact("reliability.ageing"), age_y=chosen("age_y", 0.0, "new nodes"),
-    )  # fmt: skip
+        node_failure_rate_per_node_h,
+        reference_rate_per_node_h=fact("reliability.prior.failure_rate"),
+        accelerators=accelerators,
+        reference_accelerators=fact("reliability.reference_accelerators"),
+        ageing_fraction_per_y=fact("reliability.ageing"),
+        age_y=chosen("age_y", 0.0, "new nodes"),
+    )
     up = derive(
-        node_available_fraction, failure_rate_per_node_h=failures,
+        node_available_fraction,
+        failure_rate_per_node_h=failures,
         down_h=convert(fact("reliability.restart_time"), "h"),
-    )  # fmt: skip
+    )
     target = given("availability", setting.question.availability_fraction or AVAILABILITY, "1")
     spares = derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)
     whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.tp)
     return {
-        "replicas": needed, "spares": spares, "pool_accelerators": whole,
+        "replicas": needed,
+        "spares": spares,
+        "pool_accelerators": whole,
         "pool_kw": derive(pool_kw, replicas=needed, replica_kw=replica_kw),
-    }  # fmt: skip
+    }

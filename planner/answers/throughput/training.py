@@ -34,8 +34,14 @@ from planner.physics.training_options import (
 )
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
 
-WAITS = ("tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s",
-         "data_parallel_s", "total_s")  # fmt: skip
+WAITS = (
+    "tensor_parallel_s",
+    "expert_parallel_s",
+    "weight_gather_s",
+    "pipeline_transfer_s",
+    "data_parallel_s",
+    "total_s",
+)
 IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
 VISION_BATCH = 4096  # samples, as in the pre-training of ViT
 SMALL = 1e9  # parameters below which no run was fitted
@@ -87,9 +93,11 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
             batch = _divisible(work.batch, nodes * each)
             layout = layout_of(setting, work, k, nodes * each, batch)
             row: Row = {
-                "sku": sku.name, "nodes": nodes, "accelerators": nodes * each,
+                "sku": sku.name,
+                "nodes": nodes,
+                "accelerators": nodes * each,
                 "fits": isinstance(layout, Layout),
-            }  # fmt: skip
+            }
             if isinstance(layout, Layout):
                 row |= {"layout": layout.says(), "batch": batch, "memory_gb": layout.memory_gb}
                 row |= {name: getattr(layout, name) for name in (*LAYOUT, "dp")}
@@ -113,10 +121,14 @@ def layout_of(setting: Setting, work: Work, sku: int, gpus: int, batch: int) -> 
     values: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in BESIDE_STEP}
     whole = {name: int(values.pop(name)) for name in (*WHOLE, *EXPERTS) if name in values}
     found = best_layout(
-        gpus=gpus, global_batch=batch, sequence_tokens=int(work.sequence.value),
+        gpus=gpus,
+        global_batch=batch,
+        sequence_tokens=int(work.sequence.value),
         memory_gb=inputs.accelerator("memory")[sku].value,
-        usable_fraction=inputs.fact("performance.training.usable_memory").value, **whole, **values,
-    )  # fmt: skip
+        usable_fraction=inputs.fact("performance.training.usable_memory").value,
+        **whole,
+        **values,
+    )
     return found.reason if isinstance(found, NoLayout) else found
 
 
@@ -129,9 +141,10 @@ def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
         arguments["causal"] = chosen("causal", 0.0, "every patch sees every other")
     if question.adapter_rank is not None:
         arguments["adapter_parameters"] = derive(
-            adapter_parameters, rank=given("adapter_rank", float(question.adapter_rank), "1"),
+            adapter_parameters,
+            rank=given("adapter_rank", float(question.adapter_rank), "1"),
             **{name: arguments[name] for name in ("hidden", "heads", "kv_heads")},
-        )  # fmt: skip
+        )
     return arguments
 
 
@@ -175,19 +188,28 @@ def _columns(
     )
     parameters = inputs.fact(f"model.{question.model}.parameters")
     busy = training_accelerator_kw(
-        inputs, arguments, step, gpus, parameters, inputs.of_sku(inputs.accelerator("tdp"), sku),
+        inputs,
+        arguments,
+        step,
+        gpus,
+        parameters,
+        inputs.of_sku(inputs.accelerator("tdp"), sku),
         power_curve(inputs, sku),
-    )  # fmt: skip
+    )
     node_kw = derive(
-        node_power_kw, host_kw=inputs.of_sku(inputs.server("host_power"), sku), accelerators=accelerators,
+        node_power_kw,
+        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
+        accelerators=accelerators,
         accelerator_kw=busy,
-    )  # fmt: skip
+    )
     columns: dict[str, Traced] = ranged(rate, training_error(setting, sku, work.mixture))
     columns |= {
-        "tokens_per_s_per_gpu": each, "step_s": step.total_s, "exposed_fraction": _exposed(step),
+        "tokens_per_s_per_gpu": each,
+        "step_s": step.total_s,
+        "exposed_fraction": _exposed(step),
         "node_kw": node_kw,
         "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
-    }  # fmt: skip
+    }
     if question.adapter_rank is None:
         columns["mfu_fraction"] = _mfu(arguments, each, parameters)
     return columns
@@ -215,9 +237,11 @@ def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced) -> Trac
         "head_dim", arguments["hidden"].value / arguments["heads"].value, "as wide as the model"
     )
     flops = derive(
-        model_flops_per_token, head_dim=wide, **shape,
+        model_flops_per_token,
+        head_dim=wide,
+        **shape,
         parameters=arguments.get("active_parameters", parameters),
-    )  # fmt: skip
+    )
     peak = arguments["matrix_tflop_per_s"]
     return derive(mfu_fraction, tokens_per_s_per_gpu=each, flops_per_token=flops, peak_tflop_per_s=peak)
 

@@ -77,9 +77,14 @@ def find_front(
     gap = scenario.solve.gap_fraction
     try:
         front = pareto_front(
-            assembled.problem, points=points, tolerance_fraction=gap, gap_fraction=gap,
-            time_limit_s=scenario.solve.time_limit_s, tell=keep, should_stop=should_stop,
-        )  # fmt: skip
+            assembled.problem,
+            points=points,
+            tolerance_fraction=gap,
+            gap_fraction=gap,
+            time_limit_s=scenario.solve.time_limit_s,
+            tell=keep,
+            should_stop=should_stop,
+        )
     except KeyboardInterrupt:
         if not found:
             raise

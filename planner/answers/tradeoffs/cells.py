@@ -20,7 +20,7 @@ FLIPS = {
     "changes_at": "from here another fleet is better: a plan was solved for it",
     "regret_at_the_end_fraction": "what the fleet of the plan costs more at the end of the range than the "
     "one that is best there: both were solved",
-}  # fmt: skip
+}
 
 
 def whole_plan(plan: Record, scenario_name: str, scenario_text: str) -> Document:
@@ -76,8 +76,9 @@ def _slope(cell: Cell, rows: Sequence[Record]) -> Number:
     inputs["kg_per_tonne"] = Number("kg_per_tonne", KG_PER_TONNE, kind="definition")
     return cell.number(
         "kg_per_tonne * (this_cost_usd - next_cost_usd) / (next_carbon_kgco2e - this_carbon_kgco2e)",
-        about, inputs,
-    )  # fmt: skip
+        about,
+        inputs,
+    )
 
 
 def flip_explanation(row: Record, key: str) -> Explanation | None:

@@ -207,10 +207,12 @@ def _marked(scenario: Scenario, seen: dict[int, Timed | None], *, complete: bool
     gap = gap_of(scenario)
     needless = dominated(carbon, [point.shift_d for point in points], gap_fraction=gap)
     stays = [
-        number for number, point in enumerate(points)
-        if not needless[number] or point.shift_d == 0
+        number
+        for number, point in enumerate(points)
+        if not needless[number]
+        or point.shift_d == 0
         or not any(_alike(point, other) for other in points[:number])
-    ]  # fmt: skip
+    ]
     kept = [number for number in stays if not needless[number]]
     bend = knee([carbon[number] for number in kept], [points[number].shift_d for number in kept])
     return TimeFront(

@@ -23,8 +23,24 @@ from planner.inputs.editing.grid_series import SIGNALS, series_found, signal_of
 from planner.inputs.editing.traffic import traffic_found
 
 __all__ = [
-    "SIGNALS", "Edited", "Found", "Input", "cell_of", "change_rows", "entry_name", "input_at",
-    "inputs_of", "is_table_list", "rules_of", "schema_rows",
-    "sections", "series_found", "signal_of", "simple_inputs", "traffic_found", "value_of", "with_rows",
+    "SIGNALS",
+    "Edited",
+    "Found",
+    "Input",
+    "cell_of",
+    "change_rows",
+    "entry_name",
+    "input_at",
+    "inputs_of",
+    "is_table_list",
+    "rules_of",
+    "schema_rows",
+    "sections",
+    "series_found",
+    "signal_of",
+    "simple_inputs",
+    "traffic_found",
+    "value_of",
+    "with_rows",
     "with_values",
-]  # fmt: skip
+]

@@ -163,16 +163,30 @@ MOST_SIMPLE = 8
 
 # What matters most, in this order; a number is that of the entry in its list.
 _SIMPLE = (
-    ("policy", None, "objective"), ("policy", None, "carbon_price"), ("policy", None, "budget"),
-    ("sites", 0, "power_cap"), ("training", 0, "deadline"), ("training", 0, "tokens"),
-    ("services", 0, "peak_rate"), ("pools", 0, "gpu_time"), ("policy", None, "carbon_cap"),
-    ("services", 0, "availability"), ("horizon", None, "periods"), ("reliability", None, "failures"),
-    ("solve", None, "time_limit"), ("solve", None, "gap"),
-)  # fmt: skip
+    ("policy", None, "objective"),
+    ("policy", None, "carbon_price"),
+    ("policy", None, "budget"),
+    ("sites", 0, "power_cap"),
+    ("training", 0, "deadline"),
+    ("training", 0, "tokens"),
+    ("services", 0, "peak_rate"),
+    ("pools", 0, "gpu_time"),
+    ("policy", None, "carbon_cap"),
+    ("services", 0, "availability"),
+    ("horizon", None, "periods"),
+    ("reliability", None, "failures"),
+    ("solve", None, "time_limit"),
+    ("solve", None, "gap"),
+)
 _NAMES = {
-    "sku": "skus", "reference": "skus", "model": "models", "grid": "grids", "traffic": "traffics",
-    "checkpoint_storage": "storages", "failures": "fleets",
-}  # fmt: skip
+    "sku": "skus",
+    "reference": "skus",
+    "model": "models",
+    "grid": "grids",
+    "traffic": "traffics",
+    "checkpoint_storage": "storages",
+    "failures": "fleets",
+}
 _CAPITALS = {"sku": "SKU", "skus": "SKUs", "pue": "PUE", "wue": "WUE", "gpu": "GPU"}
 
 
@@ -256,13 +270,25 @@ def input_at(
     default, source = default_of(part, attribute, section, table, load_catalogue())
     kind = "flag" if isinstance(rule, Flag) else "choice" if choices else "text"
     return Input(
-        path=place(loc, document), section=section, number=number, key=key,
+        path=place(loc, document),
+        section=section,
+        number=number,
+        key=key,
         entry="" if number is None else entry_name(document, section, number),
-        label=_label(key), description=part.model_fields[attribute].description or "",
-        kind=kind, choices=choices, unit=unit_of_rule(rule), low=low, high=high, allowed=allowed_words(rule),
-        default=default, default_source=source, required=part.model_fields[attribute].is_required(),
-        value=shown_value(table.get(key)), origin=None if began is None else shown_value(began.get(key)),
-    )  # fmt: skip
+        label=_label(key),
+        description=part.model_fields[attribute].description or "",
+        kind=kind,
+        choices=choices,
+        unit=unit_of_rule(rule),
+        low=low,
+        high=high,
+        allowed=allowed_words(rule),
+        default=default,
+        default_source=source,
+        required=part.model_fields[attribute].is_required(),
+        value=shown_value(table.get(key)),
+        origin=None if began is None else shown_value(began.get(key)),
+    )
 
 
 def simple_inputs(document: Mapping[str, Any], origin: Mapping[str, Any]) -> list[Input]:
@@ -385,6 +411,9 @@ def schema_rows() -> Iterator[dict[str, str]]:
             key = field.alias or name
             if key in rules:
                 yield {
-                    "section": section or "(top)", "key": key, "example": rules[key].example,
-                    "allowed": allowed_words(rules[key]), "description": field.description or "",
-                }  # fmt: skip
+                    "section": section or "(top)",
+                    "key": key,
+                    "example": rules[key].example,
+                    "allowed": allowed_words(rules[key]),
+                    "description": field.description or "",
+                }

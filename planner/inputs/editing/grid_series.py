@@ -18,9 +18,11 @@ from planner.trace.errors import InputError
 _MONTHS = {"month": 1, "quarter": 3}
 _OWN = "average/direct/production"
 SIGNALS = (
-    "average/direct/production", "average/life-cycle/production",
-    "average/direct/consumption", "average/life-cycle/consumption",
-)  # fmt: skip
+    "average/direct/production",
+    "average/life-cycle/production",
+    "average/direct/consumption",
+    "average/life-cycle/consumption",
+)
 
 
 def signal_of(scenario: Scenario, site: str) -> str:
@@ -60,7 +62,7 @@ def series_found(
             zone=zone,
             repeats="mean",
         )
-        header = read_table(path).header  # fmt: skip
+        header = read_table(path).header
     series = read.series
     values, notes = by_period(series, scenario.horizon)
     if signal and signal != meant:
@@ -80,12 +82,14 @@ def series_found(
             ("unit of its values", unit or "the one that the header names"),
             ("meaning", signal or meant),
             ("mean", f"{1000 * series.mean_kgco2e_per_kwh:.4g} g/kWh"),
-            *((f"mean in {label}", text) for label, text in zip(
-                scenario.horizon.period_labels, values, strict=True)),
+            *(
+                (f"mean in {label}", text)
+                for label, text in zip(scenario.horizon.period_labels, values, strict=True)
+            ),
         ),
         notes=(*notes, *said),
         changes=changes,
-    )  # fmt: skip
+    )
 
 
 def by_period(series: HourlyIntensity, horizon: Horizon) -> tuple[list[str], list[str]]:
@@ -112,8 +116,9 @@ def _changes(site: Site, values: list[str]) -> tuple[dict[str, Any], list[str]]:
     """The grid of a site replaced; a price that hung on its region is kept."""
     at = f"sites.{site.name}"
     changes: dict[str, Any] = {
-        f"{at}.grid": None, f"{at}.grid_intensity": values[0] if len(set(values)) == 1 else values,
-    }  # fmt: skip
+        f"{at}.grid": None,
+        f"{at}.grid_intensity": values[0] if len(set(values)) == 1 else values,
+    }
     regional = _regional_price(load_catalogue(), site)
     if regional is None:
         return changes, []

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 _TIMES = (r"timestamp", r"time.*", r"arriv.*", r"date_?time", r"minute", r"hour", r"date")
 _IN = (r"context_?tokens", r"(?:input|prompt|prefill|request)_?(?:tokens|length)", r"num_prefill_tokens")
 _OUT = (
-    r"generated_?tokens", r"(?:output|completion|decode|response)_?(?:tokens|length)", r"num_decode_tokens",
-)  # fmt: skip
+    r"generated_?tokens",
+    r"(?:output|completion|decode|response)_?(?:tokens|length)",
+    r"num_decode_tokens",
+)
 _REQUESTS = (r"requests", r"count", r".*_requests")
 MOST_OF_ROW = 1e15  # requests or tokens: more than the world's in a row is a slip, and sums stay finite
 SHORTEST_H = 24.0  # of a trace that says how its busiest hour compares with the mean
@@ -35,9 +37,11 @@ def traffic_found(
     with as_file(name, content) as path:
         table = read_table(path)
     columns = {
-        "time": table.column(*_TIMES), "tokens_in": table.column(*_IN), "tokens_out": table.column(*_OUT),
+        "time": table.column(*_TIMES),
+        "tokens_in": table.column(*_IN),
+        "tokens_out": table.column(*_OUT),
         "requests": table.column(*_REQUESTS),
-    }  # fmt: skip
+    }
     tokens = bool(columns["tokens_in"] and columns["tokens_out"])
     if not tokens and not columns["time"]:
         raise InputError(
@@ -61,9 +65,11 @@ def traffic_found(
     return Found(
         what="a trace of requests",
         facts=(("rows used", f"{len(held):,}"), ("columns read", read), *facts),
-        notes=tuple(notes), dropped=tuple(dropped[:MOST_DROPPED]), dropped_count=len(dropped),
+        notes=tuple(notes),
+        dropped=tuple(dropped[:MOST_DROPPED]),
+        dropped_count=len(dropped),
         changes=changes,
-    )  # fmt: skip
+    )
 
 
 def _rows(table: Table, columns: dict[str, str | None]) -> tuple[pd.DataFrame, list[tuple[int, str]]]:

@@ -11,22 +11,47 @@ from planner.inputs.scenario import Problem
 _DESCRIBED = ("model", "tokens")
 _MEASURED = ("accelerator_hours", "metered")
 _ONLY_DESCRIBED = (
-    "precision", "sequence_tokens", "batch_tokens", "failures", "checkpoint_storage", "interval_h"
-)  # fmt: skip
+    "precision",
+    "sequence_tokens",
+    "batch_tokens",
+    "failures",
+    "checkpoint_storage",
+    "interval_h",
+)
 _ONLY_HOURS = ("power_kw", "energy_kwh", "useful_fraction", "duration_h")
 _ONLY_METERED = (
-    "metered_zone", "metered_covers", "metered_accelerators", "metered_columns", "metered_sampling_s"
-)  # fmt: skip
+    "metered_zone",
+    "metered_covers",
+    "metered_accelerators",
+    "metered_columns",
+    "metered_sampling_s",
+)
 _OF_HOURS = (
-    "hourly_signal", "hourly_zone", "hourly_column", "hourly_unit", "hourly_time_zone", "hourly_repeats",
-    "fill", "longest_gap_h",
-)  # fmt: skip
-_TOML = {"interval_h": "interval", "power_kw": "power", "energy_kwh": "energy", "useful_fraction": "useful",
-         "duration_h": "duration", "metered_sampling_s": "metered_sampling"}  # fmt: skip
+    "hourly_signal",
+    "hourly_zone",
+    "hourly_column",
+    "hourly_unit",
+    "hourly_time_zone",
+    "hourly_repeats",
+    "fill",
+    "longest_gap_h",
+)
+_TOML = {
+    "interval_h": "interval",
+    "power_kw": "power",
+    "energy_kwh": "energy",
+    "useful_fraction": "useful",
+    "duration_h": "duration",
+    "metered_sampling_s": "metered_sampling",
+}
 EXAMPLES = {
-    "rounds": "1000", "concurrency": "1000", "compute": '"60 s"', "upload": '"12 s"', "download": '"8 s"',
+    "rounds": "1000",
+    "concurrency": "1000",
+    "compute": '"60 s"',
+    "upload": '"12 s"',
+    "download": '"8 s"',
     "devices": "{ us = 0.5, in = 0.5 }",
-}  # fmt: skip
+}
 _ON_NODES = ("data", "training", "fine_tuning", "inference", "experimentation")
 
 
@@ -50,10 +75,12 @@ def _grid(job: Job, wrong: Collection[str]) -> Iterator[Problem]:
     given = [
         name
         for name, value in (
-            ("grid", site.grid), ("grid_intensity", site.grid_kgco2e_per_kwh), ("hourly", site.hourly)
+            ("grid", site.grid),
+            ("grid_intensity", site.grid_kgco2e_per_kwh),
+            ("hourly", site.hourly),
         )
         if value is not None
-    ]  # fmt: skip
+    ]
     if not given and "site" not in wrong:
         yield Problem("site", "none of grid, grid_intensity and hourly is given: write one")
     for name in _OF_HOURS if site.hourly is None else ():
@@ -99,8 +126,10 @@ def _experimentation(job: Job, wrong: Collection[str]) -> Iterator[Problem]:
         yield Problem("experimentation", "of_training and accelerator_hours say the same thing: keep one")
     if table.accelerator_hours is None:
         if job.training is None and "training" not in wrong:
-            yield Problem("experimentation", "is a multiple of [training], which is not there: add it, or "
-                          "write accelerator_hours")  # fmt: skip
+            yield Problem(
+                "experimentation",
+                "is a multiple of [training], which is not there: add it, or write accelerator_hours",
+            )
         if table.power_kw is not None:
             yield Problem("experimentation.power", "has no effect without accelerator_hours")
 
@@ -121,8 +150,9 @@ def _inference(job: Job) -> Iterator[Problem]:
         missing = "tokens_in" if table.tokens_in is None else "tokens_out"
         yield Problem(f"inference.{missing}", "is missing, and the other one needs it: write both")
     if (table.model is None) == (table.tokens_per_s is None):
-        yield Problem("inference", "give model (predicted), or tokens_per_s of one node (measured): "
-                      "one of the two")  # fmt: skip
+        yield Problem(
+            "inference", "give model (predicted), or tokens_per_s of one node (measured): one of the two"
+        )
     if table.power_kw is not None and table.tokens_per_s is None:
         yield Problem("inference.power", "belongs to tokens_per_s; with model it is predicted")
 
@@ -131,8 +161,14 @@ def _federated(job: Job) -> Iterator[Problem]:
     table = job.federated
     if table is None:
         return
-    needed = {"rounds": table.rounds, "concurrency": table.concurrency, "compute": table.compute_h,
-              "upload": table.upload_h, "download": table.download_h, "devices": table.devices}  # fmt: skip
+    needed = {
+        "rounds": table.rounds,
+        "concurrency": table.concurrency,
+        "compute": table.compute_h,
+        "upload": table.upload_h,
+        "download": table.download_h,
+        "devices": table.devices,
+    }
     for key, value in needed.items():
         if value is None:
             yield Problem(f"federated.{key}", f"is missing: write for example {key} = {EXAMPLES[key]}")
@@ -140,9 +176,12 @@ def _federated(job: Job) -> Iterator[Problem]:
         if value is not None and table.mode != "asynchronous":
             yield Problem(f"federated.{key}", 'has no effect without mode = "asynchronous"')
     if table.buffer is None and table.mode == "asynchronous":
-        yield Problem("federated.buffer", 'is missing, and mode = "asynchronous" needs it: each of `rounds` '
-                      "updates of the model then takes so many sessions, and not one of every device: write "
-                      "for example buffer = 10")  # fmt: skip
+        yield Problem(
+            "federated.buffer",
+            'is missing, and mode = "asynchronous" needs it: each of `rounds` '
+            "updates of the model then takes so many sessions, and not one of every device: write "
+            "for example buffer = 10",
+        )
     if table.slowest_h is not None and table.mode == "asynchronous":
         yield Problem("federated.slowest", 'has no effect with mode = "asynchronous": no round waits')
     if table.population is not None and (strangers := sorted({*(table.devices or ())} - {*table.population})):
@@ -176,11 +215,18 @@ def _contract(job: Job) -> Iterator[Problem]:
         return
     for name, value in (("covered", table.covered_fraction), ("intensity", table.contract_kgco2e_per_kwh)):
         if value is None:
-            yield Problem(f"contract.{name}", f"is missing: write {name} = "
-                          f"{'0.6' if name == 'covered' else chr(34) + '0 g/kWh' + chr(34)}")  # fmt: skip
+            yield Problem(
+                f"contract.{name}",
+                f"is missing: write {name} = {'0.6' if name == 'covered' else chr(34) + '0 g/kWh' + chr(34)}",
+            )
     if job.federated is not None:
-        yield Problem("contract", "covers a site's electricity, and federated devices draw their own: count "
-                      "them in two files")  # fmt: skip
+        yield Problem(
+            "contract",
+            "covers a site's electricity, and federated devices draw their own: count them in two files",
+        )
     if table.residual_kgco2e_per_kwh is None and (table.covered_fraction or 0) < 1:
-        yield Problem("contract.residual", "is missing, and what no contract covers takes the residual mix, "
-                      'not the grid average: write for example residual = "450 g/kWh"')  # fmt: skip
+        yield Problem(
+            "contract.residual",
+            "is missing, and what no contract covers takes the residual mix, "
+            'not the grid average: write for example residual = "450 g/kWh"',
+        )

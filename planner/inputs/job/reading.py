@@ -27,13 +27,23 @@ P = TypeVar("P")
 
 # Flag -> its place in a job file.
 FLAGS = {
-    "model": "training.model", "tokens": "training.tokens", "nodes": "training.nodes",
-    "accelerator_hours": "training.accelerator_hours", "power": "training.power",
-    "metered": "training.metered", "failures": "training.failures",
-    "storage": "training.checkpoint_storage", "interval": "training.interval",
-    "sku": "hardware.sku", "lifetime": "hardware.lifetime", "utilisation": "hardware.utilisation",
-    "grid": "site.grid", "hourly": "site.hourly", "pue": "site.pue", "start": "site.start",
-}  # fmt: skip
+    "model": "training.model",
+    "tokens": "training.tokens",
+    "nodes": "training.nodes",
+    "accelerator_hours": "training.accelerator_hours",
+    "power": "training.power",
+    "metered": "training.metered",
+    "failures": "training.failures",
+    "storage": "training.checkpoint_storage",
+    "interval": "training.interval",
+    "sku": "hardware.sku",
+    "lifetime": "hardware.lifetime",
+    "utilisation": "hardware.utilisation",
+    "grid": "site.grid",
+    "hourly": "site.hourly",
+    "pue": "site.pue",
+    "start": "site.start",
+}
 
 # What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
 DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
@@ -42,10 +52,13 @@ LONGEST_TITLE = 200  # characters, as `TITLE` takes
 
 # Names that the catalogue has to know: field -> what it is called, and the set of names.
 _NAMES = {
-    "sku": ("SKU", "skus"), "model": ("model", "models"), "grid": ("grid region", "grids"),
-    "traffic": ("traffic trace", "traffics"), "checkpoint_storage": ("storage class", "storages"),
+    "sku": ("SKU", "skus"),
+    "model": ("model", "models"),
+    "grid": ("grid region", "grids"),
+    "traffic": ("traffic trace", "traffics"),
+    "checkpoint_storage": ("storage class", "storages"),
     "failures": ("fleet", "fleets"),
-}  # fmt: skip
+}
 
 
 def load_job(path: Path, catalogue: Catalogue) -> Job:
@@ -277,10 +290,16 @@ def _as_flag(problem: Problem) -> Problem:
 
 # Input -> its place in a job file, in the order in which they are asked for.
 PLACES = {
-    "model": "training.model", "tokens": "training.tokens", "nodes": "training.nodes",
-    "accelerator_hours": "training.accelerator_hours", "requests_per_day": "inference.requests_per_day",
-    "sku": "hardware.sku", "grid": "site.grid", "pue": "site.pue", "lifetime_y": "hardware.lifetime",
-}  # fmt: skip
+    "model": "training.model",
+    "tokens": "training.tokens",
+    "nodes": "training.nodes",
+    "accelerator_hours": "training.accelerator_hours",
+    "requests_per_day": "inference.requests_per_day",
+    "sku": "hardware.sku",
+    "grid": "site.grid",
+    "pue": "site.pue",
+    "lifetime_y": "hardware.lifetime",
+}
 
 # Phases that need nothing stated: each is a share of the others, by facts of the catalogue.
 WITHOUT_INPUTS = ("experimentation", "network", "building", "end_of_life")
@@ -288,9 +307,17 @@ _ALWAYS = ("sku", "grid", "pue", "lifetime_y")
 
 # What else a file says of its grid gives way to a region that is chosen.
 _OTHER_GRIDS = (
-    "grid_intensity", "hourly", "hourly_signal", "hourly_zone", "hourly_column", "hourly_unit",
-    "hourly_time_zone", "hourly_repeats", "fill", "longest_gap",
-)  # fmt: skip
+    "grid_intensity",
+    "hourly",
+    "hourly_signal",
+    "hourly_zone",
+    "hourly_column",
+    "hourly_unit",
+    "hourly_time_zone",
+    "hourly_repeats",
+    "fill",
+    "longest_gap",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,14 @@ TABLES: dict[str, type[Any]] = {
     "contract": Contract,
 }
 PHASES = (
-    "data", "experimentation", "training", "fine_tuning", "federated", "inference", "storage", "network",
-    "building", "end_of_life",
-)  # fmt: skip
+    "data",
+    "experimentation",
+    "training",
+    "fine_tuning",
+    "federated",
+    "inference",
+    "storage",
+    "network",
+    "building",
+    "end_of_life",
+)

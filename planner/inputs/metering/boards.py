@@ -95,14 +95,20 @@ def board_energy(table: Table, tool: str, settings: BoardSettings) -> MeteredEne
             f"{power} gives {by_power.energy_kwh:g} kWh, {counter} {by_counter.energy_kwh:g} kWh"
         )
     return MeteredEnergy(
-        tool=tool, it_kwh=chosen.energy_kwh, accelerators_kwh=chosen.energy_kwh,
-        duration_h=(chosen.last_s - chosen.first_s) / SECONDS_PER_HOUR, accelerators=len(chosen.parts),
-        accelerator_h=sum(part.metered_h for part in chosen.parts), covers="accelerators",
+        tool=tool,
+        it_kwh=chosen.energy_kwh,
+        accelerators_kwh=chosen.energy_kwh,
+        duration_h=(chosen.last_s - chosen.first_s) / SECONDS_PER_HOUR,
+        accelerators=len(chosen.parts),
+        accelerator_h=sum(part.metered_h for part in chosen.parts),
+        covers="accelerators",
         first=moment(chosen.first_s, in_utc) if stamp else None,
         last=moment(chosen.last_s, in_utc) if stamp else None,
         gaps_h=float(np.mean([part.gap_h for part in chosen.parts])),
-        places=(), notes=tuple(table.notes), bad_rows=tuple(table.bad_rows),
-    )  # fmt: skip
+        places=(),
+        notes=tuple(table.notes),
+        bad_rows=tuple(table.bad_rows),
+    )
 
 
 @dataclass(frozen=True, slots=True)

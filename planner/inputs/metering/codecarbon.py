@@ -54,7 +54,8 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
     _note_overlap(table, starts_s[kept], ends_s[kept])
     dated = kept & np.isfinite(ends_s)
     return MeteredEnergy(
-        tool="codecarbon", it_kwh=float(np.sum((energy_kwh / pue)[kept])),
+        tool="codecarbon",
+        it_kwh=float(np.sum((energy_kwh / pue)[kept])),
         accelerators_kwh=None if gpu_kwh is None else float(np.nansum((gpu_kwh / pue)[kept])),
         duration_h=float(np.sum(duration_h[kept])),
         accelerators=None if gpus is None else int(gpus.max()),
@@ -62,11 +63,14 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
         covers="components",
         first=moment(float(starts_s[dated].min()), in_utc) if dated.any() else None,
         last=moment(float(ends_s[dated].max()), in_utc) if dated.any() else None,
-        gaps_h=0.0, places=_places(table, kept), notes=tuple(table.notes), bad_rows=tuple(table.bad_rows),
+        gaps_h=0.0,
+        places=_places(table, kept),
+        notes=tuple(table.notes),
+        bad_rows=tuple(table.bad_rows),
         countries=_words(table, "country_iso_code", kept),
         models=tuple(dict.fromkeys(_COUNTED.sub("", name) for name in _words(table, "gpu_model", kept))),
         own_kgco2e=_own_kgco2e(table, kept),
-    )  # fmt: skip
+    )
 
 
 def _last_of_each_run(table: Table, readable: Rows) -> Rows:

@@ -65,13 +65,20 @@ def job_energy(
     table.notes.append("a job that shared a node was charged the whole node's energy")
     ends, in_utc = _window(table, zone, counted)
     return MeteredEnergy(
-        tool="slurm", it_kwh=energy_kwh, accelerators_kwh=energy_kwh if covers == "accelerators" else None,
-        duration_h=sum(hours), accelerators=max(known) if complete else None,
+        tool="slurm",
+        it_kwh=energy_kwh,
+        accelerators_kwh=energy_kwh if covers == "accelerators" else None,
+        duration_h=sum(hours),
+        accelerators=max(known) if complete else None,
         accelerator_h=sum(h * n for h, n in zip(hours, known, strict=True)) if complete else None,
         covers=covers or "unstated",
-        first=moment(ends[0], in_utc) if ends else None, last=moment(ends[1], in_utc) if ends else None,
-        gaps_h=0.0, places=(), notes=tuple(table.notes), bad_rows=tuple(table.bad_rows),
-    )  # fmt: skip
+        first=moment(ends[0], in_utc) if ends else None,
+        last=moment(ends[1], in_utc) if ends else None,
+        gaps_h=0.0,
+        places=(),
+        notes=tuple(table.notes),
+        bad_rows=tuple(table.bad_rows),
+    )
 
 
 def _jobs(table: Table) -> dict[str, _Job]:

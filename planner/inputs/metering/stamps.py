@@ -56,9 +56,12 @@ def seconds_of(table: Table, column: str, zone: ZoneInfo | None) -> tuple[Number
     wrong = np.isnan(seconds)
     reasons = {True: "names no zone, while others do", False: "is no time that is written year first"}
     table.drop(
-        wrong, (f"{column} '{cell}' {reasons[bool(n and not local.all())]}"
-                for cell, n in zip(text[wrong], local[wrong], strict=True))
-    )  # fmt: skip
+        wrong,
+        (
+            f"{column} '{cell}' {reasons[bool(n and not local.all())]}"
+            for cell, n in zip(text[wrong], local[wrong], strict=True)
+        ),
+    )
     if local.all() and zone is None:
         table.notes.append("stamps name no zone: read as one clock that was never changed")
     return seconds, bool(zone is not None or not local.all())

@@ -31,11 +31,14 @@ def model_facts(name: str, path: Path) -> tuple[Fact, ...]:
     source = Source("model-card", f"model configuration {name}", link=name)
     return tuple(
         make_fact(
-            f"model.{name}.{key}", float(value), "count", source,
+            f"model.{name}.{key}",
+            float(value),
+            "count",
+            source,
             locator="counted from the shape" if key in counted else path.name,
         )
         for key, value in (counted | stated).items()
-    )  # fmt: skip
+    )
 
 
 def with_model_cards(catalogue: Catalogue, names: Iterable[str], folder: Path) -> Catalogue:

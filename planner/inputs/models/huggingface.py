@@ -40,25 +40,42 @@ class Family:
 
 
 _USUAL = {
-    "layers": "num_hidden_layers", "hidden": "hidden_size", "heads": "num_attention_heads",
-    "kv_heads": "num_key_value_heads", "head_dim": "head_dim", "ffn": "intermediate_size",
+    "layers": "num_hidden_layers",
+    "hidden": "hidden_size",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "head_dim": "head_dim",
+    "ffn": "intermediate_size",
     "vocab": "vocab_size",
-}  # fmt: skip
+}
 _ONE_CACHE_PER_HEAD = ("kv_heads", "head_dim")
 _QWEN3_MOE = _USUAL | {
-    "ffn": "moe_intermediate_size", "experts": "num_experts", "experts_per_token": "num_experts_per_tok"
-}  # fmt: skip
+    "ffn": "moe_intermediate_size",
+    "experts": "num_experts",
+    "experts_per_token": "num_experts_per_tok",
+}
 _DEEPSEEK = _USUAL | {
-    "head_dim": "qk_nope_head_dim", "rotary_dim": "qk_rope_head_dim", "value_dim": "v_head_dim",
-    "query_rank": "q_lora_rank", "latent_rank": "kv_lora_rank", "ffn": "moe_intermediate_size",
-    "dense_ffn": "intermediate_size", "dense_layers": "first_k_dense_replace",
-    "experts": "n_routed_experts", "experts_per_token": "num_experts_per_tok",
+    "head_dim": "qk_nope_head_dim",
+    "rotary_dim": "qk_rope_head_dim",
+    "value_dim": "v_head_dim",
+    "query_rank": "q_lora_rank",
+    "latent_rank": "kv_lora_rank",
+    "ffn": "moe_intermediate_size",
+    "dense_ffn": "intermediate_size",
+    "dense_layers": "first_k_dense_replace",
+    "experts": "n_routed_experts",
+    "experts_per_token": "num_experts_per_tok",
     "shared_experts": "n_shared_experts",
-}  # fmt: skip
+}
 _GPT2 = {
-    "layers": "n_layer", "hidden": "n_embd", "heads": "n_head", "kv_heads": "", "head_dim": "",
-    "ffn": "n_inner", "vocab": "vocab_size",
-}  # fmt: skip
+    "layers": "n_layer",
+    "hidden": "n_embd",
+    "heads": "n_head",
+    "kv_heads": "",
+    "head_dim": "",
+    "ffn": "n_inner",
+    "vocab": "vocab_size",
+}
 _BLOOM = _GPT2 | {"hidden": "hidden_size", "ffn": ""}
 _OPT = _USUAL | {"kv_heads": "", "head_dim": "", "ffn": "ffn_dim"}
 _NEOX = _USUAL | {"kv_heads": "", "head_dim": ""}

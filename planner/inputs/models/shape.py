@@ -81,10 +81,16 @@ def _whole(shape: ModelShape, weights: LayerWeights, routed: Column) -> int:
 
 def _layer(shape: ModelShape) -> LayerWeights:
     return layer_weights(
-        hidden=shape.hidden, heads=shape.heads, kv_heads=shape.kv_heads, ffn=shape.ffn, gated=shape.gated,
-        mixer_parameters=_mixer(shape), experts=shape.experts, experts_per_token=shape.experts_per_token,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        ffn=shape.ffn,
+        gated=shape.gated,
+        mixer_parameters=_mixer(shape),
+        experts=shape.experts,
+        experts_per_token=shape.experts_per_token,
         shared_experts=shape.shared_experts,
-    )  # fmt: skip
+    )
 
 
 def _mixer(shape: ModelShape) -> float:
@@ -95,7 +101,12 @@ def _mixer(shape: ModelShape) -> float:
         )
         return float(plain)
     latent = latent_attention_parameters(
-        hidden=shape.hidden, heads=shape.heads, query_rank=shape.query_rank, latent_rank=shape.latent_rank,
-        head_dim=shape.head_dim, rotary_dim=shape.rotary_dim, value_dim=shape.value_dim,
-    )  # fmt: skip
+        hidden=shape.hidden,
+        heads=shape.heads,
+        query_rank=shape.query_rank,
+        latent_rank=shape.latent_rank,
+        head_dim=shape.head_dim,
+        rotary_dim=shape.rotary_dim,
+        value_dim=shape.value_dim,
+    )
     return float(latent)

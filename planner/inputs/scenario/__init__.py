@@ -30,10 +30,31 @@ from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer, Rental
 from planner.inputs.scenario.writing import at_path, change, part_schema, tables
 
 __all__ = [
-    "Cohort", "Horizon", "Known", "Move", "Offer", "Policy", "Pool", "Problem", "Reliability", "Rental",
-    "Scenario", "ScenarioError", "Service", "Site", "Solve", "TrainingJob", "canonical_text", "check_against",
-    "digest", "load_scenario", "parse_scenario", "schema", "value_at", "with_changes",
-]  # fmt: skip
+    "Cohort",
+    "Horizon",
+    "Known",
+    "Move",
+    "Offer",
+    "Policy",
+    "Pool",
+    "Problem",
+    "Reliability",
+    "Rental",
+    "Scenario",
+    "ScenarioError",
+    "Service",
+    "Site",
+    "Solve",
+    "TrainingJob",
+    "canonical_text",
+    "check_against",
+    "digest",
+    "load_scenario",
+    "parse_scenario",
+    "schema",
+    "value_at",
+    "with_changes",
+]
 
 
 def load_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) -> Scenario:

@@ -28,8 +28,10 @@ def site_twice(sites: Collection[str], rentals: Sequence[tuple[int, dict[str, An
     for i, entry in rentals:
         name = entry.get("name")
         if isinstance(name, str) and name in sites:
-            yield Problem(f"rental[{i}].name", f"{shown(name)} is also a site: give the rented location a "
-                          "name of its own")  # fmt: skip
+            yield Problem(
+                f"rental[{i}].name",
+                f"{shown(name)} is also a site: give the rented location a name of its own",
+            )
 
 
 def in_part(job: TrainingJob, at: str) -> Iterator[Problem]:
@@ -37,11 +39,17 @@ def in_part(job: TrainingJob, at: str) -> Iterator[Problem]:
     if job.partial and not job.pausable:
         yield Problem(f"{at}.partial", "has no effect without pausable = true: write that, or remove it")
     if job.pausable and job.tokens < job.batch_tokens:
-        yield Problem(f"{at}.tokens", f"{job.tokens:g} are less than one step of the optimiser, which is all "
-                      f"that a pausable job can do at once: write {job.batch_tokens:g} or more")  # fmt: skip
+        yield Problem(
+            f"{at}.tokens",
+            f"{job.tokens:g} are less than one step of the optimiser, which is all "
+            f"that a pausable job can do at once: write {job.batch_tokens:g} or more",
+        )
     if job.partial and not job.may_be_left_out:
-        yield Problem(f"{at}.partial", "needs a price for what is not done: write may_be_left_out = true and "
-                      'for example left_out_penalty = "5 MUSD"')  # fmt: skip
+        yield Problem(
+            f"{at}.partial",
+            "needs a price for what is not done: write may_be_left_out = true and "
+            'for example left_out_penalty = "5 MUSD"',
+        )
 
 
 def cohort_problems(cohort: Cohort, at: str) -> Iterator[Problem]:
@@ -49,41 +57,56 @@ def cohort_problems(cohort: Cohort, at: str) -> Iterator[Problem]:
     extended = {"extend_to": cohort.extend_to_y, "extension_cost": cohort.extension_usd_per_node_h}
     for key, value in extended.items() if cohort.life_y is None else ():
         if value is not None:
-            yield Problem(f"{at}.{key}", 'needs a life to go beyond: write for example life = "6 y", or '
-                          "remove it")  # fmt: skip
+            yield Problem(
+                f"{at}.{key}", 'needs a life to go beyond: write for example life = "6 y", or remove it'
+            )
     if cohort.life_y is not None and cohort.extend_to_y is not None and cohort.extend_to_y <= cohort.life_y:
-        yield Problem(f"{at}.extend_to", f"{cohort.extend_to_y:g} y is not beyond life, {cohort.life_y:g} y: "
-                      "write a longer time, or remove it")  # fmt: skip
+        yield Problem(
+            f"{at}.extend_to",
+            f"{cohort.extend_to_y:g} y is not beyond life, {cohort.life_y:g} y: "
+            "write a longer time, or remove it",
+        )
     if (
         cohort.life_y is not None
         and cohort.extension_usd_per_node_h is not None
         and cohort.extend_to_y is None
     ):
-        yield Problem(f"{at}.extension_cost", 'has no effect: write for example extend_to = "8 y", or '
-                      "remove it")  # fmt: skip
+        yield Problem(
+            f"{at}.extension_cost", 'has no effect: write for example extend_to = "8 y", or remove it'
+        )
     if cohort.resale_decline_fraction is not None and cohort.resale_usd is None:
-        yield Problem(f"{at}.resale_decline", 'has no effect: write for example resale = "8 kUSD", or '
-                      "remove it")  # fmt: skip
+        yield Problem(
+            f"{at}.resale_decline", 'has no effect: write for example resale = "8 kUSD", or remove it'
+        )
 
 
 def offer_problems(offer: Offer, at: str) -> Iterator[Problem]:
     """A minimum within the supply; tiers that rise, within the supply."""
     supply = None if offer.supply_nodes is None else sum(offer.supply_nodes)
     if supply is not None and offer.minimum_nodes is not None and offer.minimum_nodes > supply:
-        yield Problem(f"{at}.minimum_nodes", f"{offer.minimum_nodes} is more than the supply of the horizon, "
-                      f"{supply}: lower it, or raise supply_nodes")  # fmt: skip
+        yield Problem(
+            f"{at}.minimum_nodes",
+            f"{offer.minimum_nodes} is more than the supply of the horizon, "
+            f"{supply}: lower it, or raise supply_nodes",
+        )
     for i, tier in enumerate(offer.tiers):
         here = f"{at}.tiers[{i}]"
         if supply is not None and tier.from_nodes > supply:
-            yield Problem(f"{here}.from_nodes", f"{tier.from_nodes} is more than the supply of the horizon, "
-                          f"{supply}: lower it, or raise supply_nodes")  # fmt: skip
+            yield Problem(
+                f"{here}.from_nodes",
+                f"{tier.from_nodes} is more than the supply of the horizon, "
+                f"{supply}: lower it, or raise supply_nodes",
+            )
         if i == 0:
             continue
         before = offer.tiers[i - 1]
         if tier.from_nodes <= before.from_nodes or tier.rebate_fraction <= before.rebate_fraction:
-            yield Problem(here, f"does not rise: {tier.from_nodes} nodes and {tier.rebate_fraction:.3g} come "
-                          f"after {before.from_nodes} and {before.rebate_fraction:.3g}; write more nodes and "
-                          "a higher rebate")  # fmt: skip
+            yield Problem(
+                here,
+                f"does not rise: {tier.from_nodes} nodes and {tier.rebate_fraction:.3g} come "
+                f"after {before.from_nodes} and {before.rebate_fraction:.3g}; write more nodes and "
+                "a higher rebate",
+            )
 
 
 def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
@@ -98,8 +121,10 @@ def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[
         entry.get("site") == move.origin and move.sku in (None, entry.get("sku")) for entry in standing
     ):
         what = "nothing" if move.sku is None else f"no {shown(move.sku)}"
-        yield Problem(f"{at}.from", f"the fleet has {what} at {shown(move.origin)}: write a site where it "
-                      "stands, or remove the move")  # fmt: skip
+        yield Problem(
+            f"{at}.from",
+            f"the fleet has {what} at {shown(move.origin)}: write a site where it stands, or remove the move",
+        )
 
 
 MAX_ENTRIES = 200
@@ -164,18 +189,28 @@ def problems_between(document: Mapping[str, Any], parts: Parts) -> Iterator[Prob
     if parts.policy is not None and parts.policy.objective == "weighted":
         price = parts.policy.carbon_price_usd_per_kgco2e
         if price is None:
-            yield Problem("policy.carbon_price", 'is missing, and objective = "weighted" needs it: '
-                          'write for example carbon_price = "150 USD/t"')  # fmt: skip
+            yield Problem(
+                "policy.carbon_price",
+                'is missing, and objective = "weighted" needs it: '
+                'write for example carbon_price = "150 USD/t"',
+            )
         elif price == 0:
-            yield Problem("policy.carbon_price", 'is zero, and objective = "weighted" needs a price: '
-                          'raise it, or write objective = "money"')  # fmt: skip
+            yield Problem(
+                "policy.carbon_price",
+                'is zero, and objective = "weighted" needs a price: raise it, or write objective = "money"',
+            )
 
 
 def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
     """Names that the catalogue does not have, and overrides that its facts cannot take."""
-    one = {"sku": ("SKU", known.skus), "reference": ("SKU", known.skus), "model": ("model", known.models),
-           "grid": ("grid region", known.grids), "traffic": ("traffic trace", known.traffics),
-           "checkpoint_storage": ("storage class", known.storages)}  # fmt: skip
+    one = {
+        "sku": ("SKU", known.skus),
+        "reference": ("SKU", known.skus),
+        "model": ("model", known.models),
+        "grid": ("grid region", known.grids),
+        "traffic": ("traffic trace", known.traffics),
+        "checkpoint_storage": ("storage class", known.storages),
+    }
     document = {section: [entry.model_dump() for entry in getattr(scenario, section)] for section in LISTS}
     for section, entries in document.items():
         for i, entry in enumerate(entries):
@@ -213,8 +248,11 @@ def _unknown(path: str, name: str, kind: str, names: frozenset[str]) -> Iterator
         return
     if kind == "model" and CARD.fullmatch(name):
         # A text may come from anywhere: it must not choose what is read on this machine.
-        yield Problem(path, f"{shown(name)} is looked for beside the scenario, and this text has no file: "
-                      "save it, and read the scenario from there")  # fmt: skip
+        yield Problem(
+            path,
+            f"{shown(name)} is looked for beside the scenario, and this text has no file: "
+            "save it, and read the scenario from there",
+        )
         return
     yield Problem(path, f"the catalogue has no {kind} {shown(name)}; {near(name, names)}")
 
@@ -279,8 +317,10 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
     if not isinstance(fit, FittedFleet):
         yield Problem("reliability.repair", 'is missing: write for example repair = "5.5 d"')
     elif fit.repair is None:
-        yield Problem("reliability.repair", f"is missing, and {shown(table['log'])} holds no outages: "
-                      'write for example repair = "5.5 d"')  # fmt: skip
+        yield Problem(
+            "reliability.repair",
+            f'is missing, and {shown(table["log"])} holds no outages: write for example repair = "5.5 d"',
+        )
 
 
 def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
@@ -310,25 +350,38 @@ def _dates(document: Mapping[str, Any], parts: Parts, horizon: Horizon) -> Itera
     for i, entry in _entries(document, "fleet"):
         day = entry.get("in_service")
         if type(day) is date and day > horizon.start:
-            yield Problem(f"fleet[{i}].in_service", f"{day} is after the horizon's start, {horizon.start}: "
-                          "write an earlier day, or offer the nodes on the market")  # fmt: skip
+            yield Problem(
+                f"fleet[{i}].in_service",
+                f"{day} is after the horizon's start, {horizon.start}: "
+                "write an earlier day, or offer the nodes on the market",
+            )
     for i, job in parts.jobs.items():
         at = place(("training", i), document)
         if job.earliest < horizon.start:
-            yield Problem(f"{at}.earliest", f"{job.earliest} is before the horizon's start, {horizon.start}: "
-                          "write that day or a later one")  # fmt: skip
+            yield Problem(
+                f"{at}.earliest",
+                f"{job.earliest} is before the horizon's start, {horizon.start}: "
+                "write that day or a later one",
+            )
         if job.deadline <= job.earliest:
-            yield Problem(f"{at}.deadline", f"{job.deadline} is not after earliest, {job.earliest}: "
-                          "write a later deadline")  # fmt: skip
+            yield Problem(
+                f"{at}.deadline",
+                f"{job.deadline} is not after earliest, {job.earliest}: write a later deadline",
+            )
         elif job.deadline > horizon.end:
-            yield Problem(f"{at}.deadline", f"{job.deadline} is after the horizon's end, {horizon.end}: "
-                          "write an earlier deadline, or more periods")  # fmt: skip
+            yield Problem(
+                f"{at}.deadline",
+                f"{job.deadline} is after the horizon's end, {horizon.end}: "
+                "write an earlier deadline, or more periods",
+            )
 
 
 def _leaving_out(job: TrainingJob, at: str) -> Iterator[Problem]:
     if job.may_be_left_out and job.left_out_penalty_usd is None:
-        yield Problem(f"{at}.left_out_penalty", "is missing, and may_be_left_out needs it: write for example "
-                      'left_out_penalty = "5 MUSD"')  # fmt: skip
+        yield Problem(
+            f"{at}.left_out_penalty",
+            'is missing, and may_be_left_out needs it: write for example left_out_penalty = "5 MUSD"',
+        )
     if job.left_out_penalty_usd is not None and not job.may_be_left_out:
         yield Problem(f"{at}.left_out_penalty", "has no effect: write may_be_left_out = true, or remove it")
 

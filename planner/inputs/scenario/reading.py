@@ -47,9 +47,14 @@ def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scen
     filled = _with_earliest(document, horizon)
     fit = _named(document, "reliability", "log", folder, read_fit, "a fit", "everfleet fit LOG --out FOLDER")
     calibration = _named(
-        document, "performance", "calibration", folder, read_calibration, "a calibration",
+        document,
+        "performance",
+        "calibration",
+        folder,
+        read_calibration,
+        "a calibration",
         "everfleet calibrate MEASUREMENTS --json",
-    )  # fmt: skip
+    )
     between = list(problems_between(document, _parts(filled, horizon, frame, fit)))
     between += [calibration] if isinstance(calibration, Problem) else []
     try:
@@ -84,16 +89,19 @@ def _named(
         return None
     if folder is None:
         # A text may come from anywhere: it must not choose what is read on this machine.
-        return Problem(at, "is looked for beside the scenario, and this text has no file: save it, and read "
-                       "the scenario from there")  # fmt: skip
+        return Problem(
+            at,
+            "is looked for beside the scenario, and this text has no file: save it, and read "
+            "the scenario from there",
+        )
     path = folder / name
     try:
         if not path.is_file():
-            return Problem(at, f"there is no file {shown(name)} beside the scenario: write it "
-                           f"with `{command}`")  # fmt: skip
+            return Problem(
+                at, f"there is no file {shown(name)} beside the scenario: write it with `{command}`"
+            )
         if path.stat().st_size > MAX_LOG_BYTES:
-            return Problem(at, f"{shown(name)} is too large for {what}: name the one that "
-                           f"`{command}` wrote")  # fmt: skip
+            return Problem(at, f"{shown(name)} is too large for {what}: name the one that `{command}` wrote")
         return read(path)
     except InputError as error:
         return Problem(at, f"{shown(name)} {str(error).removeprefix(f'{path}: ')}")
@@ -112,10 +120,16 @@ def _parts(
         return {i: part for i, entry in enumerate(held) if (part := _part(kind, entry, frame)) is not None}
 
     return Parts(
-        horizon, _part(Policy, filled.get("policy"), frame), each(TrainingJob, "training"), fit,
-        cohorts=each(Cohort, "fleet"), offers=each(Offer, "market"), moves=each(Move, "moves"),
-        futures=each(Future, "futures"), uncertainty=_part(Uncertainty, filled.get("uncertainty"), frame),
-    )  # fmt: skip
+        horizon,
+        _part(Policy, filled.get("policy"), frame),
+        each(TrainingJob, "training"),
+        fit,
+        cohorts=each(Cohort, "fleet"),
+        offers=each(Offer, "market"),
+        moves=each(Move, "moves"),
+        futures=each(Future, "futures"),
+        uncertainty=_part(Uncertainty, filled.get("uncertainty"), frame),
+    )
 
 
 def _part(kind: type[P], table: object, frame: Frame) -> P | None:

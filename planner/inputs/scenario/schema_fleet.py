@@ -159,8 +159,11 @@ def order_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
         return
     if policy.get("objective") == "lexicographic":
         if "first" not in policy:
-            yield Problem("policy.first", 'is missing, and objective = "lexicographic" needs it: '
-                          'write first = "carbon" or first = "money"')  # fmt: skip
+            yield Problem(
+                "policy.first",
+                'is missing, and objective = "lexicographic" needs it: '
+                'write first = "carbon" or first = "money"',
+            )
         return
     for key in ("first", "tolerance"):
         if key in policy:

@@ -119,23 +119,34 @@ def ahead_problems(
         yield Problem("uncertainty", "and futures say twice what may happen: keep one of them")
     total = sum(future.probability_fraction for future in futures.values())
     if written and len(futures) == written and abs(total - 1) > SUM:
-        yield Problem("futures", f"have chances that add up to {total:.6g}: make it 1; a future of only "
-                      "a name and a probability is the scenario as it stands")  # fmt: skip
+        yield Problem(
+            "futures",
+            f"have chances that add up to {total:.6g}: make it 1; a future of only "
+            "a name and a probability is the scenario as it stands",
+        )
     table = document.get("policy")
     policy: dict[str, Any] = table if isinstance(table, dict) else {}
     for key in ("robust", "decide_until"):
         if key in policy and not written and "uncertainty" not in document:
-            yield Problem(f"policy.{key}", "has no effect without [[futures]] or [uncertainty]: add some, or "
-                          "remove it")  # fmt: skip
+            yield Problem(
+                f"policy.{key}", "has no effect without [[futures]] or [uncertainty]: add some, or remove it"
+            )
     day = policy.get("decide_until")
     if type(day) is date and horizon is not None and not horizon[0] < day <= horizon[1]:
-        yield Problem("policy.decide_until", f"{day} is not in the horizon: write a day after "
-                      f"{horizon[0]} and up to {horizon[1]}")  # fmt: skip
+        yield Problem(
+            "policy.decide_until",
+            f"{day} is not in the horizon: write a day after {horizon[0]} and up to {horizon[1]}",
+        )
     if uncertainty is not None:
         if uncertainty.reduce_to > uncertainty.draws:
-            yield Problem("uncertainty.reduce_to", f"is {uncertainty.reduce_to}, more than the "
-                          f"{uncertainty.draws} draws: lower it, or draw more")  # fmt: skip
+            yield Problem(
+                "uncertainty.reduce_to",
+                f"is {uncertainty.reduce_to}, more than the "
+                f"{uncertainty.draws} draws: lower it, or draw more",
+            )
         ends = uncertainty.demand_range
         if ends is not None and not (len(ends) == 2 and ends[0] <= 1 <= ends[1]):
-            yield Problem("uncertainty.demand", "holds a least and a most with 1 between them: write for "
-                          "example demand = [0.8, 1.3]")  # fmt: skip
+            yield Problem(
+                "uncertainty.demand",
+                "holds a least and a most with 1 between them: write for example demand = [0.8, 1.3]",
+            )

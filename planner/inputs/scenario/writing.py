@@ -14,9 +14,10 @@ from planner.inputs.scenario.schema import Scenario, part_in
 
 # Sections that are one table, which a file may leave out where all in it has a default.
 _TABLES = {
-    key for key, field in Scenario.model_fields.items()
+    key
+    for key, field in Scenario.model_fields.items()
     if key == "facts" or not (is_list(field) or rule_of(Scenario, key))
-}  # fmt: skip
+}
 
 
 def tables(scenario: Scenario) -> dict[str, Any]:
@@ -69,8 +70,12 @@ def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] |
     if isinstance(held, dict):
         return held, rest
     if not isinstance(held, list):
-        return Problem(path, f"leads nowhere: there is no {section}; {near(section, document)}"
-                       if held is None else f"leads nowhere: {section} is no table")  # fmt: skip
+        return Problem(
+            path,
+            f"leads nowhere: there is no {section}; {near(section, document)}"
+            if held is None
+            else f"leads nowhere: {section} is no table",
+        )
     if number is not None:
         if number >= len(held):
             return Problem(path, f"leads nowhere: {section} has {len(held)} entries, counted from 0")

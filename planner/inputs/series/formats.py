@@ -34,14 +34,32 @@ _NESO = (
 
 # Kinds of generation as ENTSO-E and NESO name them -> our sources of energy. Brown coal is charged as coal.
 _SOURCES = {
-    "biomass": "biomass", "fossil brown coal/lignite": "coal", "fossil hard coal": "coal", "coal": "coal",
-    "fossil gas": "gas", "fossil coal-derived gas": "gas", "gas": "gas", "fossil oil": "oil", "oil": "oil",
-    "fossil oil shale": "oil", "fossil peat": "coal", "geothermal": "geothermal",
-    "hydro run-of-river and poundage": "hydropower", "hydro run-of-river and pondage": "hydropower",
-    "hydro water reservoir": "hydropower", "hydro": "hydropower", "nuclear": "nuclear", "solar": "solar",
-    "wind offshore": "wind", "wind onshore": "wind", "wind": "wind", "marine": "unknown", "other": "unknown",
-    "other renewable": "unknown", "waste": "unknown",
-}  # fmt: skip
+    "biomass": "biomass",
+    "fossil brown coal/lignite": "coal",
+    "fossil hard coal": "coal",
+    "coal": "coal",
+    "fossil gas": "gas",
+    "fossil coal-derived gas": "gas",
+    "gas": "gas",
+    "fossil oil": "oil",
+    "oil": "oil",
+    "fossil oil shale": "oil",
+    "fossil peat": "coal",
+    "geothermal": "geothermal",
+    "hydro run-of-river and poundage": "hydropower",
+    "hydro run-of-river and pondage": "hydropower",
+    "hydro water reservoir": "hydropower",
+    "hydro": "hydropower",
+    "nuclear": "nuclear",
+    "solar": "solar",
+    "wind offshore": "wind",
+    "wind onshore": "wind",
+    "wind": "wind",
+    "marine": "unknown",
+    "other": "unknown",
+    "other renewable": "unknown",
+    "waste": "unknown",
+}
 
 
 def of_zone(table: Table, zone: str) -> Table:

@@ -11,9 +11,17 @@ from planner.inputs.series.table import Table
 from planner.trace.errors import InputError
 
 TIME_COLUMNS = (
-    r"datetime \(utc\)", r"time_utc", r"time", r"datetime", r"from", r"timestamp",
-    r"date_?time.*", r"mtu.*", r"hour", r"date",
-)  # fmt: skip
+    r"datetime \(utc\)",
+    r"time_utc",
+    r"time",
+    r"datetime",
+    r"from",
+    r"timestamp",
+    r"date_?time.*",
+    r"mtu.*",
+    r"hour",
+    r"date",
+)
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"
 _DAY_FIRST = r"^\d{1,2}[./]\d{1,2}[./]\d{4}"
 

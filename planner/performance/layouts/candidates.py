@@ -38,11 +38,20 @@ def layout_candidates(
     there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
     """
     columns = evenly_divided(
-        gpus=gpus, global_batch=global_batch, layers=layers, heads=heads, kv_heads=kv_heads,
-        sequence_tokens=sequence_tokens, link_domain=link_domain, largest_micro_batch=largest_micro_batch,
-        largest_cp=largest_cp, largest_interleave=largest_interleave, spare_layers=spare_layers,
-        experts=experts, shard_gradients=shard_gradients,
-    )  # fmt: skip
+        gpus=gpus,
+        global_batch=global_batch,
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        sequence_tokens=sequence_tokens,
+        link_domain=link_domain,
+        largest_micro_batch=largest_micro_batch,
+        largest_cp=largest_cp,
+        largest_interleave=largest_interleave,
+        spare_layers=spare_layers,
+        experts=experts,
+        shard_gradients=shard_gradients,
+    )
     divided = len(columns["tp"])
     every = {name: np.tile(column, len(RECOMPUTE_CODES)) for name, column in columns.items()}
     return {**every, "recompute": np.repeat(RECOMPUTE_CODES, divided)}
@@ -67,13 +76,25 @@ def evenly_divided(
     """The columns of `layout_candidates` but for recomputation, which divides nothing."""
     require_heads(heads=heads, kv_heads=kv_heads)
     require_positive(
-        gpus=gpus, global_batch=global_batch, layers=layers, sequence_tokens=sequence_tokens,
+        gpus=gpus,
+        global_batch=global_batch,
+        layers=layers,
+        sequence_tokens=sequence_tokens,
         link_domain=link_domain,
-    )  # fmt: skip
+    )
     plain = splits(
-        gpus, global_batch, layers, heads, kv_heads, sequence_tokens, link_domain,
-        largest_micro_batch, largest_cp, largest_interleave, spare_layers,
-    )  # fmt: skip
+        gpus,
+        global_batch,
+        layers,
+        heads,
+        kv_heads,
+        sequence_tokens,
+        link_domain,
+        largest_micro_batch,
+        largest_cp,
+        largest_interleave,
+        spare_layers,
+    )
     names = ("tp", "pp", "interleave", "cp", "micro_batch")
     columns = {name: plain[:, i] for i, name in enumerate(names)}
     if experts:
@@ -111,9 +132,10 @@ def splits(
 ) -> NDArray[np.float64]:
     """Rows of t, p, v, c, b that divide evenly; never written to."""
     tensor = [
-        t for t in divisors(link_domain)
+        t
+        for t in divisors(link_domain)
         if heads % t == 0 and gpus % t == 0 and (kv_heads % t == 0 or t % kv_heads == 0)
-    ]  # fmt: skip
+    ]
     pipeline = [p for p in range(1, min(layers, gpus) + 1) if -(-layers // p) * p - layers <= spare_layers]
     context = [c for c in _powers_of_two(largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
     rows = [

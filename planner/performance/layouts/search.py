@@ -97,22 +97,41 @@ def best_layout(
     require_positive(memory_gb=memory_gb)
     require_open_share(usable_fraction=usable_fraction)
     shape: dict[str, float] = {
-        "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv_heads, "ffn": ffn, "gated": gated,
-        "vocabulary": vocabulary, "sequence_tokens": sequence_tokens, "gpus": gpus,
-        "global_batch": global_batch, "sequence_parallel": sequence_parallel,
-        "fused_attention": fused_attention, "experts": experts, "experts_per_token": experts_per_token,
-        "shared_experts": shared_experts, "adapter_parameters": adapter_parameters,
-    }  # fmt: skip
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
+        "gated": gated,
+        "vocabulary": vocabulary,
+        "sequence_tokens": sequence_tokens,
+        "gpus": gpus,
+        "global_batch": global_batch,
+        "sequence_parallel": sequence_parallel,
+        "fused_attention": fused_attention,
+        "experts": experts,
+        "experts_per_token": experts_per_token,
+        "shared_experts": shared_experts,
+        "adapter_parameters": adapter_parameters,
+    }
     if head_dim is not None:
         shape["head_dim"] = head_dim
     if mixer_parameters is not None:
         shape["mixer_parameters"] = mixer_parameters
     divided = partial(
         evenly_divided,
-        gpus=gpus, layers=layers, heads=heads, kv_heads=kv_heads, sequence_tokens=sequence_tokens,
-        link_domain=link_domain, largest_micro_batch=largest_micro_batch, largest_cp=largest_cp,
-        largest_interleave=largest_interleave, experts=experts, shard_gradients=shard_gradients,
-    )  # fmt: skip
+        gpus=gpus,
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        sequence_tokens=sequence_tokens,
+        link_domain=link_domain,
+        largest_micro_batch=largest_micro_batch,
+        largest_cp=largest_cp,
+        largest_interleave=largest_interleave,
+        experts=experts,
+        shard_gradients=shard_gradients,
+    )
     columns = divided(global_batch=global_batch)
     ranks = columns.pop("dp")
     enumerated = len(RECOMPUTE_CODES) * len(ranks)
@@ -137,19 +156,29 @@ def best_layout(
     times = np.asarray(steps.total_s)
     first = int(np.argmin(times))
     step_s = float(times[first])
-    waits = ("tensor_parallel_s", "expert_parallel_s", "weight_gather_s", "pipeline_transfer_s",
-             "data_parallel_s", "total_s")  # fmt: skip
+    waits = (
+        "tensor_parallel_s",
+        "expert_parallel_s",
+        "weight_gather_s",
+        "pipeline_transfer_s",
+        "data_parallel_s",
+        "total_s",
+    )
     exposed = exposed_communication_fraction(**{name: _at(getattr(steps, name), first) for name in waits})
     return Layout(
         **{name: int(column[first]) for name, column in tried.items()},
-        dp=int(ranks[kept[first]]), memory_gb=float(needed[least[first], kept[first]]), step_s=step_s,
+        dp=int(ranks[kept[first]]),
+        memory_gb=float(needed[least[first], kept[first]]),
+        step_s=step_s,
         tokens_per_s_per_gpu=float(
             tokens_per_s_per_gpu(
                 global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step_s, gpus=gpus
             )
         ),
-        enumerated=enumerated, fitting=int(fits.sum()), exposed_communication_fraction=float(exposed),
-    )  # fmt: skip
+        enumerated=enumerated,
+        fitting=int(fits.sum()),
+        exposed_communication_fraction=float(exposed),
+    )
 
 
 def _batch_with_odd_factor(gpus: int, global_batch: int) -> int:

@@ -31,9 +31,17 @@ def require_layout(
     """
     require_heads(heads=heads, kv_heads=kv_heads)
     require_positive(
-        gpus=gpus, global_batch=global_batch, layers=layers, sequence_tokens=sequence_tokens, tp=tp, pp=pp,
-        interleave=interleave, cp=cp, micro_batch=micro_batch, ep=ep,
-    )  # fmt: skip
+        gpus=gpus,
+        global_batch=global_batch,
+        layers=layers,
+        sequence_tokens=sequence_tokens,
+        tp=tp,
+        pp=pp,
+        interleave=interleave,
+        cp=cp,
+        micro_batch=micro_batch,
+        ep=ep,
+    )
     split, held = tp * pp * cp, -(-layers // pp)
     tensor = [t for t in divisors(heads) if kv_heads % t == 0 or t % kv_heads == 0]
     problems = [

@@ -108,22 +108,36 @@ def training_memory_parts(
     require_not_negative(adapter_parameters=adapter_parameters)
     data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
     weights = layer_weights(
-        hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated, head_dim=head_dim,
-        mixer_parameters=mixer_parameters, experts=experts, experts_per_token=experts_per_token,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        ffn=ffn,
+        gated=gated,
+        head_dim=head_dim,
+        mixer_parameters=mixer_parameters,
+        experts=experts,
+        experts_per_token=experts_per_token,
         shared_experts=shared_experts,
-    )  # fmt: skip
+    )
     trained = np.where(np.asarray(adapter_parameters) > 0, 0.0, 1.0)
     state_bytes = {
-        "weight_bytes": weight_bytes, "gradient_bytes": gradient_bytes * trained,
+        "weight_bytes": weight_bytes,
+        "gradient_bytes": gradient_bytes * trained,
         "optimizer_bytes": optimizer_bytes * trained,
-    }  # fmt: skip
+    }
     states = weights_optimizer_gb(
         rank_parameters=rank_parameters(
-            layers=layers, layer_parameters=weights.common_parameters, hidden=hidden, vocabulary=vocabulary,
-            tp=tp, pp=pp,
+            layers=layers,
+            layer_parameters=weights.common_parameters,
+            hidden=hidden,
+            vocabulary=vocabulary,
+            tp=tp,
+            pp=pp,
         ),
-        data_parallel=data_parallel * cp, sharding=sharding, **state_bytes,
-    )  # fmt: skip
+        data_parallel=data_parallel * cp,
+        sharding=sharding,
+        **state_bytes,
+    )
     if np.any(np.asarray(adapter_parameters) > 0):
         added = stage_layers(layers=layers, pp=pp) * adapter_parameters / tp
         states = states + weights_optimizer_gb(
@@ -136,29 +150,46 @@ def training_memory_parts(
             layers=layers, routed_parameters=weights.held_routed_parameters, pp=pp, ep=ep
         )
         expert_states = weights_optimizer_gb(
-            rank_parameters=held, data_parallel=expert_copies(gpus=gpus, pp=pp, ep=ep), sharding=sharding,
+            rank_parameters=held,
+            data_parallel=expert_copies(gpus=gpus, pp=pp, ep=ep),
+            sharding=sharding,
             **state_bytes,
-        )  # fmt: skip
+        )
         widening = expert_activation_ratio(
-            hidden=hidden, ffn=ffn, experts=experts, experts_per_token=experts_per_token,
+            hidden=hidden,
+            ffn=ffn,
+            experts=experts,
+            experts_per_token=experts_per_token,
             shared_experts=shared_experts,
-        )  # fmt: skip
+        )
     kept = widening * activation_gb(
-        layers=layers, hidden=hidden, heads=heads, sequence_tokens=sequence_tokens, micro_batch=micro_batch,
-        tp=tp, pp=pp, interleave=interleave, cp=cp,
-        micro_batches=global_batch / (data_parallel * micro_batch), recompute=recompute,
-        sequence_parallel=sequence_parallel, fused_attention=fused_attention,
-    )  # fmt: skip
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        sequence_tokens=sequence_tokens,
+        micro_batch=micro_batch,
+        tp=tp,
+        pp=pp,
+        interleave=interleave,
+        cp=cp,
+        micro_batches=global_batch / (data_parallel * micro_batch),
+        recompute=recompute,
+        sequence_parallel=sequence_parallel,
+        fused_attention=fused_attention,
+    )
     logits = logits_gb(
         sequence_tokens=sequence_tokens, micro_batch=micro_batch, vocabulary=vocabulary, tp=tp, pp=pp, cp=cp
     )
     layer = weights.common_parameters / tp + weights.held_routed_parameters / ep
     gathered = np.where(np.asarray(sharding) >= 3, 2.0 * weight_bytes * layer / 1e9, 0.0)
     return TrainingMemory(
-        weights_optimizer_gb=states, expert_weights_optimizer_gb=expert_states, activations_gb=kept,
-        logits_gb=logits, gathered_weights_gb=gathered,
+        weights_optimizer_gb=states,
+        expert_weights_optimizer_gb=expert_states,
+        activations_gb=kept,
+        logits_gb=logits,
+        gathered_weights_gb=gathered,
         total_gb=states + expert_states + kept + logits + gathered,
-    )  # fmt: skip
+    )
 
 
 def training_memory_gb(
@@ -192,11 +223,26 @@ def training_memory_gb(
     Source: Korthikanti et al., arXiv 2205.05198; Rajbhandari et al., "ZeRO", arXiv 1910.02054.
     """
     return training_memory_parts(
-        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=gated,
-        vocabulary=vocabulary, sequence_tokens=sequence_tokens, gpus=gpus, global_batch=global_batch, tp=tp,
-        pp=pp, interleave=interleave, cp=cp, micro_batch=micro_batch, recompute=recompute, sharding=sharding,
-        sequence_parallel=sequence_parallel, fused_attention=fused_attention,
-    ).total_gb  # fmt: skip
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        ffn=ffn,
+        gated=gated,
+        vocabulary=vocabulary,
+        sequence_tokens=sequence_tokens,
+        gpus=gpus,
+        global_batch=global_batch,
+        tp=tp,
+        pp=pp,
+        interleave=interleave,
+        cp=cp,
+        micro_batch=micro_batch,
+        recompute=recompute,
+        sharding=sharding,
+        sequence_parallel=sequence_parallel,
+        fused_attention=fused_attention,
+    ).total_gb
 
 
 def memory_shortage(*, memory: TrainingMemory, memory_gb: float, usable_fraction: float) -> str:
@@ -213,15 +259,17 @@ def memory_shortage(*, memory: TrainingMemory, memory_gb: float, usable_fraction
         return ""
     cures = {
         "weights and optimizer state": (
-            memory.weights_optimizer_gb, "shard them (ZeRO), split over more tensors or stages"
+            memory.weights_optimizer_gb,
+            "shard them (ZeRO), split over more tensors or stages",
         ),
         "experts and their optimizer state": (
-            memory.expert_weights_optimizer_gb, "spread experts over more accelerators, shard their state"
+            memory.expert_weights_optimizer_gb,
+            "spread experts over more accelerators, shard their state",
         ),
         "activations": (memory.activations_gb, "recompute, use a smaller micro-batch, split the sequence"),
         "logits": (memory.logits_gb, "split tensors or use a smaller micro-batch"),
         "gathered weights": (memory.gathered_weights_gb, "split over more tensors"),
-    }  # fmt: skip
+    }
     largest = max(cures, key=lambda name: float(cures[name][0]))
     part, cure = cures[largest]
     return (

@@ -32,10 +32,14 @@ def recommendation_memory_gb(
     """
     require_positive(gpus=gpus, embedding_dim=embedding_dim, table_bytes=table_bytes)
     require_not_negative(
-        embedding_rows=embedding_rows, row_state_bytes=row_state_bytes, dense_parameters=dense_parameters,
-        dense_state_bytes=dense_state_bytes, samples=samples, sample_values=sample_values,
+        embedding_rows=embedding_rows,
+        row_state_bytes=row_state_bytes,
+        dense_parameters=dense_parameters,
+        dense_state_bytes=dense_state_bytes,
+        samples=samples,
+        sample_values=sample_values,
         value_bytes=value_bytes,
-    )  # fmt: skip
+    )
     tables = embedding_rows * (embedding_dim * table_bytes + row_state_bytes) / gpus
     return (tables + dense_parameters * dense_state_bytes + samples * sample_values * value_bytes) / 1e9
 

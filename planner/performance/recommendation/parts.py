@@ -113,9 +113,13 @@ def all_to_all_s(
     """
     require_not_negative(samples=samples, tables=tables, collective_latency_s=collective_latency_s)
     require_positive(
-        embedding_dim=embedding_dim, exchange_bytes=exchange_bytes, gpus=gpus, link_domain=link_domain,
-        link_gb_per_s=link_gb_per_s, network_gb_per_s=network_gb_per_s,
-    )  # fmt: skip
+        embedding_dim=embedding_dim,
+        exchange_bytes=exchange_bytes,
+        gpus=gpus,
+        link_domain=link_domain,
+        link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s,
+    )
     require_open_share(
         link_efficiency_fraction=link_efficiency_fraction,
         network_efficiency_fraction=network_efficiency_fraction,

@@ -52,20 +52,30 @@ def scheduled_step(
     Source: order of operations in Mudigere et al., arXiv 2104.05158, and Hsia et al., arXiv 2310.02784.
     """
     require_not_negative(
-        bottom_forward_s=bottom_forward_s, top_forward_s=top_forward_s,
-        embedding_forward_s=embedding_forward_s, embedding_backward_s=embedding_backward_s,
-        all_to_all_s=all_to_all_s, all_reduce_s=all_reduce_s, optimizer_s=optimizer_s, fixed_s=fixed_s,
-    )  # fmt: skip
+        bottom_forward_s=bottom_forward_s,
+        top_forward_s=top_forward_s,
+        embedding_forward_s=embedding_forward_s,
+        embedding_backward_s=embedding_backward_s,
+        all_to_all_s=all_to_all_s,
+        all_reduce_s=all_reduce_s,
+        optimizer_s=optimizer_s,
+        fixed_s=fixed_s,
+    )
     dense = 3.0 * (bottom_forward_s + top_forward_s)
     embedding = embedding_forward_s + embedding_backward_s
     forward = embedding_forward_s + np.maximum(all_to_all_s, bottom_forward_s) + top_forward_s
     chain = 2.0 * top_forward_s + np.maximum(all_to_all_s, 2.0 * bottom_forward_s) + embedding_backward_s
     passes = forward + np.maximum(chain, all_to_all_s + all_reduce_s)
     return RecommendationStep(
-        dense_s=dense, embedding_s=embedding, exposed_communication_s=passes - dense - embedding,
-        optimizer_s=optimizer_s, fixed_s=fixed_s, total_s=passes + optimizer_s + fixed_s,
-        all_to_all_s=2.0 * all_to_all_s, all_reduce_s=all_reduce_s,
-    )  # fmt: skip
+        dense_s=dense,
+        embedding_s=embedding,
+        exposed_communication_s=passes - dense - embedding,
+        optimizer_s=optimizer_s,
+        fixed_s=fixed_s,
+        total_s=passes + optimizer_s + fixed_s,
+        all_to_all_s=2.0 * all_to_all_s,
+        all_reduce_s=all_reduce_s,
+    )
 
 
 def recommendation_training_step(
@@ -111,25 +121,35 @@ def recommendation_training_step(
     """
     require_positive(global_batch=global_batch, gpus=gpus)
     require_not_negative(
-        dense_parameters=dense_parameters, backward_traffic_ratio=backward_traffic_ratio,
-        gradient_bytes=gradient_bytes, optimizer_bytes=optimizer_bytes,
-    )  # fmt: skip
+        dense_parameters=dense_parameters,
+        backward_traffic_ratio=backward_traffic_ratio,
+        gradient_bytes=gradient_bytes,
+        optimizer_bytes=optimizer_bytes,
+    )
     samples = global_batch / gpus
     chip = {
-        "value_bytes": value_bytes, "peak_tflop_per_s": peak_tflop_per_s, "memory_gb_per_s": memory_gb_per_s,
+        "value_bytes": value_bytes,
+        "peak_tflop_per_s": peak_tflop_per_s,
+        "memory_gb_per_s": memory_gb_per_s,
         "matrix_efficiency_fraction": matrix_efficiency_fraction,
         "memory_efficiency_fraction": memory_efficiency_fraction,
-    }  # fmt: skip
+    }
     links = {
-        "link_domain": link_domain, "link_gb_per_s": link_gb_per_s, "network_gb_per_s": network_gb_per_s,
+        "link_domain": link_domain,
+        "link_gb_per_s": link_gb_per_s,
+        "network_gb_per_s": network_gb_per_s,
         "link_efficiency_fraction": link_efficiency_fraction,
         "network_efficiency_fraction": network_efficiency_fraction,
-    }  # fmt: skip
+    }
     embedding = embedding_forward_s(
-        samples=samples, lookups=lookups, embedding_dim=embedding_dim, table_bytes=table_bytes,
-        imbalance_ratio=imbalance_ratio, memory_gb_per_s=memory_gb_per_s,
+        samples=samples,
+        lookups=lookups,
+        embedding_dim=embedding_dim,
+        table_bytes=table_bytes,
+        imbalance_ratio=imbalance_ratio,
+        memory_gb_per_s=memory_gb_per_s,
         memory_efficiency_fraction=memory_efficiency_fraction,
-    )  # fmt: skip
+    )
     # An all-reduce sends what a reduce-scatter and an all-gather send: the gradients twice.
     reduced = gradient_exchange_s(
         exchanged_gb=2.0 * dense_parameters * gradient_bytes / 1e9, ranks=gpus, tp=1.0, **links
@@ -140,19 +160,26 @@ def recommendation_training_step(
             samples=samples, multiplications=bottom_multiplications, elementwise_values=0.0, **chip
         ),
         top_forward_s=dense_forward_s(
-            samples=samples, multiplications=top_multiplications, elementwise_values=elementwise_values,
+            samples=samples,
+            multiplications=top_multiplications,
+            elementwise_values=elementwise_values,
             **chip,
         ),
         embedding_forward_s=embedding,
         embedding_backward_s=backward_traffic_ratio * embedding,
         all_to_all_s=all_to_all_s(
-            samples=samples, tables=tables, embedding_dim=embedding_dim, exchange_bytes=value_bytes,
-            gpus=gpus, collective_latency_s=collective_latency_s, **links,
+            samples=samples,
+            tables=tables,
+            embedding_dim=embedding_dim,
+            exchange_bytes=value_bytes,
+            gpus=gpus,
+            collective_latency_s=collective_latency_s,
+            **links,
         ),
         all_reduce_s=reduced + latency,
         optimizer_s=optimizer_bytes * dense_parameters / (memory_gb_per_s * 1e9 * memory_efficiency_fraction),
         fixed_s=fixed_s,
-    )  # fmt: skip
+    )
 
 
 def recommendation_batch_s(
@@ -171,7 +198,9 @@ def recommendation_batch_s(
     Source: the forward pass of `scheduled_step`.
     """
     require_not_negative(
-        bottom_forward_s=bottom_forward_s, top_forward_s=top_forward_s,
-        embedding_forward_s=embedding_forward_s, all_to_all_s=all_to_all_s,
-    )  # fmt: skip
+        bottom_forward_s=bottom_forward_s,
+        top_forward_s=top_forward_s,
+        embedding_forward_s=embedding_forward_s,
+        all_to_all_s=all_to_all_s,
+    )
     return embedding_forward_s + np.maximum(all_to_all_s, bottom_forward_s) + top_forward_s

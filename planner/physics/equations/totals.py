@@ -41,12 +41,23 @@ def weighted_total_kwh(*, each_kwh: Column, counts: Column) -> float:
 
 
 def plan_usd(
-    *, bought_usd: Column, standing_usd: Column, training_usd: Column, serving_usd: Column, pools_usd: Column,
-    idle_usd: Column, left_out_usd: Column,
-    ordered_usd: Column = 0.0, retired_usd: Column = 0.0, moved_usd: Column = 0.0,
-    elastic_usd: Column = 0.0, rental_usd: Column = 0.0, parked_usd: Column = 0.0, unmet_usd: Column = 0.0,
+    *,
+    bought_usd: Column,
+    standing_usd: Column,
+    training_usd: Column,
+    serving_usd: Column,
+    pools_usd: Column,
+    idle_usd: Column,
+    left_out_usd: Column,
+    ordered_usd: Column = 0.0,
+    retired_usd: Column = 0.0,
+    moved_usd: Column = 0.0,
+    elastic_usd: Column = 0.0,
+    rental_usd: Column = 0.0,
+    parked_usd: Column = 0.0,
+    unmet_usd: Column = 0.0,
     contract_usd: Column = 0.0,
-) -> Column:  # fmt: skip
+) -> Column:
     """Money of the plan within its horizon: capital annualised, or counted in full when ordered.
 
     M = bought + standing + training + serving + pools + idle + left out (+ ordered + retired + moved)
@@ -62,11 +73,19 @@ def plan_usd(
 
 
 def plan_kgco2e(
-    *, bought_kgco2e: Column, standing_kgco2e: Column, training_kgco2e: Column, serving_kgco2e: Column,
-    pools_kgco2e: Column, idle_kgco2e: Column, moved_kgco2e: Column = 0.0,
-    elastic_kgco2e: Column = 0.0, rental_kgco2e: Column = 0.0, parked_kgco2e: Column = 0.0,
+    *,
+    bought_kgco2e: Column,
+    standing_kgco2e: Column,
+    training_kgco2e: Column,
+    serving_kgco2e: Column,
+    pools_kgco2e: Column,
+    idle_kgco2e: Column,
+    moved_kgco2e: Column = 0.0,
+    elastic_kgco2e: Column = 0.0,
+    rental_kgco2e: Column = 0.0,
+    parked_kgco2e: Column = 0.0,
     contract_kgco2e: Column = 0.0,
-) -> Column:  # fmt: skip
+) -> Column:
     """Carbon of the plan within its horizon, by the accounting of its policy.
 
     C = bought + standing + training + serving + pools + idle
@@ -82,9 +101,14 @@ def plan_kgco2e(
 
 
 def plan_kwh(
-    *, training_kwh: Column, serving_kwh: Column, pools_kwh: Column, idle_kwh: Column,
-    elastic_kwh: Column = 0.0, parked_kwh: Column = 0.0,
-) -> Column:  # fmt: skip
+    *,
+    training_kwh: Column,
+    serving_kwh: Column,
+    pools_kwh: Column,
+    idle_kwh: Column,
+    elastic_kwh: Column = 0.0,
+    parked_kwh: Column = 0.0,
+) -> Column:
     """Energy at the meters of all sites, rented nodes included; by site and period where its terms are.
 
     E = training + serving + pools + idle (+ pausable jobs + parked)

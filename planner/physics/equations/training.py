@@ -143,9 +143,14 @@ def run_finish_quantile_h(
     Source: product of two independent times, one of them lognormal.
     """
     failing = {
-        "useful_h": useful_h, "interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h,
-        "restart_h": restart_h, "persist_h": persist_h, "rate_shape": rate_shape,
-    }  # fmt: skip
+        "useful_h": useful_h,
+        "interval_h": interval_h,
+        "mtbf_h": mtbf_h,
+        "write_h": write_h,
+        "restart_h": restart_h,
+        "persist_h": persist_h,
+        "rate_shape": rate_shape,
+    }
     if not np.any(run_variation_fraction):
         return finish_quantile_h(quantile_fraction=quantile_fraction, **failing)
     wide = {name: np.asarray(column)[..., None] for name, column in failing.items()}

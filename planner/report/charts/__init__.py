@@ -31,8 +31,27 @@ from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 from planner.trace.records import Record
 
 __all__ = [
-    "AHEAD_KEY", "FIT_PICTURES", "FUTURES_PICTURES", "INK", "JOB_PICTURES", "MEASURES", "OUTLINE", "PALETTE",
-    "PLAN_PICTURES", "SURVIVAL_KEY", "TIMELINE_KEY", "Document", "Picture", "Record", "checkpoint_curve",
-    "every", "interval_map", "number_text", "policy_curves", "quantity_text", "shown_scale", "size_curves",
+    "AHEAD_KEY",
+    "FIT_PICTURES",
+    "FUTURES_PICTURES",
+    "INK",
+    "JOB_PICTURES",
+    "MEASURES",
+    "OUTLINE",
+    "PALETTE",
+    "PLAN_PICTURES",
+    "SURVIVAL_KEY",
+    "TIMELINE_KEY",
+    "Document",
+    "Picture",
+    "Record",
+    "checkpoint_curve",
+    "every",
+    "interval_map",
+    "number_text",
+    "policy_curves",
+    "quantity_text",
+    "shown_scale",
+    "size_curves",
     "to_svg",
-]  # fmt: skip
+]

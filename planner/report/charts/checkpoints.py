@@ -101,17 +101,19 @@ def policy_curves(document: Document, measure: str = "ettr_fraction") -> Picture
     )
     line = chart_of(points).mark_line(strokeWidth=2.5)
     line = line.encode(
-        x=x, y=y,
+        x=x,
+        y=y,
         color=alt.Color("policy:N", scale=colours, legend=legend),
         strokeDash=alt.StrokeDash("policy:N", scale=alt.Scale(domain=names), legend=legend),
         tooltip=["policy:N", "interval:Q", "value:Q"],
-    )  # fmt: skip
+    )
     dots = chart_of(best).mark_point(filled=True, size=110, opacity=1)
     dots = dots.encode(
-        x=x, y=y,
+        x=x,
+        y=y,
         color=alt.Color("policy:N", scale=colours),
         shape=alt.Shape("policy:N", scale=alt.Scale(domain=names), legend=None),
-    )  # fmt: skip
+    )
     words = "; ".join(
         f"{one['policy']} {number_text(one['value'])} at {number_text(one['interval'])} min" for one in best
     )
@@ -159,14 +161,18 @@ def interval_map(document: Document, measure: str = "ettr_fraction") -> Picture 
     scale = alt.Scale(scheme="cividis", reverse=True, domain=[0, 100 * MOST_LOST], clamp=True)
     legend = alt.Legend(
         title=f"more {what} than at best (%; {100 * MOST_LOST:g} or more)",
-        orient="top", gradientLength=220, titleLimit=320,
-    )  # fmt: skip
+        orient="top",
+        gradientLength=220,
+        titleLimit=320,
+    )
     shades = chart_of(cells).mark_rect(stroke=None)
     shades = shades.encode(
-        x=_interval_axis(field="from"), x2="to:Q", y=y,
+        x=_interval_axis(field="from"),
+        x2="to:Q",
+        y=y,
         color=alt.Color("more:Q", scale=scale, legend=legend),
         tooltip=["nodes:O", "interval:Q", "value:Q", "more:Q"],
-    )  # fmt: skip
+    )
     dots = chart_of(best).mark_point(
         shape="diamond", filled=True, size=90, opacity=1, color="#FFFFFF", stroke="#111111"
     )

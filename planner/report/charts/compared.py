@@ -55,17 +55,23 @@ def terms_side_by_side(record: Record, name: str, names: Sequence[str]) -> Pictu
         end["below"], end["edge"] = (sum(v for v in own if v * sign > 0) for sign in (-1, 1))
     scale = with_room(end[side] for end in ends for side in ("below", "edge"))
     order = list(dict.fromkeys(row["term"] for row in rows))
-    bars = chart_of(rows).mark_bar(stroke=OUTLINE).encode(
-        x=alt.X("value:Q", stack="zero", title=f"{name} ({shown})", scale=scale),
-        y=row_axis("plan"),
-        color=colour("term", "term", order),
-        order=alt.Order("order:O"),
-        tooltip=["plan:N", "term:N", "said:N"],
-    )  # fmt: skip
+    bars = (
+        chart_of(rows)
+        .mark_bar(stroke=OUTLINE)
+        .encode(
+            x=alt.X("value:Q", stack="zero", title=f"{name} ({shown})", scale=scale),
+            y=row_axis("plan"),
+            color=colour("term", "term", order),
+            order=alt.Order("order:O"),
+            tooltip=["plan:N", "term:N", "said:N"],
+        )
+    )
     labelled = [end | {"label": f"{number_text(end['total'])} {shown}"} for end in ends]
-    texts = chart_of(labelled).mark_text(color=INK, align="left", dx=4, fontSize=11).encode(
-        x="edge:Q", y=row_axis("plan"), text="label:N"
-    )  # fmt: skip
+    texts = (
+        chart_of(labelled)
+        .mark_text(color=INK, align="left", dx=4, fontSize=11)
+        .encode(x="edge:Q", y=row_axis("plan"), text="label:N")
+    )
     words = "; ".join(f"{row['plan']}, {row['term']}: {row['said']}" for row in rows).replace("\n", " ")
     return Picture(f"{name.capitalize()} by term", f"Stacked bars. {words}.", layered(34, bars, texts))
 

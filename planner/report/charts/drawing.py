@@ -172,9 +172,13 @@ def labelled_bars(
 def colour(field: str, title: str, order: list[str] | None = None) -> alt.Color:
     """The palette by a field, with its legend above."""
     legend = alt.Legend(
-        title=title, orient="top", columns=columns(order or ()), labelLimit=240,
-        symbolType="square", symbolStrokeWidth=0,
-    )  # fmt: skip
+        title=title,
+        orient="top",
+        columns=columns(order or ()),
+        labelLimit=240,
+        symbolType="square",
+        symbolStrokeWidth=0,
+    )
     scale = alt.Scale(range=list(PALETTE)) if order is None else alt.Scale(domain=order, range=list(PALETTE))
     return alt.Color(f"{field}:N", scale=scale, sort=order, legend=legend)
 

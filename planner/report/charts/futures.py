@@ -38,20 +38,26 @@ def by_future(document: Document) -> Picture | None:
         heads.append({"row": f"{number}\n", "title": title})
         rows += [
             {
-                "row": f"{number}\n{name}", "plan": name, "future": title, "amount": future[key] / divisor,
+                "row": f"{number}\n{name}",
+                "plan": name,
+                "future": title,
+                "amount": future[key] / divisor,
                 "label": quantity_text(future[key], unit),
             }
             for key, name in PLANS.items()
             if future[key] is not None
-        ]  # fmt: skip
+        ]
     words = "; ".join(f"{row['future']}, {row['plan']}: {row['label']}" for row in rows)
-    less = "" if len(futures) == len(document["futures"]) else (
-        f" {len(futures)} of {len(document['futures'])} futures are drawn."
-    )  # fmt: skip
+    less = (
+        ""
+        if len(futures) == len(document["futures"])
+        else (f" {len(futures)} of {len(document['futures'])} futures are drawn.")
+    )
     return Picture(
-        "What each future takes", f"Bars of the objective in each future. {words}.{less}",
+        "What each future takes",
+        f"Bars of the objective in each future. {words}.{less}",
         layered(19, *_bars(heads, rows, f"objective ({shown})")),
-    )  # fmt: skip
+    )
 
 
 def _bars(heads: list[Record], rows: list[Record], title: str) -> list[alt.Chart]:

@@ -127,8 +127,11 @@ def month_map(document: Document) -> Picture | None:
 
 # Section of a job -> its chart.
 JOB_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
-    "totals": range_bars, "phases": phase_waterfall, "changes": changes, "uncertainty": tornado
-}  # fmt: skip
+    "totals": range_bars,
+    "phases": phase_waterfall,
+    "changes": changes,
+    "uncertainty": tornado,
+}
 
 
 def _diverging(rows: Sequence[Record], title: str, legend: str, ends: list[str]) -> Picture | None:
@@ -142,9 +145,10 @@ def _diverging(rows: Sequence[Record], title: str, legend: str, ends: list[str])
     axis = alt.Axis(format="+,~r", tickCount=5)
     base = chart_of(drawn).encode(y=row_axis("row"), tooltip=["row:N", "end:N", "label:N", "to:Q"])
     bars = base.mark_bar(stroke=OUTLINE).encode(
-        x=alt.X("from:Q", title=f"change ({unit})", scale=scale, axis=axis), x2="to:Q",
+        x=alt.X("from:Q", title=f"change ({unit})", scale=scale, axis=axis),
+        x2="to:Q",
         color=colour("end", legend, ends),
-    )  # fmt: skip
+    )
     left = base.transform_filter("datum.to < 0").mark_text(color=INK, align="right", dx=-4, fontSize=10)
     right = base.transform_filter("datum.to >= 0").mark_text(color=INK, align="left", dx=4, fontSize=10)
     labels = [text.encode(x="to:Q", text="label:N") for text in (left, right)]
@@ -159,19 +163,29 @@ def _map(rows: Sequence[Record], title: str, across: str) -> Picture | None:
     divisor, unit = shown_scale("kgCO2e", [row["kgco2e"] for row in rows])
     names = list(dict.fromkeys(row["place"] for row in rows))
     drawn = [
-        {"place": broken(row["place"]), "x": row["x"], "value": row["kgco2e"] / divisor, "mark": mark,
-         "label": f"{quantity_text(row['kgco2e'], 'kgCO2e')}, {100 * row['change_fraction']:+.3g} %"}
+        {
+            "place": broken(row["place"]),
+            "x": row["x"],
+            "value": row["kgco2e"] / divisor,
+            "mark": mark,
+            "label": f"{quantity_text(row['kgco2e'], 'kgCO2e')}, {100 * row['change_fraction']:+.3g} %",
+        }
         for name in names
         for row, mark in _marked([row for row in rows if row["place"] == name])
-    ]  # fmt: skip
+    ]
     base = chart_of(drawn).encode(
         x=alt.X("x:N", sort=None, title=across, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        y=row_axis("place"), tooltip=["place:N", "x:N", "label:N"],
-    )  # fmt: skip
+        y=row_axis("place"),
+        tooltip=["place:N", "x:N", "label:N"],
+    )
     cells = base.mark_rect().encode(
-        color=alt.Color("value:Q", title=unit, scale=alt.Scale(scheme="blues"),
-                        legend=alt.Legend(orient="top", gradientLength=180)),
-    )  # fmt: skip
+        color=alt.Color(
+            "value:Q",
+            title=unit,
+            scale=alt.Scale(scheme="blues"),
+            legend=alt.Legend(orient="top", gradientLength=180),
+        ),
+    )
     shapes = alt.Scale(domain=["cleanest", "dirtiest"], range=["circle", "triangle-up"])
     marks = (
         base.transform_filter("datum.mark != ''")

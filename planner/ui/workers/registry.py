@@ -123,9 +123,16 @@ class _Work:
         """A copy for who looks; `place` is its own among those that wait."""
         elapsed = (self.ended or time.monotonic()) - self.began
         return Seen(
-            self.state, self.text, tuple(self.trail), tuple(self.parts), self.result, self.error, elapsed,
-            stopping=self.asked_to_stop and self.ended is None, place=place,
-        )  # fmt: skip
+            self.state,
+            self.text,
+            tuple(self.trail),
+            tuple(self.parts),
+            self.result,
+            self.error,
+            elapsed,
+            stopping=self.asked_to_stop and self.ended is None,
+            place=place,
+        )
 
 
 class Registry:

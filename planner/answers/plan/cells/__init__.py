@@ -14,12 +14,30 @@ from planner.report.charts import Document, Record
 from planner.trace.explain import Explanation
 
 OPENED: Mapping[str, Callable[[Cell], Number | Explanation | None]] = {
-    "summary": summary, "purchases": purchases, "moves": moves, "rental": rental, "fleet": fleet,
-    "jobs": jobs, "pausable": pausable, "services": services, "pools": pools, "cost": term, "carbon": term,
-    "energy": energy, "by_period": by_period, "limits": limits, "contracts": contracts, "prices": prices,
-    "alternatives": alternatives, "alternatives_dropped": dropped, "facts": facts, "facts_weighed": facts,
-    "totals": totals, "tornado": tornado, "clash": clash,
-}  # fmt: skip
+    "summary": summary,
+    "purchases": purchases,
+    "moves": moves,
+    "rental": rental,
+    "fleet": fleet,
+    "jobs": jobs,
+    "pausable": pausable,
+    "services": services,
+    "pools": pools,
+    "cost": term,
+    "carbon": term,
+    "energy": energy,
+    "by_period": by_period,
+    "limits": limits,
+    "contracts": contracts,
+    "prices": prices,
+    "alternatives": alternatives,
+    "alternatives_dropped": dropped,
+    "facts": facts,
+    "facts_weighed": facts,
+    "totals": totals,
+    "tornado": tornado,
+    "clash": clash,
+}
 
 
 def cell_explanation(

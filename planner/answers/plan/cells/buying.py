@@ -56,9 +56,11 @@ def _nodes_ordered(cell: Cell) -> Number:
 
 def _accelerators(cell: Cell) -> Number:
     each = cell.part(
-        "accelerators_per_node", cell.value / cell.row["nodes"], kind="declared",
+        "accelerators_per_node",
+        cell.value / cell.row["nodes"],
+        kind="declared",
         about=f"of one node of {cell.row['sku']}, as the catalogue of servers says",
-    )  # fmt: skip
+    )
     nodes = _rows_cells(purchases, cell, "nodes")
     return cell.number("nodes * accelerators_per_node", inputs=nodes | {"accelerators_per_node": each})
 
@@ -90,10 +92,12 @@ def moves(cell: Cell) -> Number | None:
     kind = cell.key.removeprefix("move_")
     name = f"move_{kind}_per_node"
     each = cell.part(
-        name, cell.value / cell.row["nodes"], cell.unit,
+        name,
+        cell.value / cell.row["nodes"],
+        cell.unit,
         about="carriage of one node between these sites, and what it costs while it is under way",
         inputs=term_of(cell.document, f"{'cost' if kind == 'usd' else 'carbon'}.moved"),
-    )  # fmt: skip
+    )
     return cell.number(f"nodes * {name}", inputs=_rows_cells(moves, cell, "nodes") | {name: each})
 
 
@@ -134,7 +138,10 @@ def _rented_carbon(cell: Cell) -> Number:
     name, hours = "embodied_kgco2e_per_node_h", cell.row["node_h"]
     value = cell.value / hours if hours else 0.0
     each = within(cell.document, ["carbon.rental"], "each_kgco2e", value) or cell.part(
-        name, value, "kgCO2e", about="share of the making and repair of a node for an hour",
+        name,
+        value,
+        "kgCO2e",
+        about="share of the making and repair of a node for an hour",
         inputs=term_of(cell.document, "carbon.rental"),
-    )  # fmt: skip
+    )
     return cell.number(f"node_h * {name}", inputs=_rows_cells(rental, cell, "node_h") | {name: each})

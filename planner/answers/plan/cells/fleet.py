@@ -78,12 +78,19 @@ def _before(cell: Cell, now: int, nodes: float) -> Number:
     """Nodes in service in the period before, or those that stood when the horizon began."""
     if not now:
         return cell.part(
-            "before_nodes", nodes, kind="yours", source=f"{cell.document['scenario']}; fleet",
+            "before_nodes",
+            nodes,
+            kind="yours",
+            source=f"{cell.document['scenario']}; fleet",
             about="standing when the horizon begins",
-        )  # fmt: skip
+        )
     label = cell.document["horizon"]["periods"][now - 1]
-    return Number("in_service_nodes", nodes, place=f" ({label}, {cell.row['site']}, {cell.row['sku']})",
-                  about="the row of the period before")  # fmt: skip
+    return Number(
+        "in_service_nodes",
+        nodes,
+        place=f" ({label}, {cell.row['site']}, {cell.row['sku']})",
+        about="the row of the period before",
+    )
 
 
 def _used(cell: Cell) -> Number:
@@ -96,9 +103,11 @@ def _used(cell: Cell) -> Number:
         node_h = Cell(document, "pools", one, "node_h").decided("hours that do the work of the pool")
         period = Number("period_h", hours, "h", about="hours of the period")
         parts[f"pool {one['pool']}"] = Number(
-            "pool_nodes", one["node_h"] / hours, equation="pool_nodes = node_h / period_h",
+            "pool_nodes",
+            one["node_h"] / hours,
+            equation="pool_nodes = node_h / period_h",
             inputs={"node_h": node_h, "period_h": period},
-        )  # fmt: skip
+        )
     for one in rows_of(document, "pausable", **here):
         parts[f"job {one['job']}"] = Cell(document, "pausable", one, "mean_nodes").number(
             about="its node-hours over the hours of the period"
@@ -124,6 +133,8 @@ def _runs_and_replicas(cell: Cell, nodes: float, here: Record) -> Number:
         for one in rows_of(document, "jobs", site=here["site"], sku=here["sku"])
     }
     return cell.part(
-        "run_and_replica_nodes", nodes, inputs=inputs,
+        "run_and_replica_nodes",
+        nodes,
+        inputs=inputs,
         about="nodes of a run for the hours that it should need, and the share of a node of a replica",
-    )  # fmt: skip
+    )

@@ -13,10 +13,12 @@ Below = dict[str, Number | Explanation]
 
 # A family of limits -> where the scenario states it; {where} is a site or a SKU.
 STATED = {
-    "power": "sites.{where}.power_cap", "racks": "sites.{where}.racks",
+    "power": "sites.{where}.power_cap",
+    "racks": "sites.{where}.racks",
     "supply": "market.{where}.supply_nodes",
-    "budget": "policy.budget", "money cap": "policy.money_cap",
-}  # fmt: skip
+    "budget": "policy.budget",
+    "money cap": "policy.money_cap",
+}
 USED = {
     "power": "what stands idle, and what every run, replica and pool adds to it while it works, at the "
     "meter; the highest of the period",
@@ -69,8 +71,12 @@ def _used(cell: Cell) -> Number | Explanation:
     }
     if limit == "racks" and len(nodes) == 1:
         count = sum(map(value_of, nodes.values()))
-        each = Number("racks_per_node", cell.value / count if count else 0.0, "1",
-                      about="room that a node takes, by its power in a rack")  # fmt: skip
+        each = Number(
+            "racks_per_node",
+            cell.value / count if count else 0.0,
+            "1",
+            about="room that a node takes, by its power in a rack",
+        )
         return cell.number(
             "nodes * racks_per_node", USED[limit], {"nodes": total("nodes", nodes), "racks_per_node": each}
         )

@@ -123,10 +123,13 @@ def _facility(cell: Cell) -> Number:
     if whole is None:
         return cell.part("facility_kwh", value, "kWh")
     return cell.part(
-        "facility_kwh", value, "kWh", equation="facility_kwh = term_kwh - others_kwh",
+        "facility_kwh",
+        value,
+        "kWh",
+        equation="facility_kwh = term_kwh - others_kwh",
         about="power of the nodes in this use, for the hours that they are in it, at the meter",
         inputs={"term_kwh": whole} | inputs,
-    )  # fmt: skip
+    )
 
 
 PERIOD_TOTALS = {"cost_usd": "cost", "carbon_kgco2e": "carbon", "energy_kwh": "energy"}
@@ -173,13 +176,18 @@ def _ordered(cell: Cell) -> Number:
 # Column -> what one kWh of it is, its unit, its term, and what is meant.
 CONTRACTED = {
     "premium_usd": (
-        "premium_usd_per_kwh", "USD/kWh", "cost.contract", "beyond the price of electricity",
+        "premium_usd_per_kwh",
+        "USD/kWh",
+        "cost.contract",
+        "beyond the price of electricity",
     ),
     "avoided_kgco2e": (
-        "avoided_kgco2e_per_kwh", "kgCO2e/kWh", "carbon.contract",
+        "avoided_kgco2e_per_kwh",
+        "kgCO2e/kWh",
+        "carbon.contract",
         "the residual mix of the site less what the contract itself emits",
     ),
-}  # fmt: skip
+}
 
 
 def contracts(cell: Cell) -> Number | None:

@@ -96,14 +96,18 @@ def _run_energy(cell: Cell) -> Number:
     hours = value_of(duration)
     node_kw = cell.value / (row["nodes"] * hours * value_of(pue))
     power = within(document, ["energy.training"], "mean_node_kw", node_kw) or cell.part(
-        "mean_node_kw", node_kw, "kW", inputs=term_of(cell.document, "energy.training"),
+        "mean_node_kw",
+        node_kw,
+        "kW",
+        inputs=term_of(cell.document, "energy.training"),
         about="over the states of the run: working, writing checkpoints, restarting; 0 after the horizon",
-    )  # fmt: skip
+    )
     nodes = cell.beside("nodes").decided("a size that the scenario names")
     return cell.number(
-        "nodes * mean_node_kw * duration_h * pue", about,
+        "nodes * mean_node_kw * duration_h * pue",
+        about,
         {"nodes": nodes, "mean_node_kw": power, "duration_h": duration, "pue": pue},
-    )  # fmt: skip
+    )
 
 
 def _from_energy(cell: Cell, name: str, unit: str, term: str) -> Number:
@@ -111,10 +115,13 @@ def _from_energy(cell: Cell, name: str, unit: str, term: str) -> Number:
     kwh = cell.row["energy_kwh"]
     value = cell.value / kwh if kwh else 0.0
     each = within(cell.document, [term], name, value) or cell.part(
-        name, value, unit, inputs=term_of(cell.document, term),
+        name,
+        value,
+        unit,
+        inputs=term_of(cell.document, term),
         about="of the site, mean over the periods in which the run draws its energy; the total of the term "
         "below opens its largest row",
-    )  # fmt: skip
+    )
     energy = _run_energy(cell.beside("energy_kwh"))
     return cell.number(f"energy_kwh * {name}", inputs={"energy_kwh": energy, name: each})
 
@@ -154,9 +161,12 @@ def pausable(cell: Cell) -> Number | Explanation | None:
         case "energy_kwh":
             value = _ratio(cell.value, row["node_h"])
             each = within(document, ["energy.elastic"], "each_kwh", value) or cell.part(
-                "kwh_per_node_h", value, "kWh", inputs=term_of(cell.document, "energy.elastic"),
+                "kwh_per_node_h",
+                value,
+                "kWh",
+                inputs=term_of(cell.document, "energy.elastic"),
                 about="mean power of a node of the job for an hour, with the cooling and supply",
-            )  # fmt: skip
+            )
             return cell.number("node_h * kwh_per_node_h", inputs=_hours(cell) | {"kwh_per_node_h": each})
     return None
 
@@ -204,9 +214,11 @@ def _capacity(cell: Cell) -> Number:
     """What replicas carry, each as much."""
     value = _ratio(cell.value, cell.row["replicas"])
     rate = _replica(cell, "requests_per_s", value) or cell.part(
-        "requests_per_s", value, "1/s",
+        "requests_per_s",
+        value,
+        "1/s",
         about="of one replica within its times to answer: step time and queue of this SKU and split",
-    )  # fmt: skip
+    )
     return cell.number(
         "replicas * requests_per_s", inputs={"replicas": _replicas(cell), "requests_per_s": rate}
     )
@@ -279,9 +291,11 @@ def pools(cell: Cell) -> Number | Explanation | None:
         case "reference_h":
             value = _ratio(cell.value, row["node_h"])
             speed = _speed(cell, value) or cell.part(
-                "speed", value, about="work of an hour of this SKU in hours of the reference node: the ratio "
+                "speed",
+                value,
+                about="work of an hour of this SKU in hours of the reference node: the ratio "
                 "of their tokens/s for the pool's model",
-            )  # fmt: skip
+            )
             node_h = pools(cell.beside("node_h"))
             assert node_h is not None
             return cell.number("node_h * speed", inputs={"node_h": node_h, "speed": speed})

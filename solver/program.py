@@ -265,9 +265,17 @@ def _fitting(problem: Problem, chosen: Decisions, used: Floats) -> Floats:
 
 
 def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
-    """Rented nodes, without those that nothing uses where neither renting nor idling has a price."""
+    """Rented nodes, without those that nothing uses where neither renting nor idling has a price.
+
+    A pausable job that works in a period keeps the nodes that it needs at least, however short it works.
+    """
     free, _ = _free_nodes(problem, chosen, used)
-    unused = np.floor(np.maximum(free - chosen.parked, 0.0) + ROUNDING).astype(np.int64)
+    options = problem.elastic_options
+    mean = account.totals_by(options.pool, len(problem.pools), chosen.done_node_h / problem.pools.hours)
+    least = np.zeros_like(mean)
+    np.maximum.at(least, options.pool, options.nodes_least[:, None] * (chosen.done_node_h > 0))
+    unused = free - chosen.parked - np.maximum(least - mean, 0.0)
+    unused = np.floor(np.maximum(unused, 0.0) + ROUNDING).astype(np.int64)
     fewer: Whole = np.where(
         account.holding_costs(problem), chosen.rented, np.maximum(chosen.rented - unused, 0)
     )

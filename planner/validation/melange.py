@@ -185,9 +185,9 @@ def _problem(
         serve_options=ServeOptions(
             service=bucket,
             pool=gpu,
-            capacity=np.ones(len(gpu)),
+            capacity=np.ones((len(gpu), 1)),
             nodes=load,
-            standby_fraction=np.zeros(len(gpu)),
+            standby_fraction=np.zeros((len(gpu), 1)),
             node_hours=load[:, None],
             active_kw=np.zeros(len(gpu)),
             usd=np.zeros((len(gpu), 1)),

@@ -316,7 +316,7 @@ def test_enough_replicas_are_up(rate: str, restart: str, availability: float) ->
     solution, options = plan.answer.solution, plan.problem.serve_options
     assert solution is not None
     (v,) = np.flatnonzero(solution.replicas[:, 0])
-    needed = math.ceil(plan.problem.services.demand[0, 0] / options.capacity[v])
+    needed = math.ceil(plan.problem.services.demand[0, 0] / options.capacity[v, 0])
     hourly = plan.assembled.nodes.failure_rate_per_node_h.value[options.pool[v]]
     up = 1 / (1 + float(hourly) * plan.inputs.scenario.reliability.restart_h)
     stands = int(solution.replicas[v, 0])

@@ -625,7 +625,7 @@ def test_the_real_quarter_keeps_its_promises() -> None:
         )
     for i in range(len(problem.services.name)):
         mine = problem.serve_options.service == i
-        carried = problem.serve_options.capacity[mine] @ solution.replicas[mine]
+        carried = (problem.serve_options.capacity[mine] * solution.replicas[mine]).sum(axis=0)
         assert np.all(carried >= problem.services.demand[i] * (1 - 1e-6))
     for w in range(len(problem.work.name)):
         mine = problem.work_options.work == w

@@ -81,6 +81,7 @@ def draw(seed: int) -> Problem:
     jobs = int(rng.integers(0, 3))
     ways = int(rng.integers(1, 4)) * jobs
     held = rng.integers(0, 3, (ways, periods))
+    held[:, 0] += held.sum(axis=1) == 0  # a run stands on nodes, in some period
     run_pool = rng.integers(0, count, ways)
     busy = held * fleet.hours * rng.choice([0.5, 1.0], (ways, 1))
     runs = RunOptions(

@@ -55,15 +55,17 @@ def run_facts(options: argparse.Namespace) -> int:
     from planner.trace.explain import format_value
     from planner.trace.records import fact_record
 
-    found = load_catalogue().search(" ".join(options.words))
+    catalogue = load_catalogue()
+    found = catalogue.search(" ".join(options.words))
     if options.json:
-        show_json([fact_record(fact) for fact in found])
+        show_json([{**fact_record(fact), "use": catalogue.ranges.use(fact.key)} for fact in found])
         return ANSWER
     for fact in found:
         spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
         unit = "" if fact.unit == "1" else f" {fact.unit}"
         where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
-        print(f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {where})")
+        idle = f"; {said}" if (said := catalogue.ranges.without_effect(fact.key)) else ""
+        print(f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {where}{idle})")
     say(f"{len(found)} facts")
     return ANSWER if found else NO_PLAN
 

@@ -3,6 +3,10 @@
 A fact's own `low` and `high` say how sure its value is; the range of its family says which values make
 sense. A power below zero, a PUE below one or a link domain of 10^12 chips is refused before anything
 computes with it, whoever states it.
+
+`use` says what counts with a family: `input` an answer about a plan, a job or hardware; `check` the published
+cases of `everfleet validate` alone; `reference` nothing, as it stands there for readers to compare with.
+A value of one's own for the last two would change nothing, so it is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +19,14 @@ from pathlib import Path
 
 from planner.trace.units import UnitError, canonical
 
-COLUMNS = ("pattern", "unit", "low", "high", "note")
+COLUMNS = ("pattern", "unit", "low", "high", "use", "note")
+
+# What counts with a family of facts, in words for its readers.
+USES = {
+    "input": "answers count with it",
+    "check": "no answer counts with it: it is for the published cases of `everfleet validate`",
+    "reference": "nothing counts with it: it is shown for reference",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +38,7 @@ class Allowed:
     high: float
     unit: str
     words: str
+    use: str
 
     def holds(self, value: float) -> bool:
         """Whether a value, in the canonical unit, lies inside."""
@@ -54,6 +66,16 @@ class Ranges:
         matcher, families = self._rooms.get(base.partition(".")[0], (None, []))
         found = matcher.fullmatch(base) if matcher is not None else None
         return None if found is None or found.lastindex is None else families[found.lastindex - 1]
+
+    def use(self, key: str) -> str:
+        """What counts with a fact; one that is in no family is a model of one's own, or measured."""
+        family = self.of(key)
+        return "input" if family is None else family.use
+
+    def without_effect(self, key: str) -> str | None:
+        """Why a value of one's own for this fact would change nothing; None where answers count with it."""
+        use = self.use(key)
+        return None if use == "input" else USES[use]
 
     def problem(self, key: str, values: Iterable[float | None], unit: str) -> str | None:
         """What is wrong with values of a fact, in its canonical unit; None where nothing is."""
@@ -88,12 +110,15 @@ def _family(row: Mapping[str, str]) -> Allowed:
     low, high, unit = float(row["low"]), float(row["high"]), row["unit"]
     if not low < high:
         raise ValueError(f"{row['pattern']}: low {row['low']} is not below high {row['high']}")
+    if row["use"] not in USES:
+        raise ValueError(f"{row['pattern']}: use '{row['use']}' is none of {', '.join(USES)}")
     try:
         (inside_low, inside_unit), (inside_high, _) = canonical(low, unit), canonical(high, unit)
     except UnitError as error:
         raise ValueError(f"{row['pattern']}: {error}") from None
     shown = "" if unit in ("1", "count") else f" {unit.removeprefix('1')}"
-    return Allowed(patterns, inside_low, inside_high, inside_unit, f"from {low:,.10g} to {high:,.10g}{shown}")
+    words = f"from {low:,.10g} to {high:,.10g}{shown}"
+    return Allowed(patterns, inside_low, inside_high, inside_unit, words, row["use"])
 
 
 def _expression(pattern: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.ranges import USES
 from planner.trace.quantities import Fact
 from planner.trace.records import Record
 
@@ -43,11 +44,11 @@ def choices(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
 def found_rows(catalogue: Catalogue, wanted: Wanted) -> list[Record]:
     """Rows of the facts that a reader looks for, in the order of their keys."""
     found = (fact for fact in catalogue.search(wanted.words) if wanted.takes(fact))
-    return [fact_row(fact) for fact in sorted(found, key=lambda fact: fact.key)]
+    return [fact_row(fact, catalogue) for fact in sorted(found, key=lambda fact: fact.key)]
 
 
-def fact_row(fact: Fact) -> Record:
-    """A fact with all that is known of where it comes from."""
+def fact_row(fact: Fact, catalogue: Catalogue) -> Record:
+    """A fact with all that is known of where it comes from, and what counts with it."""
     return {
         "key": fact.key,
         "value": fact.value,
@@ -62,6 +63,7 @@ def fact_row(fact: Fact) -> Record:
         "licence": fact.source.licence,
         "link": _address(fact.source.link),
         "boundary": "; ".join(f"{family}: {tag}" for family, tag in fact.boundary.items()),
+        "use": USES[catalogue.ranges.use(fact.key)],
         "note": fact.note,
     }
 

@@ -77,7 +77,7 @@ def opened(found: list[str]) -> None:
     st.subheader("One fact")
     first = [key for key in (st.query_params.get("fact", ""), FIRST) if key in found]
     keys = list(dict.fromkeys([*first, *found[:MOST_TO_OPEN]]))
-    row = fact_row(_catalogue().fact(st.selectbox("Fact", keys, key="sources.fact")))
+    row = fact_row(_catalogue().fact(st.selectbox("Fact", keys, key="sources.fact")), _catalogue())
     if len(found) > MOST_TO_OPEN:
         st.markdown(f"{MOST_TO_OPEN} of these facts can be opened: look for words to narrow them.")
     left, right = st.columns(2)
@@ -102,6 +102,7 @@ def fact(row: Record) -> None:
         "Where in it": row["locator"],
         "Licence": row["licence"],
         "Counts": row["boundary"],
+        "Use": row["use"],
         "Note": row["note"],
     }
     st.markdown("\n".join(f"- {label}: {shared.plain(str(text))}" for label, text in said.items() if text))

@@ -6,10 +6,10 @@ from planner.inputs.catalogue import CatalogueError, UnknownFact, data_folder, l
 from planner.inputs.resolved import data_year
 
 HEADER = "key,value,unit,source,locator,kind,low,high,boundary,note\n"
-RANGES = """pattern,unit,low,high,note
-server.*.accelerators,count,1,100,
-accelerator.*.memory,GB,1,1000,
-accelerator.*.tdp a.*.c,kW,0,100,
+RANGES = """pattern,unit,low,high,use,note
+server.*.accelerators,count,1,100,input,
+accelerator.*.memory,GB,1,1000,input,
+accelerator.*.tdp a.*.c,kW,0,100,input,
 """
 GOOD = (
     "server.box.accelerators,8,count,paper,Table 1,published,,,,\n"

@@ -76,12 +76,16 @@ def test_every_shipped_fact_and_its_range_lie_inside():
 
 def test_faults_of_the_file_are_named(tmp_path):
     path = tmp_path / "ranges.csv"
-    path.write_text("pattern,unit,low,high,note\na.b,kW,2,1,\n,kW,0,1,\na.c,ells,0,1,\n", encoding="utf-8")
+    path.write_text(
+        "pattern,unit,low,high,use,note\na.b,kW,2,1,input,\n,kW,0,1,input,\na.c,ells,0,1,input,\na.d,kW,0,1,,\n",
+        encoding="utf-8",
+    )
 
     _, problems = read_ranges(path)
 
-    assert [problem.split(": ", 1)[0] for problem in problems] == [f"ranges.csv:{n}" for n in (2, 3, 4)]
+    assert [problem.split(": ", 1)[0] for problem in problems] == [f"ranges.csv:{n}" for n in (2, 3, 4, 5)]
     assert "low 2 is not below high 1" in problems[0]
+    assert "use '' is none of input, check, reference" in problems[3]
 
 
 def test_a_check_names_every_senseless_value_with_what_is_allowed():
@@ -129,6 +133,10 @@ def test_no_fact_of_a_plan_can_be_negative_or_a_million_million_times_as_much():
     assert {key for key, _ in taken} <= {"checkpoint_storage.parallel-fs.bandwidth"}
 
 
+def test_the_smallest_plan_rests_on_facts_that_may_be_set():
+    assert {key: said for key in asked_facts() if (said := RANGES.without_effect(key))} == {}
+
+
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_a_value_at_the_end_of_its_family_makes_a_plan_or_a_refusal(end):
     """A seeded sample; each such value once ended in a traceback or in a loop over 8e12 chips."""
@@ -147,7 +155,7 @@ def test_a_value_at_the_end_of_its_family_makes_a_plan_or_a_refusal(end):
 
 def test_zero_stays_allowed_where_it_makes_sense():
     mine = {
-        "finance.carbon_price": "0 USD/t",
+        "finance.space": "0 USD/kW/month",
         "server.dgx-a100-80.price": "0 USD",
         "grid.se.intensity": "0 g/kWh",
     }

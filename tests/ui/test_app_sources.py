@@ -66,13 +66,13 @@ def test_choices_are_those_of_the_facts() -> None:
 
 def test_a_row_holds_all_that_is_known_of_a_fact() -> None:
     """NVIDIA's data sheet prints 700 W for the SXM board; the address of the sheet stands beside it."""
-    row = fact_row(CATALOGUE.fact(TDP))
+    row = fact_row(CATALOGUE.fact(TDP), CATALOGUE)
 
     assert (row["unit"], row["stated"], row["kind"]) == ("kW", "700 W", "declared")
     assert row["value"] == pytest.approx(0.7)
     assert row["source"].startswith("NVIDIA")
     assert row["link"].startswith("https://")
-    assert fact_row(CATALOGUE.fact("pue.default"))["unit"] == ""
+    assert fact_row(CATALOGUE.fact("pue.default"), CATALOGUE)["unit"] == ""
 
 
 def test_what_a_scenario_rests_on_are_the_facts_that_it_asked_for() -> None:
@@ -138,7 +138,7 @@ def test_values_that_do_not_hold_are_left_to_the_scenario_s_check() -> None:
 
 
 def test_the_catalogue_stands_at_once_with_one_fact_opened(page: AppTest) -> None:
-    row = fact_row(CATALOGUE.fact("accelerator.h100-sxm-80gb.embodied"))
+    row = fact_row(CATALOGUE.fact("accelerator.h100-sxm-80gb.embodied"), CATALOGUE)
 
     assert not page.exception
     assert not page.error

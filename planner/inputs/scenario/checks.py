@@ -233,6 +233,9 @@ def own_fact_problems(facts: Mapping[str, str], known: Known) -> Iterator[Proble
         if key not in known.fact_units:
             yield Problem(path, f"the catalogue has no such fact; {near(key, known.fact_units)}")
             continue
+        if idle := known.ranges.without_effect(key):
+            yield Problem(path, f"{idle}; remove it")
+            continue
         try:
             value = parse_quantity(text, known.fact_units[key])
         except UnitError as error:

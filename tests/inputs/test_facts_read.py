@@ -1,0 +1,159 @@
+"""No family of facts is without a reader: each `use` in `data/ranges.csv` agrees with what code asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.overrides import override_of
+from planner.inputs.ranges import USES
+from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
+from planner.trace.errors import InputError
+
+CATALOGUE = load_catalogue()
+PLANNER = Path(__file__).resolve().parents[2] / "planner"
+FACES = ("cli/", "ui/", "report/", "inputs/editing/")  # they show facts and count with none
+TEXT = re.compile(r'"([^"\n]*)"')
+PROSE = re.compile(r'""".*?"""|#[^\n"]*$', re.DOTALL | re.MULTILINE)
+KEY = re.compile(r"[\w.@{}-]+")
+
+
+@dataclass(frozen=True)
+class Module:
+    """What a module can ask for: areas that it names, last words of keys, and keys that it writes whole."""
+
+    areas: frozenset[str]
+    words: frozenset[str]
+    half_words: tuple[re.Pattern[str], ...]
+    keys: tuple[re.Pattern[str], ...]
+    starts: tuple[str, ...]
+
+    def names(self, key: str) -> bool:
+        """Whether both ends of a key stand in the module: its area, and its last word in a text.
+
+        A text such as "reliability.llama3-cause-" asks for all keys that start so.
+        """
+        area, last = key.partition(".")[0], key.rpartition(".")[2]
+        return key.startswith(self.starts) or (
+            area in self.areas
+            and (last in self.words or any(word.fullmatch(last) for word in self.half_words))
+        )
+
+
+def pattern_of(text: str, hole: str) -> re.Pattern[str]:
+    return re.compile(".+".join(re.escape(part) for part in text.split(hole)))
+
+
+@cache
+def modules() -> dict[str, Module]:
+    with (data_folder() / "aliases.toml").open("rb") as file:
+        aliases = tomllib.load(file)
+    return {
+        path.relative_to(PLANNER).as_posix(): module_of(path.read_text(encoding="utf-8"), aliases)
+        for path in sorted(PLANNER.rglob("*.py"))
+        if not path.relative_to(PLANNER).as_posix().startswith(FACES)
+    }
+
+
+def module_of(code: str, aliases: dict[str, dict[str, object]]) -> Module:
+    code = PROSE.sub("", code)
+    found = {re.sub(r"\{[^{}]*\}", "{}", text) for text in TEXT.findall(code)}
+    found |= {str(to) for table in found & aliases.keys() for to in aliases[table].values()}
+    for name in found & {
+        path.name for path in data_folder().glob("*.toml")
+    }:  # the code asks for what it says
+        found |= set(TEXT.findall((data_folder() / name).read_text(encoding="utf-8")))
+    texts = {text for text in found if KEY.fullmatch(text)}
+    last = {text.rpartition(".")[2] for text in texts}
+    return Module(
+        areas=frozenset({text.partition(".")[0] for text in texts} | set(re.findall(r"\.(\w+)\(", code))),
+        words=frozenset(word for word in last if "{}" not in word),
+        half_words=tuple(pattern_of(word, "{}") for word in last if re.search(r"\{\}\w|\w\{\}", word)),
+        keys=tuple(
+            pattern_of(text, "{}")
+            for text in texts
+            if "." in text and text[0] != "{" and "{" not in text.rpartition(".")[2]
+        ),
+        starts=tuple(text for text in texts if "." in text and text.endswith("-")),
+    )
+
+
+def families() -> Iterator[tuple[str, str, list[str]]]:
+    """Each pattern with its use and the keys of its facts."""
+    keys = sorted({key.partition("@")[0] for key in CATALOGUE.facts})
+    for family in CATALOGUE.ranges.families:
+        for pattern in family.patterns:
+            mine = pattern_of(pattern, "*")
+            yield pattern, family.use, [key for key in keys if mine.fullmatch(key)]
+
+
+def readers(keys: list[str]) -> set[str]:
+    return {name for name, module in modules().items() if any(module.names(key) for key in keys)}
+
+
+def test_answers_read_every_family_of_inputs():
+    unread = [
+        pattern
+        for pattern, use, keys in families()
+        if use == "input" and all(name.startswith("validation/") for name in readers(keys))
+    ]
+
+    assert unread == [], "mark them as check or reference in ranges.csv, or take the facts away"
+
+
+def test_published_cases_read_every_family_of_theirs_and_nothing_else_does():
+    found = {pattern: readers(keys) for pattern, use, keys in families() if use == "check"}
+
+    assert [pattern for pattern, by in found.items() if not any("validation/" in name for name in by)] == []
+
+
+def test_nothing_asks_for_a_fact_that_is_said_to_be_idle():
+    """A key that is written whole, such as `f"server.{name}.price"`, counts as asked for."""
+    asked = {
+        pattern: sorted(
+            name
+            for name, module in modules().items()
+            if use == "reference" or not name.startswith("validation/")
+            if any(text.fullmatch(key) for key in keys for text in module.keys)
+        )
+        for pattern, use, keys in families()
+        if use != "input"
+    }
+
+    assert {pattern: by for pattern, by in asked.items() if by} == {}
+
+
+def test_a_family_without_a_reader_would_be_found():
+    """The search itself: a word in prose, or an area without the word, is no reader."""
+    module = module_of('"""reads power.fans"""\nfact(f"power.{part}.idle")  # fans\n', {})
+
+    assert not module.names("power.fans")
+    assert module.names("power.node.idle")
+    assert readers(["accelerator.h100-sxm-80gb.hue"]) == set()
+
+
+IDLE = {
+    "server.hgx-h100.cpu_memory": "reference",
+    "pue.meta": "reference",
+    "accelerator.h100-sxm-80gb.int8_peak": "check",
+}
+
+
+@pytest.mark.parametrize(("key", "use"), IDLE.items())
+def test_an_own_value_that_would_change_nothing_is_refused(key, use):
+    text = f"{CATALOGUE.fact(key).value:g} {CATALOGUE.fact(key).unit.removeprefix('1')}".strip()
+    shipped = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+
+    with pytest.raises(ScenarioError) as refused:
+        check_scenario(with_changes(shipped, {f"facts.{key}": text}), CATALOGUE)
+    assert f"facts.{key}: {USES[use]}; remove it" in str(refused.value)
+    with pytest.raises(InputError, match="counts with it: it is"):
+        override_of(key, text, CATALOGUE)

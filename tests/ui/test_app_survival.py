@@ -291,7 +291,7 @@ def test_a_plan_outlives_its_store(
         assert said in codes(page)
     finally:
         mended()
-    next(button for button in page.button if button.label == "Save again").click().run()
+    next(button for button in page.button if button.label == "Save it now").click().run()
 
     assert not page.exception
     assert "is not saved" not in "".join(warning.value for warning in page.warning)

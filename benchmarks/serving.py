@@ -47,21 +47,22 @@ def app_served() -> Iterator[Served]:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
         server = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"],
+            [sys.executable, "-m", "planner.cli", "app", f"--port={port}"],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=os.environ | {"EVERFLEET_STORE": str(Path(folder) / "plans.sqlite")},
         )
         try:
-            _wait_for(f"http://127.0.0.1:{port}", server)
+            wait_for(f"http://127.0.0.1:{port}", server)
             yield Served(f"http://127.0.0.1:{port}", server.pid)
         finally:
             server.terminate()
             server.wait(30)
 
 
-def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
+def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
+    """Return once the server at `url` answers."""
     give_up = time.monotonic() + PATIENCE_S
     while time.monotonic() < give_up and server.poll() is None:
         try:

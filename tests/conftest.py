@@ -69,7 +69,7 @@ def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    command = [sys.executable, "-m", "planner.cli", "app", f"--port={port}"]
     environment = os.environ | {"EVERFLEET_STORE": str(tmp_path_factory.mktemp("store") / "plans.sqlite")}
     quiet = subprocess.DEVNULL
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet)

@@ -1,15 +1,27 @@
-"""Serve the app on this machine only, until interrupted."""
+"""Serve the app on this machine only, until interrupted, to pages of its own alone."""
 
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from planner.trace.errors import InputError
 
 ADDRESS = "127.0.0.1"
+LOCAL = (ADDRESS, "localhost")
+# What every answer tells a browser: no page may frame the app, and a file is what it is said to be.
+HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
 
 
 def app_script() -> Path:
@@ -20,23 +32,60 @@ def app_script() -> Path:
 
 
 def serve(*, port: int) -> int:
-    """Run streamlit with the configuration beside the script, on this machine's own address.
+    """Run the script with the configuration beside it, on this machine's own address.
 
     The address is said here too: a variable of the environment would win against the configuration.
 
     Returns:
-        The exit code of streamlit; 0 after Ctrl-C.
+        The exit code, 0 after Ctrl-C.
 
     Raises:
         InputError: another program listens at this port.
     """
+    from streamlit.starlette import App
+
     with socket.socket() as asking:
         if asking.connect_ex((ADDRESS, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "streamlit", "run", str(app_script()), f"--server.port={port}"]
-    command.append(f"--server.address={ADDRESS}")
+    script = str(app_script())
+    sys.argv = [script]  # Streamlit looks for its configuration beside the program that was called
     try:
-        return subprocess.run(command, check=False).returncode
+        guards = [Middleware(Guard), Middleware(_known_hosts)]
+        App(script, middleware=guards).run(config={"server.port": port, "server.address": ADDRESS})
     except KeyboardInterrupt:
-        return 0
+        pass
+    return 0
+
+
+def _known_hosts(app: ASGIApp) -> ASGIApp:
+    """Refuse a host that the configuration does not name, which is read by now; none named is any."""
+    from streamlit import config
+
+    return TrustedHostMiddleware(app, config.get_option("server.allowedHosts") or ["*"], www_redirect=False)
+
+
+class Guard:
+    """Refuse the pages of this machine's other programs, and say in each answer what a browser may do."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what may pass."""
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        if scope["type"] != "lifespan" and is_neighbour(Headers(scope=scope)):
+            await PlainTextResponse("Another program's page", status_code=403)(scope, receive, told)
+        else:
+            await self.app(scope, receive, told)
+
+
+def is_neighbour(headers: Headers) -> bool:
+    """Whether the page that asks is another program's on this machine: ours by name, not by port."""
+    page, app = (headers.get(name, "").rpartition("//")[2].partition(":") for name in ("origin", "host"))
+    return page[0] in LOCAL and app[0] in LOCAL and page[2] != app[2]

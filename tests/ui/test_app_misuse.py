@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import os
+import signal
 import socket
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.app import PAGES, crowd
-from benchmarks.serving import Served, app_served
+from benchmarks.serving import Served, app_served, wait_for
 from benchmarks.sessions import Session
 from planner.cli import main
 from planner.inputs.editing import Found
@@ -27,6 +30,7 @@ from planner.ui.workers.messages import Seen, work_key
 from solver import backend
 
 ROOT = Path(__file__).resolve().parents[2]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 answers on Linux only")
 ROWS = 1_000_000
 JUNK = ("inf", "1e400", "-1", "nan", "9" * 400, "x" * 10_000, "a\0b", "../../etc/passwd", "<b>$x$")
@@ -102,18 +106,13 @@ def test_no_address_kills_a_page(served: Served, page: str) -> None:
 def test_only_this_machine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the configuration, and by the command, which no variable of the environment can widen."""
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-    commands: list[list[str]] = []
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr("sys.argv", ["everfleet"])
+    monkeypatch.setattr("streamlit.config._main_script_path", None)
+    monkeypatch.setattr("streamlit.starlette.App.run", lambda _, *, config: asked.append(config))
 
-    class Ended:
-        returncode = 0
-
-    def run(command: list[str], **_: Any) -> Ended:
-        commands.append(command)
-        return Ended()
-
-    monkeypatch.setattr("planner.ui.launch.subprocess.run", run)
     assert launch.serve(port=8123) == 0
-    assert commands[0][-2:] == ["--server.port=8123", "--server.address=127.0.0.1"]
+    assert asked == [{"server.port": 8123, "server.address": "127.0.0.1"}]
     assert config["server"]["address"] == "127.0.0.1"
     assert config["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]
     assert (config["client"]["showErrorDetails"], config["client"]["showErrorLinks"]) == ("none", False)
@@ -156,23 +155,23 @@ def test_another_address_of_this_machine_is_closed(served: Served) -> None:
         socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
+FOREIGN = [
+    ("evil.example", None, 400),
+    ("evil.example", "http://evil.example", 400),
+    ("[::1", None, 400),
+    (None, "http://localhost:9999", 403),
+    (None, "http://127.0.0.1", 403),
+]
+
+
 @pytest.mark.parametrize(
-    ("host", "origin", "status"),
-    [
-        (None, None, 101),
-        ("evil.example", "http://evil.example", 403),
-        (None, "http://evil.example", 403),
-    ],
+    ("host", "origin", "status"), [*FOREIGN, (None, None, 101), (None, "http://evil.example", 403)]
 )
 def test_a_foreign_page_cannot_reach_the_app(
     served: Served, host: str | None, origin: str | None, status: int
 ) -> None:
-    """A name that leads here although it is another's (DNS rebinding), and another's page that knows ours."""
-    address = urlsplit(served.url)
-    assert address.hostname is not None
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+    """A name of another's that leads here (DNS rebinding), a page of another's, and one of this machine's."""
     headers = {
-        "Host": host or address.netloc,
         "Origin": origin or served.url,
         "Connection": "Upgrade",
         "Upgrade": "websocket",
@@ -180,10 +179,51 @@ def test_a_foreign_page_cannot_reach_the_app(
         "Sec-WebSocket-Protocol": "streamlit",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
-    connection.request("GET", "/_stcore/stream", headers=headers)
 
-    assert connection.getresponse().status == status
+    assert answer_to(served, "/_stcore/stream", host, headers)[0] == status
+
+
+@pytest.mark.parametrize(("host", "origin", "status"), [*FOREIGN, (None, None, 200)])
+def test_no_other_name_and_no_frame_shows_a_page(
+    served: Served, host: str | None, origin: str | None, status: int
+) -> None:
+    """What is no WebSocket is refused by the same names; whatever is answered may not be framed."""
+    told, headers = answer_to(served, "/", host, {"Origin": origin} if origin else {})
+
+    assert told == status
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def answer_to(
+    served: Served, path: str, host: str | None, headers: dict[str, str]
+) -> tuple[int, http.client.HTTPMessage]:
+    """Status and headers that a request gets which says that it is for `host`."""
+    address = urlsplit(served.url)
+    assert address.hostname is not None
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+    connection.request("GET", path, headers={"Host": host or address.netloc, **headers})
+    answer = connection.getresponse()
     connection.close()
+    return answer.status, answer.headers
+
+
+@POSIX
+def test_ctrl_c_ends_the_app_while_somebody_looks_on(ctrl_c: None) -> None:
+    """At once, with exit code 0 and without a traceback, although a page is open."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "planner.cli", "app", f"--port={port}"]
+    server = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    wait_for(f"http://127.0.0.1:{port}", server)
+    with Session(f"http://127.0.0.1:{port}") as visitor:
+        visitor.run("sources")
+        server.send_signal(signal.SIGINT)
+        said = server.communicate(timeout=30)[1]
+
+    assert server.returncode == 0
+    assert b"Traceback" not in said
 
 
 # Uploads

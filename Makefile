@@ -43,16 +43,16 @@ bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (
 	$(BIN)/python -m benchmarks $(ARGS)
 
 fit: $(VENV)/.run ## fit the constants of training and serving again and cross-validate them; prints only (ARGS=...)
-	$(BIN)/python docs/fit.py $(ARGS)
-	$(BIN)/python docs/fit_serving.py
+	$(BIN)/python -m benchmarks.studies.fit $(ARGS)
+	$(BIN)/python -m benchmarks.studies.fit_serving
 
 examples: $(VENV)/.run ## solve again what the app shows at first; needed when facts or shipped scenarios change (ten minutes)
-	$(BIN)/python docs/examples.py
-	$(BIN)/python docs/examples_front.py
-	$(BIN)/python docs/example_fits.py
+	$(BIN)/python -m benchmarks.studies.examples
+	$(BIN)/python -m benchmarks.studies.examples_front
+	$(BIN)/python -m benchmarks.studies.example_fits
 
 screenshots: $(VENV)/.test ## draw the pictures of the documentation again
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python -m benchmarks.studies.screenshots
 
 # One lock for running, one for testing too; the second may not differ from the first in what they share.
 COMPILE = $(UV) pip compile pyproject.toml --group build --quiet --universal --generate-hashes --no-annotate \

@@ -34,7 +34,7 @@ def accelerator_power_kw(
     generation on GPU power counters, so supply losses and the host are not in it. c0 is the share of a device
     that is active at no load, above idle.
 
-    Source: fit on ML.ENERGY v3, see README.md and docs/fit_serving.py.
+    Source: fit on ML.ENERGY v3, see README.md and benchmarks/studies/fit_serving.py.
     """
     require_positive(tdp_kw=tdp_kw)
     require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)

@@ -172,7 +172,7 @@ def decode_step_s(
     request and accelerator, which adds 2 b S to KV. Left out: experts that are chosen more often than others,
     speculative decoding.
 
-    Source: fit on ML.ENERGY v3 (vLLM), see README.md and docs/fit_serving.py.
+    Source: fit on ML.ENERGY v3 (vLLM), see README.md and benchmarks/studies/fit_serving.py.
     """
     require_positive(
         touched_parameters=touched_parameters,

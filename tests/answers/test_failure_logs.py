@@ -131,10 +131,10 @@ def test_what_the_app_asks_for_can_be_worked_on() -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_shipped_fits_are_current(name: str) -> None:
-    """A fit made anew says what the shipped one says; if not: python docs/example_fits.py."""
+    """A fit made anew says what the shipped one says; if not: python -m benchmarks.studies.example_fits."""
     made, shipped = fit_of_sample(name), page_logs.shipped_fit(name)
 
-    assert _alike(json.loads(json.dumps(made)), shipped), "run python docs/example_fits.py"
+    assert _alike(json.loads(json.dumps(made)), shipped), "run python -m benchmarks.studies.example_fits"
 
 
 def test_the_page_knows_the_shipped_fits_by_name() -> None:

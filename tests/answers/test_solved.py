@@ -21,7 +21,7 @@ def text() -> str:
 
 @pytest.mark.parametrize("stem", SOLVED)
 def test_what_is_shipped_is_current(stem: str) -> None:
-    """Made from this scenario, these facts and this version; if not, run `python docs/examples.py`."""
+    """Made from this scenario, these facts and this version; if not, run `make examples`."""
     document = read_solved(solved_path(stem))
     scenario = load_scenario(data_folder() / "scenarios" / f"{stem}.toml")
 

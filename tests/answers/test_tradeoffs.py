@@ -215,7 +215,7 @@ def test_charts_of_fronts_say_every_point_in_words() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_shipped_is_current(name: str) -> None:
-    """Made from the scenario, facts and version that are here: else run docs/examples_front.py."""
+    """Made from the scenario, facts and version that are here: else run `make examples`."""
     text = (data_folder() / "scenarios" / f"{SCENARIO}.toml").read_text(encoding="utf-8")
 
     assert shipped(name, text) is not None, f"{shipped_path(name).name} is not of {made_from(text)}"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import importlib.util
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from performance_constants import FITTED, hardware_arguments, shape_arguments, stack_of
 
+from benchmarks.studies import fit
 from planner.performance import tokens_per_s_per_gpu, training_step_s
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,25 +20,13 @@ ROWS = ROOT / "data" / "fit" / "training.csv"
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("fit_script", ROOT / "docs" / "fit.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fit_script"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["fit_script"]
+def constants() -> list[Any]:
+    return fit.read_constants()
 
 
 @pytest.fixture(scope="module")
-def constants(script: ModuleType) -> list[Any]:
-    return script.read_constants()
-
-
-@pytest.fixture(scope="module")
-def runs(script: ModuleType, constants: list[Any]) -> Any:
-    return script.read_runs(constants)
+def runs(constants: list[Any]) -> Any:
+    return fit.read_runs(constants)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -64,20 +49,18 @@ def test_rows_are_the_published_ones(shared):
         assert {name: row[name] for name in row if name != "stack"}.items() <= original[row["id"]].items()
 
 
-def test_shipped_constants_err_as_the_page_says(script, constants, runs):
+def test_shipped_constants_err_as_the_page_says(constants, runs):
     """The page's three figures, worked out again from the shipped rows and the facts of today."""
-    mean, median, within = script.spread(
-        script.log_errors(runs, constants, [free.shipped for free in constants])
-    )
+    mean, median, within = fit.spread(fit.log_errors(runs, constants, [free.shipped for free in constants]))
     page = " ".join((ROOT / "planner" / "performance" / "README.md").read_text(encoding="utf-8").split())
 
     stated = f"mean error {100 * mean:.1f} %, median {100 * median:.1f} %, {100 * within:.0f} % within 10 %"
     assert stated in page
 
 
-def test_rows_become_the_arguments_that_literals_give(script, constants, runs):
+def test_rows_become_the_arguments_that_literals_give(constants, runs):
     """Independent route: constants and hardware as literals, one row at a time, software told by source."""
-    ours = script.log_errors(runs, constants, [free.shipped for free in constants])
+    ours = fit.log_errors(runs, constants, [free.shipped for free in constants])
     for row, error in zip(rows_of(ROWS), ours, strict=True):
         inputs = json.loads(row["inputs"])
         stack, stage = stack_of(row["source"], inputs["recompute"], inputs["gpu"])
@@ -85,7 +68,7 @@ def test_rows_become_the_arguments_that_literals_give(script, constants, runs):
             **shape_arguments(inputs),
             **hardware_arguments(inputs["gpu"], inputs["dtype"]),
             **(FITTED | stack),
-            recompute=script.RECOMPUTE[inputs["recompute"]],
+            recompute=fit.RECOMPUTE[inputs["recompute"]],
             sharding=3 if inputs["dp_sharding"] == "zero3" else stage,
         )
         rate = tokens_per_s_per_gpu(
@@ -98,7 +81,7 @@ def test_rows_become_the_arguments_that_literals_give(script, constants, runs):
         assert np.exp(error) * float(row["expected"]) == pytest.approx(float(rate), rel=0.01), row["id"]
 
 
-def test_known_constants_are_recovered(script, constants, runs):
+def test_known_constants_are_recovered(constants, runs):
     """Rates that the model itself made with 230 for k0, 0.6 for e_H100 and 0.4 for e_att give these back."""
     known = {"e_H100": 0.6, "k0": 230.0, "e_att": 0.4}
     picked = [index for index, free in enumerate(constants) if free.symbol in known]
@@ -108,22 +91,22 @@ def test_known_constants_are_recovered(script, constants, runs):
     # Boundless doubt: nothing is expected, so that the rates alone decide.
     free = [dataclasses.replace(constants[index], doubt_factor=np.inf) for index in picked]
     truth = list(known.values())
-    made = few.measured_tokens_per_s * np.exp(script.log_errors(few, free, truth))
+    made = few.measured_tokens_per_s * np.exp(fit.log_errors(few, free, truth))
 
-    fitted = script.fit(dataclasses.replace(few, measured_tokens_per_s=made), free)
+    fitted = fit.fit(dataclasses.replace(few, measured_tokens_per_s=made), free)
 
     assert [constant.symbol for constant in free] == list(known)
     assert fitted == pytest.approx(truth, rel=1e-4)
 
 
-def test_a_fit_costs_less_than_any_set_beside_it(script, constants, runs):
+def test_a_fit_costs_less_than_any_set_beside_it(constants, runs):
     """Neither the shipped set nor any one constant moved by 1 % within its bounds costs less than the fit."""
-    fitted = script.fit(runs, constants)
+    fitted = fit.fit(runs, constants)
     shipped = np.array([free.shipped for free in constants])
 
     def cost(values: Any) -> float:
         """Distances beyond SOFT_ERROR and squares before it, beside squares of doubts, by plain sums."""
-        ratio = script.log_errors(runs, constants, values) / script.SOFT_ERROR
+        ratio = fit.log_errors(runs, constants, values) / fit.SOFT_ERROR
         doubts = [
             np.log(value / free.start) / np.log(free.doubt_factor)
             for free, value in zip(constants, values, strict=True)
@@ -143,34 +126,34 @@ def test_a_fit_costs_less_than_any_set_beside_it(script, constants, runs):
                 assert cost(moved) > least, free.symbol
 
 
-def test_what_no_run_shows_stays_where_it_starts(script, constants, runs):
+def test_what_no_run_shows_stays_where_it_starts(constants, runs):
     """Without the Blackwell runs nothing moves its efficiency from the share of the best matrix rate."""
     symbols = [free.symbol for free in constants]
     blackwell = symbols.index("e_Blackwell")
-    fitted = script.fit(runs.only(~runs.acting[blackwell]), constants)
+    fitted = fit.fit(runs.only(~runs.acting[blackwell]), constants)
 
     assert fitted[blackwell] == pytest.approx(constants[blackwell].start, rel=1e-9)
     assert abs(fitted[symbols.index("e_H100")] - constants[symbols.index("e_H100")].start) > 0.01
 
 
-def test_each_run_is_predicted_once_without_its_group(script, constants, runs):
+def test_each_run_is_predicted_once_without_its_group(constants, runs):
     """Leaving each publication out in turn predicts every run once, and worse than a fit on all does."""
     first = np.isin(runs.publications, ["Korthikanti et al. 2022", "Jiang et al.", "Narayanan et al."])
     few = runs.only(first)
-    left_out = script.left_out_errors(few, constants, few.publications)
-    fitted = script.log_errors(few, constants, script.fit(few, constants))
+    left_out = fit.left_out_errors(few, constants, few.publications)
+    fitted = fit.log_errors(few, constants, fit.fit(few, constants))
 
     assert {name: errors.size for name, errors in left_out.items()} == {
         "Narayanan et al.": 10,
         "Korthikanti et al. 2022": 4,
         "Jiang et al.": 8,
     }
-    assert script.spread(np.concatenate(list(left_out.values())))[0] > script.spread(fitted)[0]
+    assert fit.spread(np.concatenate(list(left_out.values())))[0] > fit.spread(fitted)[0]
 
 
-def test_values_on_a_bound_or_beyond_their_range_are_told(script, constants):
+def test_values_on_a_bound_or_beyond_their_range_are_told(constants):
     """A reader must see which values the bounds set, and which contradict the range of the shipped fact."""
-    text = script.constants_text(constants, np.array([free.high for free in constants]))
+    text = fit.constants_text(constants, np.array([free.high for free in constants]))
     lines = {line.split()[0]: line for line in text.splitlines()[1:]}
 
     assert all(line.count("on its bound") == 1 for line in lines.values())
@@ -185,9 +168,9 @@ def test_values_on_a_bound_or_beyond_their_range_are_told(script, constants):
         ((",modern,", ",homemade,"), "stack must be one of .*homemade"),
     ],
 )
-def test_other_rows_are_refused_by_name(script, constants, tmp_path, change, message):
+def test_other_rows_are_refused_by_name(constants, tmp_path, change, message):
     path = tmp_path / "rows.csv"
     path.write_text(ROWS.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
 
     with pytest.raises(ValueError, match=message):
-        script.read_runs(constants, path)
+        fit.read_runs(constants, path)

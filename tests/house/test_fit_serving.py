@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.studies import fit_serving
 from planner.inputs.catalogue import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,20 +18,11 @@ ROWS = ROOT / "data" / "fit" / "serving.csv"
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("fit_serving_script", ROOT / "docs" / "fit_serving.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fit_serving_script"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["fit_serving_script"]
-
-
-@pytest.fixture(scope="module")
-def stages(script: ModuleType) -> dict[str, Any]:
-    return {stage.name: stage for stage in script.fit_stages(script.read_runs(), script.read_constants())}
+def stages() -> dict[str, Any]:
+    return {
+        stage.name: stage
+        for stage in fit_serving.fit_stages(fit_serving.read_runs(), fit_serving.read_constants())
+    }
 
 
 def fact(key: str) -> float:
@@ -62,11 +50,11 @@ def test_facts_are_what_the_fit_gives(stages):
         ("power-experts", "all", "performance.power.error@experts"),
     ],
 )
-def test_stated_errors_are_those_of_models_left_out(script, stages, stage, regime, key):
+def test_stated_errors_are_those_of_models_left_out(stages, stage, regime, key):
     """The facts that widen a figure's range are the mean errors on models that the fit did not see."""
-    kept = script.regimes(stages[stage])[regime]
+    kept = fit_serving.regimes(stages[stage])[regime]
 
-    assert script.spread(stages[stage].left_out[kept])[0] == pytest.approx(fact(key), abs=0.003)
+    assert fit_serving.spread(stages[stage].left_out[kept])[0] == pytest.approx(fact(key), abs=0.003)
 
 
 @pytest.mark.parametrize(
@@ -79,35 +67,35 @@ def test_stated_errors_are_those_of_models_left_out(script, stages, stage, regim
         ("power-h100", "all", "performance.power.calibrated_error"),
     ],
 )
-def test_stated_errors_after_one_measured_point(script, stages, stage, regime, key):
+def test_stated_errors_after_one_measured_point(stages, stage, regime, key):
     """Each batch of a series from each other one: 472 pairs on H100."""
-    kept = script.regimes(stages[stage])[regime]
-    errors = script.one_point_errors(stages[stage].runs.only(kept), stages[stage].shipped_errors[kept])
+    kept = fit_serving.regimes(stages[stage])[regime]
+    errors = fit_serving.one_point_errors(stages[stage].runs.only(kept), stages[stage].shipped_errors[kept])
 
-    assert script.spread(errors)[0] == pytest.approx(fact(key), abs=0.003)
+    assert fit_serving.spread(errors)[0] == pytest.approx(fact(key), abs=0.003)
 
 
-def test_aims_on_models_left_out(script, stages):
+def test_aims_on_models_left_out(stages):
     """Issue: tokens a second within 7 %, time between tokens within 10 %, power within 8 % (H100, dense)."""
     rate, power = stages["step"].left_out, stages["power-h100"].left_out
 
-    assert script.spread(rate)[0] <= 0.07
-    assert script.spread(-rate)[0] <= 0.10  # a time is the batch over its rate
-    assert script.spread(power)[0] <= 0.08
+    assert fit_serving.spread(rate)[0] <= 0.07
+    assert fit_serving.spread(-rate)[0] <= 0.10  # a time is the batch over its rate
+    assert fit_serving.spread(power)[0] <= 0.08
 
 
-def test_known_constants_come_back(script, stages):
+def test_known_constants_come_back(stages):
     """Independent route: rates made by known constants, fitted from the usual starts, give them again."""
     stage = stages["step"]
-    made = script.rate_errors(stage.runs, stage.fitted)
+    made = fit_serving.rate_errors(stage.runs, stage.fitted)
     exact = {
         name: getattr(stage.runs, name)
         for name in ("families", "chips", "series", "step", "use", "parameters", "power_kw")
     }
-    runs = script.Runs(**exact, tokens_per_s=stage.runs.tokens_per_s * np.exp(made))
-    again = script.fit(runs, stage.free, {"expert_layer_s": 0.0}, script.rate_errors)
+    runs = fit_serving.Runs(**exact, tokens_per_s=stage.runs.tokens_per_s * np.exp(made))
+    again = fit_serving.fit(runs, stage.free, {"expert_layer_s": 0.0}, fit_serving.rate_errors)
 
-    assert np.abs(script.rate_errors(runs, again)).max() < 0.01
+    assert np.abs(fit_serving.rate_errors(runs, again)).max() < 0.01
 
 
 def test_rows_agree_with_the_published_ones(shared):
@@ -127,16 +115,16 @@ def test_rows_agree_with_the_published_ones(shared):
         ), row
 
 
-def test_a_file_without_a_column_is_refused(script, tmp_path):
+def test_a_file_without_a_column_is_refused(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(ROWS.read_text(encoding="utf-8").replace("family", "kin", 1), encoding="utf-8")
 
     with pytest.raises(ValueError, match="no column family"):
-        script.read_runs(path)
+        fit_serving.read_runs(path)
 
 
-def test_the_page_of_a_stage_names_every_constant(script, stages):
-    text = script.stage_text(stages["b200"])
+def test_the_page_of_a_stage_names_every_constant(stages):
+    text = fit_serving.stage_text(stages["b200"])
 
     assert "a_L b200" in text
     assert "below 20 B" in text

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.studies import savings
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
@@ -26,18 +24,6 @@ from solver.answer import answer
 ROOT = Path(__file__).resolve().parents[2]
 JOB, LONG, POWER = "one-training-job", "long-training", "tight-power"
 INTERVAL = "training.train-8b.checkpoint_interval"
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """docs/savings.py, which lies outside the packages."""
-    spec = importlib.util.spec_from_file_location("savings_page", ROOT / "docs" / "savings.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
 
 
 def shipped(name: str, changes: dict[str, Any] | None = None) -> Scenario:
@@ -139,24 +125,19 @@ def test_a_share_beyond_one_is_refused(bad: object) -> None:
 # The families
 
 
-def families(script: ModuleType) -> tuple[str, ...]:
-    names: tuple[str, ...] = script.FAMILIES
-    return names
-
-
-def test_every_family_is_shipped_and_says_what_it_is_about(script: ModuleType) -> None:
+def test_every_family_is_shipped_and_says_what_it_is_about() -> None:
     """Eight files, each with a carbon price and a comment before its first key."""
-    assert len(set(families(script))) == 8
-    for name in families(script):
+    assert len(set(savings.FAMILIES)) == 8
+    for name in savings.FAMILIES:
         text = (data_folder() / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
         assert re.match(r"(# .{20,}\n)+title = ", text), name
         assert shipped(name).policy.objective == "weighted"
 
 
 @pytest.mark.slow
-def test_every_family_has_a_plan_to_one_percent(script: ModuleType) -> None:
+def test_every_family_has_a_plan_to_one_percent() -> None:
     """Small enough to try: each is solved to 1 % well within its time limit."""
-    for name in families(script):
+    for name in savings.FAMILIES:
         scenario = shipped(name)
         found = answer(
             assembled(scenario).problem, gap_fraction=0.01, time_limit_s=scenario.solve.time_limit_s
@@ -168,19 +149,19 @@ def test_every_family_has_a_plan_to_one_percent(script: ModuleType) -> None:
 # The page
 
 
-def test_cohorts_leave_in_the_first_period_past_their_fifth_year(script: ModuleType) -> None:
+def test_cohorts_leave_in_the_first_period_past_their_fifth_year() -> None:
     """In service on 2022-03-01: five years end within the first quarter of 2027, it goes in the second."""
     scenario = shipped(POWER)
-    problem = script.retired_at_five(scenario, assembled(scenario).problem)
+    problem = savings.retired_at_five(scenario, assembled(scenario).problem)
 
     assert problem.cohorts.must_retire_by.tolist() == [1]
     young = with_changes(scenario, {"fleet[0].in_service": date(2024, 2, 29)})
-    assert script.retired_at_five(young, assembled(young).problem).cohorts.must_retire_by.tolist() == [4]
+    assert savings.retired_at_five(young, assembled(young).problem).cohorts.must_retire_by.tolist() == [4]
     old = with_changes(scenario, {"fleet[0].in_service": date(2019, 1, 1)})
-    assert script.retired_at_five(old, assembled(old).problem).cohorts.must_retire_by.tolist() == [0]
+    assert savings.retired_at_five(old, assembled(old).problem).cohorts.must_retire_by.tolist() == [0]
 
 
-def test_confidence_of_a_plan_s_spares_is_what_was_asked(script: ModuleType) -> None:
+def test_confidence_of_a_plan_s_spares_is_what_was_asked() -> None:
     """The joint plan has the fewest spares with 99 %: one fewer in its worst pool would not reach it."""
     inputs = Inputs(shipped(LONG), load_catalogue())
     program = assemble(inputs)
@@ -190,7 +171,7 @@ def test_confidence_of_a_plan_s_spares_is_what_was_asked(script: ModuleType) -> 
     rates = np.asarray(program.nodes.failure_rate_per_node_h.value)[:, None]
     down = plan.in_use * rates * inputs.repair().value
     bursts = 1 + (ratio - 1) * plan.in_use / 400
-    reached = script.spare_confidence_fraction(inputs, program, plan)
+    reached = savings.spare_confidence_fraction(inputs, program, plan)
 
     assert 0.99 <= reached < 0.9999
     at_reached, above = (
@@ -201,42 +182,42 @@ def test_confidence_of_a_plan_s_spares_is_what_was_asked(script: ModuleType) -> 
     assert np.any(np.asarray(above) > plan.spares)
 
 
-def test_a_plan_from_its_own_options_is_that_plan(script: ModuleType) -> None:
+def test_a_plan_from_its_own_options_is_that_plan() -> None:
     """Nothing is lost by leaving out what the best plan does not use."""
     problem = assembled(shipped(LONG)).problem
     found = answer(problem, gap_fraction=0.0, time_limit_s=60)
     assert found.solution is not None
-    fewer = script.options_used(problem, found.solution)
+    fewer = savings.options_used(problem, found.solution)
 
     assert len(fewer.run_options) == np.count_nonzero(found.solution.run)
     again = answer(fewer, gap_fraction=0.0, time_limit_s=60)
     assert again.objective == pytest.approx(found.objective, rel=1e-9)
 
 
-def test_no_habit_is_better_than_the_joint_plan(script: ModuleType) -> None:
+def test_no_habit_is_better_than_the_joint_plan() -> None:
     """A habit forbids plans and allows none that the joint plan may not have: never better beyond the gap."""
-    found = script.outcomes(shipped(LONG))
-    joint = found[script.JOINT]
+    found = savings.outcomes(shipped(LONG))
+    joint = found[savings.JOINT]
 
-    assert set(found) == {script.CHEAPEST, script.CLEANEST, script.JOINT, *script.OF_HABIT}
+    assert set(found) == {savings.CHEAPEST, savings.CLEANEST, savings.JOINT, *savings.OF_HABIT}
     for other in found.values():
         assert other.weighted_usd >= joint.weighted_usd * (1 - joint.gap_fraction - 1e-6)
         assert other.weighted_usd == pytest.approx(other.usd + 0.2 * other.kgco2e)
-    assert found[script.CHEAPEST].usd <= joint.usd * (1 + script.GAP_FRACTION)
-    assert found[script.CLEANEST].kgco2e <= joint.kgco2e * (1 + script.GAP_FRACTION)
+    assert found[savings.CHEAPEST].usd <= joint.usd * (1 + savings.GAP_FRACTION)
+    assert found[savings.CLEANEST].kgco2e <= joint.kgco2e * (1 + savings.GAP_FRACTION)
 
 
-def test_the_page_says_nothing_is_saved_where_nothing_is(script: ModuleType) -> None:
+def test_the_page_says_nothing_is_saved_where_nothing_is() -> None:
     """Plans within the gaps of each other are equal; no plan is said to be none; a saving keeps its sign."""
-    outcome = script.Outcome
+    outcome = savings.Outcome
     joint = outcome(100.0, 10.0, 102.0, 0.001)
-    plans = dict.fromkeys((script.CHEAPEST, script.CLEANEST, script.JOINT, *script.OF_HABIT), joint)
+    plans = dict.fromkeys((savings.CHEAPEST, savings.CLEANEST, savings.JOINT, *savings.OF_HABIT), joint)
     plans |= {
-        script.CHEAPEST: outcome(99.9, 10.2, 102.04, 0.001),
-        script.HOURLY: outcome(125.0, 8.0, 126.6, 0.001),
-        script.FIVE_YEARS: None,
+        savings.CHEAPEST: outcome(99.9, 10.2, 102.04, 0.001),
+        savings.HOURLY: outcome(125.0, 8.0, 126.6, 0.001),
+        savings.FIVE_YEARS: None,
     }
-    text = script.page({POWER: plans}, {POWER: shipped(POWER)})
+    text = savings.page({POWER: plans}, {POWER: shipped(POWER)})
     row = next(line for line in text.splitlines() if line.startswith(f"| [{POWER}]"))
 
     assert [cell.strip() for cell in row.split("|")[2:-1]] == [
@@ -250,9 +231,9 @@ def test_the_page_says_nothing_is_saved_where_nothing_is(script: ModuleType) -> 
     assert "Against *five years, then out* the joint plan saves something in 0 of 1 families" in text
 
 
-def test_the_shipped_page_is_of_these_families(script: ModuleType) -> None:
+def test_the_shipped_page_is_of_these_families() -> None:
     """Every family has its table, and each figure of the summary follows from the tables below it."""
-    text = script.PAGE.read_text(encoding="utf-8")
+    text = savings.PAGE.read_text(encoding="utf-8")
     kusd: dict[str, dict[str, float]] = {}
     for section in text.split("\n## ")[1:]:
         name, _, body = section.partition("\n")
@@ -261,14 +242,14 @@ def test_the_shipped_page_is_of_these_families(script: ModuleType) -> None:
             row[0]: float(row[3].replace(",", "")) for row in rows if row[-1:] and _number(row[3:4])
         }
 
-    for name in families(script):
+    for name in savings.FAMILIES:
         assert shipped(name).title in text
         row = next(line for line in text.splitlines() if line.startswith(f"| [{name}]"))
-        others = (script.CHEAPEST, script.CLEANEST, *script.OF_HABIT)
+        others = (savings.CHEAPEST, savings.CLEANEST, *savings.OF_HABIT)
         for other, cell in zip(others, row.split("|")[2:-1], strict=True):
             bold = re.search(r"\*\*(-?[\d.]+)\*\*", cell)
             if bold:
-                saved = 100 * (1 - kusd[name][script.JOINT] / kusd[name][other])
+                saved = 100 * (1 - kusd[name][savings.JOINT] / kusd[name][other])
                 assert saved == pytest.approx(float(bold[1]), abs=0.3), (name, other)
 
 

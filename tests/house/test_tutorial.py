@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
 import tomllib
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.studies import slurm_sample
 from planner.cli import ANSWER, NO_PLAN, main
 from planner.inputs.catalogue import data_folder
 from planner.store import open_store
@@ -62,16 +62,9 @@ def test_mapping_in_the_tutorial_is_the_proposed_one(capsys: pytest.CaptureFixtu
 
 def test_sample_is_what_its_script_makes() -> None:
     """The shipped log is the one of the stated rate and seed."""
-    place = ROOT / "docs" / "slurm_sample.py"
-    spec = importlib.util.spec_from_file_location("slurm_sample", place)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-
-    assert "\n".join(script.sacct_lines()) + "\n" == SAMPLE.read_text(encoding="utf-8")
-    extra = len(script.WEAK_NODES) * (script.WEAK_FACTOR - 1) / script.NODES
-    assert script.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)
+    assert "\n".join(slurm_sample.sacct_lines()) + "\n" == SAMPLE.read_text(encoding="utf-8")
+    extra = len(slurm_sample.WEAK_NODES) * (slurm_sample.WEAK_FACTOR - 1) / slurm_sample.NODES
+    assert slurm_sample.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)
 
 
 def test_tutorial_of_carbon_runs_and_prints_what_it_shows(

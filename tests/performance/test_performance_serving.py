@@ -29,7 +29,7 @@ from planner.performance.serving import exchange_s, latent_head_dim, uncached_to
 
 PROMPT = 90  # the record does not say; about this in its data set
 
-# vLLM of ML.ENERGY v3 on dense models and H100, as docs/fit_serving.py gives them.
+# vLLM of ML.ENERGY v3 on dense models and H100, as benchmarks/studies/fit_serving.py gives them.
 ENGINE = {
     "weight_factor": 1.14,
     "compute_factor": 0.45,

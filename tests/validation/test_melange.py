@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import itertools
 import json
 import math
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.studies import melange
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.validation.forms import NotUnderstood
 from planner.validation.melange import best_mix, case_columns, gpu_mix_count
@@ -28,17 +27,6 @@ SEVERAL = st.integers(1, 3)
 def shipped() -> list[dict[str, str]]:
     with (data_folder() / "published" / "program.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """docs/melange.py, which lies outside the packages."""
-    spec = importlib.util.spec_from_file_location("melange_page", ROOT / "docs" / "melange.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def by_enumeration(price: Any, throughput: Any, rate: Any, slices: int) -> float:
@@ -115,31 +103,31 @@ def test_carbon_of_a_mix_is_its_plain_sum() -> None:
     assert mix.kgco2e_per_h == pytest.approx(2 * 10 + 1.5 * 7 + 0.5 * 4)
 
 
-def test_more_weight_on_carbon_never_gives_more_of_it(script: ModuleType) -> None:
+def test_more_weight_on_carbon_never_gives_more_of_it() -> None:
     """Cost rises and carbon falls from the mix of least cost over the priced one to that of least carbon."""
     facts = load_catalogue()
-    for grid, (rate, slices) in itertools.product(script.GRIDS, script.CASES[:4]):
-        mixes = list(script.mixes(facts, grid, rate, slices).values())
+    for grid, (rate, slices) in itertools.product(melange.GRIDS, melange.CASES[:4]):
+        mixes = list(melange.mixes(facts, grid, rate, slices).values())
         for before, after in itertools.pairwise(mixes):
             assert after.kgco2e_per_h <= before.kgco2e_per_h + 1e-9
             assert after.usd_per_h >= before.usd_per_h - 1e-9
 
 
-def test_the_switching_price_makes_both_mixes_equal(script: ModuleType) -> None:
+def test_the_switching_price_makes_both_mixes_equal() -> None:
     """At the price in the column 'pays from' the weighted sums of the two mixes agree."""
-    found = script.mixes(load_catalogue(), "pl", 30.0, 1)
+    found = melange.mixes(load_catalogue(), "pl", 30.0, 1)
     cheap, clean = found["cost"], found["carbon"]
-    usd_per_kg = script.switch_usd_per_t(cheap, clean) / 1000
+    usd_per_kg = melange.switch_usd_per_t(cheap, clean) / 1000
 
     assert clean.usd_per_h + usd_per_kg * clean.kgco2e_per_h == pytest.approx(
         cheap.usd_per_h + usd_per_kg * cheap.kgco2e_per_h
     )
-    assert script.switch_usd_per_t(clean, clean) is None
+    assert melange.switch_usd_per_t(clean, clean) is None
 
 
-def test_the_page_says_what_the_script_works_out(script: ModuleType) -> None:
-    """`python docs/melange.py` writes it again when a fact changes."""
-    assert script.PAGE.read_text(encoding="utf-8") == script.page(load_catalogue())
+def test_the_page_says_what_the_script_works_out() -> None:
+    """`python -m benchmarks.studies.melange` writes it again when a fact changes."""
+    assert melange.PAGE.read_text(encoding="utf-8") == melange.page(load_catalogue())
 
 
 def test_a_case_of_another_form_is_not_understood() -> None:

@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks.studies import peers
 from carbon.embodied import Waterfall
 from planner.inputs.catalogue import load_catalogue
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+@pytest.fixture(scope="module")
+def jobs() -> dict[str, Any]:
+    return {job.letter: job for job in peers.read_jobs(load_catalogue())}
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("peers_page", DOCS / "peers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["peers_page"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["peers_page"]
+def found(jobs: dict[str, Any]) -> dict[tuple[str, str], Waterfall]:
+    said = peers.read_answers()
+    return {(job, tool): one for job in jobs for tool, one in peers.compared(jobs[job], said).items()}
 
 
-@pytest.fixture(scope="module")
-def jobs(script: ModuleType) -> dict[str, Any]:
-    return {job.letter: job for job in script.read_jobs(load_catalogue())}
-
-
-@pytest.fixture(scope="module")
-def found(script: ModuleType, jobs: dict[str, Any]) -> dict[tuple[str, str], Waterfall]:
-    said = script.read_answers()
-    return {(job, tool): one for job in jobs for tool, one in script.compared(jobs[job], said).items()}
-
-
-def test_page_is_what_its_script_writes(script: ModuleType, jobs: dict[str, Any]) -> None:
-    """Ours and the formulas are worked out anew; `python docs/peers.py` writes the page again."""
-    assert script.page(list(jobs.values()), script.read_answers()) == script.PAGE.read_text(encoding="utf-8")
+def test_page_is_what_its_script_writes(jobs: dict[str, Any]) -> None:
+    """Ours and the formulas are worked out anew; the study writes the page again."""
+    assert peers.page(list(jobs.values()), peers.read_answers()) == peers.PAGE.read_text(encoding="utf-8")
 
 
 def test_no_difference_is_left_unexplained(found: dict[tuple[str, str], Waterfall]) -> None:
@@ -52,16 +34,16 @@ def test_no_difference_is_left_unexplained(found: dict[tuple[str, str], Waterfal
     assert {key: one.residual_fraction for key, one in found.items() if one.residual_fraction > 0.02} == {}
 
 
-def test_common_form_gives_our_own_answer(script: ModuleType, jobs: dict[str, Any]) -> None:
+def test_common_form_gives_our_own_answer(jobs: dict[str, Any]) -> None:
     """What `everfleet carbon` says of each job is the common form at our parameters, so all is compared."""
     assert list(jobs) == ["A", "B", "C"]
     for job in jobs.values():
-        assert script.job_kgco2e(**job.ours) == pytest.approx(job.ours_kgco2e, rel=1e-9)
+        assert peers.job_kgco2e(**job.ours) == pytest.approx(job.ours_kgco2e, rel=1e-9)
 
 
-def test_common_form_by_hand(script: ModuleType) -> None:
+def test_common_form_by_hand() -> None:
     """10 h at 0.5 + 0.1 kW, PUE 1.5, 0.4 kg/kWh: 3.6 kg; 10 h of 50 + 150 kg over 1,000 h half used: 4 kg."""
-    got = script.job_kgco2e(
+    got = peers.job_kgco2e(
         accelerator_time_h=10,
         accelerator_kw=0.5,
         host_share_kw=0.1,
@@ -97,18 +79,18 @@ def test_what_the_tools_say(
     assert found[job, tool].theirs_kgco2e == pytest.approx(kgco2e, rel=2e-4)
 
 
-def test_stored_answers_are_of_the_pinned_versions(script: ModuleType) -> None:
+def test_stored_answers_are_of_the_pinned_versions() -> None:
     """A newer release says something else: EcoLogits went from 164 to 273 kg for the same board."""
-    with script.ANSWERS.open(encoding="utf-8", newline="") as file:
+    with peers.ANSWERS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
 
-    assert {(row["tool"], row["version"]) for row in rows} == set(script.PINS.items())
+    assert {(row["tool"], row["version"]) for row in rows} == set(peers.PINS.items())
     assert {row["job"] for row in rows} == {"A", "B", "C"}
     assert not any("boavizta" in row["tool"].lower() for row in rows)
 
 
-def test_every_parameter_stands_in_a_row(script: ModuleType, jobs: dict[str, Any]) -> None:
+def test_every_parameter_stands_in_a_row(jobs: dict[str, Any]) -> None:
     """None can slip into what is left over."""
-    named = [name for _, names in script.CAUSES for name in names]
+    named = [name for _, names in peers.CAUSES for name in names]
 
     assert sorted(named) == sorted(jobs["A"].ours)

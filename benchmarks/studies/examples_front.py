@@ -1,6 +1,6 @@
 """Make data/solved/next-quarter-*.json.gz: the fronts and the comparison that the app opens with.
 
-    python docs/examples_front.py [front] [front_of_time] [compared]
+    python -m benchmarks.studies.examples_front [front] [front_of_time] [compared]
 
 Takes some ten minutes; what is shipped is used as long as scenario, facts and version are the same.
 """

@@ -1,6 +1,6 @@
 """Writes docs/what-the-join-saves.md: what planning failures, checkpoints and carbon together is worth.
 
-    python docs/savings.py
+    python -m benchmarks.studies.savings
 
 Each shipped family of scenarios is planned for least cost, for least carbon and for both with carbon at its
 price (the joint plan); then once more with what is often set by habit: an hour between checkpoints, a tenth
@@ -30,7 +30,7 @@ from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.problem import Objective, Problem, Solution
 
-PAGE = Path(__file__).resolve().with_name("what-the-join-saves.md")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-the-join-saves.md"
 FAMILIES = (
     "next-quarter",
     "growth",
@@ -56,11 +56,11 @@ INTRODUCTION = """\
 # What the join saves
 
 Failures, checkpoints, spares, lifetimes and carbon are planned in one program. This page, written by
-`python docs/savings.py`, asks what that is worth: on eight families of scenarios (`data/scenarios`) it puts
-the joint plan, money plus carbon at its price, beside plans for money or carbon alone, and beside the best
-plan that keeps habits: an hour between checkpoints, a tenth of the nodes in use as spares, nodes retired at
-five years. All else is planned as well as in the joint plan, so that this is what the join itself saves, not
-what a plan saves against none."""
+`python -m benchmarks.studies.savings`, asks what that is worth: on eight families of scenarios
+(`data/scenarios`) it puts the joint plan, money plus carbon at its price, beside plans for money or carbon
+alone, and beside the best plan that keeps habits: an hour between checkpoints, a tenth of the nodes in use as
+spares, nodes retired at five years. All else is planned as well as in the joint plan, so that this is what
+the join itself saves, not what a plan saves against none."""
 LEGEND = f"""\
 Saved by the joint plan, in % of the other plan: money / carbon, **both with carbon at its price**, which is
 what the joint plan makes least. A minus: the other plan has less of it. `=`: the plans differ by no more than

@@ -1,6 +1,6 @@
 """Make data/solved/fit-*.json, the fits of the shipped logs that the app opens with.
 
-    python docs/example_fits.py
+    python -m benchmarks.studies.example_fits
 
 To be run when the fits change; a test says so.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from planner.answers.failures import SAMPLES, fit_of_sample
 from planner.report import to_json
 
-SOLVED = Path(__file__).resolve().parents[1] / "data" / "solved"
+SOLVED = Path(__file__).resolve().parents[2] / "data" / "solved"
 
 
 def write_fits() -> None:

@@ -1,6 +1,6 @@
 """Writes docs/melange.md: which GPUs serve a mix of requests at the least cost, and what carbon adds.
 
-    python docs/melange.py
+    python -m benchmarks.studies.melange
 
 The question is Mélange's public example, from data/published/program.csv, at several rates. Watts, kilograms
 and grams come from the facts of the catalogue; the carbon of each mix is worked out anew at each run.
@@ -24,7 +24,7 @@ from planner.performance.power import node_power_kw
 from planner.validation.melange import Mix, best_mix, case_columns
 from solver.problem import Objective
 
-PAGE = Path(__file__).resolve().with_suffix(".md")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "melange.md"
 # The accelerator and the server of the catalogue for each GPU; no server of A10G is known, so that the L4's
 # host, of the same class, stands in.
 HARDWARE = {"A10G": ("a10g", "l4-8"), "A100-80GB": ("a100-sxm-80gb", "dgx-a100-80")}
@@ -111,7 +111,7 @@ def page(facts: Catalogue) -> str:
         "service, each slice of its rate a\nreplica that fills a part of a GPU, each kind of GPU a pool that "
         "is paid by the hour. In its public example and in nine\nfurther cases ours gives the published or "
         "the independently computed optimum (`everfleet validate`;\n`tests/validation/test_melange.py`). "
-        "This page, written by `python docs/melange.py`, then counts carbon too.",
+        "This page, written by\n`python -m benchmarks.studies.melange`, then counts carbon too.",
         "## Carbon of an hour of one GPU\n\n" + _hours(facts, names),
         "Embodied carbon is the GPU's and its share of the host, spread over "
         f"{facts.fact(LIFE).stated}. Energy is at the rated\npower of the GPU and its share of the host "

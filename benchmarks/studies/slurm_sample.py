@@ -1,6 +1,6 @@
 """Make data/samples/slurm-simulated.txt: a job log as `sacct --parsable2` has it, of a known failure rate.
 
-    python docs/slurm_sample.py data/samples/slurm-simulated.txt
+    python -m benchmarks.studies.slurm_sample data/samples/slurm-simulated.txt
 
 A queue of jobs runs on 256 nodes for half a year, first come first served. Each node fails at a constant rate
 while it runs a job, two of them far more often; a failure ends the job, which runs again from the start.

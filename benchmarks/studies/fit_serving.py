@@ -1,7 +1,7 @@
 """Fits the constants of the serving step and of the power law again; says how well they predict other models.
 
-    python docs/fit_serving.py               on the runs of data/fit/serving.csv
-    python docs/fit_serving.py --rows FILE   on other runs with the same columns
+    python -m benchmarks.studies.fit_serving               on the runs of data/fit/serving.csv
+    python -m benchmarks.studies.fit_serving --rows FILE   on other runs with the same columns
 
 Runs of vLLM in the ML.ENERGY benchmark v3, read one by one from its leaderboard; serving_constants.csv beside
 them says which constants are free, in which stage, where the search starts (what one would take without any
@@ -27,7 +27,7 @@ from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import constant, constants
 from planner.validation.serving import chip_arguments, served_arguments, step_uses
 
-FOLDER = Path(__file__).resolve().parents[1] / "data" / "fit"
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
 ROWS, CONSTANTS = FOLDER / "serving.csv", FOLDER / "serving_constants.csv"
 COLUMNS = (
     "source",

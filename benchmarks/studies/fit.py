@@ -1,7 +1,7 @@
 """Fits the constants of the training step again, and says how well they predict what they have not seen.
 
-    python docs/fit.py                  on the rows of data/fit/training.csv
-    python docs/fit.py --rows FILE      on other rows with the same columns
+    python -m benchmarks.studies.fit                  on the rows of data/fit/training.csv
+    python -m benchmarks.studies.fit --rows FILE      on other rows with the same columns
 
 data/fit/constants.csv says which constants are free, on which rows each acts, what one would take without any
 run (`start`), the factor that this may well be off by (`doubt`), and its bounds. Runs and expectations are
@@ -32,7 +32,7 @@ from planner.validation.aliases import catalogue_name
 from planner.validation.software import sharding_stage, stack_constants, stacks
 from planner.validation.steps import RECOMPUTE, hardware
 
-FOLDER = Path(__file__).resolve().parents[1] / "data" / "fit"
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
 ROWS, CONSTANTS = FOLDER / "training.csv", FOLDER / "constants.csv"
 COLUMNS = ("source", "stack", "inputs", "expected")
 SPELLED = {"seq": "sequence_tokens", "vocab": "vocabulary", "vp": "interleave", "gated_mlp": "gated"}

@@ -1,9 +1,9 @@
 """Writes docs/peers.md: the same three jobs by other tools and by us, each difference taken apart.
 
-    python docs/peers.py           from what the tools said last, in docs/peers.csv
-    python docs/peers.py --ask     ask them again: installs them in an environment of their own
+    python -m benchmarks.studies.peers           from what the tools said last, in peers.csv beside this
+    python -m benchmarks.studies.peers --ask     ask them again: installs them in an environment of their own
 
-Ours and the formulas are worked out at each run; docs/peers.toml describes the jobs.
+Ours and the formulas are worked out at each run; peers.toml describes the jobs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from carbon.pue import facility_energy_kwh
 from planner.answers.job import job_document, read_job
 from planner.inputs.catalogue import Catalogue, load_catalogue
 
-DOCS = Path(__file__).resolve().parent
-ANSWERS, JOBS, PAGE = DOCS / "peers.csv", DOCS / "peers.toml", DOCS / "peers.md"
+HERE = Path(__file__).resolve().parent
+ANSWERS, JOBS = HERE / "peers.csv", HERE / "peers.toml"
+PAGE = HERE.parents[1] / "docs" / "peers.md"
 PINS = {"codecarbon": "3.3.2", "ecologits": "0.11.3"}
 COLUMNS = ("job", "tool", "version", "quantity", "value", "unit")
 # What surely differs by boundary first, what multiplies everything last.
@@ -282,10 +283,11 @@ def read_answers() -> dict[tuple[str, str, str], float]:
 
 TOP = """# Three jobs, other tools, and why they differ
 
-Written by `python docs/peers.py`; a test holds the page to its script. What the installed tools said, with
-their versions, is in [peers.csv](peers.csv), the jobs are in [peers.toml](peers.toml), the coefficients of
-the formulas are facts (`everfleet facts peer.`). No tool's number is taken for the truth here, and neither is
-ours: `everfleet carbon` prints its range.
+Written by `python -m benchmarks.studies.peers`; a test holds the page to it. What the installed tools said,
+with their versions, is in [peers.csv](../benchmarks/studies/peers.csv), the jobs are in
+[peers.toml](../benchmarks/studies/peers.toml), the coefficients of the formulas are facts (`everfleet facts
+peer.`). No tool's number is taken for the truth here, and neither is ours: `everfleet carbon` prints its
+range.
 """
 HANDED = """## What each was asked
 
@@ -377,7 +379,7 @@ def ask(jobs: Sequence[Asked]) -> None:
         pins = [f"{tool}=={pin}" for tool, pin in PINS.items()]
         subprocess.run([python, "-m", "pip", "install", "--quiet", *pins], check=True)
         done = subprocess.run(
-            [python, str(DOCS / "peers_tools.py")],
+            [python, "-P", str(HERE / "peers_tools.py")],
             input=json.dumps(questions),
             stdout=subprocess.PIPE,
             text=True,

@@ -19,7 +19,7 @@ endif
 INSTALL_SELF = $(INSTALL) --no-deps --no-build-isolation --editable .
 
 .DEFAULT_GOAL := help
-.PHONY: help plan app test check bench examples fit lock screenshots clean
+.PHONY: help plan app quick test check bench examples fit lock screenshots clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,7 +30,10 @@ plan: $(VENV)/.run ## solve the next-quarter scenario and write its report (SCEN
 app: $(VENV)/.run ## serve the app on this machine
 	$(BIN)/everfleet app
 
-test: $(VENV)/.test ## run every test; those that need a browser are skipped where there is none (ARGS=...)
+quick: $(VENV)/.test ## run the tests that are done within a minute: no plan is solved, no page drawn (ARGS=...)
+	$(BIN)/python -m pytest -m "not (slow or simulation or solve or app or browser or package)" $(ARGS)
+
+test: $(VENV)/.test ## run every test; those that need a browser are skipped where there is none (ARGS=--nightly for more of each)
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios

@@ -11,11 +11,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from sizes import NIGHTLY, at_night
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -38,6 +40,72 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+# Rooms and files whose every test is of a kind; the rest are marked where they stand.
+MARKED_PATHS = {
+    "app": ("ui/*",),
+    "browser": ("ui/test_browser_*",),
+    "package": ("house/test_house.py",),
+    "simulation": ("reliability/*_simulation.py", "reliability/*_variation.py"),
+    "solve": (
+        "solver/*",
+        "program/*",
+        "answers/test_plan_*",
+        "answers/test_sweeps.py",
+        "answers/test_tradeoffs.py",
+        "house/test_savings.py",
+        "house/test_tutorial.py",
+        "report/*",
+        "cli/*",
+        "store/*",
+    ),
+}
+KINDS = {"slow", *MARKED_PATHS}
+SLOW_S = 1.0  # above it a test is `slow`
+PATIENCE_S = 2.0  # above it an unmarked one fails: no two machines are equally fast
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="draw, play and try more where a test can")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("nightly"):
+        os.environ[NIGHTLY] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by where it lies, and begin with the browser, which waits longest."""
+    for item in items:
+        place = item.path.relative_to(ROOT / "tests").as_posix()
+        for kind, patterns in MARKED_PATHS.items():
+            if any(fnmatch(place, pattern) for pattern in patterns):
+                item.add_marker(kind)
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that computes long and says so by no mark, for `make quick` is to stay quick.
+
+    Counted are seconds of computing, of programs that it starts too: a busy machine hardly changes them.
+    """
+    before_s = computed_s()
+    yield
+    took_s = computed_s() - before_s
+    if took_s > PATIENCE_S and not at_night() and not any(map(item.get_closest_marker, KINDS)):
+        pytest.fail(
+            f"it computed for {took_s:.1f} s, above {SLOW_S:.0f} s, and is not marked: make it quicker, "
+            f"or mark it as one of {', '.join(sorted(KINDS))}",
+            pytrace=False,
+        )
+
+
+def computed_s() -> float:
+    """Seconds that this process and the ended ones that it started have kept a processor busy."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 @pytest.fixture(scope="session")

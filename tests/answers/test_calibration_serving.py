@@ -284,6 +284,7 @@ def test_a_point_that_cannot_be_is_refused(capsys, point, said):
 # ---- a plan
 
 
+@pytest.mark.slow
 def test_a_plan_serves_as_if_its_constants_were_measured(calibration, tmp_path):
     """Independent route: a replica at factor 0.8 is one whose every time takes 1/0.8, by [facts].
 

@@ -52,6 +52,7 @@ def some(rows: list[Record]) -> list[Record]:
     return rows[:: max(1, len(rows) // MOST_ROWS)][:MOST_ROWS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_each_number_opens_to_itself(name: str) -> None:
     """Worked out again from what was asked, in another way than the tables: row by row, not by columns."""

@@ -295,6 +295,7 @@ def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
     assert inputs["persist_min"] * 60 == pytest.approx(9.8, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_plan_and_a_table_of_intervals_stall_alike() -> None:
     """Written in the background to a slow filer, the plan's candidates have the table's ETTR and MTTF."""
     changes = {
@@ -546,6 +547,7 @@ def shipped(name: str) -> Scenario:
     return load_scenario(data_folder() / "scenarios" / f"{name}.toml")
 
 
+@pytest.mark.slow
 def test_a_scenario_gets_a_line_for_each_size() -> None:
     """One job, two SKUs on offer, four sizes: eight lines, MTTF in inverse proportion to the nodes."""
     found = scenario_document(shipped("one-training-job"))
@@ -577,6 +579,7 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     assert job["document"]["inputs"]["model"] == "llama-3-8b"
 
 
+@pytest.mark.slow
 def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     """The fit's 5 for RSC-1's 6.5: MTTF rises by 1.3."""
     file = fit_file(tmp_path)
@@ -677,6 +680,7 @@ def test_restart_parts_that_are_not_understood(text: str) -> None:
 # To a folder
 
 
+@pytest.mark.slow
 def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     """Curve, tables and document; written again in place, and never over a stranger's files."""
     folder, found = tmp_path / "out", document(nodes=128)
@@ -701,6 +705,7 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     assert (folder / "mine.txt").read_text(encoding="utf-8") == "keep"
 
 
+@pytest.mark.slow
 def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
     """No curve where many sizes were asked for: a table with a line for each."""
     found = scenario_document(shipped("one-training-job"))
@@ -751,6 +756,7 @@ def test_options_that_do_not_go_together(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_scenario_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """`--set` changes it: twice the restart, and the full answer is for the size that was named."""
     asked = ("one-training-job", "--sku", "h100-8", "--nodes", "8", "--set", "reliability.restart=20 min")

@@ -46,6 +46,7 @@ def test_sizes_double_around_the_one_asked_for(nodes: int, sizes: tuple[int, ...
     assert sizes_around(nodes) == sizes
 
 
+@pytest.mark.slow
 def test_each_size_is_the_job_of_that_size() -> None:
     """A row of the sizes says what a document of that size alone says of its best intervals."""
     for size in (8, 1024):

@@ -80,6 +80,7 @@ def opened(document: Record, section: str, table: str, number: int, key: str) ->
     return found.to_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["infinitehbd", "slurm", "lives", "quiet", "many_causes"])
 def test_each_number_opens_to_itself(documents: dict[str, Record], name: str) -> None:
     """The top of the explanation is the number in the cell; only names, answers and gaps have none."""

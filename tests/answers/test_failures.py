@@ -255,6 +255,7 @@ def test_lives_without_dates_are_forecast_by_age(tmp_path: Path) -> None:
     assert "ages without dates" in said(found, "ahead")
 
 
+@pytest.mark.slow
 def test_lifelines_stands_beside_where_asked(fit: Record, log: FailureLog, tmp_path: Path) -> None:
     """The fits of the document to 1e-5 of lifelines', in every form of it; without the option no word."""
     found = fit_document(log, FitAsked(cross_check=True))
@@ -397,6 +398,7 @@ def test_backtest_of_a_short_log_says_what_would_do(tmp_path: Path) -> None:
 # The document for others
 
 
+@pytest.mark.slow
 def test_fit_is_what_other_commands_read(fit: Record, tmp_path: Path) -> None:
     """`checkpoint` on the written file has the MTTF of the table for the same nodes."""
     save_fit(fit, tmp_path / "fleet")
@@ -412,6 +414,7 @@ def test_fit_is_what_other_commands_read(fit: Record, tmp_path: Path) -> None:
     assert checkpoint["inputs"]["mttf_h"] == pytest.approx(mttf_h[128])
 
 
+@pytest.mark.slow
 def test_folder_holds_everything_and_replaces_itself(fit: Record, tmp_path: Path) -> None:
     """The same document gives the same files; a folder with anything else in it is not touched."""
     paths = save_fit(fit, tmp_path / "fleet")
@@ -474,6 +477,7 @@ def test_every_explanation_ends_in_the_log_or_the_catalogue(fit: Record) -> None
 # Real logs
 
 
+@pytest.mark.slow
 def test_titan_lives_give_the_published_deaths(shared: Path) -> None:
     """The life table of Titan's GPUs: 30,207 rows, 5,089 dead, all by a lifetime that wears out."""
     path = shared / "data" / "titan_gpu_life" / "gc_summary_loc.csv"
@@ -487,6 +491,7 @@ def test_titan_lives_give_the_published_deaths(shared: Path) -> None:
     assert 1 < ratios["cage=1"] < ratios["cage=2"]  # published: the upper the hotter
 
 
+@pytest.mark.slow
 def test_lanl_records_give_the_published_repairs(shared: Path) -> None:
     """23,739 failures with a mean repair of 352.4 min and a median of 59 min."""
     (path,) = (shared / "data" / "lanl_failures").glob("*.csv.xz")

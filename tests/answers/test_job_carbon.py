@@ -81,6 +81,7 @@ def total(found: dict[str, Any], name: str) -> float:
 # Published values
 
 
+@pytest.mark.slow
 def test_hours_of_llama_3_1_70b_are_predicted() -> None:
     """Model card: 7.0 M H100 hours for more than 15 T tokens; the size of the cluster is not published.
 
@@ -216,6 +217,7 @@ def test_federated_job_by_hand() -> None:
 # Agreement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_jobs_add_up_and_open_to_sources(name: str) -> None:
     """Total = electricity + hardware = sum of phases; ranges hold p50; each leaf has a source."""
@@ -431,6 +433,7 @@ def test_the_card_names_what_it_counts() -> None:
     assert "C = C_op + M" in to_text(found, why=True)
 
 
+@pytest.mark.slow
 def test_saved_folder_holds_all_of_it(tmp_path: Path) -> None:
     found = shipped("train-8b")
     paths = save_job(found, tmp_path / "job")
@@ -632,6 +635,7 @@ def test_wrong_flags_are_refused_by_name(asked: dict[str, Any], message: str) ->
     assert message in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_mixture_of_experts_costs_between_its_active_and_all_its_weights() -> None:
     """Mixtral passes 12.9 of 46.7 B weights: dense twins with networks 2 and all 8 experts wide bound it.
 

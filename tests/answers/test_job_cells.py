@@ -93,6 +93,7 @@ def test_every_number_is_the_top_of_its_explanation(name: str, table: str) -> No
             assert found is None or found.steps[0].value == pytest.approx(value, rel=1e-12), (number, key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ESTIMATE + ELSEWHERE)
 def test_every_column_of_a_predicted_job(table: str) -> None:
     """A run with failures and checkpoints: the last row of each table, which is of another place there."""
@@ -105,6 +106,7 @@ def test_every_column_of_a_predicted_job(table: str) -> None:
             )
 
 
+@pytest.mark.slow
 def test_every_change_of_a_predicted_job() -> None:
     """Each of its variants is worked out again, other SKUs and the other interval among them."""
     for number, row in enumerate(estimate("train-8b")["changes"]):
@@ -113,6 +115,7 @@ def test_every_change_of_a_predicted_job() -> None:
         assert f"with {row['what']} {row['to']} in place of {row['from']}" in found.to_text(2)
 
 
+@pytest.mark.slow
 def test_hours_of_a_grid_and_contracts() -> None:
     """Another first day, pausing, market-based scope 2, waste, and the mean of a series open as well."""
     document, places = handed_document(HOURLY, "own.toml", {}), handed_places(HOURLY, "own.toml", {})
@@ -151,6 +154,7 @@ def test_explanations_lead_down_to_sources(table: str, key: str) -> None:
 # What another number would be
 
 
+@pytest.mark.slow
 def test_a_change_is_the_difference_of_both_jobs() -> None:
     """The region changed by hand in the file gives the number that stands for it, to the last digit."""
     row = estimate("train-8b")["changes"][0]
@@ -282,6 +286,7 @@ def test_the_command_opens_a_number(capsys: pytest.CaptureFixture[str]) -> None:
     assert "changes.1 to changes.3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["What it is made of", "Where and when", "What would change it"])
 def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     """Of each table the columns of one row: the text begins with the number that stands in the cell."""

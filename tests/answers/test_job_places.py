@@ -58,6 +58,7 @@ def test_a_kilowatt_in_one_hour_of_each_day() -> None:
     assert load.sum(axis=1) == pytest.approx(np.full(24, 2.0))
 
 
+@pytest.mark.slow
 def test_the_map_is_the_energy_at_the_mean_of_each_hour() -> None:
     """Independent route: hardware stays, electricity is energy times the mean of that hour over the year."""
     found, whole = places("train-8b"), {t["name"]: t["value"] for t in estimate("train-8b")["totals"]}

@@ -276,6 +276,7 @@ def test_shorter_answers_carry_no_fewer_requests(asked, longer):
     assert all(less >= 0.94 * other for less, other in zip(shorter, more, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     asked=st.fixed_dictionaries(ASKED),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sizes import at_night
 
 from reliability.crosscheck import Beside, cross_check
 from reliability.logs import read_log, read_mapping
@@ -25,6 +26,7 @@ def agree(found, estimates):
             assert one.our_log_likelihood == pytest.approx(one.lifelines_log_likelihood, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_shipped_outages(root):
     """InfiniteHBD: 400 servers until the first outage of each, half of them censored."""
     path = root / "data" / "samples" / "infinitehbd-outages.csv"
@@ -55,6 +57,7 @@ def simulated():
     }
 
 
+@pytest.mark.slow
 def test_simulated_log(simulated):
     """Everything at once, among it ties that lifelines would share out by rows if it got weights."""
     found = cross_check(**simulated)
@@ -69,11 +72,15 @@ def test_simulated_log(simulated):
 
 @pytest.mark.slow
 def test_titan(shared: Path):
-    """The old batch: 18,837 GPUs, the families and 43 ratios of Ostrouchov et al., SC'20."""
+    """The old batch: 18,837 GPUs, the families and the ratios of Ostrouchov et al., SC'20.
+
+    By day those of cage and node, 5 of 43: lifelines needs a quarter of a minute for the Weibull regression
+    on all. The Cox regression on all is beside lifelines, and has its 22.51, in test_reliability_regression.
+    """
     import pandas as pd
 
     gpus = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv").query("batch == 'old'")
-    place = ["col", "row", "cage", "slot", "node"]
+    place = ["col", "row", "cage", "slot", "node"] if at_night() else ["cage", "node"]
     found = cross_check(
         duration_h=8760 * gpus["years"],
         observed=gpus["dead"],
@@ -83,8 +90,9 @@ def test_titan(shared: Path):
     cox = dict(zip(found.compared[-2].names, found.compared[-2].lifelines, strict=True))
 
     agree(found, FAMILIES + REGRESSIONS)
-    assert len(cox) == 43
-    assert cox["hazard ratio of cage=2"] == pytest.approx(22.51, rel=0.001)
+    assert len(cox) == (43 if at_night() else 5)
+    if at_night():
+        assert cox["hazard ratio of cage=2"] == pytest.approx(22.51, rel=0.001)
 
 
 def test_difference_is_relative_to_the_larger_value():

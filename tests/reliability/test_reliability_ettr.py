@@ -310,6 +310,7 @@ def best_by_decimals(mtbf, write):
         return float(high * Decimal(mtbf))
 
 
+@pytest.mark.slow
 def test_fifty_digits_agree_on_a_thousand_random_jobs():
     """Decimal arithmetic from the plain formulas; ours is rearranged to survive extreme ratios."""
     random = np.random.default_rng(4)
@@ -379,6 +380,7 @@ def test_fifty_digits_agree_on_the_other_forms():
         ) == pytest.approx(levels, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.6, 0.9, 2.5])
 @pytest.mark.parametrize("persist_h", [0.0, 0.25])
 def test_fifty_digits_agree_on_weibull(shape, persist_h):

@@ -200,6 +200,7 @@ def test_drifting_rate_against_weighing_drawn_rates():
     assert ours.estimate.high_per_node_h == pytest.approx(rates[np.searchsorted(share, 0.9)], rel=0.01)
 
 
+@pytest.mark.slow
 def test_belief_of_a_drifting_rate_is_calibrated():
     """Fleets drawn from the prior, six quarters each: 90 % intervals hold the true rate, Poisson's do not.
 

@@ -98,6 +98,7 @@ def test_unit_of_exposure_does_not_matter(counts, scale):
     assert (other.low, other.high) == (one.low, one.high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scatter", "mean", "drift", "periods"),
     [

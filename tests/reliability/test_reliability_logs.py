@@ -304,6 +304,7 @@ def test_times_in_forms_of_their_own(tmp_path):
     assert log.origin == datetime(2025, 1, 31, 10, tzinfo=UTC)
 
 
+@pytest.mark.slow
 @given(
     outages=st.lists(
         st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 20)), min_size=1, max_size=12

@@ -345,6 +345,7 @@ def titan(shared):
 PLACE = ["col", "row", "cage", "slot", "node"]
 
 
+@pytest.mark.slow
 def test_titan_hazard_ratios(titan):
     """Ostrouchov et al., SC'20, figure of 43 ratios: four of them within 0.1 %; lifelines to 1e-6 of ln L."""
     fit = fit_cox(

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 from scipy import stats
+from sizes import size
 
 from reliability import (
     asynchronous_ettr_fraction,
@@ -269,8 +270,13 @@ def test_closed_forms_within_the_error_of_played_jobs(family_score):
 @pytest.mark.slow
 @pytest.mark.parametrize("family_score", SCORES)
 def test_a_thousand_closed_forms_within_the_error_of_played_jobs(family_score):
-    """A thousand random parameter sets of each kind."""
-    assert_standard_normal(np.array([family_score(np.random.default_rng([1, i]), i) for i in range(1000)]))
+    """A thousand random parameter sets of each kind, 250 by day: a mean 0.21 standard errors off is found.
+
+    By night 0.10 are found: the mean of n scores has an error of 1 / sqrt(n), and 3.3 of them are told.
+    """
+    assert_standard_normal(
+        np.array([family_score(np.random.default_rng([1, i]), i) for i in range(size(250, nightly=1000))])
+    )
 
 
 def test_scores_find_a_form_that_is_off():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind, has_plan, without_plan
+from sizes import size
 from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, work
 from test_solver_optimum import best, draw, try_everything
 
@@ -310,13 +311,16 @@ def test_a_conflict_among_every_kind_of_decision() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_fleet_tightened_by_one_family(family: str) -> None:
-    """One fleet for each family of limits; the hundred are in the next test."""
+    """One fleet for each family of limits; up to a hundred are in the next test."""
     check_conflict_and_repair(family, seed=1000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("chunk", range(size(3, nightly=10)))
 def test_a_hundred_fleets_without_a_plan(chunk: int) -> None:
-    """Ten fleets each, all families in turn: a verified irreducible conflict, and a repair that solves."""
+    """Ten fleets each, all families in turn: a verified irreducible conflict, and a repair that solves.
+
+    Thirty by day, so that each family is met twice, and once above; a hundred by night.
+    """
     for seed in range(10 * chunk, 10 * chunk + 10):
         check_conflict_and_repair(FAMILIES[seed % len(FAMILIES)], seed)

@@ -13,7 +13,7 @@ Written by `make bench`; every ratio compares two things measured in the same ru
 GROWTH = """Each size is the shipped `next-quarter` with 1, 2 or 4 times its sites, fleet, training jobs,
 pools and services, and one more SKU on the market for each further copy; supply and budget grow along. What
 may run where is work times places, so the search is 1, 4 and 16 times as large, and more with the further
-SKUs. Further copies stand on other grids, pay 7 % more for energy where a price is stated, and have 10 % less
+SKUs. Further copies are on other grids, pay 7 % more for energy where a price is stated, and have 10 % less
 work each, so that none is another's twin. One fresh process and one reading for each size; memory is the most
 that it ever held. The plans that are shown for comparison are not solved.
 """
@@ -27,7 +27,7 @@ PROGRAM = """Made-up fleets. S has 4 SKUs, 2 sites, 4 quarters and 5 jobs and se
 three sizes on six SKUs at four sites (S: four at two); half are services with a demand by quarter. There
 are price tiers, lead times, ends of life, racks, power, supply and budget, but no spares. `plain` is the
 formulation that comes to mind first: a binary for each start, tiers by quarter, replicas counted from the
-start, a high price on demand that is not carried. It stands for the same fleet but lets no job pause, and
+start, a high price on demand that is not carried. It describes the same fleet but lets no job pause, and
 is a program of its own: what is compared is how near each gets to its own bound. Building and solving are
 timed apart; ours builds once more within the time to solve. CBC states no bound before it is done, and gets
 no first plan.

@@ -178,4 +178,4 @@ def _refuse_twice(entries: Iterable[Line | WaterLine]) -> None:
     counts = Counter(f"{entry.phase}/{entry.name}" for entry in entries)
     twice = sorted(key for key, count in counts.items() if count > 1)
     if twice:
-        raise ValueError(f"a line stands once in a ledger, got twice: {', '.join(twice)}")
+        raise ValueError(f"a line may occur only once in a ledger, got twice: {', '.join(twice)}")

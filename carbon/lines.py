@@ -40,18 +40,16 @@ class Line:
         if not self.boundary:
             raise ValueError(f"boundary of '{self.name}' says what the figure holds, got ''")
         if (self.category is None) == (self.scope == 3):
-            raise ValueError(
-                f"category of '{self.name}' stands with scope 3 and only there, got {self.category}"
-            )
+            raise ValueError(f"category of '{self.name}' belongs to scope 3 alone, got {self.category}")
         if self.scope != 3 and (self.electricity is None) == (self.scope == 2):
             raise ValueError(
-                f"electricity of '{self.name}' stands with scope 2, may with 3 and not with 1, "
+                f"electricity of '{self.name}' belongs to scope 2, may belong to 3 and not to 1, "
                 f"got {self.electricity} in scope {self.scope}"
             )
         _check_amount(self.name, kgco2e=self.kgco2e)
         if self.market_kgco2e is not None:
             if self.electricity is None:
-                raise ValueError(f"market_kgco2e of '{self.name}' stands with electricity, got it without")
+                raise ValueError(f"market_kgco2e of '{self.name}' needs electricity, got none")
             _check_amount(self.name, market_kgco2e=self.market_kgco2e)
 
     def amount_kgco2e(self, accounting: Accounting) -> Column:

@@ -31,7 +31,7 @@ class Shift:
     def __post_init__(self) -> None:
         if self.signal.accounting == "market":
             raise MixedSignals(
-                f"a saving stands on the grid as it is, got {self.signal}: moving work changes no contract"
+                f"a saving counts the grid as it is, got {self.signal}: moving work changes no contract"
             )
 
     @property

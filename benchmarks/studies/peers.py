@@ -289,12 +289,12 @@ with their versions, is in [peers.csv](../benchmarks/studies/peers.csv), the job
 peer.`). No tool's number is taken for the truth here, and neither is ours: `everfleet carbon` prints its
 range.
 """
-HANDED = """## What each was asked
+HANDED = """## The inputs of each
 
 - **everfleet**: `everfleet carbon` on the same job. A share of the rated power while training, a model of
   serving for the requests, the host, PUE, a factor of the country, and the hardware over its used hours.
 - **CodeCarbon** {codecarbon} (MIT) meters energy and turns it into carbon. Nothing was metered here: it is
-  handed the accelerators at their rated power (A with the PUE, B at its default of none), and in C the
+  given the accelerators at their rated power (A with the PUE, B at its default of none), and in C the
   energy of EcoLogits. The factor is its own.
 - **ML CO2** (formula): rated power, hours, and the factor that it is given: ours.
 - **Green Algorithms** (formula, data v3): processors and accelerators at their rated power, memory by its
@@ -305,7 +305,7 @@ HANDED = """## What each was asked
 - **EcoLogits** {ecologits} (MPL-2.0) knows requests only, by fits on the size of the model at a batch of 64,
   with its own factor. It does not count prompts; ours have 90 tokens.
 
-BoaviztAPI (AGPL) is not asked. What it and others print for one H100 board, and why, `everfleet carbon
+BoaviztAPI (AGPL) is not run. What it and others print for one H100 board, and why, `everfleet carbon
 --accelerator-hours 192 --why-embodied` takes apart.
 """
 READING = """## How to read the tables

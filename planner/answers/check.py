@@ -63,7 +63,7 @@ def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Fou
             ("title", scenario.title),
             ("time", f"{horizon.period_labels[0]} to {horizon.period_labels[-1]}, {horizon.periods} periods"),
             *((what, f"{len(entries):,}") for what, entries in counts.items() if entries),
-            *(("file beside it", file) for file in sorted(used)),
+            *(("file next to it", file) for file in sorted(used)),
         ),
         notes=tuple(f"{file} is named nowhere: it is left out." for file in sorted(set(files) - used)),
         files=tuple((file, files[file]) for file in sorted(used)),

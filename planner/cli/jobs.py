@@ -254,7 +254,10 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", default="", help="what is written, such as bf16-adam-8bit-moments")
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
-        "--useful-hours", type=float, metavar="H", help="hours of a run without failures: asks for its finish"
+        "--useful-hours",
+        type=float,
+        metavar="H",
+        help="hours of a run without failures: also says when it ends",
     )
     length.add_argument("--days", type=float, help="the same in days")
     parser.add_argument(

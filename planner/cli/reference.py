@@ -14,7 +14,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     facts = command("facts", run_facts, "every fact with value, range, kind and source")
     facts.add_argument("words", nargs="*", help="words that the key, note or source must hold")
 
-    validate = command("validate", run_validate, "ours beside published values")
+    validate = command("validate", run_validate, "our values next to published ones")
     validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
     validate.add_argument(
         "--data",

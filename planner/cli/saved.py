@@ -15,7 +15,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     listed = command("list", run_list, "saved plans, fits and plans for futures, the newest first")
     listed.add_argument("words", nargs="*", help="words that the title or name must hold")
     show = command("show", run_show, "what was saved, as it was printed")
-    compare = command("compare", run_compare, "two saved plans: what was asked and what came out differently")
+    compare = command("compare", run_compare, "two saved plans: how their inputs and their results differ")
     compare.add_argument("before", metavar="BEFORE", help="first characters of a plan's digest")
     compare.add_argument("after", metavar="AFTER", help="and of another's")
     export = command("export", run_export, "a saved plan as files: scenario, report, tables, workbook")
@@ -56,7 +56,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Set two saved plans side by side: what was asked and what came out differently."""
+    """Set two saved plans side by side: how their inputs and their results differ."""
     from planner.answers.saved.commands import compare_saved
 
     return told(options, compare_saved(options.store, options.before, options.after))

@@ -1,4 +1,4 @@
-"""`pareto` and `sensitivity`: what a plan stands against."""
+"""`pareto` and `sensitivity`: what a plan is compared with."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _read_facts(
         for row in reader:
             where = f"{path.name}:{reader.line_num}: {row['key']}"
             if row["key"] in facts:
-                problems.append(f"{where}: the key stands twice")
+                problems.append(f"{where}: the key occurs twice")
                 continue
             try:
                 fact = facts[row["key"]] = _fact(row, sources)

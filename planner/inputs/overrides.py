@@ -60,7 +60,7 @@ def override_of(key: str, text: str, catalogue: Catalogue) -> Override:
 
 
 def overrides_in(text: str, name: str, catalogue: Catalogue) -> list[Override]:
-    """The values of one's own that a scenario's text states and that hold.
+    """The your own values that a scenario's text states and that hold.
 
     Raises:
         ScenarioError: the text is no TOML.

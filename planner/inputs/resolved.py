@@ -231,8 +231,8 @@ class Inputs:
 
     def _market_grid(self) -> tuple[Traced, ...]:
         """The factor of what no contract covers: the stated one, else the location's stands in."""
-        nothing = chosen("contracted_fraction", 0.0, "contracts are counted beside it")
-        own = chosen("contract_kgco2e_per_kwh", 0.0, "contracts are counted beside it")
+        nothing = chosen("contracted_fraction", 0.0, "contracts are counted separately")
+        own = chosen("contract_kgco2e_per_kwh", 0.0, "contracts are counted separately")
         found: list[Traced] = []
         for s, site in enumerate(self.sites):
             here: Sequence[Traced] = self.location_grid[s * self.periods : (s + 1) * self.periods]

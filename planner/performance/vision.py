@@ -14,7 +14,7 @@ def patch_tokens(*, image_pixels: Column, patch_pixels: Column, class_tokens: Co
     s = (I / P)^2 + 1
 
     A step of a vision transformer is `training_step_s` with this sequence, `causal` 0 (every patch sees
-    every other) and `vocabulary` 0 (the classes hang on one token).
+    every other) and `vocabulary` 0 (the classes depend on one token).
 
     Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", arXiv 2010.11929, section 3.1.
     """

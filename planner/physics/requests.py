@@ -10,7 +10,7 @@ from planner.trace.quantities import Fact, Source
 ASKER = Source("question", "the question that was asked")
 # What a list of SKUs needs around it to be read as a scenario; none of it enters a result.
 FRAME = """
-title = "hardware, as asked"
+title = "hardware, as requested"
 [horizon]
 start = 2025-01-01
 periods = 1

@@ -170,7 +170,7 @@ def _served_model(inputs: Inputs, service: Service) -> dict[str, Traced]:
 def _cached_value(service: Service) -> Traced:
     """Bytes of one cached value: engines keep 16 bits, whatever the weights take, unless told otherwise."""
     stated = service.cache_precision
-    reason = "16 bits, as engines keep it unless told" if stated is None else f"bytes of one {stated} value"
+    reason = "16 bits, as engines keep it by default" if stated is None else f"bytes of one {stated} value"
     return chosen("kv_bytes", weight_bytes(stated or "bf16"), reason)
 
 

@@ -125,7 +125,7 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
 def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
     """Layout of one node for an experimentation pool's model, by SKU; the reference is always among them.
 
-    What does not fit is told by the whole node: a pool's runs have no second one to shard over.
+    What does not fit is shown by the whole node: a pool's runs have no second one to shard over.
     """
     names = [sku.name for sku in inputs.skus]
     work = pool_workload(inputs, pool)

@@ -138,7 +138,7 @@ def plan_fleet(
     found, beside = search.run(baselines)
     clash = conflict = None
     if found.status is Status.INFEASIBLE:
-        tell("no plan exists: looking for the limits that clash")
+        tell("no plan exists: looking for the limits in conflict")
         clash = explain_infeasible(
             problem, gap_fraction=CLASH_GAP, time_limit_s=CLASH_SECONDS, should_stop=should_stop
         )

@@ -12,7 +12,7 @@ from planner.trace.explain import explanation_from, format_value
 
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {
-    "summary": ("The plan beside its baselines", "measure unit plan cost_only as_today"),
+    "summary": ("The plan and its baselines", "measure unit plan cost_only as_today"),
     "purchases": (
         "What to buy",
         "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "
@@ -60,7 +60,7 @@ _SHEETS = {
     "alternatives_dropped": ("What does not fit, and why", "what sku reason count"),
     "facts": ("Facts and their sources", "key value unit low high kind source locator note"),
     "facts_weighed": (
-        "Facts weighed beside them: what the options not taken rest on",
+        "Facts also weighed: those of the options not taken",
         "key value unit low high kind source locator note",
     ),
 }

@@ -194,7 +194,7 @@ def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str)
 
 def downloads(document: Document, inputs: dict[str, Any]) -> None:
     """Every table, and the whole document."""
-    st.subheader("Take it along")
+    st.subheader("Download")
     with st.container(horizontal=True):
         st.download_button(
             "Tables (CSV)",

@@ -47,7 +47,7 @@ def render() -> None:
     else:
         record = _shipped()
         identity, scenarios = "shipped", record["scenarios"]
-        st.markdown("A shipped quarter beside its baselines. Choose two saved plans to compare your own.")
+        st.markdown("A shipped quarter and its baselines. Choose two saved plans to compare your own.")
     names = [letter for letter, _ in zip(LETTERS, record["plans"], strict=False)]
     _heads(record, names)
     _totals(record, names)
@@ -268,7 +268,7 @@ def _two_scenarios(
     """Both scenarios with their files, as a worker takes them."""
     if scenarios is not None:
         return {"before": scenarios[before], "after": scenarios[after]}
-    assert store is not None, "only saved plans have no scenarios beside them"
+    assert store is not None, "only saved plans have no scenarios of their own"
     try:
         kept = [store.scenario(record["plans"][number]["scenario"]) for number in (before, after)]
     except InputError as error:

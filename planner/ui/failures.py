@@ -25,7 +25,7 @@ TABS = {
     "ahead": "Forecast",
     "downtime": "Spares",
     "repeats": "Repeats",
-    "beside": "Beside others",
+    "beside": "Compared with others",
     "read": "What was read",
 }
 # Tables that are part of the answer: they stand open and first.
@@ -150,7 +150,7 @@ def left_out(document: Document) -> None:
 
 def downloads(document: Document) -> None:
     """The fit in every format, made when it is asked for."""
-    st.subheader("Take it along")
+    st.subheader("Download")
     with st.container(horizontal=True):
         for label, make, file, kind, key in (
             ("Report (HTML)", lambda: findings.to_html(document), "fit.html", "text/html", "html"),

@@ -69,7 +69,7 @@ def estimate(text: str, base: Base) -> Document | None:
         with st.spinner("Working the job out"):
             return _document(base.digest(text), text, base)
     except InputError as error:
-        refused("This job cannot be estimated as it stands.", error)
+        refused("This job cannot be estimated with these inputs.", error)
         return None
 
 
@@ -125,7 +125,7 @@ def split(document: Document, digest: str, why: Why) -> None:
     shared.data("", document["phases"], opens=partial(why, "phases"), key="job-phases")
     left, right = st.columns(2)
     with left:
-        st.markdown("By scope; a market-based figure stands beside the total and is no part of it:")
+        st.markdown("By scope; a market-based figure is shown next to the total and is no part of it:")
         shared.lines([f"scope {row['scope']}: {said(row['kgco2e'], 'kgCO2e')}" for row in document["scopes"]])
     if document["failures"]:
         with right:
@@ -213,7 +213,7 @@ def downloads(document: Document, text: str) -> None:
         ("Model card (Markdown)", lambda: to_card(document) + "\n", "job.md", "text/markdown"),
         ("Job file (TOML)", lambda: text, "job.toml", "text/plain"),
     )
-    st.subheader("Take it along")
+    st.subheader("Download")
     with st.container(horizontal=True):
         for label, content, name, kind in made:
             st.download_button(label, content, name, kind, key=f"job.{name}", on_click="ignore")

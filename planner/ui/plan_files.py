@@ -29,7 +29,7 @@ def downloads(made: Planned) -> None:
         ),
         ("Tables (CSV)", "plan-csv.zip", "application/zip", lambda: shared.zipped(to_csv_files(document))),
     )
-    st.subheader("Take it along")
+    st.subheader("Download")
     with st.container(horizontal=True):
         for label, name, kind, content in files:
             st.download_button(label, content, name, kind, key=f"file-{name}", on_click="ignore")

@@ -195,7 +195,7 @@ def limits(made: Planned) -> None:
         opened_data(made, "limits", rows_of(document, "limits"))
     worth(made)
     if document["tornado"]:
-        st.subheader("What the result hangs on")
+        st.subheader("Sensitivity of the result")
         shared.picture("tornado", document, made.identity)
         opened_data(made, "tornado", document["tornado"])
 

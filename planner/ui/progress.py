@@ -85,7 +85,9 @@ def _came_to_nothing(key: str, seen: Seen) -> None:
         st.warning("Stopped before there was anything to keep.", icon=":material/timer:")
     else:
         died = seen.state == "died"
-        said = "The work ended before it was done." if died else "This cannot be worked out as it stands."
+        said = (
+            "The work ended before it was done." if died else "This cannot be worked out with these inputs."
+        )
         st.error(said, icon=":material/block:")
         st.code(seen.error, language=None, wrap_lines=True)
     st.button("Begin anew", key=f"anew-{key}", on_click=forget, args=(key,))

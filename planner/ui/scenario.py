@@ -92,8 +92,8 @@ def text() -> None:
         args=(key, turn),
     )
     for name, content in held.files:
-        st.markdown(shared.plain(f"Beside it: {name}, {len(content):,} bytes"))
-    with st.expander("Every key, and what may stand there"):
+        st.markdown(shared.plain(f"Its file: {name}, {len(content):,} bytes"))
+    with st.expander("Every key, and the values it may have"):
         st.dataframe(list(schema_rows()), hide_index=True, alt="Keys of a scenario", height=500)
 
 

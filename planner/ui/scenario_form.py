@@ -93,7 +93,7 @@ def refused(place: str = "") -> None:
     waits = scenario_edits.waiting(place)
     if not waits.problem:
         return
-    st.error("Not taken yet: the scenario does not check with this change. What stood before still stands.")
+    st.error("Not applied: the scenario has problems with this change. The value before it is kept.")
     if waits.rows is not None:
         st.markdown("In the table above and not in the scenario:")
         shared.lines(scenario_edits.lines_of(waits))

@@ -42,7 +42,7 @@ def imports() -> None:
 def shipped() -> None:
     """The scenarios that come with everfleet."""
     name = st.selectbox("Scenario", shared.scenario_names(), key="shipped")
-    st.markdown("It takes the place of the one that stands here; download that first if it matters.")
+    st.markdown("It replaces the present one; download that first if it matters.")
     st.button("Open it", key="open-shipped", on_click=scenario_edits.open_shipped, args=(name,))
 
 
@@ -181,7 +181,7 @@ def _found(read: Callable[[], Found], what: str) -> Found | None:
     try:
         return read()
     except InputError as error:
-        st.error(f"{what} cannot be used as it stands.")
+        st.error(f"{what} cannot be used.")
         st.code(str(error), language=None, wrap_lines=True)
         return None
 

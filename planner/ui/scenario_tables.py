@@ -15,7 +15,7 @@ from planner.inputs.scenario.fields import Count, Flag
 from planner.ui import scenario_edits, session
 from planner.ui.scenario_form import refused
 
-FIRST = {"fleet": "The fleet that stands", "market": "What can be bought"}
+FIRST = {"fleet": "Today's fleet", "market": "What can be bought"}
 OTHERS = {
     "sites": "Sites",
     "training": "Training jobs",

@@ -1,4 +1,4 @@
-"""Sources: every fact of the catalogue, what rests on it, and values of one's own in its place."""
+"""Sources: every fact of the catalogue, what rests on it, and your own values in its place."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def dependents(key: str) -> None:
     try:
         used = key in _asked(held.digest, held)
     except InputError as error:
-        _refused("Your scenario cannot be worked out as it stands.", error)
+        _refused("Your scenario cannot be worked out.", error)
     else:
         said = "rests on it" if used else "does not use it"
         st.markdown(f"Your scenario, {shared.plain(held.name)}, {said}.")
@@ -168,7 +168,7 @@ def put_in(key: str, typed: str) -> None:
 
 
 def changed() -> None:
-    """The values of one's own that the scenario states, each beside the shipped one, to be taken back."""
+    """The your own values that the scenario states, each beside the shipped one, to be taken back."""
     held = session.draft()
     st.subheader("Your own values")
     try:

@@ -25,7 +25,7 @@ VIEWS = {
     "money": "Money and carbon",
     "time": "Time and carbon",
     "alternatives": "Other plans",
-    "sensitivity": "What it hangs on",
+    "sensitivity": "Sensitivity",
 }
 
 
@@ -217,7 +217,7 @@ def alternatives(draft: session.Draft) -> None:
         return
     found = answer.document
     if not found["has_plan"]:
-        st.warning("No plan exists to hold others against: the Plan page says which limits clash.")
+        st.warning("No plan exists to hold others against: the Plan page says which limits are in conflict.")
         return
     shared.lines(found["said"] or ["No other plan was found within that share."])
     if found["rows"]:

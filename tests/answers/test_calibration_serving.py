@@ -349,7 +349,10 @@ def test_another_measurement_is_another_scenario(calibration, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "there is no file 'mine.json' beside the scenario: write it with `everfleet calibrate"),
+        (
+            None,
+            "there is no file 'mine.json' in the folder of the scenario: write it with `everfleet calibrate",
+        ),
         ("{}", "'mine.json' is no calibration: write one by"),
         ('{"everfleet_calibration": 1, "file": "a", "hardware": [{}]}', "is no calibration"),
         (

@@ -270,7 +270,7 @@ def test_lifelines_stands_beside_where_asked(fit: Record, log: FailureLog, tmp_p
         assert agreement[name]["log_likelihood"] == pytest.approx(value)
         assert abs(agreement[name]["above_lifelines"]) < 1e-7
     pages = [(folder / name).read_text(encoding="utf-8") for name in ("fit.html", "fit.md")]
-    assert all("Beside lifelines" in page for page in (to_terminal(found), *pages))
+    assert all("Compared with lifelines" in page for page in (to_terminal(found), *pages))
     assert (folder / "csv" / "agreement.csv").exists()
     assert "beside" not in fit["sections"]
 

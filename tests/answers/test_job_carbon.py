@@ -295,7 +295,7 @@ def test_contracts_stand_beside_the_total() -> None:
     assert float(covered.carbon.value) == float(plain.carbon.value)
     document = job_document(job(SMALL + HOURS + contract), CATALOGUE)
     beside = next(row for row in document["scopes"] if row["scope"] == "2, market-based")
-    assert beside["in_total"] == "no, beside it"
+    assert beside["in_total"] == "no, next to it"
     assert beside["kgco2e"] == pytest.approx(float(market[1].value))
     assert all("market" not in row["what"] for row in document["changes"])
 

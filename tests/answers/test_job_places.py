@@ -132,7 +132,7 @@ def test_gaps_of_a_series_are_counted() -> None:
     assert found["places"][0]["place"] == "synthetic-se"
     british = HOURS.replace('grid = "us"', 'grid = "gcp-europe-west2"')
     notes = handed_places(british, "job.toml", {})["notes"]
-    assert notes == ["gb-2021: 94 missing hours are filled by a line between those beside them"]
+    assert notes == ["gb-2021: 94 missing hours are filled by a line between their neighbours"]
 
 
 # Files that were handed over

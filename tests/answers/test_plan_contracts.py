@@ -87,7 +87,7 @@ def test_both_figures_are_told_and_where_a_factor_stands_in() -> None:
     names = {total["name"]: total["label"] for total in document["totals"]}
 
     assert names["carbon"] == "Carbon in the horizon, market-based"
-    assert names["carbon_location"] == "Beside it: carbon, location-based"
+    assert names["carbon_location"] == "For comparison: carbon, location-based"
     assert any("of clean energy under wind at oregon" in line for line in document["headline"])
     assert any("never added" in line for line in document["headline"])
     assert any(line.startswith("No residual mix is stated for virginia") for line in document["why"])

@@ -160,10 +160,9 @@ downtime = "0 d"
         "supply_nodes",
         "market.h100-8.tiers[1]: does not rise: 6 nodes and 0.04 come after 4 and 0.05; write more nodes and "
         "a higher rebate",
-        "moves[0].to: 'south' is where they stand: write another site",
+        "moves[0].to: 'south' is where they already are: write another site",
         "moves[0]: distance and carbon say the same thing twice: keep one",
-        "moves[1].from: the fleet has no 'h100-8' at 'south': write a site where it stands, or remove the "
-        "move",
+        "moves[1].from: the fleet has no 'h100-8' at 'south': write a site that has it, or remove the move",
     ]
 
 

@@ -288,7 +288,7 @@ def test_the_rest_takes_as_long_each_as_what_is_done(spent_s: float, done: int, 
 
 @pytest.mark.parametrize("path", ["electricity", "grid", "failures", "prices", "carbon_price"])
 def test_a_lever_at_its_own_value_changes_no_plan(path: str) -> None:
-    """A factor of 1 is the scenario as it stands: the same objective, to rounding."""
+    """A factor of 1 is the unchanged scenario: the same objective, to rounding."""
     base = planned(WIDE)
     for lever in levers(scenario(WIDE), load_catalogue(), [path]):
         assert objective(plan_fleet(lever.changed(1.0), baselines=False)) == pytest.approx(objective(base))

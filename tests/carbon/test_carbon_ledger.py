@@ -313,7 +313,9 @@ def test_joined_ledgers_hold_both_lines():
     ],
 )
 def test_an_entry_counted_twice_is_refused(entries):
-    with pytest.raises(ValueError, match="a line stands once in a ledger, got twice: training/electricity"):
+    with pytest.raises(
+        ValueError, match="a line may occur only once in a ledger, got twice: training/electricity"
+    ):
         Ledger(**entries)
 
 

@@ -55,7 +55,7 @@ def test_a_small_catalogue_loads_in_canonical_units(tmp_path):
         ("a.b.c,many,kW,paper,,published,,,,", "could not convert string to float: 'many'"),
         (
             "accelerator.chip.memory,81,GB,paper,,published,,,,",
-            "all.csv:4: accelerator.chip.memory: the key stands twice",
+            "all.csv:4: accelerator.chip.memory: the key occurs twice",
         ),
     ],
 )

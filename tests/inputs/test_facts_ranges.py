@@ -1,4 +1,4 @@
-"""What facts may be at all: families of `data/ranges.csv`, for shipped rows and for values of one's own."""
+"""What facts may be at all: families of `data/ranges.csv`, for shipped rows and for your own values."""
 
 from __future__ import annotations
 

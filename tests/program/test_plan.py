@@ -658,7 +658,7 @@ def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", [JOB, SERVING])
 def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
-    """Memory sizes, rack units and the hardware left on the shelf decide too: all of it is told."""
+    """Memory sizes, rack units and the hardware left on the shelf decide too: all of it is shown."""
     plan, document = plan_of(name), document_of(name)
     listed = {row["key"] for table in ("facts", "facts_weighed") for row in document["tables"][table]}
     page = to_html(document)

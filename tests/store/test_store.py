@@ -445,7 +445,7 @@ def test_a_fact_that_no_future_asks_for_changes_no_plan(store: Store, scenario: 
     repeat = recompute_futures(store, saved, catalogue=catalogue.with_facts([elsewhere]))
 
     assert repeat.same
-    assert repeat.changed == ("facts of the catalogue changed, none of those that this plan stands on",)
+    assert repeat.changed == ("facts of the catalogue changed, none of those that this plan rests on",)
 
 
 def test_futures_of_an_older_edition_say_why_they_are_not_worked_out_again(

@@ -419,7 +419,7 @@ def test_a_job_that_cannot_be_estimated_says_why(page: AppTest) -> None:
     field(page.number_input, "nodes").set_value(1).run()
 
     assert not page.exception
-    assert page.error[0].value == "This job cannot be estimated as it stands."
+    assert page.error[0].value == "This job cannot be estimated with these inputs."
     assert "llama-3.1-405b" in shown(page)
     field(page.number_input, "nodes").set_value(128).run()
     assert not page.error

@@ -271,7 +271,7 @@ def test_a_scenario_that_is_too_large_is_refused_in_words() -> None:
     page.file_uploader("file-scenario").set_value([("mine.toml", content, "text/plain")]).run()
 
     assert not page.exception
-    assert "This scenario cannot be used as it stands." in [error.value for error in page.error]
+    assert "This scenario cannot be used." in [error.value for error in page.error]
     assert any("has 1.1 MB, and a scenario has at most 1 MB" in code.value for code in page.code)
     assert not [button for button in page.button if button.key == "use"]
 

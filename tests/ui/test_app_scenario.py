@@ -115,7 +115,7 @@ def test_what_does_not_check_is_kept_on_screen_and_not_taken(page: AppTest) -> N
     typed(page, BUDGET, "25")
 
     assert [error.value.replace("\\", "") for error in page.error] == [
-        "Not taken yet: the scenario does not check with this change. What stood before still stands.",
+        "Not applied: the scenario has problems with this change. The value before it is kept.",
         "'25' has no unit: write one, for example '250 kUSD'",
     ]
     assert page.code[0].value.startswith("next-quarter.toml: policy.budget: '25' has no unit")
@@ -239,7 +239,7 @@ def test_all_tables_open(page: AppTest) -> None:
     """Fleet and market at once, the others by choice."""
     view(page, "Tables")
     assert [heading.value for heading in page.subheader][:2] == [
-        "The fleet that stands",
+        "Today's fleet",
         "What can be bought",
     ]
     for name in page.selectbox("table").options:
@@ -418,7 +418,7 @@ def test_a_file_of_no_use_says_why(page: AppTest, kind: str, key: str, content: 
     bring(page, kind).file_uploader(key).set_value(("own.csv", content, "text/csv")).run()
 
     assert message in page.code[0].value
-    assert "cannot be used as it stands" in page.error[0].value
+    assert "cannot be used" in page.error[0].value
     assert not page.exception
 
 

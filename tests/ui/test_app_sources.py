@@ -210,7 +210,7 @@ def test_a_wrong_value_is_refused_and_nothing_changes(page: AppTest, typed: str)
 
 
 def test_a_scenario_that_cannot_be_read_leaves_the_catalogue_standing() -> None:
-    """Two messages, each where it belongs: what rests on the fact, and the values of one's own."""
+    """Two messages, each where it belongs: what rests on the fact, and the your own values."""
 
     def broken() -> None:
         import runpy
@@ -224,7 +224,7 @@ def test_a_scenario_that_cannot_be_read_leaves_the_catalogue_standing() -> None:
 
     assert not page.exception
     assert [error.value for error in page.error] == [
-        "Your scenario cannot be worked out as it stands.",
+        "Your scenario cannot be worked out.",
         "Your scenario cannot be read.",
     ]
     assert len(page.dataframe[0].value) == len(CATALOGUE.facts)

@@ -53,7 +53,7 @@ def test_every_view_of_a_scenario(page: Page, app_url: str, view: str) -> None:
     readable(page)
 
 
-@pytest.mark.parametrize("view", ["Time and carbon", "Other plans", "What it hangs on"])
+@pytest.mark.parametrize("view", ["Time and carbon", "Other plans", "Sensitivity"])
 def test_every_view_of_what_is_traded(page: Page, app_url: str, view: str) -> None:
     opened(page, f"{app_url}/tradeoffs")
     page.get_by_role("radio", name=view).click()

@@ -154,7 +154,7 @@ def _header_problems(header: list[str]) -> list[str]:
         f"the column '{name}' is not known{_near(name, COLUMNS)}" for name in header if name not in COLUMNS
     ]
     return problems + [
-        f"the column '{name}' stands twice" for name in {n for n in header if header.count(n) > 1}
+        f"the column '{name}' occurs twice" for name in {n for n in header if header.count(n) > 1}
     ]
 
 

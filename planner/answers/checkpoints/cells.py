@@ -103,7 +103,7 @@ def _nodes(inputs: Record, terms: Terms, row: Record) -> Traced:
     """The job's own nodes, or those of a job set beside it."""
     if row["nodes"] == inputs["nodes"]:
         return setting_of(terms, inputs["sku"], row["nodes"]).nodes
-    why = f"set beside the {inputs['nodes']:,} that were asked for, each size twice the one before"
+    why = f"next to the {inputs['nodes']:,} that were asked for, each size twice the one before"
     return chosen("nodes", float(row["nodes"]), why, "1")
 
 

@@ -68,8 +68,8 @@ def ahead_section(
     )
     if rows:
         said.append(
-            "Few past periods leave a wide interval; Poisson's, with the mean of the last four, is set "
-            "beside it."
+            "Few past periods leave a wide interval; Poisson's, with the mean of the last four, is shown "
+            "next to it."
         )
     shown = usual_periods(log, DAY_H * asked.period_d)
     tables |= {"forecast": rows, "periods": _past(shown)}
@@ -86,7 +86,7 @@ def _forecast(log: FailureLog, past: Periods, asked: FitAsked, name: str) -> dic
             counts=chosen("counts", past.failures, f"failures {about}"),
             exposure=chosen("exposure", past.node_h, f"node-hours {about}"),
             next_exposure=log_fact(log, f"last_{name}.node_hours", float(past.node_h[-1]), "1"),
-            confidence_fraction=chosen("confidence_fraction", asked.interval_fraction, "as asked"),
+            confidence_fraction=chosen("confidence_fraction", asked.interval_fraction, "as requested"),
         )
     )
 

@@ -150,7 +150,7 @@ def _minutes(name: str, minutes: float | None) -> Traced | None:
 def _whence(asked: FitAsked) -> str:
     taken = [name for name in ("write_min", "restart_min") if getattr(asked, name) is None]
     if not taken:
-        return "as asked"
+        return "as requested"
     facts = {
         "write_min": "checkpoint.glm-65b-before.blocking_time",
         "restart_min": "reliability.restart_time",

@@ -10,7 +10,7 @@ from planner.trace.records import Record
 from reliability.crosscheck import Beside, cross_check
 from reliability.logs import FailureLog
 
-TITLE = "Beside lifelines"
+TITLE = "Compared with lifelines"
 MOST_AGES = 10
 
 

@@ -78,7 +78,7 @@ def rate_of(log: FailureLog, asked: FitAsked, catalogue: Catalogue) -> Rate:
     counted: dict[str, Traced] = {
         "failures": log_fact(log, "failures", failures, "1"),
         "node_h": log_fact(log, "node_hours", exposure_h(log), "h"),
-        "confidence_fraction": chosen("confidence_fraction", asked.interval_fraction, "as asked"),
+        "confidence_fraction": chosen("confidence_fraction", asked.interval_fraction, "as requested"),
         "variance_to_mean_ratio": log_fact(
             log,
             "variance_to_mean",

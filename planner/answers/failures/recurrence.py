@@ -83,7 +83,10 @@ def lemons_section(log: FailureLog, asked: FitAsked) -> Section:
     parts = max(2, round(log.window_h / PART_H))
     names, counts, hours = by_unit(log, parts)
     if log.kind == "lives":
-        return Section(title, ["In a table of lives each unit fails once at most: none can stand out."])
+        return Section(
+            title,
+            ["In a table of lives each unit fails once at most: none can fail more often than the others."],
+        )
     if len(names) < 2 or int(counts.any(axis=0).sum()) < 2:
         return Section(title, ["Too few failures have a node and a time: name nodes to look for weak ones."])
     found = find_lemons(failures=counts, node_h=hours, false_discovery_fraction=FALSE_DISCOVERIES)

@@ -120,7 +120,7 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
     if (hours := accelerator_hours_of(footprint)) is not None:
         found["accelerator_hours"] = ("Accelerator-hours", hours)
     if market is not None:
-        found["market"] = ("Beside it: electricity, market-based", market[1])
+        found["market"] = ("For comparison: electricity, market-based", market[1])
     return found
 
 

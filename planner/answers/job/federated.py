@@ -53,8 +53,8 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
         session_energy,
         **times,
         compute_kw=setting.fact("federated.device.compute_power"),
-        upload_kw=chosen("upload_kw", 0.0, "the router's power stands for the radio's"),
-        download_kw=chosen("download_kw", 0.0, "the router's power stands for the radio's"),
+        upload_kw=chosen("upload_kw", 0.0, "the router's power replaces the radio's"),
+        download_kw=chosen("download_kw", 0.0, "the router's power replaces the radio's"),
         network_kw=setting.fact("federated.network.router_power"),
     )
     sessions, lasts = _sessions(setting, asked, times)
@@ -105,13 +105,13 @@ def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str
             "whole",
             f"{factor:g} times smaller",
             replace(asked, compression=factor),
-            "8-bit updates; what it does to quality is not asked",
+            "8-bit updates; its effect on quality is not counted",
         )
     clean = min(asked.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
     if len(asked.devices or {}) > 1:
         picked = replace(asked, devices={clean: 1.0}, population=asked.population or asked.devices)
         unheard = "; ".join(str(warning) for warning in _participation(setting, picked))
-        yield "devices asked", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
+        yield "devices requested", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
 
 
 def _session_times(setting: Setting, asked: Federated) -> dict[str, Traced]:

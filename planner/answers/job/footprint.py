@@ -156,7 +156,7 @@ def _work(setting: Setting) -> tuple[dict[str, Done], Answered | None]:
 
 def _repeated(setting: Setting, training: Done) -> Done:
     """Experiments as a multiple of the training run."""
-    assert setting.job.experimentation is not None, "asked by the caller"
+    assert setting.job.experimentation is not None, "checked by the caller"
     ratio = setting.stated(
         "experimentation.of_training",
         setting.job.experimentation.of_training_ratio,
@@ -201,7 +201,7 @@ def _federated(setting: Setting, asked: Federated) -> Phase:
 def _storage(setting: Setting) -> Phase:
     """Drives that hold the data, for as long as they do."""
     asked = setting.job.storage
-    assert asked is not None, "asked by the caller"
+    assert asked is not None, "checked by the caller"
     stored = setting.yours("storage.amount", asked.amount_gb or 0.0, "GB")
     kept = setting.yours("storage.duration", asked.duration_h or 0.0, "h")
     copies = setting.stated("storage.copies", asked.copies, "1", "job.storage_copies")
@@ -242,7 +242,7 @@ def _around(setting: Setting, phases: list[Phase]) -> list[Phase]:
 
 def _network(setting: Setting, worked: list[Phase]) -> Phase:
     asked = setting.job.network
-    assert asked is not None, "asked by the caller"
+    assert asked is not None, "checked by the caller"
     nodes_kwh = _sum(phases_kwh, "kwh", {phase.name: phase.it_kwh for phase in worked})
     made = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.embodied for phase in worked})
     power = setting.stated("network.power_share", asked.power_fraction, "1", "network.fabric.power")
@@ -262,7 +262,7 @@ def _network(setting: Setting, worked: list[Phase]) -> Phase:
 
 def _building(setting: Setting, worked: list[Phase]) -> Phase:
     asked = setting.job.building
-    assert asked is not None, "asked by the caller"
+    assert asked is not None, "checked by the caller"
     carbon = setting.stated("building.carbon", asked.kgco2e_per_kw, "kgCO2e/kW", "embodied.building")
     years = setting.stated("building.lifetime", asked.lifetime_y, "y", "embodied.building_life")
     shares = {

@@ -73,7 +73,7 @@ def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
     Raises:
         InputError: no such series or file, or what is wrong with it.
     """
-    assert site.hourly is not None, "asked by the caller"
+    assert site.hourly is not None, "checked by the caller"
     series, notes = _series(site, site.hourly, folder, catalogue)
     values, filled_hours = _complete(series, site, catalogue)
     if filled_hours:
@@ -86,7 +86,7 @@ def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
 def series_hours(series: HourlyIntensity, name: str) -> Hours:
     """The hours of a series, gaps filled by a line between the hours beside them, and how many those are."""
     done = filled(series=series, rule="line", longest_gap_hours=series.hours)
-    said = f"{name}: {done.filled_hours} missing hours are filled by a line between those beside them"
+    said = f"{name}: {done.filled_hours} missing hours are filled by a line between their neighbours"
     return _as_fact(series, done.series.complete(), name, (said,) if done.filled_hours else ())
 
 

@@ -69,7 +69,7 @@ def scope_rows(ledger: Ledger) -> list[Record]:
             {
                 "scope": "2, market-based",
                 "kgco2e": float(view.scope_2_market_kgco2e),
-                "in_total": "no, beside it",
+                "in_total": "no, next to it",
             }
         )
     for category, kgco2e in view.scope_3_kgco2e.items():

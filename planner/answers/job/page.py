@@ -60,7 +60,7 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
         "scopes",
         _section(
             "By scope",
-            ["A market-based figure stands beside the total; it is no part of it and no saving."],
+            ["A market-based figure is shown next to the total; it is no part of it and no saving."],
             scopes=document["scopes"],
         ),
     )

@@ -1,7 +1,7 @@
 """Where and when: the carbon of the same job in other places, by the hour of the day and by the month.
 
 A place is an hourly series that ships. Only those whose values mean the same as the job's own grid factor are
-compared. The job's own place stands beside them: by its series, or flat where only its yearly mean is known.
+compared. The job's own place is next to them: by its series, or flat where only its yearly mean is known.
 """
 
 from __future__ import annotations

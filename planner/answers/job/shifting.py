@@ -60,7 +60,7 @@ def hour_changes(footprint: Footprint) -> Iterator[Change]:
 def _paused(footprint: Footprint, series: Hours) -> Traced | None:
     """The job with its training in the cleanest half of each day; None where no hour emits anything."""
     training = footprint.phase("training")
-    assert training is not None, "asked by the caller"
+    assert training is not None, "checked by the caller"
     assert training.operational is not None, "training draws power"
     assert training.grid is not None, "training draws power"
     if not float(training.grid.value):
@@ -83,9 +83,9 @@ def _paused(footprint: Footprint, series: Hours) -> Traced | None:
 def _best_day(footprint: Footprint, series: Hours) -> date:
     """The day of the series on which the run would meet the least, by its cumulative sums."""
     training = footprint.phase("training")
-    assert training is not None, "asked by the caller"
-    assert training.done is not None, "asked by the caller"
-    assert training.done.duration_h is not None, "asked by the caller"
+    assert training is not None, "checked by the caller"
+    assert training.done is not None, "checked by the caller"
+    assert training.done.duration_h is not None, "checked by the caller"
     values = np.asarray(series.fact.value)
     lasts = float(training.done.duration_h.value) % len(values)
     sums = np.concatenate([[0.0], np.cumsum(np.tile(values, 2))])

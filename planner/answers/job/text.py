@@ -76,9 +76,9 @@ def _phases(document: Record) -> str:
 
 def _scopes(document: Record) -> str:
     lines = [f"By scope; grid: {grid_said(document)}"]
+    apart = "  next to it, not in the total and no saving"
     lines += [
-        f"  {row['scope']:<30}{_mass(row['kgco2e']):>13}{'' if row['in_total'] == 'yes' else '  beside it, '}"
-        f"{'' if row['in_total'] == 'yes' else 'not in the total and no saving'}"
+        f"  {row['scope']:<30}{_mass(row['kgco2e']):>13}{'' if row['in_total'] == 'yes' else apart}"
         for row in document["scopes"]
     ]
     return "\n".join(lines)

@@ -76,7 +76,7 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
     Raises:
         InputError: the file is of no kind that can be read, or does not say how many accelerators it saw.
     """
-    assert work.metered is not None, "asked by the caller"
+    assert work.metered is not None, "checked by the caller"
     path = setting.folder / work.metered
     found = read_metered(
         path,
@@ -173,7 +173,7 @@ def node_kw_of(setting: Setting, phase: str, power_kw: float | None, sku: str | 
 
 
 def _measured(setting: Setting, phase: str, work: Work) -> Done:
-    assert work.accelerator_hours is not None, "asked by the caller"
+    assert work.accelerator_hours is not None, "checked by the caller"
     done = hours_done(setting, phase, work.accelerator_hours, work.power_kw, work.sku)
     useful = None
     if work.useful_fraction is not None:

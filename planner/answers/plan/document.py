@@ -90,7 +90,7 @@ def _accounts(plan: Plan) -> Record:
         "objective": ("What the program minimised", ledger.objective),
     }
     if ledger.location_carbon is not None:
-        named["carbon_location"] = ("Beside it: carbon, location-based", ledger.location_carbon)
+        named["carbon_location"] = ("For comparison: carbon, location-based", ledger.location_carbon)
     nodes = {name: node for name, (_, node) in named.items()}
     nodes |= {f"cost.{name.removesuffix('_usd')}": node for name, node in ledger.usd_terms.items()}
     nodes |= {f"carbon.{name.removesuffix('_kgco2e')}": node for name, node in ledger.kgco2e_terms.items()}

@@ -46,7 +46,7 @@ def contract_sentences(plan: Plan, solution: Solution) -> list[str]:
     if location is not None:
         said.append(
             f"Carbon is counted market-based here, {mass(plan.ledger.carbon.value)}; location-based it is "
-            f"{mass(location.value)}. The two stand side by side and are never added."
+            f"{mass(location.value)}. The two are shown side by side and never added."
         )
     return said
 
@@ -56,7 +56,7 @@ def stand_in_sentences(plan: Plan) -> list[str]:
     if plan.inputs.scenario.policy.accounting == "location" or not (names := stand_ins(plan.inputs)):
         return []
     return [
-        f"No residual mix is stated for {', '.join(names)}: the grid's own factor stands in there "
+        f"No residual mix is stated for {', '.join(names)}: the grid's own factor is used instead "
         "(market_intensity of a site would replace it), so the market-based figure may be too low."
     ]
 

@@ -131,7 +131,7 @@ def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
         for key in sorted(was.keys() | now.keys())
         if was.get(key) != now.get(key)
     ]
-    yield from told or ["facts of the catalogue changed, none of those that this plan stands on"]
+    yield from told or ["facts of the catalogue changed, none of those that this plan rests on"]
 
 
 def recompute_futures(

@@ -107,7 +107,7 @@ def _size_of_why(question: Question) -> Sequence[int]:
 
 def _target(question: Question) -> float:
     if question.tokens is None or question.by_h is None:
-        assert question.target_per_s is not None, "asked by the caller"
+        assert question.target_per_s is not None, "checked by the caller"
         return question.target_per_s
     amount, by = given("tokens", question.tokens, "1"), given("by", question.by_h, "h")
     return float(derive(needed_per_s, amount=amount, by_h=by).value)

@@ -225,7 +225,7 @@ def _together(question: Question) -> Iterator[Problem]:
     if question.measured and question.calibration is not None:
         yield Problem("--measured", "and --calibration say the same thing: give one of them")
     if question.availability_fraction is not None and question.requests_per_s is None:
-        yield Problem("--availability", "counts replicas that stand by, and needs --requests-per-second")
+        yield Problem("--availability", "counts standby replicas, and needs --requests-per-second")
     if question.disaggregated and question.requests_per_s is None:
         yield Problem("--disaggregated", "sizes pools for a demand, and needs --requests-per-second")
 

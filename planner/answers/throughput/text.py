@@ -155,7 +155,7 @@ def _apart(document: Record) -> Iterator[str]:
     rows = document["about"].get("apart")
     if rows is None:
         return
-    yield "Prompts read on one pool, answers written on another; chips without those that stand by"
+    yield "Prompts read on one pool, answers written on another; accelerators without standby"
     yield (
         f"{'reads':<12} {'replicas':>10} {'writes':<12} {'replicas':>10} {'chips':>6} {'together':>8} "
         f"{'TTFT s':>7}"

@@ -137,7 +137,7 @@ def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
     question = setting.question
     arguments = training_arguments(setting.inputs, question.model, sku, question.precision)
     if vision:
-        arguments["vocabulary"] = chosen("vocabulary", 0.0, "classes hang on one token")
+        arguments["vocabulary"] = chosen("vocabulary", 0.0, "classes depend on one token")
         arguments["causal"] = chosen("causal", 0.0, "every patch sees every other")
     if question.adapter_rank is not None:
         arguments["adapter_parameters"] = derive(
@@ -177,7 +177,7 @@ def _columns(
         values = np.array([float(getattr(row[3], name)) for row in found])
         arguments[name] = chosen(name, values, "the fastest layout that fits in memory")
     arguments["global_batch"] = chosen(
-        "global_batch", np.array([float(row[2]) for row in found]), "sequences of a step, as asked"
+        "global_batch", np.array([float(row[2]) for row in found]), "sequences of a step, as requested"
     )
     arguments["sequence_tokens"] = work.sequence
     step, each = throughput(arguments, gpus)

@@ -186,7 +186,9 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
     """What the front says, for whoever reads no table."""
     if not rows:
         if front.ended is Status.INFEASIBLE:
-            return ["No plan exists that keeps every limit: `everfleet plan` says which ones clash."]
+            return [
+                "No plan exists that keeps every limit: `everfleet plan` says which ones are in conflict."
+            ]
         return ["Stopped before a plan was found: allow more time (solve.time_limit)."]
     said = []
     if not front.complete:

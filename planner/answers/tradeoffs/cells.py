@@ -14,7 +14,7 @@ from planner.trace.explain import Explanation
 KG_PER_TONNE = 1000
 GAP = "how much better than this plan one could still be at the most: the search for it ended there"
 FLIPS = {
-    "today": "where the price, the rate or the grid stands in the scenario",
+    "today": "where the price, the rate or the grid is in the scenario",
     "looked_to": "how far it was varied on this side",
     "holds_to": "up to here the fleet of the plan stays the best: a plan was solved for it",
     "changes_at": "from here another fleet is better: a plan was solved for it",

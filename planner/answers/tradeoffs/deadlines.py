@@ -233,5 +233,5 @@ def _alike(one: Timed, other: Timed) -> bool:
 def days_text(shift_d: int) -> str:
     """How far deadlines moved, to begin a sentence with."""
     if shift_d == 0:
-        return "With the deadlines as they stand"
+        return "With the deadlines of the scenario"
     return f"With deadlines {abs(shift_d)} days {'earlier' if shift_d < 0 else 'later'}"

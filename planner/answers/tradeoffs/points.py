@@ -79,7 +79,7 @@ def cleanest_changes(title: str, deadlines: Mapping[str, Any], tolerance_fractio
 
 def beside_record(name: str, found: Answer) -> Record:
     """A plan that stands beside a front as a mark."""
-    assert found.solution is not None, "only plans stand beside a front"
+    assert found.solution is not None, "only plans are compared with a front"
     return {
         "name": name,
         "cost_usd": found.solution.usd,

@@ -72,7 +72,10 @@ def _sentences(found: TimeFront, rows: Sequence[Record]) -> list[str]:
         [] if found.complete else [f"Stopped early: {len(rows)} deadlines are there, the rest is not known."]
     )
     if not rows:
-        return [*said, "No plan was found for any deadline: `everfleet plan` says which limits clash."]
+        return [
+            *said,
+            "No plan was found for any deadline: `everfleet plan` says which limits are in conflict.",
+        ]
     kept = [row for row in rows if row["mark"] != "beaten"]
     first = kept[0]
     said.append(f"Done by {first['deadline']}, the cleanest plan emits {mass(first['carbon_kgco2e'])}.")

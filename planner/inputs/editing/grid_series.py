@@ -108,7 +108,9 @@ def by_period(series: HourlyIntensity, horizon: Horizon) -> tuple[list[str], lis
         found.append(f"{1000 * float(values[known].mean()):.6g} g/kWh")
     notes = ["Each period takes the mean of its calendar months; no decline over the years is assumed."]
     if short:
-        notes.append(f"The file lacks months of {', '.join(short)}: the mean of all its hours stands there.")
+        notes.append(
+            f"The file lacks months of {', '.join(short)}: the mean of all its hours is used for them."
+        )
     return found, notes
 
 

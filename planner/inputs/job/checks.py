@@ -106,7 +106,7 @@ def _work(name: str, work: Work) -> Iterator[Problem]:
         if getattr(work, key) is not None:
             said = _TOML.get(key, key)
             reason = "it is predicted" if described else "nothing is predicted from hours"
-            yield Problem(f"{name}.{said}", f"has no effect beside {(described or measured)[0]}: {reason}")
+            yield Problem(f"{name}.{said}", f"has no effect with {(described or measured)[0]}: {reason}")
     if described and work.nodes is None:
         yield Problem(f"{name}.nodes", f"is missing: write for example {name}.nodes = 64")
     if work.power_kw is not None and work.energy_kwh is not None:

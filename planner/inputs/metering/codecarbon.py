@@ -80,9 +80,7 @@ def _last_of_each_run(table: Table, readable: Rows) -> Rows:
     run = table.text("run_id").where(readable)
     earlier = np.asarray(run.duplicated(keep="last") & (run != ""), dtype=bool) & readable
     if earlier.any():
-        table.notes.append(
-            f"rows that are earlier states of a run that stands below, and not added: {int(earlier.sum())}"
-        )
+        table.notes.append(f"earlier states of a run that has a later row, not added: {int(earlier.sum())}")
     return readable & ~earlier
 
 

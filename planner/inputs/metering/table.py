@@ -147,7 +147,7 @@ def make_table(name: str, lines: Sequence[str], columns: Sequence[str] | None) -
             table.rows.append(cells)
             table.lines.append(start + line)
     if repeats:
-        table.notes.append(f"the header stands {repeats + 1} times: several starts, read as one log")
+        table.notes.append(f"the header occurs {repeats + 1} times: several starts, read as one log")
     return table
 
 

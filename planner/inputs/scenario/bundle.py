@@ -91,7 +91,9 @@ def _steps_up(name: str) -> int:
 def _content(scenario: Scenario, name: str) -> bytes:
     folder = scenario.path.parent if scenario.path else Path()
     if Path(name).is_absolute():
-        raise InputError(f"'{name}' is a path of this machine alone: put the file beside the scenario")
+        raise InputError(
+            f"'{name}' is a path of this machine alone: put the file into the folder of the scenario"
+        )
     try:
         return (folder / name).read_bytes()
     except OSError as error:

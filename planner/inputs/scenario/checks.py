@@ -112,7 +112,7 @@ def offer_problems(offer: Offer, at: str) -> Iterator[Problem]:
 def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
     """A way between two sites, for nodes that stand there, with one statement of its carbon."""
     if move.origin == move.to:
-        yield Problem(f"{at}.to", f"{shown(move.to)} is where they stand: write another site")
+        yield Problem(f"{at}.to", f"{shown(move.to)} is where they already are: write another site")
     if move.distance_km is not None and move.carbon_kgco2e is not None:
         yield Problem(at, "distance and carbon say the same thing twice: keep one")
     fleet = document.get("fleet")
@@ -123,7 +123,7 @@ def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[
         what = "nothing" if move.sku is None else f"no {shown(move.sku)}"
         yield Problem(
             f"{at}.from",
-            f"the fleet has {what} at {shown(move.origin)}: write a site where it stands, or remove the move",
+            f"the fleet has {what} at {shown(move.origin)}: write a site that has it, or remove the move",
         )
 
 
@@ -253,7 +253,7 @@ def _unknown(path: str, name: str, kind: str, names: frozenset[str]) -> Iterator
         # A text may come from anywhere: it must not choose what is read on this machine.
         yield Problem(
             path,
-            f"{shown(name)} is looked for beside the scenario, and this text has no file: "
+            f"{shown(name)} is looked for in the folder of the scenario, and this text has no file: "
             "save it, and read the scenario from there",
         )
         return

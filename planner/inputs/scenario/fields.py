@@ -360,7 +360,7 @@ class Several(Rule):
         entries = _each(self.rule, value, frame)
         for i, entry in enumerate(entries):
             if entry in entries[:i]:
-                raise ValueError(f"{shown(entry)} stands in the list twice: keep one")
+                raise ValueError(f"{shown(entry)} is in the list twice: keep one")
         return entries
 
     def write(self, value: Sequence[Any]) -> list[Any]:

@@ -91,14 +91,14 @@ def _named(
         # A text may come from anywhere: it must not choose what is read on this machine.
         return Problem(
             at,
-            "is looked for beside the scenario, and this text has no file: save it, and read "
+            "is looked for in the folder of the scenario, and this text has no file: save it, and read "
             "the scenario from there",
         )
     path = folder / name
     try:
         if not path.is_file():
             return Problem(
-                at, f"there is no file {shown(name)} beside the scenario: write it with `{command}`"
+                at, f"there is no file {shown(name)} in the folder of the scenario: write it with `{command}`"
             )
         if path.stat().st_size > MAX_LOG_BYTES:
             return Problem(at, f"{shown(name)} is too large for {what}: name the one that `{command}` wrote")

@@ -196,7 +196,7 @@ class Pool(Part):
     """Many small jobs that together need accelerator-hours, whichever they run on."""
 
     name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description=f"{_MODEL}; it stands for the work")
+    model: CardName = Field(description=f"{_MODEL}; it represents the work")
     reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
     gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
         alias="gpu_time", description="Accelerator-hours of the reference in a period"
@@ -301,11 +301,11 @@ class Policy(Part):
         Literal["money", "carbon", "weighted", "cash", "lexicographic"],
         Choice('"weighted"', ("money", "carbon", "weighted", "cash", "lexicographic")),
     ] = Field(
-        description="What is made least; weighted: money plus carbon at its price; cash: money when it is "
+        description="The objective; weighted: money plus carbon at its price; cash: money when it is "
         "spent, purchases in full and no capital charge; lexicographic: one after the other, `first` first"
     )
     first: Annotated[Literal["carbon", "money"] | None, Choice('"carbon"', ("carbon", "money"))] = Field(
-        None, description="What a lexicographic plan makes least before the other"
+        None, description="The first objective of a lexicographic plan"
     )
     tolerance_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
         None, alias="tolerance", description="How much of the first may be given up for the other; 1 %"
@@ -350,7 +350,7 @@ class Policy(Part):
         Literal["expected", "worst", "regret"] | None, Choice('"regret"', ("expected", "worst", "regret"))
     ] = Field(
         None,
-        description="What is made least over all futures: the mean (default), that of the worst one, or the "
+        description="The objective over all futures: the mean (default), that of the worst one, or the "
         "largest share by which a future takes more than had it been known",
     )
     decide_until: Annotated[date | None, Day("2027-07-01")] = Field(
@@ -379,8 +379,8 @@ class Scenario(Part):
 
     title: Annotated[str, Text('"Next quarter"', name=False)] = Field(description="One line for the report")
     horizon: Horizon = Field(description="The time that is planned")
-    sites: tuple[Site, ...] = Field(description="Where nodes can stand")
-    fleet: tuple[Cohort, ...] = Field((), description="What stands there today")
+    sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
+    fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
     rental: tuple[Rental, ...] = Field((), description="What can be rented by the hour")
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")

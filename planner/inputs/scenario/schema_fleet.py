@@ -30,7 +30,7 @@ class Cohort(Part):
     """Nodes that stand there already."""
 
     sku: SkuName = Field(description="What they are")
-    site: SiteName = Field(description="Where they stand")
+    site: SiteName = Field(description="Site that holds them today")
     nodes: Annotated[int, Count("64", Range(1, 1_000_000))] = Field(description="How many")
     in_service: Annotated[date, Day("2023-09-15")] = Field(description="Day on which they began to work")
     life_y: Annotated[float | None, Quantity('"6 y"', "y", _LIFE)] = Field(
@@ -83,7 +83,7 @@ class Offer(Part):
     supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
         None, description="Nodes that can be had in a period; default: no limit"
     )
-    sites: SiteNames = Field(None, description="Sites where they may stand; default: all")
+    sites: SiteNames = Field(None, description="Sites that may hold them; default: all")
     minimum_nodes: Annotated[int | None, Count("8", Range(1, 10_000_000))] = Field(
         None, description="Fewest that a site orders over the horizon, if it orders any; default: no minimum"
     )
@@ -96,7 +96,7 @@ class Move(Part):
     sku: Annotated[str | None, Text('"a100-80-8"')] = Field(
         None, description="What may move; default: every SKU"
     )
-    origin: SiteName = Field(alias="from", description="Where they stand")
+    origin: SiteName = Field(alias="from", description="Site that holds them today")
     to: SiteName = Field(description="Where they go")
     cost_usd: Annotated[float, Quantity('"1.5 kUSD"', "USD", Range(0, 1e7))] = Field(
         alias="cost", description="Packing, carriage and installation of a node"
@@ -119,7 +119,7 @@ class Contract(Part):
     site: Annotated[str, Text('"dallas"')] = Field(description="Site whose energy it may cover")
     price_premium_usd_per_kwh: Annotated[
         tuple[float, ...], EachPeriod(Quantity('"4 USD/MWh"', "USD/kWh", Range(-5, 5)))
-    ] = Field(alias="price_premium", description="Price beyond that of the electricity it stands for")
+    ] = Field(alias="price_premium", description="Price on top of that of the electricity")
     volume_kwh: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"2 GWh"', "kWh", Range(0, 1e13)))
     ] = Field(None, alias="volume", description="Most energy in a period; default: no limit")

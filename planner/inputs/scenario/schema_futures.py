@@ -95,7 +95,7 @@ class Uncertainty(Part):
 
     draws: Annotated[int, Count("200", Range(2, 10_000))] = Field(200, description="Futures drawn")
     reduce_to: Annotated[int, Count("5", Range(1, 50))] = Field(
-        5, description="Futures that stand for all of them, each with the share of draws nearest to it"
+        5, description="Futures that represent all of them, each with the share of draws nearest to it"
     )
     seed: Annotated[int, Count("1", Range(0, 2**31))] = Field(1, description="The same seed draws the same")
     demand_range: Annotated[tuple[float, ...] | None, Several(Number("0.8", _TIMES), 2)] = Field(
@@ -122,7 +122,7 @@ def ahead_problems(
         yield Problem(
             "futures",
             f"have chances that add up to {total:.6g}: make it 1; a future of only "
-            "a name and a probability is the scenario as it stands",
+            "a name and a probability is the unchanged scenario",
         )
     table = document.get("policy")
     policy: dict[str, Any] = table if isinstance(table, dict) else {}

@@ -105,7 +105,7 @@ def _without_repeats(table: Table, frame: pd.DataFrame, repeats: Repeats) -> tup
     if repeats == "refuse":
         row = int(again.to_numpy().argmax())
         raise InputError(
-            f"{table.where(row)}: {frame['time'][row].isoformat()} stands twice ({int(again.sum())} such "
+            f"{table.where(row)}: {frame['time'][row].isoformat()} occurs twice ({int(again.sum())} such "
             "rows): state repeats='first' or 'mean'; where clocks went back, write offsets or state time_zone"
         )
     if repeats == "first":

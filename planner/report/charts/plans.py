@@ -186,7 +186,7 @@ def baselines(document: Document) -> Picture | None:
     below = ", and -100 % where it is below zero" if any(row["plan"] < 0 for row in measured) else ""
     words = "; ".join(f"{row['row'].replace(chr(10), ', ')}: {row['label']}" for row in rows)
     return Picture(
-        "The plan beside its baselines",
+        "The plan and its baselines",
         f"Bars; this plan is 100 %{below}. {words}.",
         layered(19, *bars, head.encode(y=y, x=alt.datum(0, type="quantitative"), text="measure:N")),
     )
@@ -253,7 +253,7 @@ def tornado(document: Document) -> Picture | None:
     words = "; ".join(f"{row['fact']} at its {row['end']}: {number_text(row['to'])} {unit}" for row in rows)
     words = words.replace("\n", "")
     return Picture(
-        "What the result hangs on",
+        "Sensitivity of the result",
         f"Bars of the change of the objective. {words}.",
         layered(30, bars, *labels),
     )

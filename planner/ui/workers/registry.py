@@ -26,7 +26,7 @@ MOST_KEPT = 32  # works that have ended, the latest
 STOP = b"stop\n"
 MOST_STEPS = 1000  # of a trail; a longer one keeps every second step
 LOOK_EVERY_S = 0.25
-STOPPED = "It did not end when it was asked to"
+STOPPED = "It did not end on request"
 LEFT = "Everybody who had its page open has left"
 
 

@@ -20,7 +20,7 @@ STATED = {
     "money cap": "policy.money_cap",
 }
 USED = {
-    "power": "what stands idle, and what every run, replica and pool adds to it while it works, at the "
+    "power": "what idle nodes draw, and what every run, replica and pool adds to it while it works, at the "
     "meter; the highest of the period",
     "racks": "nodes in service, each at its share of a rack",
 }
@@ -141,7 +141,7 @@ def _changed(cell: Cell, side: str) -> Number:
 
 def alternatives(cell: Cell) -> Number | Explanation | None:
     """Another plan that costs little more."""
-    other = "another plan, solved beside this one: as unlike it as can be within the excess that was allowed"
+    other = "another plan, solved after this one: as unlike it as can be within the excess that was allowed"
     if cell.key in ("cost_usd", "carbon_kgco2e", "nodes_bought"):
         return cell.number(about=other, kind="another plan")
     if cell.key == "distance_fraction":

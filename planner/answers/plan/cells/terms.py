@@ -21,9 +21,9 @@ COUNTED = {
     "Nodes in service at the end": ("fleet", "in_service_nodes"),
 }
 BESIDE = {
-    "cost_only": "the cheapest plan within the same limits, whatever it emits: solved beside this one, its "
+    "cost_only": "the cheapest plan within the same limits, whatever it emits: solved separately, its "
     "decisions are not kept in the document",
-    "as_today": "the best plan that keeps the same limits and buys nothing: solved beside this one, its "
+    "as_today": "the best plan that keeps the same limits and buys nothing: solved separately, its "
     "decisions are not kept in the document",
 }
 RANGE = {"p5": 0.05, "p50": 0.5, "p95": 0.95}

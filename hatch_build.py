@@ -13,7 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SHIPPED = {
     "data": "planner/_data",
     "app.py": "planner/_app.py",
-    ".streamlit/config.toml": "planner/.streamlit/config.toml",  # read beside the script that is run
+    ".streamlit/config.toml": "planner/.streamlit/config.toml",  # read next to the script that is run
 }
 
 

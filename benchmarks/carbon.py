@@ -64,7 +64,7 @@ Estimate = tuple[Any, Any, Any, Any]
 def jobs_estimated(jobs: int, by: str, repeats: int) -> Record:
     """Operational and embodied carbon, their sum and the water of so many jobs."""
     work = _by_columns(jobs) if by == "everfleet" else _by_loop(jobs)
-    step = -(-jobs // 1000)  # the answer must stay small beside the memory that is measured
+    step = -(-jobs // 1000)  # the answer must stay small next to the memory that is measured
     answer = [float(value) for column in work() for value in column[::step]]
     return {"s": repeated(work, repeats), "peak_mb": peak_mb(), "answer": answer}
 

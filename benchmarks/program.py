@@ -1,4 +1,4 @@
-"""The integer program on made-up fleets, beside the same fleets written down plainly."""
+"""The integer program on made-up fleets, next to the same fleets written down plainly."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def _sizes_by_pandas(path: Path) -> Answer:
 
 
 def _thinned(*columns: NDArray[np.float64]) -> Answer:
-    """At most a thousand steps of a curve: the answer must stay small beside the memory that is measured."""
+    """At most a thousand steps of a curve: the answer must stay small next to the memory that is measured."""
     last = columns[0].size - 1
     steps = np.unique(np.linspace(0, last, 1000).astype(int))
     return _flat(*(column[steps] for column in columns))

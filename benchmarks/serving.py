@@ -20,7 +20,7 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that answers at `url`. What it takes is told by Linux alone; elsewhere it is None."""
+    """A server that answers at `url`. What it takes is said by Linux alone; elsewhere it is None."""
 
     url: str
     pid: int

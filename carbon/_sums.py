@@ -1,4 +1,4 @@
-"""Sums that lose nothing: small lines beside large ones still count, and order does not matter."""
+"""Sums that lose nothing: small lines next to large ones still count, and order does not matter."""
 
 from __future__ import annotations
 

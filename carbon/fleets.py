@@ -39,7 +39,7 @@ def unrecovered_kgco2e(
 
     dM = M * (1 - u / u_planned)
 
-    It stands as a line of its own beside jobs that were charged at the planned utilisation.
+    It stands as a line of its own next to jobs that were charged at the planned utilisation.
 
     Source: balance of `embodied_share_kgco2e` against `calendar_share_kgco2e`.
     """

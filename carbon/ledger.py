@@ -1,7 +1,7 @@
 """The ledger: lines of carbon and water that add up, by scope, by category and by phase.
 
 Scope 1 is burnt on site, scope 2 is bought electricity, scope 3 is what others emitted. Location-based and
-market-based carbon stand side by side: every sum is of one of the two, none is of both.
+market-based carbon are side by side: every sum is of one of the two, none is of both.
 """
 
 from __future__ import annotations

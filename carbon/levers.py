@@ -1,4 +1,4 @@
-"""What a lever does to a footprint: its own factor, the part that it reaches, and others beside it.
+"""What a lever does to a footprint: its own factor, the part that it reaches, and others next to it.
 
 Factors say how many times less: 4 is a quarter, 1 is no effect.
 """

@@ -114,7 +114,7 @@ def scope_two(
 
     M_c is what contract c covers of what those before it left: by quality of the instrument, then as listed.
     `yearly` sets a contract's sum against the load's sum; `hourly` counts no energy for another hour. Without
-    a residual mix the load's mean grid intensity stands in for it, as the guidance allows when said.
+    a residual mix the load's mean grid intensity replaces it, as the guidance allows when said.
 
     Source: GHG Protocol, "Scope 2 Guidance", 2015, chapter 6 (quality order of instruments, residual mix).
     """

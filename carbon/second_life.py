@@ -1,6 +1,6 @@
 """Hardware past its accounting life: longer in service, in other hands, or replaced.
 
-Where conventions disagree both results stand side by side: neither is the right one.
+Where conventions disagree both results are side by side: neither is the right one.
 """
 
 from __future__ import annotations

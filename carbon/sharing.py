@@ -24,7 +24,7 @@ def stored_data_kgco2e(
 
     M = TE * (t / L) * g / (G * f)
 
-    f is the mean share of the capacity that somebody fills: empty space is charged to the data beside it,
+    f is the mean share of the capacity that somebody fills: empty space is charged to the data next to it,
     so the data of a whole life sum to TE. Copies count as data.
 
     Source: Cloud Carbon Footprint methodology; GSF, ISO/IEC 21031:2024 (time and resource share).

@@ -26,7 +26,7 @@ class ForecastRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """Forecasts from each period of a log, made from what lay before it, beside what came.
+    """Forecasts from each period of a log, made from what lay before it, next to what came.
 
     Columns have a row for each forecast; `period` counts from 0 in its log.
     """

@@ -242,7 +242,7 @@ def two_level_plan(
 
         n = sqrt(l1 * C2 / (l2 * C1)),  W = sqrt(2 * (C1 + C2 / n) / (l1 + n * l2))
 
-    n is the better of the two whole numbers beside it. Restarts do not move the pattern.
+    n is the better of the two whole numbers next to it. Restarts do not move the pattern.
 
     Source: Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016.
     """

@@ -1,10 +1,10 @@
-"""Our estimates beside those of lifelines, from the same rows.
+"""Our estimates next to those of lifelines, from the same rows.
 
-Our own stand in front for three reasons. They are faster: `docs/benchmarks.md` has the times, and lifelines
+Our own come first for three reasons. They are faster: `docs/benchmarks.md` has the times, and lifelines
 takes over a second to load. They reach the top of the likelihood, where lifelines' searches stop a little
 short of it: on Titan's GPUs its log-normal deviation by 2e-5, its generalised gamma shape by 2e-4, 2e-6 lower
 in ln L. And their weights are counted units everywhere, where lifelines' Cox takes a row for one death,
-whatever its weight, when it shares out ties. So here lifelines is told to search on, and its Cox gets a row
+whatever its weight, when it shares out ties. So here lifelines is set to search on, and its Cox gets a row
 for each unit. What is left is below 1e-6, but up to 1e-5 in the generalised gamma's shape: there it is ours,
 whose derivative by the shape is a difference.
 """
@@ -267,7 +267,7 @@ def _frame(rows: CovariateRows) -> Any:
 
 
 def _any_late(rows: LifeRows) -> bool:
-    """Where every unit is watched from new lifelines is told of no entries: it would be many times slower."""
+    """Where every unit is watched from new lifelines is given no entries: it would be many times slower."""
     return bool(rows.entry_h.any())
 
 

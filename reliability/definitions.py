@@ -1,4 +1,4 @@
-"""What was counted as a failure: rates of two definitions may not stand side by side.
+"""What was counted as a failure: rates of two definitions may not be side by side.
 
 Fleets span 2.1 to 22 failures for each 1000 node-days, much of it by what they count.
 """
@@ -59,7 +59,7 @@ class CountedFailures:
 
 
 def require_same_definition(**definitions: FailureDefinition) -> None:
-    """Refuse to set rates beside each other that count different things.
+    """Refuse to set rates next to each other that count different things.
 
     Source: fleets span 2.1 to 22 failures for each 1000 node-days, much of it by definition.
     """

@@ -1,4 +1,4 @@
-"""Checks of what an equation may be given: each names the parameter, the value and what would do."""
+"""Checks of what an equation may be given: each names the parameter, the value and what to do instead."""
 
 from __future__ import annotations
 

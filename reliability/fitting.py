@@ -1,7 +1,7 @@
 """Lifetimes from logs: parametric fits, the choice between them, and how sure they are.
 
 Every fit is of highest likelihood, with late entry, right censoring and weights that are counts.
-`crosscheck.py` sets them beside lifelines.
+`crosscheck.py` sets them next to lifelines.
 """
 
 from __future__ import annotations

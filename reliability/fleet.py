@@ -1,6 +1,6 @@
 """From failures that were counted to the failure rate of a node and the time between failures of a job.
 
-Counts say how sure they are (`rate_interval`), and what they are worth beside what others saw
+Counts say how sure they are (`rate_interval`), and what they are worth next to what others saw
 (`updated_rate`).
 """
 
@@ -93,7 +93,7 @@ def implied_node_mtbf_h(*, job_mttf_h: Column, nodes: Column) -> Column:
 
         MTBF_node = N_nodes * MTTF_job
 
-    Set it beside the rate in use: where the two disagree, one of the definitions differs.
+    Set it next to the rate in use: where the two disagree, one of the definitions differs.
 
     Source: Kokolis et al., HPCA 2025, arXiv 2410.21680, turned around.
     """
@@ -111,7 +111,7 @@ def mttf_gap(
     measured_low_h: Column | None = None,
     measured_high_h: Column | None = None,
 ) -> MttfGap:
-    """The model's MTTF of a job beside a measured one, and whether both can be right.
+    """The model's MTTF of a job next to a measured one, and whether both can be right.
 
         MTTF = 1 / (N_nodes * r_f),  MTBF_node = N_nodes * MTTF_measured
 

@@ -75,7 +75,7 @@ def find_lemons(
 
     Source: Bühlmann and Straub, 1970; Benjamini and Hochberg, "Controlling the false discovery rate", JRSS B
     57, 1995, through SciPy. That found nodes leave is ours; simulated fleets keep the false share below what
-    is asked for.
+    is requested.
     """
     from scipy.stats import false_discovery_control  # takes half a second to load
 

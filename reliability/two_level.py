@@ -1,6 +1,6 @@
 """Quick local saves between durable remote ones: hours in each state, and the pattern of least cost.
 
-Local failures (a process, a card that a peer can stand in for) resume at the last local save, the others at
+Local failures (a process, a card that a peer can replace) resume at the last local save, the others at
 the last remote one. `checkpoint.two_level_plan` gives the first-order pattern; here it is exact.
 """
 
@@ -18,7 +18,7 @@ from reliability.search import flat_ends, least_point
 
 Column = float | NDArray[np.float64]
 
-# Patterns tried on each pass: multiples of the first-order one, then all that lie beside the best of them.
+# Patterns tried on each pass: multiples of the first-order one, then all that lie next to the best of them.
 _TRIED = 41
 _WIDEST = 16.0
 

@@ -42,7 +42,7 @@ class Status(Enum):
 
 
 class Looking(Enum):
-    """How much HiGHS looks for plans of its own, in searches of parts of a program, beside its tree.
+    """How much HiGHS looks for plans of its own, in searches of parts of a program, apart from its tree.
 
     On a fleet of 72 pools such searches took half of the time or more; the fewer there are, the more there is
     for the bound. Where a plan to start from is known, it needs none.
@@ -218,7 +218,7 @@ def begin(
     looking: Looking = Looking.AS_EVER,
     whole: bool = True,
 ) -> Running:
-    """A solve by HiGHS beside all else. When this returns, the model may change: the search has its own.
+    """A solve by HiGHS in a thread. When this returns, the model may change: the search has its own.
 
     Without `whole` it is the optimum with fractions of everything, as in `relax`: there is nothing to watch.
     """
@@ -334,7 +334,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         )
         self._observer, self._start, self._crossover = observer, start, crossover
         self.columns: list[Any] = []
-        self.mixed = False  # whole numbers and fractions: what is whole may change beside a search
+        self.mixed = False  # whole numbers and fractions: what is whole may change during a search
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: N802  # the library's name
         """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""

@@ -158,7 +158,7 @@ def solve_checked(
     should_stop: backend.Stop | None = None,
     start: Mapping[str, float] | None = None,
 ) -> tuple[backend.Outcome, Solution | None]:
-    """Solve a program as it stands; a plan that breaks a rule of its problem raises `WrongAnswer`.
+    """Solve a program as it is; a plan that breaks a rule of its problem raises `WrongAnswer`.
 
     Replicas are counted: a fraction that is rounded up may break the rows that are not the problem's.
     """

@@ -32,7 +32,7 @@ OPTIONS = 6  # of a service, changed at once: those that serve now, and the chea
 # The price of a node that is not there: among services, times what the use of one costs, and more with every
 # sweep; in the program, times what one costs in all.
 STEEP, DEAR = 5.0, 10.0
-MORE_UNITS = 3  # that may be ordered beside those that are
+MORE_UNITS = 3  # that may be ordered next to those that are
 TRIES = 20  # pools of which one more unit is tried
 FITS = 1e-7  # nodes
 SOME = 1e-9

@@ -1,4 +1,4 @@
-"""The bound, looked for beside the plan.
+"""The bound, looked for at the same time as the plan.
 
 Where there are rebates, they are taken as whole first and all else as fractions, in a program of its own with
 the rows of `tighten`: most of what whole choices cost is there, in few branches. Of a program so large that

@@ -3,7 +3,7 @@
 For each family of limits alone: is there a plan if only this family gives way, and by how much, in shares of
 each limit? If no limit alone is enough, all of them together. Where it is known what a unit of each limit
 costs, the cheapest repair. A repair is proven by solving the repaired problem, which also tells its cost.
-Which limits conflict in the first place is told by `solver.conflict`.
+Which limits conflict in the first place is said by `solver.conflict`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What limits a plan, and what each limit is worth: how much of it is used, and its price by three routes.
 
 The shadow price of a plan of whole numbers is local: with the numbers held, only divisible work can follow a
-limit, and most prices are 0. So three figures stand side by side: the price with the whole numbers held, the
+limit, and most prices are 0. So three figures are side by side: the price with the whole numbers held, the
 one when all counts may be fractions, and, on request, what a step of one order either way really changes, by
 solving the program again.
 """

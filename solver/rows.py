@@ -29,7 +29,7 @@ def name(stem: str, index: Iterable[Any]) -> str:
 
 
 def array(stem: str, shape: Index, most: NDArray[Any] | None, whole: Flags | bool = True) -> Variables:
-    """Variables from 0 to `most`, named by index: labels that people write may clash, numbers do not."""
+    """Variables from 0 to `most`, named by index: labels that people write may conflict, numbers do not."""
     made = np.empty(shape, dtype=object)
     limits = [None] * made.size if most is None else [_end(limit) for limit in most.ravel().tolist()]
     kinds = np.broadcast_to(np.where(whole, pulp.LpInteger, pulp.LpContinuous), shape).ravel().tolist()

@@ -31,7 +31,7 @@ def trust(engine: str, version: str, solve: Solve, instead: str) -> None:
     """Ask an engine that was not asked before, in this version.
 
     Raises:
-        UntrustedEngine: it answers a program wrongly; `instead` says what would do.
+        UntrustedEngine: it answers a program wrongly; `instead` says how.
     """
     if (engine, version) in _trusted:
         return

@@ -164,7 +164,7 @@ def keep_regret(
     tolerance: float = 1e-6,
     should_stop: backend.Stop | None = None,
 ) -> Regret:
-    """The best plan on a given fleet, or on that of a plan of this problem, beside the best plan of all.
+    """The best plan on a given fleet, or on that of a plan of this problem, next to the best plan of all.
 
     regret = min over x with the fleet of z(x)  -  min over x of z(x)
 

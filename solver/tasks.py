@@ -13,7 +13,7 @@ from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_counts, no
 class Jobs(Table):
     """Work that runs once, by one of its options; optional jobs may be left out at a price.
 
-    A row may stand for several identical jobs. A job that may be done in part has to be optional, and the
+    A row may represent several identical jobs. A job that may be done in part has to be optional, and the
     share that is not done by an elastic option is left out.
     """
 

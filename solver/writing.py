@@ -1,6 +1,6 @@
 """The program as a file that other engines and people read: LP or MPS, with names in place of numbers.
 
-Inside, variables and rows are named by index, because labels that people write may clash. In the file a row
+Inside, variables and rows are named by index, because written labels may conflict. In the file a row
 such as `power_1_0` is `power_oregon_2027_Q1`; a name that two would share carries its indices as well.
 """
 

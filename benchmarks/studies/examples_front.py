@@ -37,7 +37,7 @@ def tell(text: str = "", *, step: Step | None = None, part: Record | None = None
 
 
 def compared(scenario: Scenario) -> Record:
-    """The quarter beside its baselines, each a scenario of its own."""
+    """The quarter next to its baselines, each a scenario of its own."""
     plans, scenarios = [], []
     for title, changes in VARIANTS.items():
         tell(f"planning: {title}")

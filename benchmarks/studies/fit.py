@@ -230,7 +230,7 @@ def spread(errors: Numbers) -> tuple[float, float, float]:
 
 
 def constants_text(constants: Sequence[Constant], fitted: Numbers) -> str:
-    """Fitted beside shipped; which values their bound sets, and which contradict the stated range."""
+    """Fitted next to shipped; which values their bound sets, and which contradict the stated range."""
     lines = [f"{'constant':<12}{'shipped':>10}{'stated range':>20}{'fitted':>10}"]
     for free, value in zip(constants, fitted, strict=True):
         near = AT_BOUND * (free.high - free.low)

@@ -271,7 +271,7 @@ def spread(errors: Numbers) -> tuple[float, float, float]:
 
 
 def regimes(stage: Stage) -> dict[str, NDArray[np.bool_]]:
-    """Runs of a stage that are told apart: small models on B200 wait for the host, the others hardly."""
+    """Runs of a stage that are distinguished: small models on B200 wait for the host, the others hardly."""
     every = {"all": np.ones(stage.runs.families.shape, dtype=bool)}
     if stage.name != "b200":
         return every

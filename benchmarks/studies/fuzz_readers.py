@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS, METERED, DATA = ROOT / "tests" / "logs", ROOT / "tests" / "metered", ROOT / "data"
 LIMIT_S = 10.0  # an input of some kilobytes that takes longer hangs
 MOST_MEMORY_BYTES = 6 * 2**30  # of one reader, so that a bomb stops the study and not the machine
-LONGEST_MESSAGE = 5_000  # characters: what stands above quotes the file at the user
+LONGEST_MESSAGE = 5_000  # characters: what is above quotes the file at the user
 MOST_LINES = 120  # of a sample: damage matters, length does not
 
 # A fifth of the inputs also gets one of these in the place of a number, a cell or a value.

@@ -26,7 +26,7 @@ from solver.problem import Objective
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "melange.md"
 # The accelerator and the server of the catalogue for each GPU; no server of A10G is known, so that the L4's
-# host, of the same class, stands in.
+# host, of the same class, is used instead.
 HARDWARE = {"A10G": ("a10g", "l4-8"), "A100-80GB": ("a100-sxm-80gb", "dgx-a100-80")}
 CASES = ((5.0, 1), (12.0, 1), (30.0, 1), (45.0, 4), (60.0, 1), (240.0, 1))  # requests/s, slices of a bucket
 GRIDS = {"se": "Sweden", "pl": "Poland"}

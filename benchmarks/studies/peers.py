@@ -140,7 +140,7 @@ def asked(letter: str, entry: Mapping[str, Any], catalogue: Catalogue) -> Asked:
 
 
 def by_codecarbon(job: Asked, said: Answers) -> tuple[Parameters, float]:
-    """Energy that it is handed, at its own factor of the country."""
+    """Energy that it is given, at its own factor of the country."""
     if "ecologits" in job.entry:
         like, _ = by_ecologits(job, said)
         handed = {name: like[name] for name in ENERGY}

@@ -14,7 +14,7 @@ from planner.physics.training_options import check_pools
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:
-    """The scenario of a text and the files that lie beside it, checked as far as it can be without a plan.
+    """The scenario of a text and the files that lie next to it, checked as far as it can be without a plan.
 
     Raises:
         InputError: it is wrong; the error holds every problem.
@@ -41,7 +41,7 @@ def scenario_text(name: str, content: bytes) -> str:
 
 
 def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Found:
-    """What a scenario file holds, with the files that it names beside it.
+    """What a scenario file holds, with the files that it names next to it.
 
     Raises:
         InputError: it is wrong; the error holds every problem.

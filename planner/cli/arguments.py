@@ -107,7 +107,7 @@ def day(text: str) -> date:
 
 
 def share(text: str) -> float | str:
-    """A number, or text in percent as it stands: the job's rules read both."""
+    """A number, or text in percent as it is: the job's rules read both."""
     try:
         return float(text)
     except ValueError:

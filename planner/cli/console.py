@@ -52,7 +52,7 @@ def clear(options: argparse.Namespace) -> None:
 
 
 def watcher(options: argparse.Namespace) -> Callable[[str], None] | None:
-    """Whom the work tells how far it is: nobody where --quiet is asked for."""
+    """Whom the work tells how far it is: nobody where --quiet is requested."""
     return None if options.quiet else progress
 
 

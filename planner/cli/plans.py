@@ -87,7 +87,7 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
-    """The plan with the worth of its limits and its alternatives, where they are asked for."""
+    """The plan with the worth of its limits and its alternatives, where they are requested."""
     from planner.answers.plan.alternatives import with_alternatives
     from planner.answers.plan.limit_prices import with_prices
 

@@ -32,7 +32,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 
 def run_validate(options: argparse.Namespace) -> int:
-    """Set our values beside published ones."""
+    """Set our values next to published ones."""
     from planner.validation import quantities_text, report_text, validate, write_readme_table
 
     if options.list:

@@ -52,7 +52,7 @@ def run_sensitivity(options: argparse.Namespace) -> int:
 
 
 def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:
-    """Print a document of sections and save it, if it is asked for."""
+    """Print a document of sections and save it, if it is requested."""
     from planner.report import findings, to_json
 
     clear(options)

@@ -1,6 +1,6 @@
-"""Facts and sources: read once, checked whole, handed out by key.
+"""Facts and sources: read once, checked whole, given by key.
 
-A fact is a row of `data/facts/*.csv`; its source stands once in `data/sources.toml`. Loading refuses an
+A fact is a row of `data/facts/*.csv`; its source occurs once in `data/sources.toml`. Loading refuses an
 unknown unit, a missing or uncited source, a range that does not hold the value, a value that its family in
 `data/ranges.csv` does not allow, and duplicates, and names every such row at once.
 """
@@ -95,7 +95,7 @@ class Catalogue:
         )
 
     def with_facts(self, facts: Iterable[Fact]) -> Catalogue:
-        """A copy in which these facts stand in place of, or beside, the shipped ones."""
+        """A copy in which these facts replace the shipped ones or are added to them."""
         return replace(self, facts={**self.facts, **{fact.key: fact for fact in facts}})
 
     @property
@@ -108,7 +108,7 @@ class Catalogue:
 
 
 def data_folder() -> Path:
-    """The folder `data/`: beside the code in a checkout, inside the package once installed."""
+    """The folder `data/`: next to the code in a checkout, inside the package once installed."""
     package = Path(__file__).resolve().parents[1]
     checkout = package.parent
     return checkout / "data" if (checkout / "pyproject.toml").is_file() else package / "_data"

@@ -20,7 +20,7 @@ from planner.trace.units import parse_quantity
 
 
 def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the models and measurements that a scenario names by the path of a file beside it.
+    """The catalogue with the models and measurements that a scenario names by the path of a file next to it.
 
     For a scenario that was read from no file none is read: `check_scenario` refuses the name.
 
@@ -38,7 +38,7 @@ def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
 
 
 def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
-    """Check a scenario against the catalogue: names, grid signals that may stand side by side, storage.
+    """Check a scenario against the catalogue: names, grid signals that may be side by side, storage.
 
     Raises:
         ScenarioError: listing every problem.
@@ -108,7 +108,7 @@ def _unpriced_rental(scenario: Scenario, catalogue: Catalogue) -> Iterator[Probl
 
 
 def doubled_figures(facts: Mapping[str, str], catalogue: Catalogue) -> Iterator[Problem]:
-    """Figures of one's own that are about twice the known ones: sparse peaks, links in both directions."""
+    """Figures of your own that are about twice the known ones: sparse peaks, links in both directions."""
     for key, text in facts.items():
         if not key.startswith("accelerator."):
             continue

@@ -19,7 +19,7 @@ _OPENED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def read_limited(path: Path, *, most_bytes: int = LARGEST_BYTES, instead: str = "split it") -> bytes:
-    """All of a file; `instead` says what would do where it is too large.
+    """All of a file; `instead` says how where it is too large.
 
     Raises:
         OSError: it cannot be opened.

@@ -1,4 +1,4 @@
-"""What `everfleet fit` found in a log of failures and `calibrate` in measurements, as facts of one's own."""
+"""What `everfleet fit` found in a log of failures and `calibrate` in measurements, as facts of your own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fit_of(found: Any, name: str) -> FittedFleet:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What measurements of one's own say of hardware, beside or in place of the catalogue's facts.
+    """What measurements of your own say of hardware, next to or in place of the catalogue's facts.
 
     `training_errors` are those of rates of other sizes, by accelerator, and what they rest on.
     """

@@ -1,4 +1,4 @@
-"""Values of one's own for facts: read from a scenario's text, checked, put in and taken out again."""
+"""Values of your own for facts: read from a scenario's text, checked, put in and taken out again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.trace.units import parse_quantity
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value of one's own beside the shipped fact; `value` is in the fact's unit."""
+    """A value of your own next to the shipped fact; `value` is in the fact's unit."""
 
     fact: Fact
     text: str
@@ -32,7 +32,7 @@ class Override:
         return (low is None or low <= self.value) and (high is None or self.value <= high)
 
     def record(self) -> dict[str, Any]:
-        """The value beside the shipped one, for a table."""
+        """The value next to the shipped one, for a table."""
         within = {True: "yes", False: "no", None: "no range is given"}[self.within]
         return {
             "fact": self.fact.key,
@@ -45,7 +45,7 @@ class Override:
 
 
 def override_of(key: str, text: str, catalogue: Catalogue) -> Override:
-    """A value of one's own for a fact, checked as a scenario's is.
+    """A value of your own for a fact, checked as a scenario's is.
 
     Raises:
         UnknownFact: there is no such fact.
@@ -60,7 +60,7 @@ def override_of(key: str, text: str, catalogue: Catalogue) -> Override:
 
 
 def overrides_in(text: str, name: str, catalogue: Catalogue) -> list[Override]:
-    """The your own values that a scenario's text states and that hold.
+    """Your own values that a scenario's text states and that hold.
 
     Raises:
         ScenarioError: the text is no TOML.
@@ -76,7 +76,7 @@ def overrides_in(text: str, name: str, catalogue: Catalogue) -> list[Override]:
 
 
 def with_override(text: str, name: str, key: str, stated: str, catalogue: Catalogue) -> Edited:
-    """The scenario's text with a value of one's own for a fact.
+    """The scenario's text with a value of your own for a fact.
 
     Raises:
         InputError: the value does not fit the fact, or the text is no TOML.

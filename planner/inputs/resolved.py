@@ -60,7 +60,7 @@ class Inputs:
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        """Sites of one's own, then the locations of rented nodes."""
+        """Sites of your own, then the locations of rented nodes."""
         return (*self.scenario.sites, *(_rented_site(one, self.periods) for one in self.scenario.rental))
 
     @cached_property
@@ -230,7 +230,7 @@ class Inputs:
         return tuple(found)
 
     def _market_grid(self) -> tuple[Traced, ...]:
-        """The factor of what no contract covers: the stated one, else the location's stands in."""
+        """The factor of what no contract covers: the stated one, else the location's is used instead."""
         nothing = chosen("contracted_fraction", 0.0, "contracts are counted separately")
         own = chosen("contract_kgco2e_per_kwh", 0.0, "contracts are counted separately")
         found: list[Traced] = []

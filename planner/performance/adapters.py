@@ -1,4 +1,4 @@
-"""Low-rank adapters beside frozen weights (LoRA)."""
+"""Low-rank adapters next to frozen weights (LoRA)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def adapter_parameters(*, rank: Column, hidden: Column, heads: Column, kv_heads:
 def training_flops_ratio(*, adapter_parameters: Column) -> Column:
     """Multiplications with one base weight in forward and backward over those in forward alone.
 
-    3 where it is trained (forward, gradient of the input, gradient of the weight), 2 beside adapters
+    3 where it is trained (forward, gradient of the input, gradient of the weight), 2 next to adapters
 
     Source: Hu et al., arXiv 2106.09685; counting.
     """

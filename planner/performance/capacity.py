@@ -192,7 +192,7 @@ def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Colum
     """A replica at its planned load; zero where nothing works, plain numbers for plain arguments."""
     works = largest > 0
     planned = utilisation_fraction * largest
-    # An idle replica stands in where nothing works; it is masked below.
+    # An idle replica is used instead where nothing works; it is masked below.
     state = mixed_state(replica=replica, arrivals_per_s=np.where(works, planned, 1e-9))
 
     def shown(value: Column) -> Column:

@@ -44,7 +44,7 @@ class PromptClasses:
 
 @dataclass(frozen=True, slots=True)
 class MixLatencies:
-    """What users of one replica see at one load: means, and the quantile that was asked for."""
+    """What users of one replica see at one load: means, and the quantile that was requested."""
 
     running: float
     refused_fraction: float

@@ -1,6 +1,6 @@
 """Time of one training step of a transformer on a given layout, term by term.
 
-One closed form stands in for a trace simulation. Its constants were fitted together on published
+One closed form replaces a trace simulation. Its constants were fitted together on published
 throughput (see README.md): they are an effective set, not separate physical facts, so all of them are
 arguments. Layout codes (recompute, sharding) are explained in `memory.py`.
 """

@@ -43,7 +43,7 @@ def vision_parameters(
 
     N = L W + P^2 C h + s h + classes h
 
-    Patch embedding, learned positions and the classifier beside the layers.
+    Patch embedding, learned positions and the classifier next to the layers.
 
     Source: Dosovitskiy et al., arXiv 2010.11929, section 3.1 and Table 1.
     """

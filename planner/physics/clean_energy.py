@@ -75,7 +75,7 @@ class Contracted:
 
 
 def contract_columns(inputs: Inputs) -> Contracted | None:
-    """What clean energy costs and emits, beside the market factor of its site; none without contracts."""
+    """What clean energy costs and emits, next to the market factor of its site; none without contracts."""
     contracts = inputs.scenario.contracts
     if not contracts:
         return None

@@ -129,7 +129,7 @@ def rented_kgco2e(
 
     C = C_owned / (u * H) * h
 
-    C_owned is what a node of one's own would be charged in H hours, over the same life. The electricity of
+    C_owned is what a node of your own would be charged in H hours, over the same life. The electricity of
     the provider's idle nodes is left out.
 
     Source: attribution by use; carbon/README.md.

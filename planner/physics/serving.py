@@ -87,7 +87,7 @@ class Replicas:
     """Serving candidates (V rows) that meet their latency targets, and what one replica of each does.
 
     What a replica carries, and how fast, depends on how many share the demand: it is by period (V x T), as
-    are replicas that carry the demand alone, and those that stand by then.
+    are replicas that carry the demand alone, and those on standby then.
     """
 
     candidates: ServingCandidates
@@ -505,7 +505,7 @@ def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.in
 
 
 def _standby(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, carrying: Traced) -> Traced:
-    """Replicas that stand by in each period beside those that carry its demand alone.
+    """Replicas on standby in each period next to those that carry its demand alone.
 
     Where several options share a service, each keeps the standby of the whole. The chance that more than k of
     n + k are down at once, about C(n + k, k + 1) (1 - A)^(k + 1), grows faster than n: together they are

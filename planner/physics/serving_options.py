@@ -100,7 +100,7 @@ def served_arguments(inputs: Inputs, service: Indices) -> dict[str, Traced]:
 
 
 def held_requests(inputs: Inputs, served: Mapping[str, Traced], sku: Indices, tp: Traced) -> Traced:
-    """Requests that one replica holds at once; 0 where not one fits beside the weights."""
+    """Requests that one replica holds at once; 0 where not one fits next to the weights."""
     return derive(
         largest_batch,
         memory_gb=inputs.of_sku(inputs.accelerator("memory"), sku),
@@ -168,7 +168,7 @@ def _served_model(inputs: Inputs, service: Service) -> dict[str, Traced]:
 
 
 def _cached_value(service: Service) -> Traced:
-    """Bytes of one cached value: engines keep 16 bits, whatever the weights take, unless told otherwise."""
+    """Bytes of one cached value: engines keep 16 bits, whatever the weights take, by default."""
     stated = service.cache_precision
     reason = "16 bits, as engines keep it by default" if stated is None else f"bytes of one {stated} value"
     return chosen("kv_bytes", weight_bytes(stated or "bf16"), reason)

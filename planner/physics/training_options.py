@@ -53,7 +53,7 @@ ACCELERATOR_FACTS = {
 UNCAPPED = 1.0  # accelerators may draw their rated power
 WHOLE = (*SHAPE, "vocabulary", "link_domain", "sequence_parallel", "fused_attention")
 EXPERTS = ("experts", "experts_per_token", "shared_experts")
-# What is known of a mixture of experts beside its step: the rate of all steps, the weights of a token.
+# What is known of a mixture of experts next to its step: the rate of all steps, the weights of a token.
 BESIDE_STEP = ("calibration_factor", "active_parameters")
 PRECISIONS = ("bf16", "fp16", "fp8")
 

@@ -22,12 +22,12 @@ AT_ONCE = ("tokens_ratio", "failures_ratio", "grid_ratio")
 
 
 def without_futures(scenario: Scenario) -> Scenario:
-    """The scenario as it stands."""
+    """The scenario as it is."""
     return with_changes(scenario, dict.fromkeys(AHEAD))
 
 
 def require_one_objective(scenario: Scenario) -> None:
-    """One number is made least over all futures.
+    """One number is minimized over all futures.
 
     Raises:
         InputError: the policy asks for one objective after the other.

@@ -1,4 +1,4 @@
-"""From a scenario with futures to one checked plan for all of them, and what stands beside it."""
+"""From a scenario with futures to one checked plan for all of them, and what is next to it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class FuturesPlan:
 
     @property
     def aim(self) -> Aim:
-        """What is made least."""
+        """What is minimized."""
         return self.scenario.policy.robust or "expected"
 
     @property

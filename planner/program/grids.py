@@ -24,7 +24,7 @@ _OPEN, _CLOSED = "[{", "]}"
 
 
 class GridError(InputError):
-    """A sweep is asked for that has no points, or too many; the message says how it is written."""
+    """A sweep is requested that has no points, or too many; the message says how it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def varied(choices: Sequence[str]) -> Grid:
     A unit after the last value holds for bare numbers before it: `policy.carbon_price=0,50,100 USD/t`.
 
     Raises:
-        GridError: a choice is not written so, a path stands twice, or there are too many points.
+        GridError: a choice is not written so, a path occurs twice, or there are too many points.
     """
     lists: dict[str, list[str]] = {}
     for choice in choices:
@@ -75,7 +75,7 @@ def drawn(scenario: Scenario, catalogue: Catalogue, *, draws: int, seed: int) ->
     facts would mean other decisions.
 
     Raises:
-        GridError: no draw is asked for, or no fact has a range.
+        GridError: no draw is requested, or no fact has a range.
     """
     if draws < 1:
         raise GridError(f"draws must be 1 or more, got {draws}")

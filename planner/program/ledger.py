@@ -150,7 +150,7 @@ class PlanLedger:
     replica_options: NDArray[np.intp]
     paused: Paused | None
     idle_nodes: NDArray[np.float64]
-    location_carbon: Derived | None  # beside a market-based plan, never added to it
+    location_carbon: Derived | None  # next to a market-based plan, never added to it
 
 
 def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> PlanLedger:

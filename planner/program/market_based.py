@@ -1,4 +1,4 @@
-"""Electricity by the market-based method, and the location-based figure that always stands beside it."""
+"""Electricity by the market-based method, and the location-based figure that always is next to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def location_kgco2e(inputs: Inputs, problem: Problem, plan: Solution) -> float:
 
 
 def stand_ins(inputs: Inputs) -> tuple[str, ...]:
-    """Sites where the location's factor stands in for a residual mix that is not known."""
+    """Sites where the location's factor replaces a residual mix that is not known."""
     return tuple(site.name for site in inputs.sites if site.market_kgco2e_per_kwh is None)
 
 

@@ -95,7 +95,7 @@ def services_of(inputs: Inputs) -> Services:
 
 
 def _hourly(options: Any, rented: Rented) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Money and carbon of an hour of a node of each option, by period; nothing for nodes of one's own."""
+    """Money and carbon of an hour of a node of each option, by period; nothing for nodes of your own."""
     assert rented.usd is not None, "some pools are rented"
     assert rented.kgco2e is not None, "some pools are rented"
     at = np.searchsorted(rented.pool, options.pool).clip(max=len(rented.pool) - 1)

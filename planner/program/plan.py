@@ -75,7 +75,7 @@ AS_TODAY = "as today"
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario, what was asked of the solver, what it answered, and what stands beside it."""
+    """A scenario, what was asked of the solver, what it answered, and what is next to it."""
 
     inputs: Inputs
     assembled: Assembled
@@ -117,10 +117,10 @@ def plan_fleet(
     Args:
         scenario: what to plan.
         catalogue: facts; the shipped ones if none are given.
-        baselines: whether to solve the cost-only plan and today's fleet beside it.
-        watch: told in words how far the work is.
-        progress: told in numbers how far the search for the plan is, which the words then leave out.
-        should_stop: asked while solving; the best plan found so far is kept.
+        baselines: whether to solve the cost-only plan and today's fleet next to it.
+        watch: called with a message on the progress.
+        progress: called with numbers on how far the search for the plan is, which the words then leave out.
+        should_stop: called while solving; the best plan found so far is kept.
 
     Raises:
         InputError: the engine that it names cannot be trusted.
@@ -155,7 +155,7 @@ def require_trusted(settings: Solve) -> None:
     """Refuse an engine that answers wrongly what is known.
 
     Raises:
-        InputError: with its version, and what would do.
+        InputError: with its version, and what to do instead.
     """
     try:
         trust(settings.engine)
@@ -164,7 +164,7 @@ def require_trusted(settings: Solve) -> None:
 
 
 class _Search:
-    """The plan and what stands beside it, solved side by side."""
+    """The plan and what is next to it, solved side by side."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Search:
         self.stopped = threading.Event()
 
     def run(self, baselines: bool) -> tuple[Answer, dict[str, Answer]]:
-        """The plan, and its baselines if they are asked for and nobody stopped the search.
+        """The plan, and its baselines if they are requested and nobody stopped the search.
 
         The engine works outside Python's lock, so baselines cost little time where there is a second core.
         """

@@ -1,7 +1,7 @@
 """A scenario played through: each period is planned again with what is known then, and its decisions stay.
 
 A period's own demand, work and prices are known when it begins. Later periods are as the scenario states, or
-as seen last where that is asked for. Tokens, failures, grids and set values are seen in the first period and
+as seen last where that is requested. Tokens, failures, grids and set values are seen in the first period and
 known from the second on.
 """
 
@@ -87,8 +87,8 @@ def replay(
         realised: what comes.
         catalogue: facts; the shipped ones if none are given.
         persist: whether later periods are expected as the last one was, and not as stated.
-        watch: told in words how far the work is.
-        should_stop: asked while solving; one yes ends the whole replay, what was planned before is kept.
+        watch: called with a message on the progress.
+        should_stop: called while solving; one yes ends the whole replay, what was planned before is kept.
 
     Raises:
         ScenarioError: what is realised is no scenario.

@@ -30,7 +30,7 @@ PARTIAL = ".partial"  # the end of the name of a folder that is being written
 
 
 class ReportError(InputError):
-    """The report cannot be written where it was asked for."""
+    """The report cannot be written where it was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def write_folder(contents: Mapping[str, str | bytes], folder: Path, kind: Folder
     """Write files, of which some may lie in csv/, into `folder`, all of them or nothing.
 
     The files are written beside `folder` and reach the disk before they take its place in one step, so that
-    a kill or a power cut leaves the old folder or the new one whole; what then lies beside it is cleared by
+    a kill or a power cut leaves the old folder or the new one whole; what then lies next to it is cleared by
     the next who writes there. A folder with anything else in it is not touched.
     """
     folder = folder.absolute()

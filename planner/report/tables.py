@@ -253,7 +253,7 @@ def range_text(total: Record) -> str:
 
 
 def clash_tables(document: Document) -> list[tuple[str, Table]]:
-    """One title and table for each way out of a clash: which limits to move, by how much, at what cost."""
+    """One title and table for each way out of a conflict: which limits to move, by how much, at what cost."""
     found = []
     for family in (document["clash"] or {}).get("families", []):
         alone = "enough alone" if family["alone_enough"] else "not enough alone"
@@ -271,13 +271,13 @@ def tables(document: Document) -> dict[str, Table]:
 
 
 def compared(document: Document) -> bool:
-    """Whether there is a baseline beside the plan."""
+    """Whether there is a baseline next to the plan."""
     rows = document["tables"].get("summary", [])
     return any(row[beside] is not None for row in rows for beside in ("cost_only", "as_today"))
 
 
 def headline(document: Document) -> list[str]:
-    """What is decided, in short; a clash is told in full by itself."""
+    """What is decided, in short; a conflict is told in full by itself."""
     return [] if document["clash"] is not None else document["headline"]
 
 

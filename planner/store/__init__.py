@@ -1,6 +1,6 @@
 """The store: scenarios, plans, fits, sweeps, futures, kept to be shown, compared and worked out again.
 
-A SQLite file of one's own, or a database that a team shares. What is saved is named by the SHA-256 of its
+A SQLite file of your own, or a database that a team shares. What is saved is named by the SHA-256 of its
 content: the same twice is one row. A save is one transaction: a kill leaves what was there before.
 """
 

@@ -1,4 +1,4 @@
-"""Where a store lies: a file of one's own by default, any address of a database where one is given."""
+"""Where a store lies: a file of your own by default, any address of a database where one is given."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from planner.trace.errors import InputError
 
-# What a driver says -> what it means and what would do.
+# What a driver says -> what it means and what to do instead.
 _REASONS = {
     "database is locked": "another program is writing to it and did not finish in time: try again",
     "readonly database": "it may not be written: ask for the right to write to the file and its folder, "
@@ -28,7 +28,7 @@ _REASONS = {
 
 
 class StoreError(InputError):
-    """The store cannot be used as asked; the message names it and says what would do."""
+    """The store cannot be used as asked; the message names it and says what to do instead."""
 
 
 class StoreUnreachable(StoreError):

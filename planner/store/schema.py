@@ -1,6 +1,6 @@
 """The tables of a store, and the steps from each older edition of them to this one.
 
-A new store gets the tables as they stand here; an older one goes through the steps. A step that changes a
+A new store gets the tables as they are here; an older one goes through the steps. A step that changes a
 table says so in words of its own: what stands here may go on changing.
 """
 

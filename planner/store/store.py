@@ -130,7 +130,7 @@ class SavedSweeps:
     def begin(self, kept: KeptScenario, kind: str, grid: Sequence[Changes], facts_digest: str) -> str:
         """Save a sweep whose points all wait; one that is there already stays as far as it is.
 
-        The same scenario, grid, facts and version of everfleet are the same sweep: its numbers may stand in
+        The same scenario, grid, facts and version of everfleet are the same sweep: its numbers may be in
         one table. Gives its digest.
         """
         said: dict[str, Any] = {"kind": kind, "points": [dict(changes) for changes in grid]}
@@ -316,7 +316,7 @@ class Store:
         Args:
             scenario: what was planned.
             document: what `plan_document` made of it.
-            baselines: whether the plans beside it were asked for, so that a repeat asks for them too.
+            baselines: whether the plans next to it were requested, so that a repeat asks for them too.
             seed: of the facts, where they were drawn.
         """
         kept = scenario if isinstance(scenario, KeptScenario) else keep(scenario)

@@ -9,7 +9,7 @@ MOST_PROBLEMS = 200  # lines of a message; more say the same of other rows
 
 
 class InputError(ValueError):
-    """The input is wrong: the message says what, where, which value and what would do."""
+    """The input is wrong: the message says what, where, which value and what to do instead."""
 
     def __str__(self) -> str:
         return shortened(super().__str__())

@@ -27,7 +27,7 @@ Kind = Literal["measured", "published", "declared", "estimated", "assumed", "you
 
 
 class TraceError(ValueError):
-    """A quantity was handed to an equation that it does not fit."""
+    """A quantity was given to an equation that it does not fit."""
 
 
 class BoundaryError(TraceError):

@@ -54,7 +54,7 @@ SUFFIX_UNITS = {
     "shape": DIMENSIONLESS,
 }
 
-# Things that are counted: they may stand in a denominator ("per node hour") without a unit of their own.
+# Things that are counted: they may be in a denominator ("per node hour") without a unit of their own.
 COUNTED = frozenset(
     {
         "node",

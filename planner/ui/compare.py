@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGES = Path(__file__).parent
 MOST_PLANS, MOST_LISTED = 6, 24
-LONGEST = 40  # characters of a title beside others
+LONGEST = 40  # characters of a title next to others
 LETTERS = "ABCDEF"
 MEASURES = {"cost": "Cost", "carbon": "Carbon"}
 PROVED = {"optimal": "proved the best", "within gap": "proved within its gap"}

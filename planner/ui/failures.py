@@ -149,7 +149,7 @@ def left_out(document: Document) -> None:
 
 
 def downloads(document: Document) -> None:
-    """The fit in every format, made when it is asked for."""
+    """The fit in every format, made when it is requested."""
     st.subheader("Download")
     with st.container(horizontal=True):
         for label, make, file, kind, key in (

@@ -201,7 +201,7 @@ def card(document: Document) -> None:
 
 
 def downloads(document: Document, text: str) -> None:
-    """The estimate in every format, made when it is asked for."""
+    """The estimate in every format, made when it is requested."""
     from planner.answers.job import to_card
     from planner.answers.job.page import to_csv_files, to_html
     from planner.report import to_json
@@ -239,7 +239,7 @@ def _places(digest: str, _text: str, _base: Base) -> Document:
 def _why(
     digest: str, text: str, base: Base, document: Document, table: str, row: int, key: str
 ) -> str | None:
-    """The explanation of a cell, worked out again from the job when it is asked for."""
+    """The explanation of a cell, worked out again from the job when it is requested."""
     with st.spinner("Working the number out again"):
         return _opened(f"{digest} {table} {row} {key}", text, base, document, (table, row, key))
 

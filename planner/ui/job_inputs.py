@@ -1,7 +1,7 @@
-"""What the page on a job's carbon asks: the few inputs, the whole job file, and files of one's own.
+"""What the page on a job's carbon asks: the few inputs, the whole job file, and files of your own.
 
 A `Base` stands in the session: the text of a job file and the files that it names. Inputs change a copy. A
-metered file, or another model than an example's, begins a job of one's own: nothing of the example is in it.
+metered file, or another model than an example's, begins a job of your own: nothing of the example is in it.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def inputs(base: Base) -> tuple[str, dict[str, Any]]:
     asked, stated = _stated(base.digest(base.text), base)
     lists = _lists()
     wanted = {}
-    # A row of columns at a time: on a phone they then stand in the order in which they are asked for.
+    # A row of columns at a time: on a phone they then stand in the order in which they are requested.
     rows = [st.columns(IN_A_ROW) for _ in range(0, len(asked), IN_A_ROW)]
     for place, name in enumerate(asked):
         with rows[place // IN_A_ROW][place % IN_A_ROW]:
@@ -356,7 +356,7 @@ def job_file(text: str, base: Base) -> str:
 
 
 def incoming(base: Base, wanted: dict[str, Any]) -> None:
-    """Files of one's own: what was recognised in each, before it is used; `wanted` is what was typed."""
+    """Files of your own: what was recognised in each, before it is used; `wanted` is what was typed."""
     with st.expander("Bring a job file or metered energy"):
         files = st.file_uploader(
             "A job file (TOML) with the files it names, or what CodeCarbon, nvidia-smi, DCGM or Slurm wrote",

@@ -1,4 +1,4 @@
-"""A failure log of one's own: uploaded, shown as it was understood, fitted; and the fit that is in use."""
+"""A failure log of your own: uploaded, shown as it was understood, fitted; and the fit that is in use."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def own_fit(place: str) -> Document | None:
 
 
 def _fit(file: Upload, read: Document, place: str) -> Document | None:
-    """What else is asked, and the fit once it was asked for."""
+    """What else is asked, and the fit once it was requested."""
     with st.form(f"fit-form-{place}"):
         per_node = st.number_input("Accelerators per node", 1, 1024, 8, key=f"log-accelerators-{place}")
         if st.form_submit_button("Fit this log", key=f"log-fit-{place}"):

@@ -1,4 +1,4 @@
-"""A plan to take along: the report in every format and its program, made when they are asked for."""
+"""A plan to take along: the report in every format and its program, made when they are requested."""
 
 from __future__ import annotations
 

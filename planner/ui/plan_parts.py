@@ -188,7 +188,7 @@ def risk(made: Planned) -> None:
 
 
 def limits(made: Planned) -> None:
-    """How full the limits are, what one more of each is worth, and what the result hangs on."""
+    """How full the limits are, what one more of each is worth, and what the result depends on."""
     document = made.document
     if rows_of(document, "limits"):
         shared.picture("limits", document, made.identity)
@@ -229,7 +229,7 @@ def worth(made: Planned) -> None:
 
 
 def ways_out(made: Planned) -> None:
-    """Ways out of a clash, the cheapest first, each a click away from being planned."""
+    """Ways out of a conflict, the cheapest first, each a click away from being planned."""
     ways = repairs(made.document["clash"])
     if not ways:
         return

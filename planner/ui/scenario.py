@@ -76,7 +76,7 @@ def header(title: str) -> None:
 
 
 def text() -> None:
-    """The file itself, and what may stand in it."""
+    """The file itself, and what may be in it."""
     held = session.draft()
     turn = scenario_edits.turn()
     key = f"text-{held.digest}-{turn}"

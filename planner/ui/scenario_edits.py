@@ -182,7 +182,7 @@ def take_text(text: str) -> None:
 
 
 def use(found: Found, note: str) -> None:
-    """Take what a file holds: values of the scenario, and a file beside it."""
+    """Take what a file holds: values of the scenario, and a file next to it."""
     held = session.draft()
     try:
         edited = with_values(held.text, held.name, found.changes)

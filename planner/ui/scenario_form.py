@@ -89,7 +89,7 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
 
 
 def refused(place: str = "") -> None:
-    """What was typed and does not check yet, with every problem; that of a table stands below it."""
+    """What was typed and does not check yet, with every problem; that of a table is below it."""
     waits = scenario_edits.waiting(place)
     if not waits.problem:
         return

@@ -1,4 +1,4 @@
-"""Files of one's own: what was recognised in them and what was left out, before any of it is used."""
+"""Files of your own: what was recognised in them and what was left out, before any of it is used."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def scenario_file() -> None:
 
 
 def failure_log() -> None:
-    """A failure or job log, fitted beside the page."""
+    """A failure or job log, fitted next to the page."""
     file = st.file_uploader(
         "A failure or job log: sacct text, a table of events or lives, Xid lines; .gz and .xz too",
         key="file-log",

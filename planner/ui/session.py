@@ -101,7 +101,7 @@ def edit(text: str, note: str) -> None:
 
 
 def attach(name: str, content: bytes, text: str | None = None) -> str:
-    """Lay a file beside the scenario and let the text that names it stand; gives the name it lies by."""
+    """Lay a file next to the scenario and let the text that names it stand; gives the name it lies by."""
     name = file_name(name, PurePosixPath(name).suffix)
     others = tuple(held for held in draft().files if held[0] != name)
     changed = replace(draft(), text=draft().text if text is None else text, files=(*others, (name, content)))

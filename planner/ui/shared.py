@@ -122,7 +122,7 @@ def lines(texts: Sequence[str]) -> None:
 
 
 def story(document: Document, identity: str = "") -> None:
-    """What a manager reads first, beside the fleet."""
+    """What a manager reads first, next to the fleet."""
     headline, chart = st.columns([2, 3])
     with headline:
         lines(document["headline"])
@@ -146,7 +146,7 @@ def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
 
 
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
-    """A number opened down to its sources; a long explanation is sent when it is asked for."""
+    """A number opened down to its sources; a long explanation is sent when it is requested."""
     steps = document["explanations"].get(name)
     if not steps:
         return
@@ -209,7 +209,7 @@ def data(
     opens: Opens | None = None,
     key: str = "",
 ) -> None:
-    """The table behind a chart, made and sent when it is asked for; `key` tells two of them apart."""
+    """The table behind a chart, made and sent when it is requested; `key` tells two of them apart."""
     if not rows:
         return
     key = key or "-".join((label, name, *list(rows[0])))
@@ -295,7 +295,7 @@ def _columns(table: Table) -> pyarrow.Table:
 
 
 def terms(name: str, key: str, unit: str, document: Document, identity: str = "") -> None:
-    """A waterfall with each of its terms beside it, to be opened."""
+    """A waterfall with each of its terms next to it, to be opened."""
     rows = document["tables"][name]
     if not rows:
         return

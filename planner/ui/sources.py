@@ -73,7 +73,7 @@ def looked_for() -> Wanted:
 
 
 def opened(found: list[str]) -> None:
-    """One fact in full: where it comes from, what rests on it, and a value of one's own for it."""
+    """One fact in full: where it comes from, what rests on it, and a value of your own for it."""
     st.subheader("One fact")
     first = [key for key in (st.query_params.get("fact", ""), FIRST) if key in found]
     keys = list(dict.fromkeys([*first, *found[:MOST_TO_OPEN]]))
@@ -136,11 +136,11 @@ def dependents(key: str) -> None:
         shared.lines(names or ("none of the shipped scenarios and jobs rests on it",))
 
 
-# Values of one's own
+# Values of your own
 
 
 def own_value(row: Record) -> None:
-    """A value of one's own for a fact, in the scenario of this session."""
+    """A value of your own for a fact, in the scenario of this session."""
     st.markdown("**A value of your own**")
     st.markdown("It goes into the facts of your scenario, and explanations name the scenario as its source.")
     stated = f"{_number(row['value'])} {row['unit']}".strip()
@@ -168,7 +168,7 @@ def put_in(key: str, typed: str) -> None:
 
 
 def changed() -> None:
-    """The your own values that the scenario states, each beside the shipped one, to be taken back."""
+    """Your own values that the scenario states, each next to the shipped one, to be taken back."""
     held = session.draft()
     st.subheader("Your own values")
     try:

@@ -1,4 +1,4 @@
-"""Trade-offs: money against carbon, time against carbon, other plans, and what the answer hangs on."""
+"""Trade-offs: money against carbon, time against carbon, other plans, and what the answer depends on."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _front(
     table: str,
     picture: Callable[[int | None], Picture | None],
 ) -> None:
-    """A chart whose points open their plans beside it, what it says, and its data."""
+    """A chart whose points open their plans next to it, what it says, and its data."""
     held = answer.document["sections"][section]
     rows = held["tables"].get(table, [])
     shared.lines(held["said"])
@@ -227,7 +227,7 @@ def alternatives(draft: session.Draft) -> None:
 
 
 def sensitivity(draft: session.Draft) -> None:
-    """What the objective hangs on, and what would change the fleet."""
+    """What the objective depends on, and what would change the fleet."""
     st.subheader("What moves the objective")
     known = work_button.answer("front", draft, "Find the front and its tornado", points=POINTS)
     if known is not None:

@@ -44,7 +44,7 @@ def answer(
         draft: the scenario.
         label: of the button.
         so_far: draws what is there while the work goes on.
-        asked: arguments of the task beside the scenario.
+        asked: arguments of the task next to the scenario.
     """
     text = hashlib.sha256(draft.text.encode()).hexdigest()
     if not draft.files and (known := _shipped(task, text, draft.text)) is not None:

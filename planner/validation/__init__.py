@@ -1,4 +1,4 @@
-"""Our values beside published ones: `everfleet validate`.
+"""Our values next to published ones: `everfleet validate`.
 
 `tolerance` reads what a row allows, `forms` and `registry` find the model that answers it, `carbon`,
 `peers`, `reliability`, `performance` and `serving` hold the adapters, `datasets` finds the files that rows

@@ -76,7 +76,7 @@ def node_training(*, workload: str, node: str, nodes: int) -> float:
 
 
 def _language_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[str, float]:
-    """What an accelerator uses in a step of a language model, adapters beside it or not."""
+    """What an accelerator uses in a step of a language model, adapters next to it or not."""
     shape, batch, length = model_shape(what["model"]), what["global_batch"], what["sequence_tokens"]
     adapters = 0.0
     if what.get("adapters"):

@@ -159,7 +159,7 @@ def train_system(
 def finetune_lora_system(
     *, model: str, gpu: str, gpus: int, global_batch: int, sequence_tokens: int, dtype: str
 ) -> dict[str, float]:
-    """Samples a second of a whole system that trains adapters beside frozen weights.
+    """Samples a second of a whole system that trains adapters next to frozen weights.
 
     Adapters of the usual rank on all four attention projections; weights frozen in 16 bits.
     """
@@ -318,7 +318,7 @@ def scale_from_anchor(
 
     Answers what the anchor is in: a rate of tokens or sequences, or seconds for each step. A stated layout
     has a micro-batch of 1 and selective recomputation; none is the planner's. "LoRA" behind the name of
-    a model means adapters beside its frozen weights.
+    a model means adapters next to its frozen weights.
     """
     base, adapted = model.removesuffix(" LoRA"), model.endswith(" LoRA")
     name = catalogue_name("model", base)

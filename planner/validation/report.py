@@ -32,7 +32,7 @@ _MARKS = {INSIDE: " ", OUTSIDE: "!", NOT_UNDERSTOOD: "?", NOT_RUN: "-"}
 
 
 def report_text(result: dict[str, Any]) -> str:
-    """Ours beside theirs for each source, then how close by source and by subject."""
+    """Ours next to theirs for each source, then how close by source and by subject."""
     rows: list[Row] = result["rows"]
     parts = [
         _source_text(source, [r for r in rows if r["source"] == source])

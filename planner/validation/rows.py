@@ -1,4 +1,4 @@
-"""Reads rows of published values, sets ours beside them, and says how each one ended."""
+"""Reads rows of published values, sets ours next to them, and says how each one ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LARGEST_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One row with our value beside the published one; `ours` and `error` are absent where none was found."""
+    """One row with our value next to the published one; `ours` and `error` are absent where none is."""
 
     id: str
     source: str
@@ -64,9 +64,9 @@ class Judged:
 
 
 def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str, Any]:
-    """Ours beside published values: every row of the files, or of `data/published/` where none is named.
+    """Our values next to published ones: every row of the files, or of `data/published/` where none is named.
 
-    Rows about a file that may not be shipped look for it in the folders `data` and beside their own file;
+    Rows about a file that may not be shipped look for it in the folders `data` and next to their own file;
     where it is missing they are not run, and say so.
 
     Raises:

@@ -336,7 +336,7 @@ def accelerator_kw(
     *,
     experts: bool = False,
 ) -> float:
-    """Power of one accelerator by the law that its SKU names, or by that of mixtures beside it."""
+    """Power of one accelerator by the law that its SKU names, or by that of mixtures next to it."""
     curve = power_curve(chip)
     if experts and load_catalogue().has(f"performance.power.{curve}-experts.c0"):
         curve = f"{curve}-experts"

@@ -1,4 +1,4 @@
-"""Who is in the fleet: units that never failed are in no log, and have to be asked for."""
+"""Who is in the fleet: units that never failed are in no log, and have to be requested."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def gaps_h(log: FailureLog, *, within_unit: bool = False) -> Gaps:
 def counts_per_period(log: FailureLog, period_h: float) -> PeriodCounts:
     """Failures and node-hours of each whole period since the log's start.
 
-    The last period is left out where the log ends inside it: its hours and failures are told apart. Planned
+    The last period is left out where the log ends inside it: its hours and failures are kept apart. Planned
     stops are left out.
     """
     require_positive(period_h=period_h)

@@ -312,7 +312,7 @@ def test_every_problem_is_named_at_once(write):
     [
         (HEADER.replace(",unit", ""), "the column 'unit' is missing"),
         (HEADER + ",tpp", "the column 'tpp' is not known"),
-        (HEADER + ",sku", "the column 'sku' stands twice"),
+        (HEADER + ",sku", "the column 'sku' occurs twice"),
         (HEADER, "has no measurement below its header"),
     ],
 )

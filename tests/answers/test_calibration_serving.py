@@ -377,7 +377,9 @@ def test_a_text_without_a_file_names_no_calibration():
     """The app takes texts from anywhere: they must not choose which file of the machine is read."""
     text = SCENARIO.read_text(encoding="utf-8") + '\n[performance]\ncalibration = "mine.json"\n'
 
-    with pytest.raises(ScenarioError, match=r"performance\.calibration: is looked for beside the scenario"):
+    with pytest.raises(
+        ScenarioError, match=r"performance\.calibration: is looked for in the folder of the scenario"
+    ):
         parse_scenario(text, "text")
 
 

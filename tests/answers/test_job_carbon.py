@@ -506,7 +506,7 @@ def refused(text: str) -> list[str]:
         ),
         (
             SMALL + TRAINING + 'power = "5 kW"\n',
-            ["training.power: has no effect beside model: it is predicted"],
+            ["training.power: has no effect with model: it is predicted"],
         ),
         (SMALL + HOURS + 'energy = "5 MWh"\n', ["training: power and energy say the same thing twice"]),
         (SMALL + HOURS + "tokns = 5\n", ["training.tokns: is not known here; did you mean 'tokens'?"]),
@@ -562,7 +562,7 @@ def test_many_problems_come_at_once() -> None:
             "a grid signal is written like average/direct/production",
         ),
         ('hourly = "h.csv"\nhourly_signal = "average/direct/production"', "are these grams?"),
-        ('hourly = "twice.csv"\nhourly_signal = "average/direct/production"', "stands twice"),
+        ('hourly = "twice.csv"\nhourly_signal = "average/direct/production"', "occurs twice"),
         ('hourly = "empty.csv"\nhourly_signal = "average/direct/production"', "empty.csv"),
     ],
 )
@@ -624,7 +624,7 @@ def test_questions_without_an_answer_say_why(tmp_path: Path, text: str, message:
         ({"accelerator_hours": 5.0, "pue": 0.9, "lifetime": "0 y"}, "--lifetime: '0 y' is out of range"),
         (
             {"model": "llama-3-8b", "tokens": 1e12, "nodes": 8, "power": "700 W"},
-            "--power: has no effect beside",
+            "--power: has no effect with",
         ),
     ],
 )

@@ -325,15 +325,15 @@ def test_an_entry_counted_twice_is_refused(entries):
         (lambda: Line("x", "training", 4, 1.0, "site"), "scope of 'x' is 1, 2 or 3, got 4"),
         (lambda: Line("x", "tuning", 1, 1.0, "site"), "phase of 'x' is one of data, .*, got 'tuning'"),
         (lambda: Line("x", "training", 1, 1.0, ""), "boundary of 'x' says what the figure holds"),
-        (lambda: Line("x", "training", 3, 1.0, "server"), "category of 'x' stands with scope 3"),
-        (lambda: Line("x", "training", 2, 1.0, "facility"), "electricity of 'x' stands with scope 2"),
+        (lambda: Line("x", "training", 3, 1.0, "server"), "category of 'x' belongs to scope 3"),
+        (lambda: Line("x", "training", 2, 1.0, "facility"), "electricity of 'x' belongs to scope 2"),
         (
             lambda: Line("x", "training", 1, 1.0, "site", electricity=AVERAGE),
             "electricity of 'x' .* not with 1",
         ),
         (
             lambda: Line("x", "training", 3, 1.0, "server", Category.CAPITAL_GOODS, market_kgco2e=0.0),
-            "market_kgco2e of 'x' stands with electricity",
+            "market_kgco2e of 'x' needs electricity",
         ),
         (lambda: hardware(kgco2e=float("nan")), "'servers': kgco2e is finite and at least 0, got nan"),
         (lambda: hardware(kgco2e=-5.0), "'servers': kgco2e is finite and at least 0, got -5"),

@@ -91,7 +91,7 @@ def test_tutorial_of_carbon_runs_and_prints_what_it_shows(
 
     assert ran == 5
     assert main(["carbon", "contract.toml"]) == ANSWER
-    assert "beside it, not in the total" in capsys.readouterr().out
+    assert "next to it, not in the total" in capsys.readouterr().out
 
 
 def test_job_of_the_carbon_tutorial_is_the_shipped_one() -> None:

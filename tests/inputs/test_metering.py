@@ -53,7 +53,7 @@ def test_nvidia_smi_by_hand():
     assert [str(row) for row in metered.bad_rows] == [
         "line 5: power.draw is '[N/A]', not a number in W of at least 0"
     ]
-    assert said(metered, "the header stands 2 times")
+    assert said(metered, "the header occurs 2 times")
     assert said(metered, "name no zone")
 
 
@@ -279,7 +279,7 @@ def test_codecarbon_3_counts_a_run_once():
     assert metered.it_kwh == pytest.approx(1.54)
     assert metered.duration_h == pytest.approx(1.0)
     assert metered.places == ("USA/iowa", "gcp/us-central1")
-    assert said(metered, "earlier states of a run that stands below, and not added: 1")
+    assert said(metered, "earlier states of a run that has a later row, not added: 1")
 
 
 def test_codecarbon_rows_that_cannot_be(write):

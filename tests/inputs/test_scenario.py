@@ -540,7 +540,7 @@ def test_another_content_of_the_log_is_another_scenario(fitted: Path) -> None:
 
 def test_a_text_without_a_file_names_no_log() -> None:
     """The app takes texts from anywhere: they must not choose which file of the machine is read."""
-    with pytest.raises(ScenarioError, match=r"reliability\.log: is looked for beside the scenario"):
+    with pytest.raises(ScenarioError, match=r"reliability\.log: is looked for in the folder of the scenario"):
         parse_scenario(FITTED)
 
 

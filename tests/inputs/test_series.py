@@ -200,7 +200,7 @@ def test_repeated_times_are_refused_or_counted(file):
     text = hours(100, 200) + "2024-03-01T01:00Z,300\n"
 
     with pytest.raises(
-        InputError, match=r"grid.csv:4: 2024-03-01T01:00:00\+00:00 stands twice \(1 such rows\)"
+        InputError, match=r"grid.csv:4: 2024-03-01T01:00:00\+00:00 occurs twice \(1 such rows\)"
     ):
         read_series(file(text), signal=DIRECT)
     for rule, value in (("first", 0.2), ("mean", 0.25)):

@@ -31,7 +31,7 @@ from planner.trace.records import Record
 
 EXPECTED_ERROR = "performance.training.calibrated_error"
 LEAST_EFFICIENCY = 0.01  # below it a measurement is not about matrices
-SIZES = (0.5, 1.0, 2.0, 4.0)  # of the first measured size, where no others are asked for
+SIZES = (0.5, 1.0, 2.0, 4.0)  # of the first measured size, where no others are requested
 ROUNDS = 4  # a new efficiency may prefer another layout; two rounds settle nearly all
 
 

@@ -1,4 +1,4 @@
-"""A number of a checkpoint table opened down to its sources, worked out again when it is asked for."""
+"""A number of a checkpoint table opened down to its sources, worked out again when it is requested."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _at_end(terms: Terms, end: str) -> Terms:
 
 
 def _nodes(inputs: Record, terms: Terms, row: Record) -> Traced:
-    """The job's own nodes, or those of a job set beside it."""
+    """The job's own nodes, or those of a job set next to it."""
     if row["nodes"] == inputs["nodes"]:
         return setting_of(terms, inputs["sku"], row["nodes"]).nodes
     why = f"next to the {inputs['nodes']:,} that were asked for, each size twice the one before"

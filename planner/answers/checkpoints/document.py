@@ -77,8 +77,8 @@ def checkpoint_document(
         useful_h: hours of training without failures; asks for the finish.
         replicas: how often to play a run at each recommended interval; 0 for never.
         seed: of the play.
-        linear: whether to set the published straight line beside the exact form.
-        across: numbers of nodes to set beside each other; asks for them and for every policy's curve, too.
+        linear: whether to set the published straight line next to the exact form.
+        across: numbers of nodes to set next to each other; asks for them and for every policy's curve, too.
 
     Raises:
         InputError: a name is unknown or a number is out of range.

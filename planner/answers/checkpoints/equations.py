@@ -126,7 +126,7 @@ def spares_ratio(*, spares: Column, nodes: Column) -> Column:
 
 
 def spares_usd(*, spares_ratio: Column, owned_usd: Column, energy_usd: Column) -> Column:
-    """Money of the spares that stand by for one node, for as long as it runs.
+    """Money of the spares on standby for one node, for as long as it runs.
 
     m = s / N * (owning + energy while idle)
 
@@ -136,7 +136,7 @@ def spares_usd(*, spares_ratio: Column, owned_usd: Column, energy_usd: Column) -
 
 
 def spares_kgco2e(*, spares_ratio: Column, embodied_kgco2e: Column, operational_kgco2e: Column) -> Column:
-    """Carbon of the spares that stand by for one node, for as long as it runs.
+    """Carbon of the spares on standby for one node, for as long as it runs.
 
     c = s / N * (embodied share + energy while idle)
 

@@ -34,7 +34,7 @@ def save_checkpoints(document: Document, text: str, folder: Path) -> list[Path]:
     """Write a document of checkpoints as checkpoints.json, .svg, .html and csv/ into `folder`.
 
     `text` is the document for a terminal, which the page shows below the curve. A scenario has a curve where
-    one size of one job was asked for, else a table of sizes. A folder that holds anything else is not
+    one size of one job was requested, else a table of sizes. A folder that holds anything else is not
     touched.
     """
     return write_folder(_contents(document, text), folder, CHECKPOINTS)

@@ -111,7 +111,7 @@ class OneLevel:
     rates: Mapping[str, Rates]
 
     def renewal(self, restart_h: Traced | None = None) -> dict[str, Traced]:
-        """What the renewal equations want beside the interval."""
+        """What the renewal equations want next to the interval."""
         return {
             "mtbf_h": self.setting.mttf_h,
             "write_h": self.write_h,
@@ -153,7 +153,7 @@ class TwoLevel:
     name: str = "two-level"
 
     def chain(self, restart_h: Traced | None = None) -> dict[str, Traced]:
-        """What the chain of stages wants beside the pattern."""
+        """What the chain of stages wants next to the pattern."""
         setting = self.setting
         share = setting.terms.fact("checkpoint.local_fraction")
         restart = restart_h or setting.restart_h

@@ -15,7 +15,7 @@ from planner.physics.requests import given
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced, chosen
 
-# Parts of a restart that the asker may time, by the fact that stands in otherwise.
+# Parts of a restart that the asker may time, by the fact that is used otherwise.
 RESTART_PARTS = {
     "detect": "reliability.detection_time",
     "replace": "reliability.swap_time",

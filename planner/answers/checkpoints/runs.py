@@ -22,7 +22,7 @@ from reliability.two_level_simulation import simulate_two_level_finish_h
 
 QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
 MOST_REPLICAS = 100_000
-# A played run is this many MTBFs long where no hours are asked for: its ends then weigh nothing.
+# A played run is this many MTBFs long where no hours are requested: its ends then weigh nothing.
 PLAYED_MTBFS = 200.0
 
 
@@ -52,7 +52,7 @@ def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Reco
 def simulation_rows(
     policies: dict[str, Policy], replicas: int, seed: int, useful_h: float | None = None
 ) -> list[Record]:
-    """ETTR of each policy at its best interval, played, beside the closed form."""
+    """ETTR of each policy at its best interval, played, next to the closed form."""
     if not 2 <= replicas <= MOST_REPLICAS:
         raise InputError(f"replicas have to be from 2 to {MOST_REPLICAS:,}, got {replicas}")
     if seed < 0:

@@ -31,7 +31,7 @@ def scenario_document(
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
     Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
-    first period and with new nodes. A SKU that may stand at several sites is taken at the first of them.
+    first period and with new nodes. A SKU that may be at several sites is taken at the first of them.
     Whether a size fits in memory is the plan's to say.
 
     Raises:

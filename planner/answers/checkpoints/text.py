@@ -29,7 +29,7 @@ def to_text(document: Record) -> str:
 
 
 def scenario_text(document: Record) -> str:
-    """A section for each job: its sizes, and one of them in full where it was asked for."""
+    """A section for each job: its sizes, and one of them in full where it was requested."""
     lines = []
     for job in document["jobs"]:
         if "document" in job:

@@ -1,6 +1,6 @@
 """A cell of a fit's tables, and the numbers that its explanation is made of.
 
-The document of a fit keeps no rows of the log. What rests on them is told with its equation and with what is
+The document of a fit keeps no rows of the log. What rests on them is shown with its equation and with what is
 known of the rows; all else is worked out again.
 """
 

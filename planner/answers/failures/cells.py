@@ -1,4 +1,4 @@
-"""A number of a fit's tables opened down to the log, worked out when it is asked for."""
+"""A number of a fit's tables opened down to the log, worked out when it is requested."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def cause_cell(cell: Cell) -> Traced:
 
 
 def published_cell(cell: Cell) -> Traced:
-    """What a fleet published, and this log's rate beside it."""
+    """What a fleet published, and this log's rate next to it."""
     catalogue, name = load_catalogue(), f"reliability.{cell.row['fleet']}"
     fact = catalogue.fact(f"{name}.failure_rate")
     if cell.key == "accelerators_per_node":
@@ -123,7 +123,7 @@ def size_cell(cell: Cell) -> Traced:
 
 
 def measured_cell(cell: Cell) -> Traced:
-    """What jobs of one size met, beside the model."""
+    """What jobs of one size met, next to the model."""
     row, key = cell.row, cell.key
     if key in ("nodes", "jobs", "failures"):
         return cell.here("of the jobs of this size")

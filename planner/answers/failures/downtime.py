@@ -96,7 +96,7 @@ def downtime_section(
 def _pools(
     log: FailureLog, outages: Outages, asked: FitAsked, rate: Rate, ratio: float
 ) -> tuple[list[Record], dict[str, Traced], int]:
-    """The pool by the log's own history, beside those by a mean and a formula."""
+    """The pool by the log's own history, next to those by a mean and a formula."""
     confidence = chosen("confidence_fraction", asked.spare_confidence_fraction, "as requested")
     mean = derive(
         mean_nodes_down,

@@ -21,7 +21,7 @@ SIZES = (8, 64, 256, 1_024, 4_096, 16_384, 65_536, 100_000)
 def sizes_section(
     log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue
 ) -> tuple[Section, dict[str, Traced]]:
-    """MTTF and ETTR from 8 to 100,000 accelerators; beside it what the jobs of a job log met."""
+    """MTTF and ETTR from 8 to 100,000 accelerators; next to it what the jobs of a job log met."""
     per_node: Traced = catalogue.fact("reliability.reference_accelerators")
     if asked.accelerators_per_node is not None:
         per_node = given("accelerators_per_node", float(asked.accelerators_per_node), "1")
@@ -80,7 +80,7 @@ def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tu
 
 
 def _measured(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
-    """Jobs of each size beside the model; sizes without a failure have a lower limit only."""
+    """Jobs of each size next to the model; sizes without a failure have a lower limit only."""
     rows = []
     for size in log.jobs.fillna({"failures": 0}).to_dict("records"):
         nodes, job_h, failures = (

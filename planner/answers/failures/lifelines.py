@@ -1,4 +1,4 @@
-"""The lifetimes and ratios of a log beside those of lifelines, a package of its own."""
+"""The lifetimes and ratios of a log next to those of lifelines, a package of its own."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def prior_of(name: str, catalogue: Catalogue) -> dict[str, Derived] | None:
 
 
 def rate_section(log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue) -> Section:
-    """The rate with its interval, with what others saw, by group, and beside published fleets."""
+    """The rate with its interval, with what others saw, by group, and next to published fleets."""
     how = ends(asked.interval_fraction)
     rows = []
     if rate.failures:

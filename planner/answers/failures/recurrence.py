@@ -24,7 +24,7 @@ PART_H = 4_380.0
 
 
 def repeats_section(log: FailureLog, asked: FitAsked) -> Section:
-    """Shapes of the gaps in the fleet and on one node, beside that of first failures."""
+    """Shapes of the gaps in the fleet and on one node, next to that of first failures."""
     title = "Whether failures repeat"
     if log.events.empty:
         return Section(title, ["The log dates no failure: gaps between them are not known."])

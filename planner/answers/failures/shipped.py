@@ -8,7 +8,7 @@ from planner.answers.failures.reading import mapping_for, read_failures
 from planner.inputs.catalogue import data_folder
 from planner.trace.records import Record
 
-# Name -> file under `data/samples`, and the mapping beside it where its header does not say enough.
+# Name -> file under `data/samples`, and the mapping next to it where its header does not say enough.
 SAMPLES = {
     "infinitehbd": ("infinitehbd-outages.csv", "infinitehbd-outages.toml"),
     "slurm": ("slurm-simulated.txt", ""),

@@ -1,4 +1,4 @@
-"""A failure log of the user, once it is fitted: what was read of it, and the fit beside the scenario."""
+"""A failure log of the user, once it is fitted: what was read of it, and the fit next to the scenario."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_STEM = 60  # characters of the name; with its ending it still is a name 
 
 
 def log_found(name: str, document: dict[str, Any]) -> Found:
-    """What a log holds, from the document of its fit, which would lie beside the scenario."""
+    """What a log holds, from the document of its fit, which would lie next to the scenario."""
     read = document["sections"]["read"]
     file = f"{Path(name).name.partition('.')[0][:LONGEST_STEM] or 'log'}-fit.json"
     section, rate = document["sections"]["rate"], document["rate"]

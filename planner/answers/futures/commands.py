@@ -133,7 +133,7 @@ def replay_document(played: Replay) -> Record:
 
 
 def replay_text(document: Record) -> str:
-    """A replay in words: what was ordered when, and what it came to beside the two extremes."""
+    """A replay in words: what was ordered when, and what it came to next to the two extremes."""
     orders = [
         [
             step["period"],

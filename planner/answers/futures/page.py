@@ -24,7 +24,7 @@ WORTH = {
     "hedging": "planning for all futures and not for their mean (value of the stochastic solution)",
     "knowing": "knowing the future before ordering (expected value of perfect information)",
 }
-# Column of a future's row -> what a table calls it; objectives end in the unit of what is made least.
+# Column of a future's row -> what a table calls it; objectives end in the unit of the objective.
 _COLUMNS = {
     "future": "future",
     "probability_fraction": "probability_fraction",
@@ -75,7 +75,7 @@ def futures_text(document: Mapping[str, Any]) -> str:
 
 
 def amount(value: float, measure: str) -> str:
-    """An objective in words; where carbon is made least, a dollar in it weighs a hundredth of a gram."""
+    """An objective in words; where carbon is minimized, a dollar in it weighs a hundredth of a gram."""
     return mass(value) if measure == "carbon" else money(value)
 
 

@@ -1,6 +1,6 @@
-"""Numbers in the tables of a job opened down to their sources, each worked out again when it is asked for.
+"""Numbers in the tables of a job opened down to their sources, each worked out again when it is requested.
 
-What is asked for is a table of the document, the number of a row in it, and the column.
+What is requested is a table of the document, the number of a row in it, and the column.
 """
 
 from __future__ import annotations

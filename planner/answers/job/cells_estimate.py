@@ -115,7 +115,7 @@ def state(cell: Cell) -> Opened:
 
 
 def change(cell: Cell) -> Opened:
-    """The job with one thing different, worked out again, beside the job as it is."""
+    """The job with one thing different, worked out again, next to the job as it is."""
     change = next(islice(changes_found(cell.footprint), cell.number, None))
     said = f"with {change.what} {change.then} in place of {change.now}"
     return _saying(explain(beside(change.carbon, cell)), said)

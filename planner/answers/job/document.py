@@ -28,7 +28,7 @@ from planner.trace.uncertainty import tornado
 
 Named = dict[str, tuple[str, Traced]]
 
-# Facts that stand in for what a job does not state of itself, and the places that a default may fill.
+# Facts that replace what a job does not state of itself, and the places that a default may fill.
 _COMMON = {
     "pue.default": "PUE",
     "embodied.lifetime": "life of the hardware",

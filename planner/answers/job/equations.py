@@ -77,7 +77,7 @@ def repeated_h(*, training_node_h: Column, of_training_ratio: Column) -> Column:
 
     N_h = m * N_training
 
-    Source: Morrison et al., arXiv 2503.05804 (development beside the final runs).
+    Source: Morrison et al., arXiv 2503.05804 (development next to the final runs).
     """
     return training_node_h * of_training_ratio
 
@@ -162,7 +162,7 @@ def fabric_kwh(*, it_kwh: Column, power_fraction: Column) -> Column:
 
     E_net = f * E_IT
 
-    Source: MLPerf power submissions, fabric beside nodes.
+    Source: MLPerf power submissions, fabric next to nodes.
     """
     return np.multiply(it_kwh, power_fraction)
 

@@ -84,7 +84,7 @@ def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
 
 
 def series_hours(series: HourlyIntensity, name: str) -> Hours:
-    """The hours of a series, gaps filled by a line between the hours beside them, and how many those are."""
+    """The hours of a series, gaps filled by a line between the hours next to them, and how many those are."""
     done = filled(series=series, rule="line", longest_gap_hours=series.hours)
     said = f"{name}: {done.filled_hours} missing hours are filled by a line between their neighbours"
     return _as_fact(series, done.series.complete(), name, (said,) if done.filled_hours else ())

@@ -36,7 +36,7 @@ _CALIBRATED, _SHORT = "h100-sxm-80gb", "h100"
 
 
 def published_rows(catalogue: Catalogue, sku: Sku) -> list[Record]:
-    """The figures of others for an accelerator, beside the one used, with causes where they are known."""
+    """The figures of others for an accelerator, next to the one used, with causes where they are known."""
     key = f"accelerator.{sku.accelerator}.embodied"
     used = catalogue.fact(key)
     others = [fact for name, fact in sorted(catalogue.facts.items()) if name.startswith(f"{key}@")]

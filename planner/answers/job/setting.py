@@ -99,7 +99,7 @@ class Setting:
 
     @property
     def folder(self) -> Path:
-        """Where files that the job names are looked for: beside it."""
+        """Where files that the job names are looked for: next to it."""
         return self.job.path.parent if self.job.path else Path()
 
     @property

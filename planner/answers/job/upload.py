@@ -1,4 +1,4 @@
-"""A job whose files were handed over, not read from a disk: each is found by its name, and no other is."""
+"""A job whose files were passed in, not read from a disk: each is found by its name, and no other is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def handed_document(
     Of an `own` job the text holds only what its owner stated: the command's defaults fill the rest.
 
     Raises:
-        InputError: the text or a file of it is wrong, or it names a file that was not handed over.
+        InputError: the text or a file of it is wrong, or it names a file that was not passed in.
     """
     with handed_job(text, name, files, catalogue, own=own) as job:
         return job_document(job, catalogue)
@@ -91,7 +91,7 @@ def handed_job(
     """The job, for as long as its files are needed; messages name files, never where they lay.
 
     Raises:
-        InputError: the text is wrong, or it names a file that was not handed over.
+        InputError: the text is wrong, or it names a file that was not passed in.
     """
     facts = catalogue or load_catalogue()
     with _laid_out(text, name, files, facts if own else None) as (tables, assumed, path):
@@ -112,7 +112,7 @@ def whole_text(text: str, name: str, files: Files) -> str:
 def _laid_out(
     text: str, name: str, files: Files, own: Catalogue | None
 ) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...], Path]]:
-    """Tables, the places that a default filled, and where the job would lie, its files beside it.
+    """Tables, the places that a default filled, and where the job would lie, its files next to it.
 
     Of an `own` job what is not stated is filled from those facts.
     """
@@ -174,7 +174,7 @@ def metered_rows(seen: MeteredEnergy) -> list[Record]:
 
 
 def _strangers(tables: Mapping[str, Any], files: Files) -> Iterator[Problem]:
-    """Files that the tables name and nobody handed over."""
+    """Files that the tables name and nobody passed in."""
     for section in TABLES:
         table = tables.get(section)
         for key, value in table.items() if isinstance(table, dict) else ():

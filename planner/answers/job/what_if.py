@@ -24,7 +24,7 @@ def changes_of(footprint: Footprint) -> list[Record]:
 
 
 def changes_found(footprint: Footprint) -> Iterator[Change]:
-    """The changes that make a difference, one after the other, each as it is asked for."""
+    """The changes that make a difference, one after the other, each as it is requested."""
     before = float(footprint.carbon.value)
     found = chain(
         _regions(footprint),

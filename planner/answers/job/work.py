@@ -55,7 +55,7 @@ class Done:
 
 
 def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
-    """What the file says of itself beside what the job counts with."""
+    """What the file says of itself next to what the job counts with."""
     if found.own_kgco2e is not None:
         yield (
             f"{found.tool}'s own figure is {found.own_kgco2e:,.4g} kgCO2e: electricity alone, "

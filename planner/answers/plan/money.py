@@ -52,7 +52,7 @@ def contract_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def stand_in_sentences(plan: Plan) -> list[str]:
-    """Where no residual mix is known, so that the location's factor stands in."""
+    """Where no residual mix is known, so that the location's factor is used instead."""
     if plan.inputs.scenario.policy.accounting == "location" or not (names := stand_ins(plan.inputs)):
         return []
     return [
@@ -94,7 +94,7 @@ CARBON_LABELS = {
 
 
 def summary_records(plan: Plan, solution: Solution) -> list[Record]:
-    """The plan beside the cost-only plan and today's fleet."""
+    """The plan next to the cost-only plan and today's fleet."""
     beside = {name: found.solution for name, found in plan.baselines.items()}
     columns = {"plan": solution, "cost_only": beside.get(COST_ONLY), "as_today": beside.get(AS_TODAY)}
     problem = plan.problem

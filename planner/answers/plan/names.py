@@ -107,7 +107,7 @@ def changes_text(
         unit = problem.pools.order_unit_nodes[change.index[0]] if change.kind == "orders" else 1
         return -abs(change.after - change.before) * float(unit)
 
-    # What a job leaves is told by where it goes.
+    # What a job leaves is said by where it goes.
     told = [each for each in changes if not (each.kind == "job" and each.after < each.before)] or list(
         changes
     )

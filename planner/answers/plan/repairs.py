@@ -1,4 +1,4 @@
-"""A way out of a clash as changes of the scenario, so that a copy can be planned with it."""
+"""A way out of a conflict as changes of the scenario, so that a copy can be planned with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEYOND = 1 + 1e-5  # so that rounding does not close a limit again
 
 
 def repairs(clash: Mapping[str, Any]) -> list[Record]:
-    """The ways out of a clash that can be written into a scenario, the cheapest plan first.
+    """The ways out of a conflict that can be written into a scenario, the cheapest plan first.
 
     Those that give up some of the work are the last resort, and leaving out a job is the reader's to decide.
     """
@@ -32,7 +32,7 @@ def repairs(clash: Mapping[str, Any]) -> list[Record]:
 
 
 def repaired_text(scenario: Scenario, way: Mapping[str, Any]) -> str:
-    """The scenario with its limits moved by one way out of its clash, as the text of a file.
+    """The scenario with its limits moved by one way out of its conflict, as the text of a file.
 
     Raises:
         ScenarioError: the moved limits are none that a scenario may state.

@@ -1,4 +1,4 @@
-"""In words: what the plan decides, how it differs from the plans beside it, and what holds it back."""
+"""In words: what the plan decides, how it differs from the plans next to it, and what holds it back."""
 
 from __future__ import annotations
 

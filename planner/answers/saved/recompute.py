@@ -81,7 +81,7 @@ def repeated(
     *,
     catalogue: Catalogue | None = None,
 ) -> Repeat:
-    """What `again` makes of the scenario that was saved, beside the document `before` that was made then."""
+    """What `again` makes of the scenario that was saved, next to the document `before` that was made then."""
     catalogue = catalogue or load_catalogue()
     kept = replace(store.scenario(saved.scenario), name=before["scenario"])
     with restored(kept) as scenario:

@@ -74,9 +74,9 @@ def attribution(
     Args:
         before: the first scenario.
         after: the second one.
-        watch: told in words how far the work is.
-        should_stop: asked between and within plans.
-        met: handed each mix as it is planned.
+        watch: called with a message on the progress.
+        should_stop: called between and within plans.
+        met: given each mix as it is planned.
         plan: what plans a mix, where that is not this process.
 
     Raises:

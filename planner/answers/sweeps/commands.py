@@ -38,7 +38,7 @@ def sweep(
 def grid_for(
     scenario: Scenario, *, vary: Sequence[str], prices: str | None, draws: int | None, seed: int
 ) -> Grid:
-    """The grid that is asked for.
+    """The grid that is requested.
 
     Raises:
         GridError: none is, or more than one.

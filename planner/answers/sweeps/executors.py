@@ -147,7 +147,7 @@ def _outcome(number: int, result: Callable[[], Any]) -> Outcome:
         return Outcome(number, value=result())
     except InputError as error:
         return Outcome(number, error=str(error))
-    except Exception as error:  # a fault of ours is kept beside the point that shows it
+    except Exception as error:  # a fault of ours is kept next to the point that shows it
         return Outcome(number, error=f"{type(error).__name__}: {error}")
 
 

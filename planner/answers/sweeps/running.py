@@ -98,8 +98,8 @@ def run_sweep(
         store: where everything goes.
         executor: who plans; this process if none is given.
         work: what plans one point.
-        watch: told in words how far the sweep is.
-        should_stop: asked between points; what is under way is finished.
+        watch: called with a message on the progress.
+        should_stop: called between points; what is under way is finished.
 
     Raises:
         StoreError: the store cannot be used.

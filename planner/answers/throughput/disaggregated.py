@@ -1,4 +1,4 @@
-"""Prompts read on one pool of replicas and answers written on another, beside replicas that do both."""
+"""Prompts read on one pool of replicas and answers written on another, next to replicas that do both."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def pool_accelerators(*, replicas: Column, spares: Column, tp: Column) -> Column
 
 
 def pool_kw(*, replicas: Column, replica_kw: Column) -> Column:
-    """Power of the replicas of a pool at their largest load; those that stand by are left out.
+    """Power of the replicas of a pool at their largest load; those on standby are left out.
 
     P = n P_replica
 
@@ -135,7 +135,7 @@ def kept_values(*, tables: Column, embedding_dim: Column, elementwise_values: Co
 
     V = T D + V_interaction
 
-    Activations of the dense layers are left out: a few thousand beside these.
+    Activations of the dense layers are left out: a few thousand next to these.
 
     Source: Naumov et al., "DLRM", arXiv 1906.00091.
     """

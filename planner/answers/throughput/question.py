@@ -49,7 +49,7 @@ class Question:
 
     @property
     def wants_target(self) -> bool:
-        """Whether the smallest size that reaches a rate is asked for."""
+        """Whether the smallest size that reaches a rate is requested."""
         return self.target_per_s is not None or self.tokens is not None
 
 
@@ -102,7 +102,7 @@ WORDS = {
 
 
 def models(catalogue: Catalogue) -> dict[str, str]:
-    """Every model that can be asked for, and the room of the catalogue that it is in."""
+    """Every model that can be requested, and the room of the catalogue that it is in."""
     rooms = {"model": "layers", "recommendation": "embedding_rows", "diffusion": "steps"}
     return {name: room for room, having in rooms.items() for name in catalogue.names(room, having)}
 

@@ -30,7 +30,7 @@ from planner.physics.nodes import power_curve
 from planner.physics.requests import given
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, rows
 
-BATCH = 65_536  # samples of a step where none is asked for
+BATCH = 65_536  # samples of a step where none is requested
 LAYERS = 3.0  # dense layers that share the weights where no width is published
 SHAPE = {
     "bottom_multiplications": "bottom",

@@ -18,7 +18,7 @@ from planner.performance.recommendation import (
 from planner.physics.requests import given
 from planner.trace.quantities import Traced, chosen, derive
 
-BATCH = 16_384  # samples scored together where none is asked for
+BATCH = 16_384  # samples scored together where none is requested
 
 
 def scoring_table(setting: Setting, sizes: Sequence[int]) -> Table:

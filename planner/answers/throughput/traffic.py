@@ -58,7 +58,7 @@ def about(setting: Setting) -> dict[str, object]:
 
 
 def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
-    """Replicas for a demand, with those that stand by, and what all of them take."""
+    """Replicas for a demand, with those on standby, and what all of them take."""
     fact = setting.fact
     needed = derive(
         needed_replicas, demand_per_s=kinds.demand, requests_per_s=kinds.capacity["requests_per_s"]

@@ -60,7 +60,7 @@ def find_front(
     should_stop: Callable[[], bool] | None = None,
     met: Callable[[Inputs, Assembled, Point], None] | None = None,
 ) -> Found:
-    """The front of a scenario with its plans; `met` is handed each plan as it is found."""
+    """The front of a scenario with its plans; `met` receives each plan as it is found."""
     require_trusted(scenario.solve)
     tell = watch or (lambda _: None)
     tell("working out what each option takes")

@@ -83,7 +83,7 @@ def find_times(
     All deadlines move together, from the first day by which the fastest options could be done to the end of
     the horizon. More time never makes the cleanest plan dirtier, so that only days between two plans that
     differ are looked at. The scenario's objective is not looked at, its limits are. A stop keeps the points
-    that are there; `met` is handed each as it is found.
+    that are there; `met` receives each as it is found.
 
     Raises:
         TimeError: no job has a deadline that can move.

@@ -15,7 +15,7 @@ from planner.trace.errors import InputError
 from planner.trace.units import UnitError, parse_quantity
 
 NEARLY_NOTHING = 1e-6
-LOW, HIGH = 0.5, 2.0  # of today's value, where no range is asked for
+LOW, HIGH = 0.5, 2.0  # of today's value, where no range is requested
 GROUPS = ("electricity", "grid", "failures", "prices", "carbon_price")
 _RANGE = re.compile(r"\s*([-+\d._eE]+)\s*\.\.\s*([-+\d._eE]+)\s*(.*?)\s*")
 

@@ -54,7 +54,7 @@ def differences_text(plan: Plan, than: Solution) -> str:
 
 
 def capped_changes(title: str, cap_kgco2e: float) -> Record:
-    """Least money under a cap of carbon, whatever the scenario made least before."""
+    """Least money under a cap of carbon, whatever the scenario minimized before."""
     return {
         "title": title,
         "policy.objective": "money",
@@ -78,7 +78,7 @@ def cleanest_changes(title: str, deadlines: Mapping[str, Any], tolerance_fractio
 
 
 def beside_record(name: str, found: Answer) -> Record:
-    """A plan that stands beside a front as a mark."""
+    """A plan that is next to a front as a mark."""
     assert found.solution is not None, "only plans are compared with a front"
     return {
         "name": name,

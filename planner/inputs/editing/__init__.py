@@ -1,4 +1,4 @@
-"""Scenarios changed by hand: their inputs as records, edits of the text, and files of one's own.
+"""Scenarios changed by hand: their inputs as records, edits of the text, and files of your own.
 
 An edit goes through the text: its comments stay wherever that can be done, and nothing is taken that does not
 check. What a file holds is told before it is used.

@@ -1,4 +1,4 @@
-"""The inputs of a scenario as records: what may stand in each, what does, and what it began as."""
+"""The inputs of a scenario as records: what may be in each, what does, and what it began as."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def entry_name(document: Mapping[str, Any], section: str, number: int) -> str:
 
 
 def allowed_words(rule: Rule) -> str:
-    """What may stand in a field, in words."""
+    """What may be in a field, in words."""
     match rule:
         case EachPeriod():
             return f"{allowed_words(rule.rule)}; one value, or one for each period with commas between"

@@ -17,7 +17,7 @@ class Found:
     """A file as it was understood, and what using it would change.
 
     `facts` are names and values to read, rows among them; `dropped` names lines and reasons. `changes` are
-    values at paths of the scenario, `files` what would lie beside it.
+    values at paths of the scenario, `files` what would lie next to it.
     """
 
     what: str

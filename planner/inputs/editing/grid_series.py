@@ -47,7 +47,7 @@ def series_found(
     """What a file of grid intensities holds, and what it would be as the grid of a site.
 
     Raises:
-        InputError: naming file, line, value and what would do.
+        InputError: naming file, line, value and what to do instead.
     """
     own = next((one for one in scenario.sites if one.name == site), None)
     if own is None:

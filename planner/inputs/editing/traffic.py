@@ -30,7 +30,7 @@ def traffic_found(
     """What a trace holds: a row for each request, or for several where a column counts them.
 
     Raises:
-        InputError: it is no table, or has neither times nor tokens; naming what would do.
+        InputError: it is no table, or has neither times nor tokens; naming what to do instead.
     """
     if service not in {one.name for one in scenario.services}:
         raise InputError(f"no service '{service}' in the scenario: add one first")

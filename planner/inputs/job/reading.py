@@ -288,7 +288,7 @@ def _as_flag(problem: Problem) -> Problem:
     return Problem(flags.get(path, path), message)
 
 
-# Input -> its place in a job file, in the order in which they are asked for.
+# Input -> its place in a job file, in the order in which they are requested.
 PLACES = {
     "model": "training.model",
     "tokens": "training.tokens",
@@ -369,14 +369,14 @@ def simple_stated(tables: Mapping[str, Any]) -> Simple:
 
 
 def asked_of_own(tables: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of the few inputs a job of one's own takes: a metered run needs no other word for its size."""
+    """Which of the few inputs a job of your own takes: a metered run needs no other word for its size."""
     metered = "metered" in tables.get("training", {})
     sizes = ("model", "tokens", "nodes", "accelerator_hours")
     return tuple(name for name in PLACES if name in _ALWAYS or (name in sizes and not metered))
 
 
 def lacking(tables: Mapping[str, Any]) -> str:
-    """What a job of one's own lacks before it can be worked out; empty where it lacks nothing."""
+    """What a job of your own lacks before it can be worked out; empty where it lacks nothing."""
     work = tables.get("training", {})
     if "model" in work and not {"tokens", "accelerator_hours", "metered"} & work.keys():
         return "Write the training tokens: the hours are predicted from them and the model."

@@ -34,7 +34,7 @@ _TIME = Quantity('"30 d"', "h", Range(0, 1e6, open=True))
 
 @dataclass(frozen=True, slots=True)
 class Share(Fraction):
-    """A share of one; what is neither a share nor a percentage is told how both are written."""
+    """A share of one; what is neither a share nor a percentage is answered with how both are written."""
 
     def read(self, value: object, frame: Frame) -> float:
         """The share, as a number from 0 to 1."""
@@ -124,7 +124,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Experimentation:
-    """Runs before and beside the final one, as a multiple of it or as hours."""
+    """Runs before and next to the final one, as a multiple of it or as hours."""
 
     of_training_ratio: Annotated[float | None, Number("0.5", Range(0, 1000, open=True)), "of_training"] = None
     accelerator_hours: Annotated[float | None, Number("2.5e5", _POSITIVE)] = None

@@ -36,7 +36,7 @@ def read_metered(
 
     Samples of power are joined by trapezoids. A time without a sample that is longer than `gap_intervals`
     median intervals is not bridged but counted. Of rows that cannot be read, the first `keep_bad_rows` are
-    named, and how many there are is noted. What a file does not say is asked for: the `zone` of its stamps;
+    named, and how many there are is noted. What a file does not say is requested: the `zone` of its stamps;
     its `columns` where it has no header; `interval_s` between samples without stamps; the number of
     `accelerators`; what Slurm's energy plugin `covers`.
 

@@ -79,7 +79,7 @@ def _since_epoch(dates: pd.Series[pd.Timestamp]) -> Numbers:
 
 
 def _in_utc(dates: pd.Series[pd.Timestamp], zone: ZoneInfo, table: Table) -> pd.Series[pd.Timestamp]:
-    """Local times in UTC; of the hour that stands twice in autumn, the first until the clock steps back."""
+    """Local times in UTC; of the hour that occurs twice in autumn, the first until the clock steps back."""
     back = dates.diff() < pd.Timedelta(seconds=-_HALF_HOUR_S)
     after = back.groupby(dates.dt.date).cummax().reindex(dates.index, fill_value=False).astype(bool)
     local = dates.dt.tz_localize(zone, ambiguous=~after.to_numpy(), nonexistent="NaT")

@@ -1,6 +1,6 @@
 """Reads a Hugging Face `config.json`: a table of families says under which key each figure stands.
 
-A figure that a family's own default would fill is asked for, unless the default follows from the other
+A figure that a family's own default would fill is requested, unless the default follows from the other
 figures: guessing a width would be worse than a message. Every problem of a file is reported at once.
 """
 

@@ -27,7 +27,7 @@ Precision = Annotated[Literal["bf16", "fp16", "fp8"], Choice('"bf16"', ("bf16", 
 
 
 class Part(BaseModel):
-    """A table of the file: unknown keys are refused, and each key is read by the rule beside its type."""
+    """A table of the file: unknown keys are refused, and each key is read by the rule next to its type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -39,7 +39,7 @@ class Part(BaseModel):
 
 
 def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
-    """What may stand in a field; none for a field that is itself a table or a list of tables."""
+    """What may be in a field; none for a field that is itself a table or a list of tables."""
     metadata = part.model_fields[attribute].metadata
     return next((entry for entry in metadata if isinstance(entry, Rule)), None)
 

@@ -44,7 +44,7 @@ def keep(scenario: Scenario) -> KeptScenario:
 
 
 def named_files(scenario: Scenario) -> tuple[str, ...]:
-    """Files beside the scenario that it names: configurations of models, a fitted log, a calibration."""
+    """Files next to the scenario that it names: configurations of models, a fitted log, a calibration."""
     used = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
     used += [service.model for service in scenario.services]
     names = {name for name in used if is_card(name)}

@@ -227,7 +227,7 @@ def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
 
 
 def own_fact_problems(facts: Mapping[str, str], known: Known) -> Iterator[Problem]:
-    """Values of one's own for facts that do not exist, of another unit, or that no such thing can have."""
+    """Values of your own for facts that do not exist, of another unit, or that no such thing can have."""
     for key, text in facts.items():
         path = f"facts.{shown_key(key)}"
         if key not in known.fact_units:

@@ -30,7 +30,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What may stand in one field; `example` is a good value, as TOML."""
+    """What may be in one field; `example` is a good value, as TOML."""
 
     example: str
 
@@ -49,7 +49,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Limits of a number; an open range leaves out `least` itself, `or_none` takes 0 in beside it."""
+    """Limits of a number; an open range leaves out `least` itself, `or_none` takes 0 in next to it."""
 
     least: float
     most: float
@@ -164,7 +164,7 @@ class Count(Rule):
 
 
 def quantity_like(text: str) -> bool:
-    """Whether a text may be handed on as a quantity: short, a number first, no tower of powers."""
+    """Whether a text may be passed on as a quantity: short, a number first, no tower of powers."""
     return len(text) <= _MAX_QUANTITY and _QUANTITY.fullmatch(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, where, and what would do."""
+"""What is wrong with a scenario, where, and what to do instead."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def of_zone(table: Table, zone: str) -> Table:
     """The rows of one zone, where a file names zones.
 
     Raises:
-        InputError: the file holds several and none was asked for, or not this one.
+        InputError: the file holds several and none was requested, or not this one.
     """
     column = table.column(*_ZONE_COLUMNS)
     if column is None:
@@ -88,7 +88,7 @@ def intensities(
     """Intensity of each row in kgCO2e/kWh, not a number where it is missing.
 
     Raises:
-        InputError: no column holds it, its unit cannot be told, or the file is of another signal.
+        InputError: no column holds it, its unit cannot be known, or the file is of another signal.
     """
     if column:
         if column not in table.header:

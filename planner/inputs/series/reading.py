@@ -50,7 +50,7 @@ def read_series(
     """An hourly series from our own CSV (time, value), Electricity Maps, NESO, or generation by source.
 
     Times are starts of periods. Shorter periods are averaged to hours; an hour without any is missing and
-    stays a gap. A time that stands twice is refused, or by rule the first or the mean is taken, and counted.
+    stays a gap. A time that occurs twice is refused, or by rule the first or the mean is taken, and counted.
 
     Args:
         path: the file.
@@ -59,12 +59,12 @@ def read_series(
         column: the column to read, where the header does not tell.
         unit: unit of the values, where the header does not tell (`g/kWh`).
         time_zone: IANA name, where times name no offset.
-        repeats: what to do with a time that stands twice.
+        repeats: what to do with a time that occurs twice.
         yearly_kgco2e_per_kwh: the zone's yearly factor, to notice a mistake of unit.
         catalogue: factors of the sources of energy; the shipped one.
 
     Raises:
-        InputError: naming file, line, value and what would do.
+        InputError: naming file, line, value and what to do instead.
     """
     table = of_zone(read_table(path), zone)
     time_column = table.column(*TIME_COLUMNS)

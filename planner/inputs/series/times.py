@@ -33,7 +33,7 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
     that did not exist is refused.
 
     Raises:
-        InputError: a cell is no time, or which zone it is of cannot be told.
+        InputError: a cell is no time, or which zone it is of cannot be known.
     """
     # ENTSO-E writes a period as "start - end".
     texts = pd.Series(table.texts(column)).str.split(" - ").str[0].str.strip()

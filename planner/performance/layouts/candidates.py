@@ -34,7 +34,7 @@ def layout_candidates(
     t divides the fast domain and the heads; p leaves at most `spare_layers` places empty (the first and
     the last stage may be a layer shorter); v divides the layers of a stage and p the micro-batches;
     d = n/(t p c) is whole and d b divides B; weights are sharded (ZeRO-3) only without a pipeline;
-    `shard_gradients` 1 also tries ZeRO-2, which changes little beside ZeRO-1. Where
+    `shard_gradients` 1 also tries ZeRO-2, which changes little next to ZeRO-1. Where
     there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
     """
     columns = evenly_divided(

@@ -1,6 +1,6 @@
 """The fastest layout that fits in memory.
 
-The search knows no model or chip: it is handed the shape, the hardware and the fitted constants.
+The search knows no model or chip: it is given the shape, the hardware and the fitted constants.
 """
 
 from dataclasses import dataclass, fields

@@ -97,7 +97,7 @@ def training_memory_parts(
 
     M = S + S_E + A + G + 4 W/t at ZeRO-3,  S over the ranks d c, S_E over n/(p e)
 
-    `adapter_parameters` above 0 are the trainable weights of each layer beside frozen ones, which then
+    `adapter_parameters` above 0 are the trainable weights of each layer next to frozen ones, which then
     keep neither gradients nor optimizer state. `weight_bytes` is 2 for bf16, 1 for weights frozen in
     FP8; FP8 training keeps bf16 weights, and its copies in 8 bits are left out. So are allocator
     fragmentation, communication buffers and the CUDA context (compare with a usable share of the

@@ -66,7 +66,7 @@ def down_variance_to_mean_ratio(
     v(N) = 1 + max(v_fleet - 1, 0) * N / N_fleet
 
     A burst hits a part of the fleet with its share of the nodes; a count narrower than Poisson is taken as
-    Poisson. Taken as it stands, the ratio of a large
+    Poisson. Taken as it is, the ratio of a large
     fleet would ask a small pool for several times the spares that it needs, and the smallest pools for none.
 
     Source: nodes that share one random rate (gamma-mixed Poisson counts: variance m + m^2/k); within 0.2 of

@@ -81,7 +81,7 @@ def shared_demand(
     c(y) is what one replica carries at a burstiness of 1 + y, known where it was tried (last axis, from
     Poisson's on) and exponential in y between. A larger demand is the smoother one, so n(D') alone may fall
     as D' grows. But replicas that keep the targets for D' keep them for any part of D': with fewer requests
-    beside it, none waits longer. So what serves more serves less, and x never rises as the demand falls.
+    next to it, none waits longer. So what serves more serves less, and x never rises as the demand falls.
 
     With D' of the trace's rate or more, n(D')^2 = (c_trace^2 - 1) r / (y c(y)): fewest where y c(y) is
     largest, over the y that D or more may have.
@@ -277,7 +277,7 @@ def standby_ratio(*, carrying: Column, standby: Column) -> Column:
 
     s = k / x
 
-    With x not rounded up, ceil(x (1 + s)) = ceil(x) + k: as many as are asked for. Beyond 1000 replicas, up
+    With x not rounded up, ceil(x (1 + s)) = ceil(x) + k: as many as are requested. Beyond 1000 replicas, up
     to which they are counted, the share no longer falls.
 
     Source: n + k redundancy.

@@ -91,7 +91,7 @@ def plan_kgco2e(
     C = bought + standing + training + serving + pools + idle
         (+ moved + pausable jobs + making of rented nodes + parked + clean energy under contract, below 0)
 
-    The making of standing nodes is sunk and not in it; it is shown beside.
+    The making of standing nodes is sunk and not in it; it is shown separately.
 
     Source: sum of terms.
     """

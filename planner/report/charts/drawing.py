@@ -16,7 +16,7 @@ from planner.trace.records import Record
 
 Document = dict[str, Any]
 
-# Light enough for dark letters (4.5:1), told apart with every common colour blindness (after Okabe and Ito).
+# Light enough for dark letters (4.5:1), distinct with every common colour blindness (Okabe and Ito).
 PALETTE = ("#56B4E9", "#E69F00", "#2CB38B", "#CC79A7", "#EE7F4B", "#A9A9A9", "#E8DC4A")
 
 
@@ -26,10 +26,10 @@ OUTLINE = "#7B7B7B"  # 3:1 and more on white and on black
 LETTERS = "#111111"  # on bars
 
 
-INK = "currentColor"  # beside bars: the colour of the text around the chart, light or dark
+INK = "currentColor"  # next to bars: the colour of the text around the chart, light or dark
 MOST_ROWS = 24
 SHORT_LABEL = 10  # letters
-FLUSH_PX = 12  # so near to the end of an axis a label stands beside its tick: in the middle it would be cut
+FLUSH_PX = 12  # so near to the end of an axis a label is next to its tick: in the middle it would be cut
 
 
 # Unit -> the larger units a reader expects, the largest first.
@@ -201,7 +201,7 @@ def every(items: list[Any], most: int) -> list[Any]:
 
 
 def day(text: str) -> str | None:
-    """A date as it stands; the first day of '2027 Q2' or '2027-04'; None where the text is no date."""
+    """A date as it is; the first day of '2027 Q2' or '2027-04'; None where the text is no date."""
     if quarter := re.fullmatch(r"(\d{4}) Q([1-4])", text):
         return f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}-01"
     if re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", text):

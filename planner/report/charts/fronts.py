@@ -85,7 +85,7 @@ def time_front(document: Document, opened: int | None = None) -> Picture | None:
 
 
 def _of_point(row: Record) -> Record:
-    """How a plan is marked: its number, its state and the word beside it."""
+    """How a plan is marked: its number, its state and the word next to it."""
     mark = row["mark"]
     state = {"beaten": "beaten by another", "knee": "knee"}.get(mark, "on the front")
     return {"point": row["point"], "state": state, "label": "" if mark == "beaten" else mark}

@@ -69,7 +69,7 @@ def range_bars(document: Document) -> Picture | None:
     x = alt.X("low:Q", title=unit, scale=scale)
     ranges = base.mark_bar(color=PALETTE[0], stroke=OUTLINE, height=12).encode(x=x, x2="high:Q")
     marks = base.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x="value:Q")
-    # Below the bar: beside it there is no room on a phone.
+    # Below the bar: next to it there is no room on a phone.
     text = base.mark_text(color=INK, align="left", dx=2, dy=16, fontSize=11).encode(
         x=alt.datum(0, type="quantitative"), text="label:N"
     )
@@ -135,7 +135,7 @@ JOB_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
 
 
 def _diverging(rows: Sequence[Record], title: str, legend: str, ends: list[str]) -> Picture | None:
-    """Bars to the left and to the right of the total as it stands."""
+    """Bars to the left and to the right of the total as it is."""
     if not rows:
         return None
     divisor, unit = shown_scale("kgCO2e", [row["kgco2e"] for row in rows])

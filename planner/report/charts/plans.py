@@ -149,7 +149,7 @@ def carbon_waterfall(document: Document) -> Picture | None:
 
 
 def baselines(document: Document) -> Picture | None:
-    """The plan beside the cost-only plan and the fleet carried on as today; the plan is 100 %.
+    """The plan next to the cost-only plan and the fleet carried on as today; the plan is 100 %.
 
     A total below zero has its bar to the left, so that the plan is then -100 %.
     """

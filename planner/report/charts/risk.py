@@ -94,6 +94,6 @@ def _margin(job: Record) -> Record:
 
 
 def _labels(rows: list[Record], row: str, end: str) -> list[alt.Chart]:
-    """What each bar says, below it: beside it there is no room on a phone."""
+    """What each bar says, below it: next to it there is no room on a phone."""
     text = chart_of(rows).mark_text(color=INK, align="right", dy=16, fontSize=11)
     return [text.encode(y=row_axis(row), x=f"{end}:Q", text="label:N")]

@@ -1,4 +1,4 @@
-"""Long work beside the app: each piece in a process of its own, which can be watched, stopped and killed.
+"""Long work outside the app: each piece in a process of its own, which can be watched, stopped and killed.
 
 The registry belongs to the process, not to a visitor: who closes the page and opens it again finds the work
 where it was, and two visitors who ask for the same wait for one answer.

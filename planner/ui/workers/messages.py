@@ -27,7 +27,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Work as it stands: waiting, working, done, stopped (with the best that was there), failed or died."""
+    """Work as it is: waiting, working, done, stopped (with the best that was there), failed or died."""
 
     state: str
     text: str = ""

@@ -50,7 +50,7 @@ class Limits:
 
 
 def nobody() -> str:
-    """Who asks, where no visitors are told apart."""
+    """Who asks, where no visitors are distinguished."""
     return ""
 
 
@@ -374,7 +374,7 @@ def leave(visitor: str) -> None:
 def start(task: str, **arguments: Any) -> str:
     """Have a task of `TASKS` worked on with these arguments, plain data and bytes; gives the key of the work.
 
-    What was asked for before is not begun again, however it ended: `forget` it to have it anew.
+    What was requested before is not begun again, however it ended: `forget` it to have it anew.
     """
     return _HERE.start(task, arguments)
 

@@ -32,7 +32,7 @@ def shipped_path(name: str) -> Path:
 
 
 def made_from(text: str) -> Record:
-    """What an answer hangs on: the scenario, the facts, and the version of everfleet."""
+    """What an answer depends on: the scenario, the facts, and the version of everfleet."""
     return {
         "scenario": hashlib.sha256(text.encode()).hexdigest(),
         "facts": load_catalogue().digest,

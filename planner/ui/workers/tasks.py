@@ -1,4 +1,4 @@
-"""The work that can be asked for: name -> module and function, brought in by the worker alone."""
+"""The work that can be requested: name -> module and function, brought in by the worker alone."""
 
 TASKS = {
     "read-log": "planner.ui.workers.logs:read",

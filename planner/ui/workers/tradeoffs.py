@@ -147,7 +147,7 @@ def _own_and_today(own: Plan) -> Iterator[tuple[str, Answer]]:
 
 
 def _tornado(own: Plan) -> Record:
-    """What the scenario's own plan hangs on, as the document of a plan tells it."""
+    """What the scenario's own plan depends on, as the document of a plan tells it."""
     from planner.trace.records import swing_records
     from planner.trace.uncertainty import tornado
 

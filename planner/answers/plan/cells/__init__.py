@@ -51,7 +51,7 @@ def cell_explanation(
 
     Args:
         document: of the plan.
-        table: name of the table, as in the document; also "totals", "tornado" and "clash".
+        table: name of the table, as in the document; also "totals", "tornado" and "conflict".
         row: the record in the table.
         key: of its column.
         scenario: opens the scenario of the plan: some columns are worked out from it again.

@@ -30,7 +30,7 @@ RANGE = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
 
 
 def summary(cell: Cell) -> Number | Explanation | None:
-    """A measure of the plan, or of a plan beside it."""
+    """A measure of the plan, or of a plan next to it."""
     measure = cell.row["measure"]
     if cell.key in BESIDE:
         return _beside(cell)

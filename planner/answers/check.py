@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
 from planner.inputs.editing.found import Found
+from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Problem, Scenario, ScenarioError
 from planner.inputs.scenario.bundle import KeptScenario, named_files, restored
@@ -24,6 +25,35 @@ def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Sce
         check_scenario(scenario, catalogue)
         check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
         return scenario
+
+
+def idle_facts(scenario: Scenario) -> list[str]:
+    """Notes on values of one's own for things that the scenario does not name: they will change nothing.
+
+    A plan says so of every such value; this is what can be known without one.
+    """
+    catalogue = with_cards(scenario, load_catalogue())
+    skus = Inputs(scenario, catalogue).skus
+    chips = {sku.accelerator for sku in skus}
+    grids = {site.grid for site in scenario.sites} | {one.grid for one in scenario.rental}
+    models = {job.model for job in scenario.training} | {pool.model for pool in scenario.pools}
+    named: dict[str, Iterable[str | None]] = {
+        "accelerator": chips,
+        "rental": chips | {"pue", "utilisation"},
+        "server": {sku.server for sku in skus},
+        "model": models | {service.model for service in scenario.services},
+        "grid": grids | {"decline"},
+        "electricity": grids | {"default_price"},
+        "traffic": {service.traffic for service in scenario.services} | {"default"},
+        "checkpoint_storage": {job.checkpoint_storage for job in scenario.training},
+    }
+    idle = []
+    for key in scenario.facts:
+        area, _, rest = key.partition(".")
+        known = named.get(area)
+        if known is not None and not any(rest == name or rest.startswith(f"{name}.") for name in known):
+            idle.append(key)
+    return idle_notes(idle, "this scenario")
 
 
 def scenario_text(name: str, content: bytes) -> str:
@@ -65,6 +95,9 @@ def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Fou
             *((what, f"{len(entries):,}") for what, entries in counts.items() if entries),
             *(("file next to it", file) for file in sorted(used)),
         ),
-        notes=tuple(f"{file} is named nowhere: it is left out." for file in sorted(set(files) - used)),
+        notes=(
+            *(f"{file} is named nowhere: it is left out." for file in sorted(set(files) - used)),
+            *(f"{note}." for note in idle_facts(scenario)),
+        ),
         files=tuple((file, files[file]) for file in sorted(used)),
     )

@@ -121,13 +121,19 @@ def _write_program(plan: Plan, path: Path) -> None:
 
 def run_check(options: argparse.Namespace) -> int:
     """Read scenarios and report every problem of every file."""
+    from planner.answers.check import idle_facts
     from planner.inputs.scenario import ScenarioError
 
     answers: list[dict[str, Any]] = []
     for name in options.scenarios:
         try:
             scenario = load(name)
-            answers.append({"file": name, "ok": True, "title": scenario.title, "problems": []})
+            notes = idle_facts(scenario)
+            answers.append(
+                {"file": name, "ok": True, "title": scenario.title, "problems": [], "notes": notes}
+            )
+            for note in notes:
+                say(f"{name}: {note}")
         except ScenarioError as error:
             problems = [{"path": problem.path, "message": problem.message} for problem in error.problems]
             answers.append({"file": name, "ok": False, "problems": problems})

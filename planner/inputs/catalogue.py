@@ -48,13 +48,17 @@ class Sku:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Facts by key, sources and SKUs by name, and what each family of facts may be."""
+    """Facts by key, sources and SKUs by name, and what each family of facts may be.
+
+    `asked` collects the keys that were handed out, for those who want to know; copies share it.
+    """
 
     facts: Mapping[str, Fact]
     sources: Mapping[str, Source]
     skus: Mapping[str, Sku]
     folder: Path
     ranges: Ranges
+    asked: set[str] | None = None
 
     def fact(self, key: str) -> Fact:
         """The fact with this key, in its canonical unit.
@@ -62,6 +66,8 @@ class Catalogue:
         Raises:
             UnknownFact: no such key; the message names the nearest ones.
         """
+        if self.asked is not None:
+            self.asked.add(key)
         try:
             return self.facts[key]
         except KeyError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from planner.inputs.consistency import doubled_figures, known_names
 from planner.inputs.editing.edits import Edited, with_values
 from planner.inputs.scenario.checks import own_fact_problems
 from planner.inputs.scenario.files import read_toml
+from planner.inputs.scenario.problems import shown_key
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact
 from planner.trace.units import parse_quantity
@@ -73,6 +75,11 @@ def overrides_in(text: str, name: str, catalogue: Catalogue) -> list[Override]:
         except InputError:
             continue  # the scenario's own check names it
     return found
+
+
+def idle_notes(keys: Iterable[str], what: str) -> list[str]:
+    """That values of one's own change nothing, as nothing asked for their facts."""
+    return [f"[facts] {shown_key(key)} changes nothing: nothing in {what} asks for it" for key in keys]
 
 
 def with_override(text: str, name: str, key: str, stated: str, catalogue: Catalogue) -> Edited:

@@ -126,6 +126,11 @@ class Inputs:
             self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
         return self.asked[key]
 
+    @property
+    def idle_facts(self) -> tuple[str, ...]:
+        """Values of the scenario's own for facts that nothing has asked for so far."""
+        return tuple(key for key in self.scenario.facts if key not in self.asked)
+
     def keep(self, fact: Fact) -> Fact:
         """A fact that comes from neither the catalogue nor the scenario itself, kept in `asked` too."""
         return self.asked.setdefault(fact.key, fact)

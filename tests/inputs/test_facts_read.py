@@ -11,11 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from planner.answers.check import idle_facts
+from planner.answers.job import read_job
+from planner.answers.job.document import job_document
+from planner.answers.plan.document import plan_document
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.overrides import override_of
 from planner.inputs.ranges import USES
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
+from planner.program.assembly import assemble
+from planner.program.plan import plan_fleet
 from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
@@ -157,3 +164,45 @@ def test_an_own_value_that_would_change_nothing_is_refused(key, use):
     assert f"facts.{key}: {USES[use]}; remove it" in str(refused.value)
     with pytest.raises(InputError, match="counts with it: it is"):
         override_of(key, text, CATALOGUE)
+
+
+SPOKEN = "nothing in {} asks for it"
+OTHER = "accelerator.gb200-nvl72.tdp"  # a node that nobody has or offers
+SMALL = {"training.train-8b.nodes": [4], "market.h100-8.order_nodes": 4}
+
+
+def test_a_plan_and_a_check_say_which_own_values_change_nothing():
+    """A wattage of a node that the scenario does not name, and a price that its policy does not ask for."""
+    mine = {**SMALL, f"facts.{OTHER}": "1 kW", "facts.server.hgx-h100.price": "300 kUSD"}
+    scenario = with_changes(load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), mine)
+
+    assert idle_facts(scenario) == [f"[facts] {OTHER} changes nothing: {SPOKEN.format('this scenario')}"]
+    inputs = Inputs(scenario, CATALOGUE)
+    assemble(inputs)
+    assert inputs.idle_facts == (OTHER,)
+
+
+def test_the_plan_itself_says_so(tmp_path):
+    shipped = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(f'{shipped}\n[facts]\n"{OTHER}" = "1 kW"\n"embodied.building" = "400 kg/kW"\n')
+    plan = plan_fleet(with_changes(load_scenario(path), SMALL), baselines=False)
+
+    said = [line for line in plan_document(plan)["why"] if line.startswith("[facts]")]
+    assert f"[facts] {OTHER} changes nothing: {SPOKEN.format('this plan')}." in said
+
+
+def test_a_job_says_which_own_values_change_nothing():
+    job = {
+        "title": "mine",
+        "site": {"grid": "se"},
+        "hardware": {"sku": "a100-80-8"},
+        "training": {"accelerator_hours": 100},
+        "facts": {OTHER: "1 kW", "grid.se.intensity": "30 g/kWh"},
+    }
+
+    notes = job_document(read_job(job, "job.toml", CATALOGUE), CATALOGUE)["notes"]
+
+    assert [n for n in notes if "[facts]" in n] == [
+        f"[facts] {OTHER} changes nothing: {SPOKEN.format('this job')}"
+    ]

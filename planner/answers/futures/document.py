@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.answers.futures.page import amount
 from planner.answers.plan.document import STATUS_NAMES
+from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
@@ -48,6 +49,8 @@ def futures_document(found: FuturesPlan) -> Record:
         document["headline"] = _headline(found, document)
     else:
         document["headline"] = [_why_not(found)]
+    idle = set.intersection(*(set(one.idle_facts) for one in found.inputs))
+    document["headline"] += [f"{note}." for note in idle_notes(sorted(idle), "any of these futures")]
     document["tables"] = {"facts": _fact_records(found)}
     return document
 

@@ -21,6 +21,7 @@ from planner.answers.job.work import FAILURES, STORAGE
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job, Work
+from planner.inputs.overrides import idle_notes
 from planner.trace.explain import explain
 from planner.trace.quantities import Fact, Traced, derive, facts_of
 from planner.trace.records import Record, fact_record, swing_records, total_records
@@ -56,6 +57,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     named, scores = _totals(footprint, market), scores_of(footprint)
     records = total_records(named | scores, DRAWS)
     traced = _opened(footprint, named | scores)
+    idle = idle_notes(footprint.setting.idle_facts, "this job")  # before variants of the job ask for theirs
     document: Record = {
         "everfleet_job": FORMAT,
         "everfleet": _version(),
@@ -68,7 +70,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "phases": phase_rows(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
-        "notes": _notes(footprint),
+        "notes": [*_notes(footprint), *idle],
         "scopes": scope_rows(ledger),
         "failures": _failure_rows(footprint),
         "changes": changes_of(footprint),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,12 @@ class Setting:
     catalogue: Catalogue
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     as_stated: Job | None = None
+
+    @property
+    def idle_facts(self) -> tuple[str, ...]:
+        """Values of the job's own for facts that nothing has asked for so far."""
+        asked = self.catalogue.asked or ()
+        return tuple(key for key, _ in self.job.facts if key not in asked)
 
     @property
     def source(self) -> Source:
@@ -198,4 +204,6 @@ def setting_of(job: Job, catalogue: Catalogue, kept: dict[Any, Any] | None = Non
                 key, value, shipped.unit, own.source, locator=f"[facts] {key}", boundary=shipped.boundary
             )
         )
-    return Setting(job, catalogue.with_facts(facts) if facts else catalogue, {} if kept is None else kept)
+    if facts:
+        catalogue = replace(catalogue.with_facts(facts), asked=set())
+    return Setting(job, catalogue, {} if kept is None else kept)

@@ -13,6 +13,7 @@ from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
 from planner.answers.plan.work import pausable_explanations
+from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import UNITS, Clash, Give, Status
@@ -69,6 +70,7 @@ def plan_document(plan: Plan) -> Record:
         document["headline"], document["why"] = why_this_plan(plan)
     elif plan.clash is not None:
         document["headline"] = [document["clash"]["text"]]
+    document["why"] += [f"{note}." for note in idle_notes(plan.inputs.idle_facts, "this plan")]
     return document
 
 

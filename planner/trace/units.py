@@ -253,7 +253,7 @@ def parse_quantity(text: str, unit: str) -> float:
     Raises:
         UnitError: the text has no number, no unit, an unknown unit or one of another dimension.
     """
-    example = _EXAMPLES.get(unit, f"1 {unit}")
+    example = _EXAMPLES.get(unit, f"1 {unit.removeprefix('1')}")  # '1 /y', as '1 1/y' is no quantity
     match = _NUMBER.match(text)
     if match is None:
         raise UnitError(f"'{text}' is not a number with a unit: write for example '{example}'")

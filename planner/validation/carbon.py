@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from carbon.attribution import lifetime_h
 from carbon.energy import energy_kwh
 from carbon.grid import pounds_kgco2e_per_kwh
@@ -69,15 +71,18 @@ def job_kwh(
     it_energy_kwh: float | None = None,
     device_h: float | None = None,
     duration_h: float | None = None,
-    devices: float = 1.0,
+    devices: float | None = None,
     power_kw: float | None = None,
     pue: float = 1.0,
 ) -> float:
     """Energy at the meter of the facility; PUE 1 where the row states none."""
+    _one_way(it_energy_kwh, device_h, duration_h, devices, power_kw)
     if it_energy_kwh is None:
         if power_kw is None or (device_h is None and duration_h is None):
             raise NotUnderstood("job_energy needs an energy, or a power and hours")
-        hours = device_h if device_h is not None else (duration_h or 0.0) * devices
+        hours = (
+            device_h if device_h is not None else (duration_h or 0.0) * (1.0 if devices is None else devices)
+        )
         it_energy_kwh = float(energy_kwh(power_kw=power_kw, duration_h=hours))
     return float(facility_energy_kwh(it_energy_kwh=it_energy_kwh, pue=pue))
 
@@ -89,7 +94,7 @@ def job_carbon(
     it_energy_kwh: float | None = None,
     device_h: float | None = None,
     duration_h: float | None = None,
-    devices: float = 1.0,
+    devices: float | None = None,
     power_kw: float | None = None,
     pue: float = 1.0,
 ) -> float:
@@ -127,6 +132,27 @@ def job_water(
     )
 
 
+def _one_way(
+    it_energy_kwh: float | None,
+    device_h: float | None,
+    duration_h: float | None,
+    devices: float | None,
+    power_kw: float | None,
+) -> None:
+    """Refuse a row whose energy can be had in two ways that do not agree.
+
+    `devices` beside `device_h` says among how many the hours were shared, which changes nothing.
+    """
+    if it_energy_kwh is not None and any(
+        stated is not None for stated in (device_h, duration_h, devices, power_kw)
+    ):
+        raise NotUnderstood("an energy is stated, and beside it hours, devices or a power: keep one way")
+    if device_h is not None and duration_h is not None:
+        among = 1.0 if devices is None else devices
+        if not math.isclose(device_h, duration_h * among, rel_tol=1e-3):
+            raise NotUnderstood(f"{device_h:g} device-hours are not {among:g} x {duration_h:g} h")
+
+
 @BOOK.takes(
     "training_job_from_flops", unit="h", subject=ENERGY, labels=("devices", "gpus", "chips", "gpu", "model")
 )
@@ -138,10 +164,12 @@ def training_from_flops(
     efficiency_fraction: float,
     effective_time_fraction: float = 1.0,
     power_kw: float | None = None,
-    pue: float = 1.0,
+    pue: float | None = None,
     grid_kgco2e_per_kwh: float | None = None,
 ) -> dict[str, float]:
     """Device-hours from operations; with a power the energy, with a grid factor the carbon."""
+    if power_kw is None and (pue is not None or grid_kgco2e_per_kwh is not None):
+        raise NotUnderstood("a PUE and a grid need a power: without one only hours are worked out")
     per_token = constant("validation.flops_per_parameter_token", "flops_per_parameter_token")
     flops = training_flops(active_parameters=parameters, tokens=tokens, flops_per_parameter_token=per_token)
     hours = training_device_h(
@@ -152,7 +180,7 @@ def training_from_flops(
     )
     answer = {"h": float(hours)}
     if power_kw is not None:
-        answer["kWh"] = job_kwh(device_h=float(hours), power_kw=power_kw, pue=pue)
+        answer["kWh"] = job_kwh(device_h=float(hours), power_kw=power_kw, pue=1.0 if pue is None else pue)
         if grid_kgco2e_per_kwh is not None:
             answer["kgCO2e"] = float(
                 operational_kgco2e(facility_energy_kwh=answer["kWh"], grid_kgco2e_per_kwh=grid_kgco2e_per_kwh)

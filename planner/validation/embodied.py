@@ -37,6 +37,7 @@ BOOK = Book(
         "area_mm2": ("area_cm2", 1e-2),
         "hbm_gb": ("memory_gb", 1.0),
         "mem_gb": ("memory_gb", 1.0),
+        "memory": ("memory_type", 1.0),
         "die_mm2": ("die_cm2", 1e-2),
         "capacity_mwh": ("capacity_kwh", 1e3),
         "kg_per_kwh": ("battery_kgco2e_per_kwh", 1.0),
@@ -78,6 +79,8 @@ def amortised(
     hours_per_year: float | None = None,
 ) -> float:
     """Embodied share of some hours, by calendar hours or, with a utilisation, by used hours."""
+    if device_h is not None and duration_h is not None:
+        raise NotUnderstood("embodied_amortised takes gpu_hours or hours, not both")
     hours = device_h if device_h is not None else duration_h
     if hours is None:
         raise NotUnderstood("embodied_amortised needs gpu_hours or hours")
@@ -108,7 +111,7 @@ def share(*, memory_kg: float, total_kg: float) -> float:
     return memory_kg / total_kg
 
 
-@BOOK.takes("embodied_component_engine", unit="kgCO2e", subject=DIES, labels=("gpu", "accelerator", "memory"))
+@BOOK.takes("embodied_component_engine", unit="kgCO2e", subject=DIES, labels=("gpu", "accelerator"))
 def component_engine(
     *, node: str | float, die_cm2: float, memory_gb: float, power_kw: float, memory_type: str = "hbm"
 ) -> float:

@@ -29,7 +29,8 @@ class Form:
 
     `unit` is that of the answer; a form may answer in several units at once, as a mapping. `spellings`
     say which key of a file gives which argument, and by what to multiply. `labels` are keys that describe
-    the row and enter no equation.
+    the row and enter no equation. `only` are keys whose other values would be another question: the row may
+    state the value that the form stands for.
     """
 
     quantity: str
@@ -38,6 +39,7 @@ class Form:
     function: Function
     spellings: Spellings = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    only: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -63,8 +65,11 @@ class Form:
         for key, value in inputs.items():
             name, factor = self.spellings.get(key, (key, 1.0))
             if name not in hints:
-                if key in self.labels:
+                if key in self.labels or value in self.only.get(key, ()):
                     continue
+                if key in self.only:
+                    known = " or ".join(str(one) for one in self.only[key])
+                    raise NotUnderstood(f"{self.quantity} counts with {key} {known} alone, got {value!r:.60}")
                 raise NotUnderstood(f"{self.quantity} takes no '{key}'")
             if name in arguments:
                 raise NotUnderstood(f"{self.quantity}: '{key}' gives {name} a second time")
@@ -86,14 +91,21 @@ class Book:
         self._spellings = spellings
 
     def takes(
-        self, *quantities: str, unit: str, subject: str, labels: tuple[str, ...] = ()
+        self,
+        *quantities: str,
+        unit: str,
+        subject: str,
+        labels: tuple[str, ...] = (),
+        only: Mapping[str, tuple[object, ...]] | None = None,
     ) -> Callable[[Registered], Registered]:
         """Register a function as a form of these quantities."""
 
         def register(function: Registered) -> Registered:
             names = inspect.signature(function).parameters
             own = {key: to for key, to in self._spellings.items() if to[0] in names and key not in names}
-            self.forms += [Form(q, subject, unit, function, own, frozenset(labels)) for q in quantities]
+            self.forms += [
+                Form(q, subject, unit, function, own, frozenset(labels), only or {}) for q in quantities
+            ]
             return function
 
         return register

@@ -89,7 +89,7 @@ def exponential_mtbf(*, batch: str = "any") -> dict[str, float]:
     return _years(float(fit_exponential(**_columns(batch)).model.mean_h))
 
 
-@BOOK.takes("cox_hazard_ratio", unit="1", subject=LIVES, labels=("ties",))
+@BOOK.takes("cox_hazard_ratio", unit="1", subject=LIVES, only={"ties": ("efron",)})
 def cox_hazard_ratio(*, covariates: Any, level: str, batch: str = "any") -> float:
     """Hazard of a level over that of the first level, all covariates as categories."""
     names = covariates if isinstance(covariates, list) else []
@@ -109,7 +109,7 @@ def km_survival(*, age_h: float, batch: str = "any") -> float:
     return float(kaplan_meier(**_columns(batch)).survival_at(time_h=age_h))
 
 
-@BOOK.takes("weibull_fit", unit="1", subject=LIVES, labels=("time",))
+@BOOK.takes("weibull_fit", unit="1", subject=LIVES, only={"time": ("years",)})
 def weibull_fit(*, batch: str = "any", estimate: str = "shape") -> dict[str, float]:
     """Shape or scale of the Weibull of highest likelihood."""
     return _weibull(fit_weibull(**_columns(batch)).model, estimate)

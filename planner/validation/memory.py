@@ -13,6 +13,9 @@ MEMORY = "training memory"
 SIZE = "model size"
 SENT = "sharded weights"
 
+# Values of two bytes, with states of the optimiser in four.
+TWO_BYTES = {"dtype": ("fp16", "bf16", "float16", "bfloat16")}
+
 BOOK = Book({"seq": ("sequence_tokens", 1.0), "vp": ("interleave", 1.0), "vocab": ("vocabulary", 1.0)})
 
 
@@ -67,7 +70,8 @@ def sharded_weights_as_peer(
     "memory_weights_optimizer",
     unit="GB",
     subject=MEMORY,
-    labels=("gpu", "gpus", "dtype", "micro_batch", "seq", "vocab", "vp"),
+    labels=("gpu", "gpus", "micro_batch", "seq", "vocab", "vp"),
+    only=TWO_BYTES,
 )
 def weights_memory(
     *,
@@ -88,7 +92,7 @@ def weights_memory(
     return float(weights_optimizer_gb(rank_parameters=held, data_parallel=1, sharding=0))
 
 
-@BOOK.takes("memory_activations", unit="GB", subject=MEMORY, labels=("gpu", "gpus", "dtype", "vocab"))
+@BOOK.takes("memory_activations", unit="GB", subject=MEMORY, labels=("gpu", "gpus", "vocab"), only=TWO_BYTES)
 def activations_memory(
     *,
     layers: int,

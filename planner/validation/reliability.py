@@ -82,6 +82,7 @@ BOOK = Book(SPELLINGS)
 Model = Callable[..., Any]
 MODELS: Mapping[str, Model] = {"linear": linear_ettr_fraction, "exact": ettr_fraction, "any": ettr_fraction}
 BEHIND: Mapping[str, Model] = {"async": asynchronous_ettr_fraction, "any": asynchronous_ettr_fraction}
+WEIBULL = frozenset(("any", "exact", "weibull", "weibull renewal"))
 LEVELS: Mapping[str, Model] = {"two-level": two_level_ettr_fraction, "any": two_level_ettr_fraction}
 
 
@@ -201,6 +202,10 @@ def ettr_of_job(
     if weibull_shape is not None:
         if failures_during_restart or queue_h:
             raise NotUnderstood("with weibull_shape no restart fails and no job waits in a queue")
+        if model not in WEIBULL:
+            raise NotUnderstood(
+                f"no ETTR model '{model}' for weibull_shape; known: {', '.join(sorted(WEIBULL))}"
+            )
         return float(weibull_ettr_fraction(weibull_shape=weibull_shape, **times))
     return float(_model(model, failures_during_restart)(queue_h=queue_h, **times))
 

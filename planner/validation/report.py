@@ -146,6 +146,7 @@ def _keys(form: Form) -> list[str]:
         lines.append(f"{'' if required else '(may be left out) '}{', '.join(keys)}")
     if form.labels:
         lines.append(f"(describe only) {', '.join(sorted(form.labels))}")
+    lines += [f"{key}: {' or '.join(map(str, values))} alone" for key, values in sorted(form.only.items())]
     return lines
 
 

@@ -83,7 +83,12 @@ def module_of(code: str, aliases: dict[str, dict[str, object]]) -> Module:
     return Module(
         areas=frozenset({text.partition(".")[0] for text in texts} | set(re.findall(r"\.(\w+)\(", code))),
         words=frozenset(word for word in last if "{}" not in word),
-        half_words=tuple(pattern_of(word, "{}") for word in last if re.search(r"\{\}\w|\w\{\}", word)),
+        half_words=tuple(
+            re.compile(".*".join(re.escape(part) for part in word.split("{}")))  # a hole may be a place that
+            # ends in a dot, as in `{place}memory_{kind}`
+            for word in last
+            if re.search(r"\{\}\w|\w\{\}", word)
+        ),
         keys=tuple(
             pattern_of(text, "{}")
             for text in texts

@@ -151,3 +151,13 @@ def test_what_people_write_says_the_same(value, unit):
 @pytest.mark.parametrize("text", ["Two sites", "meta-rsc-1", "one h", "2", ""])
 def test_other_text_is_left_as_it_is(text):
     assert everyday(text) == text
+
+
+@pytest.mark.parametrize("unit", sorted(CANONICAL_UNITS))
+def test_the_example_that_a_refusal_gives_is_itself_understood(unit):
+    """'1 1/y' was proposed, and refused when written."""
+    with pytest.raises(UnitError) as refused:
+        parse_quantity("many", unit)
+
+    example = str(refused.value).partition("write for example '")[2].removesuffix("'")
+    assert parse_quantity(example, unit) > 0

@@ -653,3 +653,57 @@ def test_a_strategy_that_has_no_schedule_here_is_refused():
         NotUnderstood, match="no schedule of strategy 'dense FSDP, embeddings model-parallel'"
     ):
         evaluate(DLRM, inputs | {"strategy": "dense FSDP, embeddings model-parallel"}, "s")
+
+
+WATTS = {"gpu_hours": 100.0, "power_w": 400.0}
+DECAY = {"failures_per_day": 1.0, "ckpt_interval_min": 60, "restart_min": 5, "weibull_shape": 0.7}
+SHAPE = {"layers": 48, "hidden": 6144, "heads": 64, "tp": 8, "pp": 1}
+MAKING = {"gpu_kg": 160, "lifetime_years": 4, "hours": 9}
+CARD = {"node": 7, "die_mm2": 600, "hbm_gb": 24, "tdp_w": 300}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "inputs", "unit", "changed", "says"),
+    [
+        ("ettr", {**DECAY, "model": "weibull renewal"}, "1", {"model": "linear"}, "for weibull_shape"),
+        (
+            "memory_weights_optimizer",
+            {**SHAPE, "dtype": "bf16"},
+            "GB",
+            {"dtype": "fp32"},
+            "dtype fp16 or bf16",
+        ),
+        ("job_energy", WATTS, "kWh", {"energy_kwh": 7.0}, "keep one way"),
+        ("job_energy", {**WATTS, "hours": 25, "gpus": 4}, "kWh", {"hours": 30}, "are not 4 x 30 h"),
+        (
+            "embodied_amortised",
+            {"gpu_kg": 160, "lifetime_years": 4, "hours": 9},
+            "kg",
+            {"gpu_h": 8},
+            "not both",
+        ),
+        (
+            "training_job_from_flops",
+            {"params": 1e9, "tokens": 1e9, "peak_tflops": 100, "mfu": 0.4},
+            "h",
+            {"grid_kg_per_kwh": 0.4},
+            "need a power",
+        ),
+    ],
+)
+def test_an_input_that_a_form_would_drop_is_not_understood(quantity, inputs, unit, changed, says):
+    """The row is understood without it; with it, another question is asked."""
+    assert math.isfinite(evaluate(quantity, inputs, unit)[0])
+
+    with pytest.raises(NotUnderstood, match=says):
+        evaluate(quantity, {**inputs, **changed}, unit)
+
+
+def test_the_memory_of_a_card_changes_its_embodied_carbon():
+    """It was a label: a card with GDDR6 was counted with stacked memory."""
+    stacked, plain = (
+        evaluate("embodied_component_engine", {**CARD, "memory": name}, "kgCO2e")[0]
+        for name in ("HBM2e", "GDDR6")
+    )
+
+    assert stacked != pytest.approx(plain, rel=0.01)

@@ -19,7 +19,7 @@ from planner.answers.job import job_document, job_from_flags, load_job, read_job
 from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.hourly import hourly_load_kwh
 from planner.answers.job.ledger import TotalsDisagree, ledger_of
-from planner.answers.job.page import save_job
+from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
 from planner.answers.job.setting import setting_of
 from planner.answers.job.upload import handed_document
@@ -706,7 +706,17 @@ def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     notes = " ".join(found["notes"])
     assert "2 runs are added up: run-1, run-2" in notes
     assert "codecarbon's own figure is 50.7 kgCO2e" in notes
-    assert "the file names" not in notes
+    assert "names the region hesse: counted is the grid of the whole country, de" in notes
+    assert "the file names DEU" not in notes
+
+    assert main(["carbon", "--metered", str(GERMANY)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    (row,) = found["metered"]
+    assert (row["phase"], row["tool"], row["tool_kgco2e"]) == ("training", "codecarbon", pytest.approx(50.7))
+    assert row["electricity_kgco2e"] == found["phases"][0]["electricity_kgco2e"]
+    assert "Electricity of training: " in text
+    assert "50.7 kgCO2e by codecarbon with its own grid factor" in text
+    assert '<td>codecarbon</td><td class="number">50.7</td>' in to_html(found)
 
 
 def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.answers.job.equations import both_l
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
-from planner.answers.job.ledger import ledger_of, phase_rows, scope_rows, shown_phase
+from planner.answers.job.ledger import ledger_of, metered_rows, phase_rows, scope_rows, shown_phase
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
 from planner.answers.job.scores import failures_of, market_based, scores_of, whole_kgco2e
@@ -68,6 +68,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "totals": records[: len(named)],
         "scores": records[len(named) :],
         "phases": phase_rows(footprint),
+        "metered": metered_rows(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
         "notes": [*_notes(footprint), *idle],

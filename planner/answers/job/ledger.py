@@ -124,6 +124,20 @@ def _agree(what: str, parts: float, total: Traced) -> None:
         raise TotalsDisagree(f"{what} add up to {parts!r} and the total is {whole!r} {total.unit}: not shown")
 
 
+def metered_rows(footprint: Footprint) -> list[Record]:
+    """Electricity of metered phases beside the figure that the meter's own tool wrote, where it wrote one."""
+    return [
+        {
+            "phase": shown_phase(phase.name),
+            "tool": phase.done.tool,
+            "tool_kgco2e": phase.done.tool_kgco2e,
+            "electricity_kgco2e": 0.0 if phase.operational is None else float(phase.operational.value),
+        }
+        for phase in footprint.phases
+        if phase.done is not None and phase.done.tool_kgco2e is not None
+    ]
+
+
 def phase_rows(footprint: Footprint) -> list[Record]:
     """Carbon and energy by phase, each with its share of the total."""
     whole = float(footprint.carbon.value)

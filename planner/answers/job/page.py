@@ -54,7 +54,13 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     )
     yield (
         "phases",
-        _section("By phase", [], phases=document["phases"], training_by_state=document["failures"]),
+        _section(
+            "By phase",
+            [],
+            phases=document["phases"],
+            training_by_state=document["failures"],
+            metered=document["metered"],
+        ),
     )
     yield (
         "scopes",

@@ -65,6 +65,15 @@ def _phases(document: Record) -> str:
         what = textwrap.shorten(row["what"], WIDTH - 66, placeholder="…")
         share = f"{row['of_total_fraction']:.1%}"
         lines.append(f"{row['phase']:<17}{_mass(row['kgco2e']):>13}{share:>8}{parts}  {what}")
+    for row in document["metered"]:
+        ours, theirs = _mass(row["electricity_kgco2e"]), _mass(row["tool_kgco2e"])
+        lines.append(
+            _wrapped(
+                f"Electricity of {row['phase']}: {ours} here, {theirs} by {row['tool']} with its own grid "
+                "factor and PUE",
+                "  ",
+            )
+        )
     if document["left_out"]:
         left_out = f"Not counted, because the job does not state them: {', '.join(document['left_out'])}"
         lines.append(_wrapped(left_out, "  "))

@@ -52,6 +52,8 @@ class Done:
     said: str = ""
     notes: tuple[str, ...] = ()
     start: date | None = None
+    tool: str = ""  # that metered it
+    tool_kgco2e: float | None = None  # its own figure
 
 
 def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
@@ -68,6 +70,9 @@ def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
         what = "grid" if key == "grid" else "node"
         here = f"is {what} {named[key]} here" if key in named else f"has no one {what} in the catalogue"
         yield f"the file names {', '.join(said)}, which {here}: counted is {what} {counted}"
+    if found.regions and named.get("grid") == grid:
+        said_of = ", ".join(found.regions)
+        yield f"the file names the region {said_of}: counted is the grid of the whole country, {grid}"
 
 
 def metered_work(setting: Setting, phase: str, work: Work) -> Done:
@@ -119,6 +124,8 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
         f"{found.accelerator_h:,.4g} accelerator-hours on {sku.name} (metered by {found.tool})",
         tuple(notes),
         None if found.first is None else found.first.date(),
+        tool=found.tool,
+        tool_kgco2e=found.own_kgco2e,
     )
 
 

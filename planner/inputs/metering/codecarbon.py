@@ -70,6 +70,7 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
         countries=_words(table, "country_iso_code", kept),
         models=tuple(dict.fromkeys(_COUNTED.sub("", name) for name in _words(table, "gpu_model", kept))),
         own_kgco2e=_own_kgco2e(table, kept),
+        regions=_words(table, "region", kept),
     )
 
 

@@ -58,6 +58,7 @@ class MeteredEnergy:
     countries: tuple[str, ...] = ()  # ISO codes of three letters
     models: tuple[str, ...] = ()  # of accelerators, as the file names them
     own_kgco2e: float | None = None  # what the tool itself makes of it
+    regions: tuple[str, ...] = ()  # parts of a country, as the file names them
 
     @property
     def seen(self) -> str:

@@ -50,7 +50,7 @@ def asked(points: int) -> tuple[Scenario, Grid]:
 
 
 def timed(scenario: Scenario, grid: Grid, executor: Executor, workers: int, bare_s: float) -> Record:
-    """One executor: its first answer, an empty task, and a sweep beside `bare_s` of bare plans."""
+    """One executor: its first answer, an empty task, and a sweep next to `bare_s` of bare plans."""
     points = len(grid.points)
     marks = [time.perf_counter()]
     for _ in executor.run(operator.neg, range(points), lambda: False):

@@ -88,7 +88,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Infeasibility:
     """Why there is no plan: what can be seen without solving, each family alone, and the limits together."""
 
     reasons: tuple[str, ...]
@@ -108,7 +108,7 @@ def explain_infeasible(
     gap_fraction: float,
     time_limit_s: float,
     should_stop: backend.Stop | None = None,
-) -> Clash:
+) -> Infeasibility:
     """Look for repairs of a problem without a plan; the time limit is that of each of about twenty solves."""
 
     def attempt(names: Sequence[str]) -> Family | None:
@@ -121,7 +121,7 @@ def explain_infeasible(
         joint = attempt(LIMITS)
     if not alone and (joint is None or not joint.suffices):
         joint = attempt(FAMILIES) or joint
-    return Clash(reasons=tuple(quick_reasons(problem)), families=families, joint=joint)
+    return Infeasibility(reasons=tuple(quick_reasons(problem)), families=families, joint=joint)
 
 
 def cheapest_repair(

@@ -25,7 +25,7 @@ PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
 WIDEST_GAP = 0.006  # that of the front of time is half a per cent
 VARIANTS = {
     "As today": {"market": None},
-    "As it stands": {},
+    "Unchanged": {},
     "Cost only": {"policy.objective": "money", "policy.carbon_price": None},
 }
 

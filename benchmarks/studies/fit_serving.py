@@ -3,7 +3,7 @@
     python -m benchmarks.studies.fit_serving               on the runs of data/fit/serving.csv
     python -m benchmarks.studies.fit_serving --rows FILE   on other runs with the same columns
 
-Runs of vLLM in the ML.ENERGY benchmark v3, read one by one from its leaderboard; serving_constants.csv beside
+Runs of vLLM in the ML.ENERGY benchmark v3, read from its leaderboard; serving_constants.csv next to
 them says which constants are free, in which stage, where the search starts (what one would take without any
 run) and their bounds. A stage holds the constants of the step: dense models on H100 first, then the host of
 B200, then experts, then power at the measured speed. The script prints and changes nothing.

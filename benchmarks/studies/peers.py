@@ -313,7 +313,7 @@ READING = """## How to read the tables
 From our figure, one cause after the other is changed to what the tool takes, in the order of the rows,
 until all is theirs. Causes that multiply share their joint effect by this order, so a row says what its cause
 does once those above it are settled. What is left over is the difference to what the tool really said:
-rounded coefficients, and years of 365 days. Beside a formula it only shows that the common form holds it.
+rounded coefficients, and years of 365 days. Next to a formula it only shows that the common form holds it.
 """
 
 

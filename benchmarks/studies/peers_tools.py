@@ -36,7 +36,7 @@ def _codecarbon(country: str, energy_kwh: float) -> list[dict[str, Any]]:
     tool = Emissions(DataSource())
     carbon = tool.get_private_infra_emissions(Energy.from_energy(kWh=energy_kwh), place)
     return [
-        _row("codecarbon", "energy handed over", energy_kwh, "kWh"),
+        _row("codecarbon", "energy passed in", energy_kwh, "kWh"),
         _row("codecarbon", "carbon", carbon, "kgCO2e"),
     ]
 

@@ -73,13 +73,13 @@ model gives that interval. Near the best interval the loss is flat, and nodes ar
 that ends sooner saves energy, but money only where fewer nodes or periods do.
 
 A tenth as spares is planned as such. Where that is not enough for the confidence that the scenario asks for,
-the share of time for which it is enough is told, and the same runs, replicas and work options are planned
+the share of time for which it is enough is shown, and the same runs, replicas and work options are planned
 once more with the spares that they need: that is the plan compared. So where a tenth is too few the joint
 plan need not save money: what it gives is the confidence.
 
 Nodes past their fifth year leave at the start of the next period, and what was paid for any standing node is
 sunk in every plan: a rule of five years throws away nodes that cost only their upkeep. That saving is an
-upper end. Old nodes fail more often by an assumed share a year (`reliability.ageing`), nodes bought beside
+upper end. Old nodes fail more often by an assumed share a year (`reliability.ageing`), nodes bought next to
 old ones count as old, and no scenario prices the end of vendor support."""
 
 
@@ -281,7 +281,7 @@ def _said(found: dict[str, dict[str, Outcome | None]]) -> str:
             dirtier = sum(joint.kgco2e > other.kgco2e for joint, other in apart)
             text += f" (and emits more in {dirtier} of them)" if dirtier else ""
         if len(both) > len(apart):
-            text += f"; in {len(both) - len(apart)} nothing that can be told from the gaps"
+            text += f"; in {len(both) - len(apart)} nothing larger than the gaps"
         if none:
             text += f"; in {none} there is no such plan at all"
         short = [other for _, other in both if other.confidence_fraction is not None]

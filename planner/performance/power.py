@@ -200,7 +200,7 @@ def training_compute_use_fraction(
 ) -> Column:
     """Share of the dense peak that a training step uses, with what is computed twice.
 
-    u_comp = k N B s / (n P T),  k = 6, or 4 beside `adapter_parameters`, and 2 more with full recomputation
+    u_comp = k N B s / (n P T),  k = 6, or 4 next to `adapter_parameters`, and 2 more with full recomputation
 
     Attention scores and the adapters themselves are left out (a few percent at usual lengths).
 

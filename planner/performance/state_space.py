@@ -54,7 +54,7 @@ def state_gb_per_sequence(
 
     S = L (d N + (k - 1) (d + 2 g N)) B / t
 
-    Beside the state itself the last k - 1 inputs of the short convolution are kept.
+    Apart from the state itself the last k - 1 inputs of the short convolution are kept.
 
     Source: Gu and Dao, "Mamba", arXiv 2312.00752; Dao and Gu, arXiv 2405.21060.
     """

@@ -23,7 +23,7 @@ from solver.answer import Answer, answer
 from solver.backend import Progress, Status, trust
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
-from solver.infeasible import Clash, explain_infeasible
+from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Objective, Problem, Solution
 from solver.selftest import UntrustedEngine
@@ -81,7 +81,7 @@ class Plan:
     assembled: Assembled
     answer: Answer
     baselines: dict[str, Answer]
-    clash: Clash | None
+    infeasibility: Infeasibility | None
     conflict: Conflict | None = None
     prices: tuple[Price, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
@@ -136,10 +136,10 @@ def plan_fleet(
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, beside = search.run(baselines)
-    clash = conflict = None
+    infeasibility = conflict = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits in conflict")
-        clash = explain_infeasible(
+        infeasibility = explain_infeasible(
             problem, gap_fraction=CLASH_GAP, time_limit_s=CLASH_SECONDS, should_stop=should_stop
         )
         conflict = find_conflict(
@@ -148,7 +148,7 @@ def plan_fleet(
             time_limit_s=CLASH_SECONDS,
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
-    return Plan(inputs, assembled, found, beside, clash, conflict)
+    return Plan(inputs, assembled, found, beside, infeasibility, conflict)
 
 
 def require_trusted(settings: Solve) -> None:

@@ -6,7 +6,7 @@ The solver is asked in this room alone; other rooms take its words from here.
 from solver.account import capex_usd, peak_kw, rebate_fraction, totals_by
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
-from solver.infeasible import LIMITS, TASKS, UNITS, Clash, Give
+from solver.infeasible import LIMITS, TASKS, UNITS, Give, Infeasibility
 from solver.problem import (
     Cohorts,
     Contracts,
@@ -30,11 +30,11 @@ __all__ = [
     "TASKS",
     "UNITS",
     "Answer",
-    "Clash",
     "Cohorts",
     "Contracts",
     "Give",
     "Index",
+    "Infeasibility",
     "Jobs",
     "Limits",
     "Objective",

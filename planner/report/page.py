@@ -11,7 +11,15 @@ import jinja2
 from planner.report import charts
 from planner.report.charts import Document, Picture, quantity_text
 from planner.report.charts.fronts import money_front
-from planner.report.tables import TITLES, clash_tables, provenance, range_text, table_of, tables, why_text
+from planner.report.tables import (
+    TITLES,
+    infeasibility_tables,
+    provenance,
+    range_text,
+    table_of,
+    tables,
+    why_text,
+)
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -27,7 +35,7 @@ def to_html(document: Document) -> str:
         tables=tables(document),
         titles=TITLES,
         tornado=table_of("tornado", document["tornado"]) if document["tornado"] else None,
-        clash=clash_tables(document),
+        infeasibility=infeasibility_tables(document),
         why=lambda name: why_text(document, name),
         quantity=quantity_text,
         spread=range_text,

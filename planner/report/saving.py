@@ -65,7 +65,7 @@ def save(document: Document, folder: Path) -> list[Path]:
 def write_folder(contents: Mapping[str, str | bytes], folder: Path, kind: FolderKind) -> list[Path]:
     """Write files, of which some may lie in csv/, into `folder`, all of them or nothing.
 
-    The files are written beside `folder` and reach the disk before they take its place in one step, so that
+    The files are written next to `folder` and reach the disk before they take its place in one step, so that
     a kill or a power cut leaves the old folder or the new one whole; what then lies next to it is cleared by
     the next who writes there. A folder with anything else in it is not touched.
     """
@@ -90,7 +90,7 @@ def write_folder(contents: Mapping[str, str | bytes], folder: Path, kind: Folder
 
 
 def _partial(folder: Path) -> tuple[Path, int | None]:
-    """A folder of our own beside `folder`, and the lock on it, which goes with our process however that ends.
+    """A folder of our own next to `folder`, and the lock on it, which goes with our process however it ends.
 
     Between its begin and its lock another writer may take it for left and remove it: then another is made.
     """

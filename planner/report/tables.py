@@ -252,7 +252,7 @@ def range_text(total: Record) -> str:
     return f"p5 {low} to p95 {high} {unit}".rstrip()
 
 
-def clash_tables(document: Document) -> list[tuple[str, Table]]:
+def infeasibility_tables(document: Document) -> list[tuple[str, Table]]:
     """One title and table for each way out of a conflict: which limits to move, by how much, at what cost."""
     found = []
     for family in (document["clash"] or {}).get("families", []):

@@ -11,9 +11,9 @@ from planner.report.tables import (
     TITLES,
     Table,
     across_periods,
-    clash_tables,
     compared,
     headline,
+    infeasibility_tables,
     provenance,
     table_of,
     tables,
@@ -37,7 +37,9 @@ def to_markdown(document: Document) -> str:
     ]
     if document["clash"] is not None:
         parts += ["## No plan meets every limit", text(document["clash"]["text"])]
-        parts += [f"### {text(title)}\n\n{markdown_table(table)}" for title, table in clash_tables(document)]
+        parts += [
+            f"### {text(title)}\n\n{markdown_table(table)}" for title, table in infeasibility_tables(document)
+        ]
     for title, lines in (("In short", headline(document)), ("Why this plan", document["why"])):
         if lines:
             parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
@@ -56,7 +58,8 @@ def to_terminal(document: Document) -> str:
     if document["clash"] is not None:
         blocks.append(wrapped(document["clash"]["text"]))
         blocks += [
-            f"{wrapped(one_line(title))}\n{text_table(table)}" for title, table in clash_tables(document)
+            f"{wrapped(one_line(title))}\n{text_table(table)}"
+            for title, table in infeasibility_tables(document)
         ]
     if lines := headline(document):
         blocks.append("\n".join(wrapped(f"- {line}", "  ") for line in lines))

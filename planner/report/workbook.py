@@ -15,7 +15,7 @@ from typing import Any
 import xlsxwriter  # type: ignore[import-untyped]  # it carries no types
 
 from planner.report.charts import Document
-from planner.report.tables import Table, clash_tables, provenance, table_of, tables
+from planner.report.tables import Table, infeasibility_tables, provenance, table_of, tables
 
 CREATED = datetime(1980, 1, 1)  # a workbook has to name a moment; the true one would change the bytes
 FIRST = "plan"
@@ -60,7 +60,7 @@ def _sheets(document: Document) -> Iterator[tuple[str, Table]]:
         yield name.replace("_", " "), table
     if document["tornado"]:
         yield "tornado", table_of("tornado", document["tornado"])
-    for number, (_, table) in enumerate(clash_tables(document), start=1):
+    for number, (_, table) in enumerate(infeasibility_tables(document), start=1):
         yield f"way out {number}", table
 
 
@@ -73,7 +73,10 @@ def _front(sheet: Any, document: Document, formats: dict[str, Any]) -> None:
         f"{document['horizon']['start']} to {document['horizon']['end']}; objective: "
         f"{document['objective']['text']}",
         *document["headline"],
-        *(f"way out {number}: {title}" for number, (title, _) in enumerate(clash_tables(document), start=1)),
+        *(
+            f"way out {number}: {title}"
+            for number, (title, _) in enumerate(infeasibility_tables(document), start=1)
+        ),
     ]
     row = _lines(sheet, 1, lines) + 1
     if document["totals"]:

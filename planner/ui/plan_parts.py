@@ -39,7 +39,7 @@ def plan(made: Planned) -> None:
     shared.status_line(document)
     kept(made)
     if document["clash"] is not None:
-        shared.clash(document)
+        shared.infeasibility(document)
         ways_out(made)
     elif document["totals"]:
         results(made)

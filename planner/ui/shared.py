@@ -20,7 +20,7 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import Table, clash_tables, range_text, table_of, why_text
+from planner.report.tables import Table, infeasibility_tables, range_text, table_of, why_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -311,12 +311,12 @@ def terms(name: str, key: str, unit: str, document: Document, identity: str = ""
                     tree(why_text(document, term["explain"]) or "no explanation was kept")
 
 
-def clash(document: Document) -> None:
+def infeasibility(document: Document) -> None:
     """Why no plan exists, and the limits to move."""
     st.subheader("No plan meets every limit")
     st.markdown(plain(document["clash"]["text"]))
     families = [family["rows"] for family in document["clash"]["families"]]
-    for (title, table), rows in zip(clash_tables(document), families, strict=True):
+    for (title, table), rows in zip(infeasibility_tables(document), families, strict=True):
         st.markdown(f"**{plain(title)}**")
         sheet(table, title, cells(document, "clash", rows))
 

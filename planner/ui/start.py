@@ -25,7 +25,7 @@ def render() -> None:
     st.subheader(shared.plain(document["title"]))
     shared.status_line(document)
     if document["clash"] is not None:
-        shared.clash(document)
+        shared.infeasibility(document)
         return
     shared.totals(document, "start", ("cost", "carbon", "energy"))
     shared.story(document, made.identity)

@@ -23,7 +23,7 @@ class ToleranceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Where ours may lie: between two bounds around (or beside) the expected value."""
+    """Where ours may lie: between two bounds around (or next to) the expected value."""
 
     low: float
     high: float

@@ -323,16 +323,16 @@ def test_levers_that_cannot_be(text: str, said: str) -> None:
 def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
     """Agreement: with either limit of the conflict lifted there is a plan."""
     plan = planned(TOO_LITTLE)
-    clash = plan_document(plan)["clash"]
+    infeasibility = plan_document(plan)["clash"]
 
-    assert [(row["limit"], row["where"]) for row in clash["conflict"]] == [
+    assert [(row["limit"], row["where"]) for row in infeasibility["conflict"]] == [
         ("power", "virginia"),
         ("power", "oregon"),
         ("work", "tuning"),
     ]
     assert (
         "These cannot be kept together: the power of virginia in 2027 Q2, the power of oregon"
-        in clash["text"]
+        in infeasibility["text"]
     )
     for site in ("virginia", "oregon"):
         assert planned(TOO_LITTLE | {f"sites.{site}.power_cap": "60 kW"}).answer.solution is not None
@@ -340,11 +340,13 @@ def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
 
 def test_a_limit_on_everything_is_said_to_hold_at_all_sites() -> None:
     """The repairs name places as the conflict does: a cap on carbon holds at all sites, in no one period."""
-    clash = plan_document(planned(WIDE | {"policy.carbon_cap": "1 kg"}))["clash"]
-    (give,) = (row for family in clash["families"] for row in family["rows"] if row["limit"] == "carbon cap")
+    infeasibility = plan_document(planned(WIDE | {"policy.carbon_cap": "1 kg"}))["clash"]
+    (give,) = (
+        row for family in infeasibility["families"] for row in family["rows"] if row["limit"] == "carbon cap"
+    )
 
     assert (give["where"], give["period"]) == ("all sites", "")
-    assert ("carbon cap", "all sites") in [(row["limit"], row["where"]) for row in clash["conflict"]]
+    assert ("carbon cap", "all sites") in [(row["limit"], row["where"]) for row in infeasibility["conflict"]]
 
 
 @pytest.mark.parametrize("first", ["carbon", "money"])

@@ -1,4 +1,4 @@
-"""Ways out of a clash, written into a copy of the scenario that is then planned."""
+"""Ways out of an infeasibility, written into a copy of the scenario that is then planned."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tight(**changes: Any) -> Scenario:
     ],
 )
 def test_each_repair_makes_a_scenario_that_has_a_plan(changes: dict[str, Any], family: str) -> None:
-    """What the clash promised is what the repaired copy costs: the limits move by just so much."""
+    """What the infeasibility promised is what the repaired copy costs: the limits move by just so much."""
     scenario = tight(**changes)
     document = plan_document(plan_fleet(scenario, baselines=False))
     ways = repairs(document["clash"])

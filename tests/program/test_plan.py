@@ -415,8 +415,8 @@ def test_a_tighter_power_cap_is_never_cheaper() -> None:
     assert rises(costs)
     assert costs[1] < costs[2] < np.inf
     assert costs[-1] == np.inf
-    assert plans[-1].clash is not None
-    assert "power" in [name for family in plans[-1].clash.families for name in family.names]
+    assert plans[-1].infeasibility is not None
+    assert "power" in [name for family in plans[-1].infeasibility.families for name in family.names]
 
 
 def test_an_offer_that_nobody_wants_changes_nothing() -> None:
@@ -681,10 +681,10 @@ def test_an_infeasible_plan_says_why_its_options_were_dropped() -> None:
 def test_a_supply_of_nothing_is_named() -> None:
     """Nothing stands and nothing can be bought: the supply is what has to give way."""
     changes = {"market.h100-8.supply_nodes": 0, "market.a100-80-8.supply_nodes": 0}
-    clash = planned(JOB, changes).clash
+    infeasibility = planned(JOB, changes).infeasibility
 
-    assert clash is not None
-    assert "supply" in {name for family in clash.families if family.suffices for name in family.names}
+    assert infeasibility is not None
+    assert "supply" in {name for family in infeasibility.families if family.suffices for name in family.names}
 
 
 def test_a_job_left_out_is_the_headline() -> None:

@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture
 def infeasible(document: dict[str, Any]) -> dict[str, Any]:
-    """No plan: tables are empty, and the clash names two ways out."""
+    """No plan: tables are empty, and the infeasibility names two ways out."""
     give = {
         "limit": "power",
         "where": "oregon",

@@ -8,10 +8,10 @@ import pytest
 
 from planner.report.tables import (
     across_periods,
-    clash_tables,
     column_unit,
     compared,
     headline,
+    infeasibility_tables,
     provenance,
     range_text,
     table_of,
@@ -115,11 +115,11 @@ def test_a_way_out_says_whether_it_is_enough_and_what_it_costs() -> None:
         {"family": "power", "alone_enough": True, "cost_usd": 3e6, "rows": [row]},
         {"family": "space", "alone_enough": False, "rows": [row]},
     ]
-    (power, table), (space, _) = clash_tables({"clash": {"families": ways}})
+    (power, table), (space, _) = infeasibility_tables({"clash": {"families": ways}})
 
     assert (power, space) == ("power (enough alone, costs 3 MUSD)", "space (not enough alone)")
     assert table.values[0][3:5] == (1.2, "MW")
-    assert clash_tables({"clash": None}) == []
+    assert infeasibility_tables({"clash": None}) == []
 
 
 def test_a_clash_takes_the_place_of_the_headline() -> None:

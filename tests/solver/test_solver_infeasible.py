@@ -18,7 +18,14 @@ from test_solver_optimum import best, draw, try_everything
 from solver.backend import Outcome, Status
 from solver.build import build
 from solver.conflict import Conflict, find_conflict, without
-from solver.infeasible import Clash, cheapest_repair, explain_infeasible, label, quick_reasons, relaxed
+from solver.infeasible import (
+    Infeasibility,
+    cheapest_repair,
+    explain_infeasible,
+    label,
+    quick_reasons,
+    relaxed,
+)
 from solver.problem import Problem
 from solver.program import FAMILIES
 
@@ -38,7 +45,7 @@ def conflict(case: Problem) -> Conflict:
     return found
 
 
-def explain(case: Problem) -> Clash:
+def explain(case: Problem) -> Infeasibility:
     return explain_infeasible(case, gap_fraction=0.0, time_limit_s=20)
 
 
@@ -57,22 +64,22 @@ def test_the_narrow_limit_is_named(limit: str, value: Any, family: str, amount: 
     case = busy(limits=limits(**{limit: value}))
     assert best(case).status is Status.INFEASIBLE
 
-    clash = explain(case)
+    infeasibility = explain(case)
 
-    found = {each.names[0]: each for each in clash.families}[family]
+    found = {each.names[0]: each for each in infeasibility.families}[family]
     assert found.suffices
     assert found.verified
     assert [give.amount for give in found.gives] == [pytest.approx(amount, rel=1e-6)]
     assert [give.share for give in found.gives] == [pytest.approx(share, rel=1e-6)]
     assert found.usd == pytest.approx(692.5)
-    assert clash.joint is None
+    assert infeasibility.joint is None
 
 
 def test_a_deadline_is_moved_by_the_least_lateness() -> None:
     """On time there is no power for it; 3 h late the small run fits, 9 h late a smaller one would, too."""
     late = run_option([[4], [2], [1]], late_h=[0.0, 3.0, 9.0])
-    clash = explain(busy(run_options=late, limits=limits(power_kw=[[14.0]])))
-    found = {each.names[0]: each for each in clash.families}
+    infeasibility = explain(busy(run_options=late, limits=limits(power_kw=[[14.0]])))
+    found = {each.names[0]: each for each in infeasibility.families}
 
     assert found["deadlines"].total("deadlines") == pytest.approx(3.0)
     assert found["deadlines"].verified
@@ -81,17 +88,17 @@ def test_a_deadline_is_moved_by_the_least_lateness() -> None:
 
 def test_no_limit_alone_is_enough() -> None:
     """Power and space both stand in the way: each alone fails, the two together by 3.5 kW and 2 racks."""
-    clash = explain(busy(limits=limits(power_kw=[[10.0]], racks=[4.0])))
-    alone = {each.names[0]: each.suffices for each in clash.families}
+    infeasibility = explain(busy(limits=limits(power_kw=[[10.0]], racks=[4.0])))
+    alone = {each.names[0]: each.suffices for each in infeasibility.families}
 
     assert alone["power"] is False
     assert alone["space"] is False
-    assert clash.joint is not None
-    assert {give.label: pytest.approx(give.amount) for give in clash.joint.gives} == {
+    assert infeasibility.joint is not None
+    assert {give.label: pytest.approx(give.amount) for give in infeasibility.joint.gives} == {
         "power, oregon, period 0": 3.5,
         "space, oregon": 2.0,
     }
-    assert clash.joint.verified
+    assert infeasibility.joint.verified
 
 
 def test_end_of_life_gives_way() -> None:
@@ -169,10 +176,10 @@ def test_every_repair_holds_and_is_needed(seed: int) -> None:
     case = draw(seed)
     if best(case).status is not Status.INFEASIBLE:
         return
-    clash = explain(case)
+    infeasibility = explain(case)
 
-    assert clash.repairs
-    for repair in clash.repairs:
+    assert infeasibility.repairs
+    for repair in infeasibility.repairs:
         assert np.isfinite(try_everything(relaxed(case, repair.gives)))
         only = repair.gives[0]
         if len(repair.gives) == 1 and only.family not in ("jobs", "end of life"):  # those give way whole

@@ -199,8 +199,8 @@ def _why_not(found: FuturesPlan) -> str:
     if found.impossible:
         names = ", ".join(found.impossible)
         return (
-            f"No plan was found in {names}, even had it been known: plan that future alone to see what "
-            "clashes, or let its services and jobs give way at a price."
+            f"No plan was found in {names}, even had it been known: plan that future alone to see which "
+            "limits conflict, or let its services and jobs give way at a price."
         )
     return (
         "Each future has a plan, but none was found for all of them together: decide less now "

@@ -16,7 +16,7 @@ from planner.answers.plan.work import pausable_explanations
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.plan import Plan, first_tolerance
-from planner.program.solution import UNITS, Clash, Give, Status
+from planner.program.solution import UNITS, Give, Infeasibility, Status
 from planner.trace.explain import explain
 from planner.trace.quantities import facts_of
 from planner.trace.records import Record, fact_record, swing_records, total_records
@@ -60,7 +60,7 @@ def plan_document(plan: Plan) -> Record:
         "tables": plan_tables(plan),
         "tornado": [],
         "explanations": {},
-        "clash": None if plan.clash is None else _clash(plan, plan.clash),
+        "clash": None if plan.infeasibility is None else _infeasibility(plan, plan.infeasibility),
     }
     if solved:
         document |= _accounts(plan)
@@ -68,7 +68,7 @@ def plan_document(plan: Plan) -> Record:
         document["tables"]["energy"] = energy_records(plan)
         document["objective"]["value_usd"] = plan.ledger.objective.value
         document["headline"], document["why"] = why_this_plan(plan)
-    elif plan.clash is not None:
+    elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
     document["why"] += [f"{note}." for note in idle_notes(plan.inputs.idle_facts, "this plan")]
     return document
@@ -175,7 +175,7 @@ def _objective_text(plan: Plan) -> str:
             return f"least cost, with carbon at {price:,.0f} USD/t"
 
 
-def _clash(plan: Plan, clash: Clash) -> Record:
+def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
     """Families of limits that would have to give way, and by how much."""
     families: list[Record] = [
         {
@@ -184,18 +184,21 @@ def _clash(plan: Plan, clash: Clash) -> Record:
             "rows": [_give(plan, give) for give in family.gives],
             "cost_usd": family.usd if math.isfinite(family.usd) else None,
         }
-        for family in (*clash.families, *([clash.joint] if clash.joint is not None else []))
+        for family in (
+            *infeasibility.families,
+            *([infeasibility.joint] if infeasibility.joint is not None else []),
+        )
         if family.suffices
     ]
     enough = [family["family"] for family in families]
     conflict = conflict_text(plan)
     said = ["No plan exists that keeps every limit.", *([conflict] if conflict else [])]
-    said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in clash.reasons]
+    said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
     if enough:
         said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
     return {
         "text": " ".join(said),
-        "reasons": list(clash.reasons),
+        "reasons": list(infeasibility.reasons),
         "conflict": conflict_records(plan),
         "families": families,
     }

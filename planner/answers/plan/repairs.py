@@ -16,12 +16,12 @@ SUFFIX = " (repaired)"
 BEYOND = 1 + 1e-5  # so that rounding does not close a limit again
 
 
-def repairs(clash: Mapping[str, Any]) -> list[Record]:
+def repairs(infeasibility: Mapping[str, Any]) -> list[Record]:
     """The ways out of a conflict that can be written into a scenario, the cheapest plan first.
 
     Those that give up some of the work are the last resort, and leaving out a job is the reader's to decide.
     """
-    ways = [way for way in clash["families"] if way["rows"] and way["alone_enough"]]
+    ways = [way for way in infeasibility["families"] if way["rows"] and way["alone_enough"]]
     ways = [way for way in ways if not any(row["limit"] == "jobs" for row in way["rows"])]
 
     def rank(way: Record) -> tuple[bool, float]:

@@ -1,6 +1,6 @@
 """The parts of a job file. A TOML key is the plain word, its attribute adds the unit.
 
-Beside the type of each field stands the rule that reads it, and its key where that is another word.
+Next to the type of each field stands the rule that reads it, and its key where that is another word.
 """
 
 from __future__ import annotations

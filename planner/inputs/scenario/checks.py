@@ -1,6 +1,6 @@
 """What one field cannot know: names that must differ or exist, dates in order, ways that exclude each other.
 
-These checks read the tables as written and whatever parts of them are right, so that they speak up beside
+These checks read the tables as written and whatever parts of them are right, so that they speak up with
 the problems of single fields and not only once those are gone.
 """
 

@@ -26,7 +26,7 @@ POINTS = 18  # of a front: 15 and more are left where some levels lead to one pl
 def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     """Money against carbon of the scenario `text`, at most `points` plans, each with its decisions.
 
-    Beside it the scenario's own plan and today's fleet. Asked to stop, it keeps the points that are there.
+    Next to it the scenario's own plan and today's fleet. Asked to stop, it keeps the points that are there.
 
     Raises:
         InputError: the scenario is wrong, or names what nobody knows.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from planner.answers.plan.cells.buying import moves, purchases, rental
 from planner.answers.plan.cells.fleet import fleet
-from planner.answers.plan.cells.limits import alternatives, clash, dropped, facts, limits, prices
+from planner.answers.plan.cells.limits import alternatives, dropped, facts, infeasibility, limits, prices
 from planner.answers.plan.cells.terms import by_period, contracts, energy, summary, term, tornado, totals
 from planner.answers.plan.cells.work import jobs, pausable, pools, services
 from planner.report.cells import Cell, Number, Opened, explanation_of, is_number
@@ -36,7 +36,7 @@ OPENED: Mapping[str, Callable[[Cell], Number | Explanation | None]] = {
     "facts_weighed": facts,
     "totals": totals,
     "tornado": tornado,
-    "clash": clash,
+    "clash": infeasibility,
 }
 
 

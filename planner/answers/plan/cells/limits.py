@@ -175,7 +175,7 @@ def dropped(cell: Cell) -> Number | None:
     )
 
 
-def clash(cell: Cell) -> Number | None:
+def infeasibility(cell: Cell) -> Number | None:
     """By how much a limit would have to give way."""
     if cell.key == "by":
         return cell.number(

@@ -329,7 +329,7 @@ def test_an_entry_counted_twice_is_refused(entries):
         (lambda: Line("x", "training", 2, 1.0, "facility"), "electricity of 'x' belongs to scope 2"),
         (
             lambda: Line("x", "training", 1, 1.0, "site", electricity=AVERAGE),
-            "electricity of 'x' .* not with 1",
+            "electricity of 'x' .* not to 1",
         ),
         (
             lambda: Line("x", "training", 3, 1.0, "server", Category.CAPITAL_GOODS, market_kgco2e=0.0),

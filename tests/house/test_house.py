@@ -256,12 +256,25 @@ def test_a_solver_that_lies_is_not_installed() -> None:
     assert wanted["highspy"].contains("1.15.1")
 
 
-def test_every_library_is_declared() -> None:
-    """What comes along with another library today may not come tomorrow."""
-    declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]}
-    imported = set().union(*(top_level_imports(tree) for _, tree in product_sources()))
+def libraries(lines: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(line).name) for line in lines}
 
-    assert {canonicalize_name(name) for name in imported - sys.stdlib_module_names - {*PACKAGES}} <= declared
+
+def test_every_library_is_declared() -> None:
+    """What comes along with another library today may not come tomorrow; extras are imported where used."""
+    declared = libraries(PROJECT["project"]["dependencies"])
+    extras = {name: libraries(lines) for name, lines in PROJECT["project"]["optional-dependencies"].items()}
+    on_loading: set[str] = set()
+    in_all: set[str] = set()
+    for _, tree in product_sources():
+        outside = [each for each in tree.body if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
+        on_loading |= top_level_imports(ast.Module(outside, []))
+        in_all |= top_level_imports(tree)
+    known = sys.stdlib_module_names | {*PACKAGES}
+    optional = extras["dask"] | extras["postgresql"]
+
+    assert {canonicalize_name(name) for name in on_loading - known} <= declared
+    assert {canonicalize_name(name) for name in in_all - known} <= declared | optional
 
 
 # Safety
@@ -355,3 +368,44 @@ def test_versions_agree() -> None:
 
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert "\n## [Unreleased]\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)\s#]+)(?:#[^)\s]*)?\)")
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    """Every relative link of every page, from the folder of the page."""
+    pages = [name for name in kept_files() if name.endswith(".md")]
+    links = [
+        (name, target) for name in pages for target in LINK.findall((ROOT / name).read_text(encoding="utf-8"))
+    ]
+
+    assert len(pages) > 30
+    assert len(links) > 50
+    assert [each for each in links if not ((ROOT / each[0]).parent / each[1]).exists()] == []
+
+
+def test_every_room_says_what_belongs_there() -> None:
+    """One line of what belongs in a room and what does not, for who is new."""
+    rooms = [path.parent for path in (ROOT / "planner").glob("*/__init__.py")]
+    rooms += [path.parent for path in (ROOT / "planner" / "answers").glob("*/__init__.py")]
+    silent = []
+    for room in rooms:
+        page = room / "README.md"
+        said = page.read_text(encoding="utf-8") if page.is_file() else ""
+        if "Belongs here: " not in said or "Does not: " not in said:
+            silent.append(room.relative_to(ROOT).as_posix())
+
+    assert len(rooms) == 21
+    assert not silent
+    assert len((ROOT / "planner" / "README.md").read_text(encoding="utf-8").splitlines()) < 50
+
+
+def test_changelog_says_what_each_version_brought() -> None:
+    """The newest version is the package's, with a day; what comes next has its headings ready."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cut = re.findall(r"^## \[(\S+)\] - \d{4}-\d\d-\d\d$", text, flags=re.MULTILINE)
+    coming = text.partition("\n## [Unreleased]\n")[2].partition("\n## [")[0]
+
+    assert cut[0] == PROJECT["project"]["version"]
+    assert re.findall(r"^### (\w+)$", coming, flags=re.MULTILINE) == ["Added", "Changed", "Fixed"]

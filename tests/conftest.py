@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -46,7 +47,6 @@ CHROMIUM_ARGUMENTS = [
 MARKED_PATHS = {
     "app": ("ui/*",),
     "browser": ("ui/test_browser_*",),
-    "package": ("house/test_house.py",),
     "simulation": ("reliability/*_simulation.py", "reliability/*_variation.py"),
     "solve": (
         "solver/*",
@@ -61,7 +61,8 @@ MARKED_PATHS = {
         "store/*",
     ),
 }
-KINDS = {"slow", *MARKED_PATHS}
+MARKED_FIXTURES = {"browser": "chromium", "package": "built"}
+KINDS = {"slow", *MARKED_PATHS, *MARKED_FIXTURES}
 SLOW_S = 1.0  # above it a test is `slow`
 PATIENCE_S = 2.0  # above it an unmarked one fails: no two machines are equally fast
 
@@ -73,14 +74,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("nightly"):
         os.environ[NIGHTLY] = "1"
+    atexit.register(_end_in_silence)
+
+
+def _end_in_silence() -> None:
+    """The last words are pytest's summary: nothing of what ends after Python is written below it.
+
+    A thread that waits for ever, as those of pages do, holds what it used when the interpreter ends. Nothing
+    is lost by that, but DuckDB's binding lists all that it still has, line by line, and has no switch for it.
+    """
+    sys.stderr.flush()
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by where it lies, and begin with the browser, which waits longest."""
+    """Mark each test by where it lies and what it asks for; the browser, which waits longest, comes first."""
     for item in items:
         place = item.path.relative_to(ROOT / "tests").as_posix()
         for kind, patterns in MARKED_PATHS.items():
             if any(fnmatch(place, pattern) for pattern in patterns):
+                item.add_marker(kind)
+        for kind, fixture in MARKED_FIXTURES.items():
+            if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(kind)
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
 

@@ -124,6 +124,7 @@ def test_water_is_in_once(kwh, pue, onsite, offsite):
 # ---- a fleet is a hundred percent
 
 
+@pytest.mark.slow
 @given(
     bought=st.lists(st.integers(0, 60), min_size=1, max_size=8),
     retired=st.lists(st.integers(1, 90), min_size=8, max_size=8),

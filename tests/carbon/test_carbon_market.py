@@ -68,6 +68,7 @@ def test_without_a_residual_mix_the_grid_average_stands_in_and_says_so():
     assert not asked(contracts=()).grid_average_stands_in
 
 
+@pytest.mark.slow
 @given(load=HOURS, first=HOURS, second=HOURS)
 def test_energy_is_covered_once(load, first, second):
     """Covered and uncovered make the load; hourly matching never covers more than yearly."""

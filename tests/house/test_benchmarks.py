@@ -141,6 +141,7 @@ def performance(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return bench._performance(quick=True)
 
 
+@pytest.mark.slow
 def test_both_ways_have_the_same_answer(reliability: dict[str, Any]) -> None:
     """Searches stop at about 1e-6 of the answer in lifelines; Kaplan-Meier and a count need no search."""
     apart = {(one["what"], one["resolution"]): one["apart_fraction"] for one in reliability["estimates"]}
@@ -291,6 +292,7 @@ def services_only(made: Problem) -> Problem:
     )
 
 
+@pytest.mark.slow
 def test_plainly_written_the_optimum_is_the_same() -> None:
     """Two programs written apart: the same cost without jobs and tiers, in the thousands of the model."""
     made = services_only(fleet("S"))
@@ -300,6 +302,7 @@ def test_plainly_written_the_optimum_is_the_same() -> None:
     assert 1000 * plain.objective == pytest.approx(ours.objective, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_plain_plan_is_no_cheaper() -> None:
     """What it lets jobs and tiers do, the other formulation lets them do as well, and more."""
     made = fleet("S")
@@ -315,6 +318,7 @@ def test_each_size_has_its_ways_and_its_time() -> None:
     assert WAYS == ("everfleet", "everfleet-cbc", "plain", "plain-cbc")
 
 
+@pytest.mark.slow
 def test_every_part_reaches_the_page(
     monkeypatch: pytest.MonkeyPatch,
     reliability: dict[str, Any],

@@ -10,6 +10,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,14 @@ def kept_texts() -> Iterator[tuple[str, str]]:
             yield name, content.decode("utf-8")
 
 
-def product_sources() -> Iterator[tuple[str, ast.Module]]:
-    """Every Python file that a user runs, parsed."""
+@cache
+def product_sources() -> tuple[tuple[str, ast.Module], ...]:
+    """Every Python file that a user runs, parsed once."""
     packaged = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
-    for path in (ROOT / "app.py", *packaged):
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(
+        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in (ROOT / "app.py", *packaged)
+    )
 
 
 def top_level_imports(tree: ast.Module) -> set[str]:
@@ -125,6 +129,7 @@ print(opened, *wrong)
 """
 
 
+@pytest.mark.slow
 def test_every_name_that_a_room_offers_can_be_had() -> None:
     """In a fresh process, after the modules inside; a module of the same name would stand before it."""
     opened = run(sys.executable, "-c", OPEN_EVERY_NAME)
@@ -150,6 +155,7 @@ print(*sorted(dir()))
 """
 
 
+@pytest.mark.slow
 def test_every_public_name_does_its_work() -> None:
     """2 kWh at a PUE of 1.25 are 2.5 kWh; the cost of a small plan opens to itself."""
     used = run(sys.executable, "-c", USE_EVERY_PUBLIC_NAME)
@@ -224,6 +230,7 @@ def pins(name: str) -> dict[str, set[Version]]:
     return found
 
 
+@pytest.mark.package
 @pytest.mark.parametrize("name", LOCKS)
 def test_each_pin_has_hashes_and_names_no_server(name: str) -> None:
     """Pip refuses a lock in part hashed; a server in it would be asked in place of the user's own."""
@@ -236,6 +243,7 @@ def test_each_pin_has_hashes_and_names_no_server(name: str) -> None:
     assert "index" not in text
 
 
+@pytest.mark.package
 def test_locks_agree_with_the_bounds_and_each_other() -> None:
     run_pins, test_pins = (pins(name) for name in LOCKS)
     wanted = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
@@ -247,6 +255,7 @@ def test_locks_agree_with_the_bounds_and_each_other() -> None:
         assert all(requirement.specifier.contains(version) for version in versions), requirement
 
 
+@pytest.mark.package
 def test_a_solver_that_lies_is_not_installed() -> None:
     """1.14.0 calls 15 the optimum where 9 is (`stuffing` in the self-test); 1.15 mended it."""
     wanted = {line.name: line.specifier for line in map(Requirement, PROJECT["project"]["dependencies"])}
@@ -286,6 +295,7 @@ REFUSED_METHODS = {"read_pickle", "to_pickle"}
 REFUSED_OPTIONS = {"shell", "unsafe_allow_html", "unsafe_allow_javascript"}
 
 
+@pytest.mark.slow
 def test_no_dangerous_calls() -> None:
     """Nothing reads pickles or YAML, evaluates text, starts a shell or puts raw HTML on a page."""
     found = []

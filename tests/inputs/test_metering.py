@@ -191,6 +191,7 @@ def test_without_a_column_of_accelerators_their_number_is_asked_for(write):
     assert read_metered(path, accelerators=1).it_kwh == pytest.approx(0.001)
 
 
+@pytest.mark.slow
 @given(
     watts=st.lists(st.floats(0, 1000), min_size=3, max_size=30),
     cut=st.integers(1, 28),

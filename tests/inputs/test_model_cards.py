@@ -381,6 +381,7 @@ def test_a_plan_reads_the_card_beside_its_scenario(folder: Path) -> None:
     assert plans[0].inputs.fact(f"model.{CARD}.parameters").source.link == CARD
 
 
+@pytest.mark.slow
 def test_checkpoints_of_a_scenario_read_its_card(folder: Path) -> None:
     """A checkpoint holds the parameters, so its write is longer by the share of the norms: below 1e-4."""
     ours, theirs = (
@@ -416,6 +417,7 @@ def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
         assert done.it_kwh.value == pytest.approx(built_in.it_kwh.value, rel=1e-3), phase
 
 
+@pytest.mark.slow
 def test_flags_of_a_job_name_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training takes 6 FLOP for each parameter and token: the accelerator-hours of the built-in model."""
     monkeypatch.chdir(folder)

@@ -178,6 +178,7 @@ def test_an_empty_file_is_told_what_a_scenario_needs() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "count"),
     [("\n".join(f"k{i} = {i}" for i in range(60_000)), 60_007), (GOOD + "[[pools]]\n" * 201, 1)],

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,23 @@ SAMPLE = json.loads((Path(__file__).parents[1] / "sample_plan.json").read_text(e
 HOSTILE = "<script>alert(1)</script> | `x` *b* \x1b[31m\nred"
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Whole reports are written again and again here: a picture that was drawn before is not drawn anew."""
+    drawings: dict[tuple[str, int], str] = {}
+    draw = charts.to_svg
+
+    def kept(picture: charts.Picture, width: int = 430) -> str:
+        key = picture.chart.to_json(validate=False), width
+        if key not in drawings:
+            drawings[key] = draw(picture, width)
+        return drawings[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "to_svg", kept)
+        yield
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 from solver_cases import changed, limits, one_job, pools, problem, run_option, service, steps, work
 
 from solver.answer import Answer, answer
@@ -608,9 +609,12 @@ def test_no_plan_is_better_than_the_best(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 500, 50))
+@pytest.mark.parametrize("first", range(0, size(150, nightly=500), 50))
 def test_no_plan_is_better_over_all_decisions(first: int) -> None:
-    """500 fleets with moves, rebates, rental, parking, elastic jobs and caps, each by trying everything."""
+    """Fleets with moves, rebates, rental, parking, elastic jobs and caps, each by trying everything.
+
+    150 by day, which with 95 % have met what goes wrong in 2 of a hundred; 500 by night, in 6 of a thousand.
+    """
     for seed in range(first, first + 50):
         check_against_everything(draw_more(seed))
 

@@ -1,6 +1,6 @@
 """Writes docs/peers.md: the same three jobs by other tools and by us, each difference taken apart.
 
-    python -m benchmarks.studies.peers           from what the tools said last, in peers.csv beside this
+    python -m benchmarks.studies.peers           from what the tools said last, in peers.csv next to this
     python -m benchmarks.studies.peers --ask     ask them again: installs them in an environment of their own
 
 Ours and the formulas are worked out at each run; peers.toml describes the jobs.

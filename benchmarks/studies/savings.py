@@ -57,9 +57,9 @@ INTRODUCTION = """\
 
 Failures, checkpoints, spares, lifetimes and carbon are planned in one program. This page, written by
 `python -m benchmarks.studies.savings`, asks what that is worth: on eight families of scenarios
-(`data/scenarios`) it puts the joint plan, money plus carbon at its price, beside plans for money or carbon
-alone, and beside the best plan that keeps habits: an hour between checkpoints, a tenth of the nodes in use as
-spares, nodes retired at five years. All else is planned as well as in the joint plan, so that this is what
+(`data/scenarios`) it puts the joint plan, money plus carbon at its price, next to plans for money or carbon
+alone, and next to the best plan that keeps habits: an hour between checkpoints, a tenth of the nodes in use
+as spares, nodes retired at five years. All else is planned as well as in the joint plan, so that this is what
 the join itself saves, not what a plan saves against none."""
 LEGEND = f"""\
 Saved by the joint plan, in % of the other plan: money / carbon, **both with carbon at its price**, which is

@@ -50,7 +50,7 @@ class Sku:
 class Catalogue:
     """Facts by key, sources and SKUs by name, and what each family of facts may be.
 
-    `asked` collects the keys that were handed out, for those who want to know; copies share it.
+    `asked` collects the keys that were given out, for those who want to know; copies share it.
     """
 
     facts: Mapping[str, Fact]

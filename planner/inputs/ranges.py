@@ -5,7 +5,7 @@ sense. A power below zero, a PUE below one or a link domain of 10^12 chips is re
 computes with it, whoever states it.
 
 `use` says what counts with a family: `input` an answer about a plan, a job or hardware; `check` the published
-cases of `everfleet validate` alone; `reference` nothing, as it stands there for readers to compare with.
+cases of `everfleet validate` alone; `reference` nothing: it is there for readers to compare with.
 A value of one's own for the last two would change nothing, so it is refused.
 """
 

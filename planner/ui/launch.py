@@ -32,7 +32,7 @@ def app_script() -> Path:
 
 
 def serve(*, port: int) -> int:
-    """Run the script with the configuration beside it, on this machine's own address.
+    """Run the script with the configuration next to it, on this machine's own address.
 
     The address is said here too: a variable of the environment would win against the configuration.
 
@@ -49,7 +49,7 @@ def serve(*, port: int) -> int:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
     script = str(app_script())
-    sys.argv = [script]  # Streamlit looks for its configuration beside the program that was called
+    sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:
         guards = [Middleware(Guard), Middleware(_known_hosts)]
         App(script, middleware=guards).run(config={"server.port": port, "server.address": ADDRESS})

@@ -141,12 +141,12 @@ def _one_way(
 ) -> None:
     """Refuse a row whose energy can be had in two ways that do not agree.
 
-    `devices` beside `device_h` says among how many the hours were shared, which changes nothing.
+    `devices` next to `device_h` says among how many the hours were shared, which changes nothing.
     """
     if it_energy_kwh is not None and any(
         stated is not None for stated in (device_h, duration_h, devices, power_kw)
     ):
-        raise NotUnderstood("an energy is stated, and beside it hours, devices or a power: keep one way")
+        raise NotUnderstood("an energy is stated, and with it hours, devices or a power: keep one way")
     if device_h is not None and duration_h is not None:
         among = 1.0 if devices is None else devices
         if not math.isclose(device_h, duration_h * among, rel_tol=1e-3):

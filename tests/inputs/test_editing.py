@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from planner.answers.check import check, scenario_found
+from planner.answers.failures.upload import log_found
 from planner.inputs import editing
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.edits import OddText, blocks
@@ -23,7 +25,7 @@ SHIPPED = sorted((DATA / "scenarios").glob("*.toml"))
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
     """The shipped quarter."""
-    return editing.check(TEXT, "next-quarter.toml")
+    return check(TEXT, "next-quarter.toml")
 
 
 # The text
@@ -210,7 +212,7 @@ def test_each_site_of_a_shipped_scenario_can_be_renamed(path: Path) -> None:
             text, path.name, {f"sites.{site['name']}.name": f"new-{site['name']}"}
         ).text
 
-    editing.check(text, path.name)
+    check(text, path.name)
 
 
 def test_a_rename_and_a_removed_row_are_one_edit() -> None:
@@ -403,7 +405,7 @@ def test_a_price_that_hung_on_the_region_stays(scenario: Scenario) -> None:
     assert "sites.hamina.electricity_price" not in hamina.changes  # the scenario states it
     assert any("2027 Q2, 2027 Q3, 2027 Q4" in note for note in oregon.notes)
     used = editing.with_values(TEXT, "x", oregon.changes)
-    assert editing.check(used.text, "x").sites[1].grid_kgco2e_per_kwh == pytest.approx((0.15,) * 4)
+    assert check(used.text, "x").sites[1].grid_kgco2e_per_kwh == pytest.approx((0.15,) * 4)
 
 
 def test_a_series_of_another_signal_is_refused_or_said(scenario: Scenario) -> None:
@@ -450,9 +452,7 @@ def test_a_trace_gives_tokens_and_rates(scenario: Scenario) -> None:
         "services.chat.peak_rate": "0.4 /s",
         "services.chat.mean_to_peak": pytest.approx(14_400 / (36.5 * 3600) / 0.4, rel=1e-3),
     }
-    assert (
-        editing.check(editing.with_values(TEXT, "x", found.changes).text, "x").services[0].tokens_in == 250.0
-    )
+    assert check(editing.with_values(TEXT, "x", found.changes).text, "x").services[0].tokens_in == 250.0
     only = editing.traffic_found("own.csv", content, scenario, "chat", with_rates=False)
     assert "services.chat.peak_rate" not in only.changes
 
@@ -503,7 +503,7 @@ def test_no_service_of_that_name(scenario: Scenario) -> None:
 
 def test_a_scenario_file_is_counted(scenario: Scenario) -> None:
     """What a reader can compare with the file; a file that nothing names is left out, and said."""
-    found = editing.scenario_found("own.toml", TEXT.encode(), {"fit.json": b"{}"})
+    found = scenario_found("own.toml", TEXT.encode(), {"fit.json": b"{}"})
 
     assert dict(found.facts)["time"] == "2027 Q1 to 2027 Q4, 4 periods"
     assert dict(found.facts)["offers"] == "4"
@@ -515,7 +515,7 @@ def test_a_scenario_file_is_counted(scenario: Scenario) -> None:
 def test_a_scenario_file_that_is_no_text_is_refused() -> None:
     """With the byte that tells."""
     with pytest.raises(ScenarioError, match=r"not UTF-8 text \(byte 2 is 0xff\)"):
-        editing.scenario_found("own.toml", b"a\xff", {})
+        scenario_found("own.toml", b"a\xff", {})
 
 
 def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
@@ -543,9 +543,9 @@ def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
 
 def test_a_fitted_log_lies_beside_the_scenario() -> None:
     """Used, the plan's rate is that of the log, 5 per 1000 node-days, and the published fleet's no longer."""
-    found = editing.log_found("my log.csv.gz", fit_of("my log.csv.gz", bad_rows=3))
+    found = log_found("my log.csv.gz", fit_of("my log.csv.gz", bad_rows=3))
     edited = editing.with_values(TEXT, "x", found.changes)
-    used = editing.check(edited.text, "own.toml", dict(found.files))
+    used = check(edited.text, "own.toml", dict(found.files))
 
     assert used.fit is not None
     assert used.fit.failure_rate.value == pytest.approx(5 / 24_000)
@@ -560,7 +560,7 @@ def test_a_fitted_log_lies_beside_the_scenario() -> None:
 
 def test_without_its_file_a_scenario_that_names_one_does_not_check() -> None:
     """What is looked for lies beside it; the message says what it is."""
-    text = editing.with_values(TEXT, "x", editing.log_found("l.csv", fit_of("l.csv")).changes).text
+    text = editing.with_values(TEXT, "x", log_found("l.csv", fit_of("l.csv")).changes).text
 
     with pytest.raises(ScenarioError, match=r"own\.toml: reliability\.log: there is no file 'l-fit\.json'"):
-        editing.check(text, "own.toml")
+        check(text, "own.toml")

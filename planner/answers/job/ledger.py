@@ -125,7 +125,7 @@ def _agree(what: str, parts: float, total: Traced) -> None:
 
 
 def metered_rows(footprint: Footprint) -> list[Record]:
-    """Electricity of metered phases beside the figure that the meter's own tool wrote, where it wrote one."""
+    """Electricity of metered phases next to the figure that the meter's own tool wrote, if it wrote one."""
     return [
         {
             "phase": shown_phase(phase.name),

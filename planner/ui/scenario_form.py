@@ -83,7 +83,7 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
     _small(f"{shared.ours(one.description)}. {shared.plain(f'Allowed: {one.allowed}.')}")
     _small(shared.plain(f"Default: {one.default or 'none'}; {one.default_source}"))
     if typed is not None:
-        st.markdown(":material/hourglass_empty: **Not taken yet**")
+        st.markdown(":material/hourglass_empty: **Not applied yet**")
     elif one.changed:
         _mark(one)
 

@@ -269,6 +269,7 @@ def libraries(lines: list[str]) -> set[str]:
     return {canonicalize_name(Requirement(line).name) for line in lines}
 
 
+@pytest.mark.slow
 def test_every_library_is_declared() -> None:
     """What comes along with another library today may not come tomorrow; extras are imported where used."""
     declared = libraries(PROJECT["project"]["dependencies"])

@@ -53,6 +53,7 @@ from planner.report import ReportError, to_json
 from planner.store import Store, StoreError, addresses, open_store
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
+from planner.trace.errors import InputError
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 KILLS = 50
@@ -310,10 +311,10 @@ def test_a_kept_scenario_writes_nowhere_else(tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"
     kept = KeptScenario("0" * 64, "t", "run.toml", "", {str(outside): b"{}"})
 
-    with pytest.raises(StoreError, match="leads out of the folder"), restored(kept):
+    with pytest.raises(InputError, match="leads out of the folder"), restored(kept):
         pass
     with (
-        pytest.raises(StoreError, match="leads out"),
+        pytest.raises(InputError, match="leads out"),
         restored(replace(kept, name="../../run.toml", files={})),
     ):
         pass
@@ -324,7 +325,7 @@ def test_a_file_that_is_gone_is_named(with_files: Scenario) -> None:
     assert with_files.path is not None
     (with_files.path.parent.parent / "config.json").unlink()
 
-    with pytest.raises(StoreError, match=r"'\.\./config\.json', which the scenario names, cannot be read"):
+    with pytest.raises(InputError, match=r"'\.\./config\.json', which the scenario names, cannot be read"):
         keep(with_files)
 
 

@@ -175,7 +175,7 @@ def test_nothing_that_is_typed_ends_the_page(page: AppTest) -> None:
         typed(page, BUDGET, text)
 
         assert not page.exception, text
-        assert page.error[0].value.startswith("Not taken yet")
+        assert page.error[0].value.startswith("Not applied")
         assert value(page, PRICE) == "200 USD/t"
 
 

@@ -341,6 +341,7 @@ def test_shipped_rows():
     assert "not understood" not in by_status.values()
 
 
+@pytest.mark.slow
 def test_reliability_rows_all_inside(shared):
     """Every row, those about Titan and Los Alamos with their files, which lie beside the rows' own folder."""
     result = validate([shared / "validation" / "reliability.csv"])

@@ -94,11 +94,8 @@ def test_an_honest_packed_log_is_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("line", ["x" * 3_000_000, "a," * 1_500_000])
 def test_a_log_of_one_endless_line(tmp_path, line):
-    start_s = time.perf_counter()
-
     with pytest.raises(LogError, match="line 1 is longer than 1,048,576 characters"):
         read_log(written(tmp_path, line))
-    assert time.perf_counter() - start_s < 2
 
 
 def test_a_log_of_far_too_many_columns(tmp_path):
@@ -219,22 +216,18 @@ def test_deeply_nested_mappings():
         parse_mapping(".".join("a" * 50_000) + " = 1")
 
 
+@pytest.mark.timeout(30)  # the square of this length would take minutes
 def test_a_long_word_in_a_scenario_takes_no_time():
     """The search for long keys began at each letter of it: time grew with the square, 100,000 took 10 s."""
-    start_s = time.perf_counter()
-
     with pytest.raises(ScenarioError):
-        parse_scenario("x" * 200_000)
-    assert time.perf_counter() - start_s < 1
+        parse_scenario("x" * 1_000_000)
 
 
+@pytest.mark.timeout(30)  # some of these never ended
 @pytest.mark.parametrize("unit", ["x" * 100_000, "1/" * 30_000 + "h", "9^9^9^9", "(9^9)^9^9", "cm^99999999"])
 def test_units_that_nobody_writes(unit):
-    start_s = time.perf_counter()
-
     with pytest.raises(UnitError, match="is not known here"):
         convert_factor(unit, "kW")
-    assert time.perf_counter() - start_s < 1
 
 
 def test_a_fit_with_a_long_unit_is_refused(tmp_path):

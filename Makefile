@@ -48,6 +48,7 @@ bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (
 fit: $(VENV)/.run ## fit the constants of training and serving again and cross-validate them; prints only (ARGS=...)
 	$(BIN)/python -m benchmarks.studies.fit $(ARGS)
 	$(BIN)/python -m benchmarks.studies.fit_serving
+	$(BIN)/python -m benchmarks.studies.fit_power
 
 examples: $(VENV)/.run ## solve again what the app shows at first; needed when facts or shipped scenarios change (ten minutes)
 	$(BIN)/python -m benchmarks.studies.examples

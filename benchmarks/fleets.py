@@ -13,10 +13,10 @@ import numpy as np
 
 from solver.problem import (
     Cohorts,
-    ElasticOptions,
     Jobs,
     Limits,
     Objective,
+    PausableOptions,
     Pools,
     Problem,
     RunOptions,
@@ -73,7 +73,7 @@ def fleet(name: str, seed: int = 0) -> Problem:
         kgco2e_per_kwh=rng.uniform(0.03, 0.6, size.sites),
     )
     pools = _pools(size, market, rng)
-    jobs, elastic, asked = _training(size, market, pools, rng)
+    jobs, pausable, asked = _training(size, market, pools, rng)
     services, serves, served = _serving(size, market, pools, rng)
     wanted = asked + served  # [T] nodes of the slowest SKU
     cohorts = _cohorts(size, market, pools, wanted, rng)
@@ -100,7 +100,7 @@ def fleet(name: str, seed: int = 0) -> Problem:
             budget_usd=np.full(size.periods, most * 120e3),
         ),
         objective=Objective(money_weight=1.0, carbon_weight=0.1),
-        elastic_options=elastic,
+        pausable_options=pausable,
         tiers=Tiers(
             sku=np.repeat(np.arange(size.skus), 2),
             from_nodes=np.tile(np.ceil(np.array([0.5, 1.5]) * most / size.skus), size.skus),
@@ -147,7 +147,7 @@ def _eligible(size: Size, rng: np.random.Generator) -> Any:
 
 def _training(
     size: Size, market: Market, pools: Pools, rng: np.random.Generator
-) -> tuple[Jobs, ElasticOptions, Any]:
+) -> tuple[Jobs, PausableOptions, Any]:
     """Jobs with a release and a deadline, on every eligible pool at three sizes, where that is in time."""
     count, periods = size.jobs // 2, size.periods
     rows: dict[str, list[Any]] = {key: [] for key in ("job", "pool", "nodes", "node_hours", "limit")}
@@ -171,7 +171,7 @@ def _training(
     pool, nodes = np.array(rows["pool"]), np.array(rows["nodes"])
     busy = market.idle_kw[pools.sku[pool]] + market.busy_kw[pools.sku[pool]]
     flat = np.ones((1, periods))
-    options = ElasticOptions(
+    options = PausableOptions(
         job=np.array(rows["job"]),
         pool=pool,
         nodes=nodes,

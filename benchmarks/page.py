@@ -289,8 +289,8 @@ def _sweep(sweep: Record) -> list[str]:
         )
         for name, one in sweep["executors"].items()
     ]
-    told = SWEEP.format(points=sweep["points"], bare_ms=_short(1000 * sweep["bare_s_per_point"]))
-    return ["## Sweeps\n", told, _table(head, lines)]
+    shown = SWEEP.format(points=sweep["points"], bare_ms=_short(1000 * sweep["bare_s_per_point"]))
+    return ["## Sweeps\n", shown, _table(head, lines)]
 
 
 def _ended(one: Record) -> str:

@@ -73,16 +73,16 @@ def step_columns(rows: int) -> Columns:
     """So many layouts, drawn from all that divide, each on an accelerator drawn from all."""
     draw, chips = np.random.default_rng(SEED), list(chip_arguments().values())
     model = model_arguments()
-    found = [_layouts(model, gpus) for gpus in sizes(24)[8:]]
+    found = [_layouts(model, accelerators) for accelerators in sizes(24)[8:]]
     columns = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
     layout, chip = draw.integers(len(columns["tp"]), size=rows), draw.integers(len(chips), size=rows)
     hardware = {name: np.array([one[name] for one in chips])[chip] for name in chips[0]}
     return {name: column[layout] for name, column in columns.items()} | hardware
 
 
-def _layouts(model: Mapping[str, float], gpus: int) -> Columns:
+def _layouts(model: Mapping[str, float], accelerators: int) -> Columns:
     columns = layout_candidates(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=BATCH,
         layers=int(model["layers"]),
         heads=int(model["heads"]),
@@ -90,7 +90,9 @@ def _layouts(model: Mapping[str, float], gpus: int) -> Columns:
         sequence_tokens=SEQUENCE_TOKENS,
         link_domain=NODE,
     )
-    return {name: columns[name] for name in LAYOUT} | {"gpus": np.full(len(columns["tp"]), float(gpus))}
+    return {name: columns[name] for name in LAYOUT} | {
+        "accelerators": np.full(len(columns["tp"]), float(accelerators))
+    }
 
 
 def steps_timed(rows: int, by: str, repeats: int) -> Record:
@@ -131,14 +133,14 @@ def swept(chips: int | None, counts: int, repeats: int) -> Record:
         splits.cache_clear()  # a first sweep has seen no size before
         return [
             best_layout(
-                gpus=gpus,
+                accelerators=accelerators,
                 memory_gb=memory[chip],
                 usable_fraction=usable,
                 **whole,
                 **constants | speeds | {"link_domain": int(speeds["link_domain"])},
             )
             for chip, speeds in known.items()
-            for gpus in sizes(counts)
+            for accelerators in sizes(counts)
         ]
 
     found = [one for one in sweep() if isinstance(one, Layout)]
@@ -154,9 +156,9 @@ def swept(chips: int | None, counts: int, repeats: int) -> Record:
 
 def step_by_hand(row: Mapping[str, float]) -> float:
     """Time of one step of a dense model in plain Python: the equations of `training_step_s`, unchecked."""
-    tp, pp, gpus = row["tp"], row["pp"], row["gpus"]
+    tp, pp, accelerators = row["tp"], row["pp"], row["accelerators"]
     weights = _layer_weights(row)
-    ranks = gpus / (tp * pp * row["cp"])
+    ranks = accelerators / (tp * pp * row["cp"])
     rounds = row["global_batch"] / (ranks * row["micro_batch"])
     tokens = row["micro_batch"] * row["sequence_tokens"] / row["cp"]
     deep = math.ceil(row["layers"] / pp)
@@ -190,7 +192,7 @@ def step_by_hand(row: Mapping[str, float]) -> float:
     gradient -= min(row["data_parallel_hidden_fraction"] * gradient, 0.5 * steps)
     optimizer = 18.0 * held / (ranks * row["cp"] if row["sharding"] >= 1 else 1.0) / memory
     whole = steps + bubble + transfer + gradient + optimizer + row["fixed_s"]
-    return whole * (1.0 + row["scale_drag_ratio"] * max(0.0, math.log2(gpus / 8.0)))
+    return whole * (1.0 + row["scale_drag_ratio"] * max(0.0, math.log2(accelerators / 8.0)))
 
 
 def _layer_weights(row: Mapping[str, float]) -> float:
@@ -207,19 +209,30 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     flops = 2.0 * tokens * row["sequence_tokens"] * hidden / tp
     attention = flops / (row["attention_tflop_per_s"] * 1e12 * row["attention_efficiency_fraction"])
     elementwise = row["elementwise_bytes_per_value"] * tokens * hidden / tp / memory
-    sent = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (ring * 1e9) + row["collective_latency_s"]
-    exchange = 2.0 * sent * row["tensor_exposed_fraction"] * (tp > 1)
+    sent = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (ring * 1e9) * row["tensor_exposed_fraction"]
+    exchange = 2.0 * (sent + row["collective_latency_s"]) * (tp > 1)
     again, scores = float(row["recompute"] == 2), float(row["recompute"] > 0)
-    return (matrix + elementwise) * (3.0 + again) + attention * (3.2 + scores) + exchange * (2.0 + again)
+    near = tp * row["cp"] <= row["link_domain"]
+    keys = row["kv_heads"] * hidden / row["heads"]
+    part = tokens * 2.0 * keys / tp * 2.0 / ((fast if near else ports / row["link_domain"]) * 1e9)
+    rounds = (row["cp"] - 1.0) * (part + row["collective_latency_s"])
+    beside = min(rounds, attention)
+    context = rounds - beside + row["context_exposed_fraction"] * beside
+    return (
+        (matrix + elementwise) * (3.0 + again)
+        + attention * (3.2 + scores)
+        + exchange * (2.0 + again)
+        + context * (3.0 + scores)
+    )
 
 
 def _gather_by_hand(row: Mapping[str, float], gathered_gb: float) -> float:
-    near = min(row["link_domain"], row["gpus"])
+    near = min(row["link_domain"], row["accelerators"])
     network = near * row["network_gb_per_s"] * row["network_efficiency_fraction"]
     fast = row["link_gb_per_s"] * row["link_efficiency_fraction"]
     passed_on = 1.0 / 8.0 + max(0.0, 1.0 - 8.0 / near)
     return (
-        gathered_gb * (1.0 - near / row["gpus"]) / network
+        gathered_gb * (1.0 - near / row["accelerators"]) / network
         + gathered_gb * passed_on / fast
         + row["fsdp_latency_s"]
     )

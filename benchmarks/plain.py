@@ -64,7 +64,7 @@ def _weighed(problem: Problem, usd: Any, kgco2e: Any) -> Any:
 
 def _jobs(model: Any, problem: Problem, held: Any, power: Any, cost: list[Any]) -> None:
     """Starts + left out = 1, for each job; a start holds its nodes to the end of the work"""
-    options, hours = problem.elastic_options, problem.pools.hours
+    options, hours = problem.pausable_options, problem.pools.hours
     each = _weighed(problem, options.usd_per_node_h, options.kgco2e_per_node_h)
     each = each - _idle_per_h(problem)[options.pool]
     starts: list[list[Any]] = [[] for _ in problem.jobs.name]

@@ -21,10 +21,15 @@ from planner.physics.equations.money import energy_usd
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.equations.totals import weighted_usd
 from planner.physics.nodes import node_columns
-from planner.physics.serving import replica_columns
-from planner.physics.serving_options import serving_candidates
+from planner.physics.serving import replica_columns, serving_candidates
 from planner.physics.training import training_runs
-from planner.physics.training_options import SHAPE, job_workload, training_arguments, training_candidates
+from planner.physics.training_options import (
+    BESIDE_STEP,
+    SHAPE,
+    job_workload,
+    training_arguments,
+    training_candidates,
+)
 from planner.trace.quantities import Chosen, chosen, derive
 
 ROWS_ONE_AT_A_TIME = 300
@@ -60,12 +65,12 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     inputs = inputs_of(1)
     job = inputs.scenario.training[0]
     work, sku = job_workload(job), 0
-    gpus = max(job.nodes) * int(inputs.server("accelerators")[sku].value)
+    accelerators = max(job.nodes) * int(inputs.server("accelerators")[sku].value)
     traced = training_arguments(inputs, work.model, sku, work.precision)
-    facts: dict[str, Any] = {name: node.value for name, node in traced.items()}
+    facts: dict[str, Any] = {name: node.value for name, node in traced.items() if name not in BESIDE_STEP}
     shape = {name: int(facts[name]) for name in SHAPE if name in ("layers", "heads", "kv_heads")}
     layouts = layout_candidates(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=work.batch_sequences,
         sequence_tokens=work.sequence_tokens,
         link_domain=int(facts["link_domain"]),
@@ -74,7 +79,7 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     layouts.pop("dp")
     count = len(layouts["tp"])
     fixed = facts | {
-        "gpus": float(gpus),
+        "accelerators": float(accelerators),
         "global_batch": float(work.batch_sequences),
         "sequence_tokens": float(work.sequence_tokens),
     }

@@ -43,14 +43,14 @@ ENOUGH_S = 10.0
 JOB: dict[str, Any] = {
     "intervals": 9189,
     "interval_h": 7.9 / 60,
-    "mtbf_h": 54 * 24 / 419,
+    "mttf_h": 54 * 24 / 419,
     "write_h": 10 / 3600,
     "restart_h": 5 / 60,
 }
 # AIReSim's default case: weak nodes, warm standbys, spares, and repair that does not always help.
 FLEET: dict[str, Any] = {
     "nodes": FleetNodes(job_nodes=4096, warm_standbys=16, working_nodes=4160, spare_nodes=200),
-    "failures": NodeFailures(node_mtbf_h=2400.0, bad_fraction=0.15, bad_rate_multiplier=6.0),
+    "failures": NodeFailures(node_mttf_h=2400.0, bad_fraction=0.15, bad_rate_multiplier=6.0),
     "repair": RepairShop(
         2.0, 48.0, manual_fraction=0.8, automatic_helps_fraction=0.6, manual_helps_fraction=0.8
     ),
@@ -139,14 +139,14 @@ def by_checkpoint(
     *,
     intervals: int,
     interval_h: float,
-    mtbf_h: float,
+    mttf_h: float,
     write_h: float,
     restart_h: float,
     replicas: int,
     seed: int,
 ) -> NDArray[np.float64]:
     """ETTR and failures of each job: one job after the other, from checkpoint to checkpoint."""
-    draw, rate_per_h, jobs = random.Random(seed), 1.0 / mtbf_h, []
+    draw, rate_per_h, jobs = random.Random(seed), 1.0 / mttf_h, []
     for _ in range(replicas):
         now_h, stored, failures = 0.0, 0, 0
         fails_at_h = draw.expovariate(rate_per_h)
@@ -167,14 +167,14 @@ def by_failure(
     *,
     intervals: int,
     interval_h: float,
-    mtbf_h: float,
+    mttf_h: float,
     write_h: float,
     restart_h: float,
     replicas: int,
     seed: int,
 ) -> NDArray[np.float64]:
     """As `by_checkpoint`, from failure to failure: checkpoints between two are counted by a division."""
-    draw, rate_per_h, jobs = random.Random(seed), 1.0 / mtbf_h, []
+    draw, rate_per_h, jobs = random.Random(seed), 1.0 / mttf_h, []
     cycle_h = interval_h + write_h
     for _ in range(replicas):
         now_h, stored, failures = 0.0, 0.0, 0

@@ -27,16 +27,16 @@ class Served:
 
     def cpu_s(self) -> float | None:
         """Processor time so far, of the server's own process."""
-        told = _told(self.pid, "stat")
-        if told is None:
+        text = _read_text(self.pid, "stat")
+        if text is None:
             return None
-        user, system = told.rpartition(") ")[2].split()[11:13]
+        user, system = text.rpartition(") ")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def resident_mb(self) -> float | None:
         """Memory that it holds now."""
-        told = _told(self.pid, "statm")
-        return None if told is None else int(told.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        text = _read_text(self.pid, "statm")
+        return None if text is None else int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     raise RuntimeError(f"the app did not start at {url} in {PATIENCE_S:.0f} s")
 
 
-def _told(pid: int, what: str) -> str | None:
+def _read_text(pid: int, what: str) -> str | None:
     try:
         return Path(f"/proc/{pid}/{what}").read_text(encoding="utf-8")
     except FileNotFoundError:

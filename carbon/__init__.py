@@ -106,6 +106,7 @@ from carbon.ledger import (
 from carbon.levers import (
     composed_ratio,
     implied_growth_ratio,
+    lever_ratio,
     lowered_energy_kwh,
     total_reduction_ratio,
     utilisation_reduction_ratio,
@@ -182,6 +183,7 @@ from carbon.second_life import (
     PastLife,
     SecondLife,
     extended_kgco2e,
+    intensity_ratio,
     past_life,
     payback_h,
 )
@@ -317,10 +319,12 @@ __all__ = [
     "host_kgco2e",
     "host_power_kw",
     "implied_growth_ratio",
+    "intensity_ratio",
     "interposer_kgco2e",
     "job_energy_kwh",
     "job_energy_parts",
     "job_share_kgco2e",
+    "lever_ratio",
     "life_shares",
     "life_use_kgco2e",
     "lifetime_h",

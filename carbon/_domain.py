@@ -40,7 +40,7 @@ def share_above_zero(**shares: Column) -> None:
 
 
 def _refuse(name: str, value: Column, ok: np.bool_ | NDArray[np.bool_], meaning: str) -> None:
-    if np.all(ok):
+    if bool(ok) if isinstance(ok, np.bool_) else np.all(ok):  # a single number needs no function of arrays
         return
     first = np.atleast_1d(np.asarray(value, dtype=float))[~np.atleast_1d(ok)][0]
     raise ValueError(f"{name} {meaning}, got {first:g}")

@@ -25,6 +25,41 @@ def total_reduction_ratio(*, affected_fraction: Column, lever_ratio: Column) -> 
     return 1.0 / (1.0 - affected_fraction + np.divide(affected_fraction, lever_ratio))
 
 
+def lever_ratio(
+    *,
+    reduction_fraction: Column | None = None,
+    keep_fraction: Column | None = None,
+    gain_fraction: Column | None = None,
+) -> Column:
+    """How many times less a lever takes, from the one way in which its effect was printed.
+
+    k = 1 / (1 - reduction),  k = 1 / keep,  k = 1 + gain
+
+    A gain is more work in the same time; the other two are shares of what was taken before.
+
+    Source: definition.
+    """
+    given = {
+        name: share
+        for name, share in (
+            ("reduction_fraction", reduction_fraction),
+            ("keep_fraction", keep_fraction),
+            ("gain_fraction", gain_fraction),
+        )
+        if share is not None
+    }
+    if len(given) != 1:
+        raise ValueError(f"one effect of the lever is given, got {', '.join(given) or 'none'}")
+    ((name, share),) = given.items()
+    if name == "gain_fraction":
+        _domain.positive(one_plus_gain_fraction=np.add(1.0, share))
+        return np.add(1.0, share)
+    kept = np.subtract(1.0, share) if name == "reduction_fraction" else share
+    _domain.share(**given)
+    _domain.positive(kept_fraction=kept)
+    return np.divide(1.0, kept)
+
+
 def composed_ratio(*, lever_ratios: NDArray[np.float64]) -> Column:
     """How many times lower energy gets under several levers, each on what the others leave.
 

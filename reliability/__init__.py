@@ -45,9 +45,11 @@ from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
     ettr_restart_can_fail_fraction,
+    interval_goodput_fraction,
     linear_ettr,
     linear_ettr_fraction,
     linear_loss_fraction,
+    not_training_h,
     rollback_ettr_fraction,
     weibull_ettr_fraction,
 )
@@ -71,11 +73,14 @@ from reliability.fleet import (
     RateEstimate,
     RateInterval,
     at_least_one_failure_fraction,
+    failing_nodes,
     failure_rate_per_node_h,
     failures_in_1000_node_days,
     gamma_prior,
-    implied_node_mtbf_h,
+    implied_node_mttf_h,
     job_mttf_h,
+    lognormal_count_quantile,
+    mean_count,
     mttf_gap,
     nodes_of_job,
     rate_interval,
@@ -94,7 +99,13 @@ from reliability.forecast import (
     predicted_counts,
 )
 from reliability.groups import Dispersion, GroupRates, dispersion, group_rates, true_spread_fraction
-from reliability.lemons import Lemons, RemovalGain, find_lemons, removal_gain
+from reliability.lemons import (
+    Lemons,
+    RemovalGain,
+    find_lemons,
+    removal_gain,
+    worst_nodes_fraction,
+)
 from reliability.lifetimes import (
     Exponential,
     GeneralisedGamma,
@@ -114,12 +125,13 @@ from reliability.likelihood import NoMaximumError
 from reliability.outages import (
     DownHistory,
     DownStatistics,
-    PoolBacktest,
-    SparePool,
-    backtest_pool,
+    HeldSpares,
+    SparesBacktest,
+    backtest_spares,
     down_history,
     down_statistics,
-    spare_pool,
+    nodes_down_quantile,
+    spares_by_history,
 )
 from reliability.pace import (
     averaged_variance_fraction,
@@ -154,6 +166,7 @@ from reliability.restart import (
     restart_h,
     restart_parts,
     retried_restart_h,
+    weibull_retried_restart_h,
 )
 from reliability.sampling_error import MonteCarlo, monte_carlo
 from reliability.simulate import SimulatedJobs, simulate_failure_classes, simulate_job
@@ -168,8 +181,10 @@ from reliability.spares import (
     spares_for_confidence,
 )
 from reliability.step_time import (
+    QuantileLaw,
     RankGroup,
     StepTime,
+    fit_quantiles,
     in_series,
     slow_ranks_factor,
     slowest,
@@ -194,10 +209,21 @@ from reliability.two_level import (
     two_level_optimal_plan,
     two_level_weighted_hours_ratio,
 )
-from reliability.two_level_ettr import two_level_ettr_fraction, two_level_linear_ettr_fraction
+from reliability.two_level_ettr import (
+    two_level_ettr_fraction,
+    two_level_least_waste_fraction,
+    two_level_linear_ettr_fraction,
+    two_level_restart_can_fail_ettr_fraction,
+)
 from reliability.two_level_simulation import simulate_two_level_finish_h
 from reliability.weibull_regression import WeibullRegression, fit_weibull_regression
-from reliability.writing import AsynchronousWrite, asynchronous_write, burst_write_h, write_bandwidth_gb_per_s
+from reliability.writing import (
+    AsynchronousWrite,
+    asynchronous_write,
+    burst_write_h,
+    write_bandwidth_gb_per_s,
+    write_stop_fraction,
+)
 
 __all__ = [
     "AfterFailure",
@@ -227,6 +253,7 @@ __all__ = [
     "GoodnessOfFit",
     "GroupRates",
     "HazardCurve",
+    "HeldSpares",
     "IncidenceCurve",
     "Incidences",
     "Lemons",
@@ -240,8 +267,8 @@ __all__ = [
     "NoMaximumError",
     "NodeFailures",
     "PiecewiseExponential",
-    "PoolBacktest",
     "ProportionalityTest",
+    "QuantileLaw",
     "RankGroup",
     "RankedFits",
     "RateEstimate",
@@ -252,8 +279,8 @@ __all__ = [
     "RiskTable",
     "SimulatedFleet",
     "SimulatedJobs",
-    "SparePool",
     "SpareSteps",
+    "SparesBacktest",
     "StateHours",
     "StepTime",
     "StopHours",
@@ -272,7 +299,7 @@ __all__ = [
     "at_least_one_failure_fraction",
     "averaged_variance_fraction",
     "backtest_forecasts",
-    "backtest_pool",
+    "backtest_spares",
     "burst_write_h",
     "checkpoint_load_h",
     "checkpoint_size_gb",
@@ -292,6 +319,7 @@ __all__ = [
     "ettr_fraction",
     "ettr_restart_can_fail_fraction",
     "expected_failures",
+    "failing_nodes",
     "failure_fraction",
     "failure_rate_per_node_h",
     "failures_in_1000_node_days",
@@ -305,6 +333,7 @@ __all__ = [
     "fit_log_normal",
     "fit_piecewise_exponential",
     "fit_power_law",
+    "fit_quantiles",
     "fit_weibull",
     "fit_weibull_regression",
     "flat_region_h",
@@ -315,17 +344,20 @@ __all__ = [
     "group_rates",
     "hazard_per_h",
     "hours_by_state",
-    "implied_node_mtbf_h",
+    "implied_node_mttf_h",
     "in_series",
     "initialise_h",
     "installed_for_availability",
+    "interval_goodput_fraction",
     "job_mttf_h",
     "k_of_n_availability_fraction",
     "kaplan_meier",
     "linear_ettr",
     "linear_ettr_fraction",
     "linear_loss_fraction",
+    "lognormal_count_quantile",
     "lost_quantile_node_h",
+    "mean_count",
     "mean_cumulative",
     "mean_h",
     "mean_nodes_down",
@@ -334,7 +366,9 @@ __all__ = [
     "mttf_gap",
     "nelson_aalen",
     "node_availability_fraction",
+    "nodes_down_quantile",
     "nodes_of_job",
+    "not_training_h",
     "objective_optimal_interval_h",
     "on_time_fraction",
     "optimal_interval_h",
@@ -367,8 +401,8 @@ __all__ = [
     "slow_time_fraction",
     "slowest",
     "slowest_quantile_s",
-    "spare_pool",
     "spare_steps",
+    "spares_by_history",
     "spares_for_confidence",
     "stationary_ages_h",
     "step_quantile_factor",
@@ -379,16 +413,21 @@ __all__ = [
     "two_level_ettr_fraction",
     "two_level_flat_h",
     "two_level_hours_by_state",
+    "two_level_least_waste_fraction",
     "two_level_linear_ettr_fraction",
     "two_level_optimal_plan",
     "two_level_plan",
+    "two_level_restart_can_fail_ettr_fraction",
     "two_level_weighted_hours_ratio",
     "updated_rate",
     "weibull_ettr_fraction",
     "weibull_hours_by_state",
     "weibull_optimal_interval_h",
+    "weibull_retried_restart_h",
     "weibull_weighted_hours_ratio",
     "weighted_hours_ratio",
+    "worst_nodes_fraction",
     "write_bandwidth_gb_per_s",
+    "write_stop_fraction",
     "young_interval_h",
 ]

@@ -68,7 +68,7 @@ def checkpoint_write_h(*, size_gb: Column, bandwidth_gb_per_s: Column) -> Column
     return np.divide(size_gb, bandwidth_gb_per_s) / 3600.0
 
 
-def young_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
+def young_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
     """Young's interval.
 
         W = sqrt(2 * C * M)
@@ -77,12 +77,12 @@ def young_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
 
     Source: Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974.
     """
-    require_positive(mtbf_h=mtbf_h, write_h=write_h)
-    interval: Column = np.sqrt(2.0 * np.multiply(write_h, mtbf_h))
+    require_positive(mttf_h=mttf_h, write_h=write_h)
+    interval: Column = np.sqrt(2.0 * np.multiply(write_h, mttf_h))
     return interval
 
 
-def daly_first_order_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
+def daly_first_order_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
     """Daly's first-order interval.
 
         W = sqrt(2 * C * M) - C
@@ -91,15 +91,15 @@ def daly_first_order_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
 
     Source: Daly, "A higher order estimate of the optimum checkpoint interval", FGCS 22(3), 2006.
     """
-    interval = young_interval_h(mtbf_h=mtbf_h, write_h=write_h) - write_h
+    interval = young_interval_h(mttf_h=mttf_h, write_h=write_h) - write_h
     if np.any(np.asarray(interval) <= 0):
         raise ValueError(
-            f"write_h must be below 2 * mtbf_h in the first-order form, got {write_h} with {mtbf_h}"
+            f"write_h must be below 2 * mttf_h in the first-order form, got {write_h} with {mttf_h}"
         )
     return interval
 
 
-def daly_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
+def daly_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
     """Daly's higher-order interval.
 
         W = sqrt(2 * C * M) * (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C  for C < 2M, else M
@@ -108,13 +108,13 @@ def daly_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
 
     Source: Daly, FGCS 22(3), 2006.
     """
-    young_h = young_interval_h(mtbf_h=mtbf_h, write_h=write_h)
-    half_ratio = np.divide(write_h, np.multiply(2.0, mtbf_h))
+    young_h = young_interval_h(mttf_h=mttf_h, write_h=write_h)
+    half_ratio = np.divide(write_h, np.multiply(2.0, mttf_h))
     higher_h = young_h * (1.0 + np.sqrt(half_ratio) / 3.0 + half_ratio / 9.0) - write_h
-    return np.where(half_ratio < 1.0, higher_h, mtbf_h)[()]
+    return np.where(half_ratio < 1.0, higher_h, mttf_h)[()]
 
 
-def optimal_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
+def optimal_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
     """The interval of highest ETTR, exact for failures at a constant rate.
 
         W = M * (1 + W0(-exp(-C / M - 1)))
@@ -123,11 +123,11 @@ def optimal_interval_h(*, mtbf_h: Column, write_h: Column) -> Column:
 
     Source: Daly, FGCS 22(3), 2006, exact form of the optimum.
     """
-    require_positive(mtbf_h=mtbf_h, write_h=write_h)
-    return _least(mtbf_h, -np.expm1(-np.divide(write_h, mtbf_h)))
+    require_positive(mttf_h=mttf_h, write_h=write_h)
+    return _least(mttf_h, -np.expm1(-np.divide(write_h, mttf_h)))
 
 
-def asynchronous_optimal_interval_h(*, mtbf_h: Column, blocking_h: Column, persist_h: Column) -> Column:
+def asynchronous_optimal_interval_h(*, mttf_h: Column, blocking_h: Column, persist_h: Column) -> Column:
     """The interval of highest ETTR where checkpoints are stored in the background.
 
         W = max(M * (1 + W0(-exp(-b / M - 1))), P - b)
@@ -137,18 +137,18 @@ def asynchronous_optimal_interval_h(*, mtbf_h: Column, blocking_h: Column, persi
 
     Source: asynchronous ETTR of this room, maximised.
     """
-    require_positive(mtbf_h=mtbf_h)
+    require_positive(mttf_h=mttf_h)
     require_not_negative(blocking_h=blocking_h, persist_h=persist_h)
     if np.any((np.asarray(blocking_h) <= 0) & (np.asarray(persist_h) <= 0)):
         raise ValueError(
             "blocking_h or persist_h must be above 0: with free checkpoints the best interval is zero"
         )
-    free_h = _least(mtbf_h, -np.expm1(-np.divide(blocking_h, mtbf_h)))
+    free_h = _least(mttf_h, -np.expm1(-np.divide(blocking_h, mttf_h)))
     return np.maximum(free_h, np.subtract(persist_h, blocking_h))
 
 
 def hours_by_state(
-    *, interval_h: Column, mtbf_h: Column, write_h: Column, restart_h: Column, persist_h: Column = 0.0
+    *, interval_h: Column, mttf_h: Column, write_h: Column, restart_h: Column, persist_h: Column = 0.0
 ) -> StateHours:
     """Expected hours in each state for one useful hour; exact, they add up to 1 / ETTR.
 
@@ -162,11 +162,11 @@ def hours_by_state(
     Source: renewal argument; each attempt ends at an exponential time or at W + C.
     """
     require_positive(interval_h=interval_h)
-    require_positive_or_infinite(mtbf_h=mtbf_h)
+    require_positive_or_infinite(mttf_h=mttf_h)
     require_not_negative(write_h=write_h, restart_h=restart_h, persist_h=persist_h)
-    writing, working = np.divide(write_h, mtbf_h), np.divide(interval_h, mtbf_h)
+    writing, working = np.divide(write_h, mttf_h), np.divide(interval_h, mttf_h)
     with np.errstate(over="ignore", invalid="ignore"):
-        again = np.exp(np.divide(persist_h, mtbf_h))
+        again = np.exp(np.divide(persist_h, mttf_h))
         restarting = again * np.divide(restart_h, interval_h) * np.expm1(writing + working)
         return StateHours(
             useful_h=np.ones_like(again * working)[()],
@@ -180,7 +180,7 @@ def hours_by_state(
 def weighted_hours_ratio(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     work_weight_factor: Column,
@@ -198,7 +198,7 @@ def weighted_hours_ratio(
     """
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
     hours = hours_by_state(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h, persist_h=persist_h
+        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=restart_h, persist_h=persist_h
     )
     work = work_weight_factor * (hours.useful_h + hours.lost_h)
     return work + write_weight_factor * hours.checkpoint_h + restart_weight_factor * hours.restart_h
@@ -206,7 +206,7 @@ def weighted_hours_ratio(
 
 def objective_optimal_interval_h(
     *,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     work_weight_factor: Column,
@@ -224,14 +224,14 @@ def objective_optimal_interval_h(
 
     Source: weighted hours of this room, whose derivative is Lambert's equation.
     """
-    require_positive(mtbf_h=mtbf_h, write_h=write_h)
+    require_positive(mttf_h=mttf_h, write_h=write_h)
     require_not_negative(restart_h=restart_h, persist_h=persist_h)
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
-    work, write = np.multiply(work_weight_factor, mtbf_h), np.multiply(write_weight_factor, mtbf_h)
+    work, write = np.multiply(work_weight_factor, mttf_h), np.multiply(write_weight_factor, mttf_h)
     restart = np.multiply(restart_weight_factor, restart_h)
     # (e^(C/M) - 1) / e^(C/M), written so that neither end overflows.
-    share = -np.expm1(-np.divide(write_h, mtbf_h))
-    best_h = _least(mtbf_h, (write + restart) * share / (work + restart))
+    share = -np.expm1(-np.divide(write_h, mttf_h))
+    best_h = _least(mttf_h, (write + restart) * share / (work + restart))
     return np.maximum(best_h, np.subtract(persist_h, write_h))
 
 
@@ -265,14 +265,14 @@ def two_level_plan(
     return TwoLevelPlan(local_saves=saves, interval_h=np.sqrt(2.0 * writes_h(saves) / halves_per_h(saves)))
 
 
-def _least(mtbf_h: Column, gap: Column) -> Column:
+def _least(mttf_h: Column, gap: Column) -> Column:
     """M * x where x solves 1 - x = (1 - gap) * exp(-x): x = 1 + W0((gap - 1) / e)."""
     # Lambert's function has a branch point at gap 0: its series in sqrt(2 * gap) takes over there.
     root = np.sqrt(2.0 * np.minimum(gap, 1e-6))
     near = root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0 - root * 43.0 / 540.0)))
     argument: Any = (np.maximum(gap, 1e-6) - 1.0) / np.e  # SciPy's types know no "number or column"
     away: Column = 1.0 + np.real(lambertw(argument))
-    return np.multiply(mtbf_h, np.where(np.asarray(gap) < 1e-6, near, away))[()]
+    return np.multiply(mttf_h, np.where(np.asarray(gap) < 1e-6, near, away))[()]
 
 
 def _check_weights(

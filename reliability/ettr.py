@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import exprel, gamma, gammaincc
 
-from reliability.domain import require_not_negative, require_positive, require_positive_or_infinite
+from reliability.domain import (
+    require_fraction,
+    require_not_negative,
+    require_positive,
+    require_positive_or_infinite,
+)
 
 Column = float | NDArray[np.float64]
 
@@ -31,7 +36,7 @@ class LinearEttr:
 
 
 def ettr_fraction(
-    *, interval_h: Column, mtbf_h: Column, write_h: Column, restart_h: Column, queue_h: Column = 0.0
+    *, interval_h: Column, mttf_h: Column, write_h: Column, restart_h: Column, queue_h: Column = 0.0
 ) -> Column:
     """Exact ETTR with blocking checkpoints and failures that arrive at a constant rate.
 
@@ -43,10 +48,10 @@ def ettr_fraction(
     Source: renewal argument of Daly, "A higher order estimate of the optimum checkpoint interval", FGCS
     22(3), 2006.
     """
-    _check(interval_h, mtbf_h, write_h, restart_h, queue_h)
+    _check(interval_h, mttf_h, write_h, restart_h, queue_h)
     cycle_h = np.add(interval_h, write_h)
-    exponent = np.divide(cycle_h, mtbf_h)
-    # Multiplied through by exp(-x): neither a huge nor an infinite MTBF overflows.
+    exponent = np.divide(cycle_h, mttf_h)
+    # Multiplied through by exp(-x): neither a huge nor an infinite MTTF overflows.
     spent_h = cycle_h * exprel(-exponent) - np.add(restart_h, queue_h) * np.expm1(-exponent)
     share: Column = interval_h * np.exp(-exponent) / spent_h
     return share
@@ -55,7 +60,7 @@ def ettr_fraction(
 def ettr_restart_can_fail_fraction(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     downtime_h: Column = 0.0,
@@ -71,17 +76,17 @@ def ettr_restart_can_fail_fraction(
     Source: Daly, FGCS 22(3), 2006.
     """
     require_not_negative(downtime_h=downtime_h)
-    _check(interval_h, mtbf_h, write_h, restart_h)
+    _check(interval_h, mttf_h, write_h, restart_h)
     sure = ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=downtime_h, queue_h=queue_h
+        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=downtime_h, queue_h=queue_h
     )
-    return sure * np.exp(-np.divide(restart_h, mtbf_h))
+    return sure * np.exp(-np.divide(restart_h, mttf_h))
 
 
 def asynchronous_ettr_fraction(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     blocking_h: Column,
     persist_h: Column,
     restart_h: Column,
@@ -98,15 +103,15 @@ def asynchronous_ettr_fraction(
     """
     _check_one_in_flight(interval_h, persist_h, blocking_h=blocking_h)
     blocking = ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=blocking_h, restart_h=restart_h, queue_h=queue_h
+        interval_h=interval_h, mttf_h=mttf_h, write_h=blocking_h, restart_h=restart_h, queue_h=queue_h
     )
-    return blocking * np.exp(-np.divide(persist_h, mtbf_h))
+    return blocking * np.exp(-np.divide(persist_h, mttf_h))
 
 
 def rollback_ettr_fraction(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     rollback_intervals: Column,
@@ -127,9 +132,9 @@ def rollback_ettr_fraction(
     require_not_negative(rollback_intervals=rollback_intervals)
     _check_one_in_flight(interval_h, persist_h, write_h=write_h)
     forward = ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h, queue_h=queue_h
-    ) * np.exp(-np.divide(persist_h, mtbf_h))
-    back = np.multiply(interval_h, rollback_intervals) / (np.add(restart_h, queue_h) + mtbf_h)
+        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=restart_h, queue_h=queue_h
+    ) * np.exp(-np.divide(persist_h, mttf_h))
+    back = np.multiply(interval_h, rollback_intervals) / (np.add(restart_h, queue_h) + mttf_h)
     share: Column = np.maximum(forward - back, 0.0)
     return share
 
@@ -137,7 +142,7 @@ def rollback_ettr_fraction(
 def linear_ettr_fraction(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     queue_h: Column = 0.0,
@@ -152,14 +157,14 @@ def linear_ettr_fraction(
 
     Source: Kokolis et al., HPCA 2025, arXiv 2410.21680; queue terms by a first-order derivation from it.
     """
-    _check(interval_h, mtbf_h, write_h, restart_h, queue_h)
+    _check(interval_h, mttf_h, write_h, restart_h, queue_h)
     require_positive_or_infinite(productive_h=productive_h)
-    loss = linear_loss_fraction(interval_h=interval_h, mtbf_h=mtbf_h, restart_h=restart_h)
-    waiting = np.divide(queue_h, mtbf_h) + np.divide(np.add(restart_h, queue_h), productive_h)
+    loss = linear_loss_fraction(interval_h=interval_h, mttf_h=mttf_h, restart_h=restart_h)
+    waiting = np.divide(queue_h, mttf_h) + np.divide(np.add(restart_h, queue_h), productive_h)
     return (1.0 - loss) / ((1.0 + waiting) * (1.0 + np.divide(write_h, interval_h)))
 
 
-def linear_loss_fraction(*, interval_h: Column, mtbf_h: Column, restart_h: Column) -> Column:
+def linear_loss_fraction(*, interval_h: Column, mttf_h: Column, restart_h: Column) -> Column:
     """Hours that a failure costs, as a share of the hours between failures: what the straight line lives by.
 
         loss = lambda * (u0 + dt / 2)
@@ -168,14 +173,14 @@ def linear_loss_fraction(*, interval_h: Column, mtbf_h: Column, restart_h: Colum
 
     Source: Kokolis et al., HPCA 2025, arXiv 2410.21680; the bound follows from 1 / (1 + loss).
     """
-    _check(interval_h, mtbf_h, 0.0, restart_h)
-    return np.divide(np.add(restart_h, np.divide(interval_h, 2.0)), mtbf_h)
+    _check(interval_h, mttf_h, 0.0, restart_h)
+    return np.divide(np.add(restart_h, np.divide(interval_h, 2.0)), mttf_h)
 
 
 def linear_ettr(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     queue_h: Column = 0.0,
@@ -195,20 +200,20 @@ def linear_ettr(
     require_positive(largest_loss_fraction=largest_loss_fraction)
     line = linear_ettr_fraction(
         interval_h=interval_h,
-        mtbf_h=mtbf_h,
+        mttf_h=mttf_h,
         write_h=write_h,
         restart_h=restart_h,
         queue_h=queue_h,
         productive_h=productive_h,
     )
-    loss = linear_loss_fraction(interval_h=interval_h, mtbf_h=mtbf_h, restart_h=restart_h)
+    loss = linear_loss_fraction(interval_h=interval_h, mttf_h=mttf_h, restart_h=restart_h)
     return LinearEttr(line, loss, (np.asarray(loss) <= largest_loss_fraction)[()])
 
 
 def weibull_ettr_fraction(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     weibull_shape: Column,
     write_h: Column,
     restart_h: Column,
@@ -225,13 +230,46 @@ def weibull_ettr_fraction(
 
     Source: renewal-reward theorem; the tail of the sum by Euler and Maclaurin's formula.
     """
-    _check(interval_h, mtbf_h, write_h, restart_h, queue_h)
+    _check(interval_h, mttf_h, write_h, restart_h, queue_h)
     _check_one_in_flight(interval_h, persist_h, write_h=write_h)
-    require_positive(mtbf_h=mtbf_h, weibull_shape=weibull_shape)
+    require_positive(mttf_h=mttf_h, weibull_shape=weibull_shape)
     shape = np.asarray(weibull_shape, dtype=float)
-    scale_h = np.divide(mtbf_h, gamma(1.0 + 1.0 / shape))
+    scale_h = np.divide(mttf_h, gamma(1.0 + 1.0 / shape))
     kept = _renewal_sum(np.add(interval_h, write_h) / scale_h, np.divide(persist_h, scale_h), shape)
-    return interval_h * kept / (np.add(restart_h, queue_h) + mtbf_h)
+    return interval_h * kept / (np.add(restart_h, queue_h) + mttf_h)
+
+
+def interval_goodput_fraction(
+    *, interval_h: Column, lost_h: Column, reschedule_h: Column, restart_h: Column
+) -> Column:
+    """Share of one interval's hours, and of the interruption in it, whose work lasts.
+
+        goodput = (W - lost) / (W + reschedule + restart)
+
+    One failure in the interval, no more and no fewer; writes are left out. For the long run, where
+    failures arrive by chance, it is `ettr_fraction`.
+
+    Source: runtime goodput as cloud providers count it: useful time over time since the last checkpoint.
+    """
+    require_positive(interval_h=interval_h)
+    require_not_negative(lost_h=lost_h, reschedule_h=reschedule_h, restart_h=restart_h)
+    if np.any(np.asarray(lost_h) > interval_h):
+        raise ValueError(f"lost_h must not exceed interval_h {interval_h}: no more was done, got {lost_h}")
+    share: Column = np.subtract(interval_h, lost_h) / (np.add(reschedule_h, restart_h) + interval_h)
+    return share
+
+
+def not_training_h(*, ettr_fraction: Column, period_h: Column) -> Column:
+    """Hours of a period that trained nothing that lasts.
+
+        t_lost = (1 - ETTR) * t
+
+    Source: definition of ETTR.
+    """
+    require_fraction(ettr_fraction=ettr_fraction)
+    require_not_negative(period_h=period_h)
+    hours: Column = np.multiply(np.subtract(1.0, ettr_fraction), period_h)
+    return hours
 
 
 def _renewal_sum(step: Column, offset: Column, shape: NDArray[np.float64]) -> Column:
@@ -251,10 +289,10 @@ def _renewal_sum(step: Column, offset: Column, shape: NDArray[np.float64]) -> Co
 
 
 def _check(
-    interval_h: Column, mtbf_h: Column, write_h: Column, restart_h: Column, queue_h: Column = 0.0
+    interval_h: Column, mttf_h: Column, write_h: Column, restart_h: Column, queue_h: Column = 0.0
 ) -> None:
     require_positive(interval_h=interval_h)
-    require_positive_or_infinite(mtbf_h=mtbf_h)
+    require_positive_or_infinite(mttf_h=mttf_h)
     require_not_negative(write_h=write_h, restart_h=restart_h, queue_h=queue_h)
 
 

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 # Doubt about the failure rate is cut into slices of chance, fine at both ends (Gauss and Legendre).
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-# A stretch of compute this many MTBFs long is never passed; beyond it squares would overflow.
+# A stretch of compute this many MTTFs long is never passed; beyond it squares would overflow.
 _NEVER = 100.0
 # Least variance of the hours added, for each square of their mean: where it is below, it is all rounding.
 _NARROWEST = 1e-8
@@ -30,7 +30,7 @@ def finish_quantile_h(
     *,
     useful_h: Column,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     quantile_fraction: Column,
@@ -65,7 +65,7 @@ def finish_quantile_h(
             for c in (
                 useful_h,
                 interval_h,
-                mtbf_h,
+                mttf_h,
                 write_h,
                 np.add(restart_h, queue_h),
                 persist_h,
@@ -90,7 +90,7 @@ def on_time_fraction(
     available_h: Column,
     useful_h: Column,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     persist_h: Column = 0.0,
@@ -114,7 +114,7 @@ def on_time_fraction(
             for c in (
                 useful_h,
                 interval_h,
-                mtbf_h,
+                mttf_h,
                 write_h,
                 np.add(restart_h, queue_h),
                 persist_h,
@@ -133,7 +133,7 @@ def lost_quantile_node_h(
     nodes: Column,
     useful_h: Column,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     quantile_fraction: Column,
@@ -154,7 +154,7 @@ def lost_quantile_node_h(
     finish_h = finish_quantile_h(
         useful_h=useful_h,
         interval_h=interval_h,
-        mtbf_h=mtbf_h,
+        mttf_h=mttf_h,
         write_h=write_h,
         restart_h=restart_h,
         quantile_fraction=quantile_fraction,
@@ -178,7 +178,7 @@ class _Slices:
 def _slices(
     useful: Floats,
     interval: Floats,
-    mtbf: Floats,
+    mttf: Floats,
     write: Floats,
     restart: Floats,
     persist: Floats,
@@ -186,18 +186,18 @@ def _slices(
     deviation: Floats,
 ) -> _Slices:
     require_positive(useful_h=useful, interval_h=interval)
-    require_positive_or_infinite(mtbf_h=mtbf, rate_shape=rate_shape)
+    require_positive_or_infinite(mttf_h=mttf, rate_shape=rate_shape)
     require_not_negative(write_h=write, persist_h=persist, restart_deviation_h=deviation)
     least = useful / interval * (interval + write) + persist
     known = np.isinf(rate_shape)
     if not known.all():
         finite = np.where(known, 1.0, rate_shape)
-        mtbf = mtbf / np.where(known, 1.0, gammaincinv(finite, (_NODES + 1.0) / 2.0) / finite)
-    added, variance = _added(useful, interval, mtbf, write, restart, persist, deviation)
+        mttf = mttf / np.where(known, 1.0, gammaincinv(finite, (_NODES + 1.0) / 2.0) / finite)
+    added, variance = _added(useful, interval, mttf, write, restart, persist, deviation)
     if added.shape[-1] > 1:
         # Spread inside a slice, so that the mixture has no steps between slices.
         variance = variance + np.square(np.gradient(added, axis=-1)) / 12.0
-    hurt = -np.expm1(-least / mtbf)
+    hurt = -np.expm1(-least / mttf)
     fails = (added > 0) & (hurt > 0)
     chance = np.where(fails, hurt, 1.0)
     mean = np.where(fails, added, 1.0) / chance
@@ -209,7 +209,7 @@ def _slices(
 def _added(
     useful: Floats,
     interval: Floats,
-    mtbf: Floats,
+    mttf: Floats,
     write: Floats,
     restart: Floats,
     persist: Floats,
@@ -217,11 +217,11 @@ def _added(
 ) -> tuple[Floats, Floats]:
     """Mean and variance of the hours that failures add to a job."""
     cycle = interval + write
-    exponent = np.minimum(cycle / mtbf, _NEVER)
-    mtbf = np.maximum(mtbf, cycle / _NEVER)
+    exponent = np.minimum(cycle / mttf, _NEVER)
+    mttf = np.maximum(mttf, cycle / _NEVER)
     # With a background write a restart lasts until P has passed without a failure: a task of its own.
     own_variance = np.square(deviation)
-    waiting, waiting_variance = _task(persist, persist / mtbf, restart, own_variance)
+    waiting, waiting_variance = _task(persist, persist / mttf, restart, own_variance)
     restarting = restart + persist + waiting
     added, variance = _task(cycle, exponent, restarting, own_variance + waiting_variance)
     intervals = useful / interval

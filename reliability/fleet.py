@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaincinv, polygamma
+from scipy.special import gammaincc, gammainccinv, gammaincinv, polygamma
 
 from reliability.domain import (
     require_at_least,
@@ -21,6 +21,10 @@ from reliability.domain import (
 )
 
 Column = float | NDArray[np.float64]
+
+# A standard normal z, close enough that the chance of a count is smooth between two points.
+_Z = np.linspace(-8.5, 8.5, 6801)
+_Z_WEIGHTS = np.exp(-_Z * _Z / 2.0) / np.exp(-_Z * _Z / 2.0).sum()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class MttfGap:
     model_high_h: Column
     measured_h: Column
     measured_to_model_ratio: Column
-    implied_node_mtbf_h: Column
+    implied_node_mttf_h: Column
     implied_rate_per_node_h: Column
     disagrees: bool | NDArray[np.bool_]
 
@@ -88,10 +92,10 @@ def job_mttf_h(*, nodes: Column, failure_rate_per_node_h: Column) -> Column:
     return mttf
 
 
-def implied_node_mtbf_h(*, job_mttf_h: Column, nodes: Column) -> Column:
+def implied_node_mttf_h(*, job_mttf_h: Column, nodes: Column) -> Column:
     """Time between failures of one node that a measured job MTTF implies.
 
-        MTBF_node = N_nodes * MTTF_job
+        MTTF_node = N_nodes * MTTF_job
 
     Set it next to the rate in use: where the two disagree, one of the definitions differs.
 
@@ -113,7 +117,7 @@ def mttf_gap(
 ) -> MttfGap:
     """The model's MTTF of a job next to a measured one, and whether both can be right.
 
-        MTTF = 1 / (N_nodes * r_f),  MTBF_node = N_nodes * MTTF_measured
+        MTTF = 1 / (N_nodes * r_f),  MTTF_node = N_nodes * MTTF_measured
 
     A measurement without an interval is taken as exact. That the two disagree says that one counts something
     else, or that jobs of this size do not run on average nodes; it does not say which.
@@ -128,15 +132,15 @@ def mttf_gap(
         job_mttf_h(nodes=nodes, failure_rate_per_node_h=rate)
         for rate in (failure_rate_per_node_h, high_per_node_h, low_per_node_h)
     )
-    node_mtbf_h = implied_node_mtbf_h(job_mttf_h=measured_mttf_h, nodes=nodes)
+    node_mttf_h = implied_node_mttf_h(job_mttf_h=measured_mttf_h, nodes=nodes)
     return MttfGap(
         model_h=model_h,
         model_low_h=model_low_h,
         model_high_h=model_high_h,
         measured_h=measured_mttf_h,
         measured_to_model_ratio=np.divide(measured_mttf_h, model_h),
-        implied_node_mtbf_h=node_mtbf_h,
-        implied_rate_per_node_h=np.divide(1.0, node_mtbf_h),
+        implied_node_mttf_h=node_mttf_h,
+        implied_rate_per_node_h=np.divide(1.0, node_mttf_h),
         disagrees=np.less(fast_h, model_low_h) | np.greater(slow_h, model_high_h),
     )
 
@@ -238,6 +242,67 @@ def at_least_one_failure_fraction(
     require_not_negative(failure_rate_per_node_h=failure_rate_per_node_h, period_h=period_h)
     chance: Column = -np.expm1(-np.multiply(nodes, failure_rate_per_node_h) * period_h)
     return chance
+
+
+def failing_nodes(*, nodes: Column, weekly_failure_fraction: Column, period_h: Column) -> Column:
+    """Nodes that fail at least once in a period, from the share that does in a week.
+
+        n = N * (1 - (1 - p)^(t / 168 h))
+
+    Nodes are alike and independent, and weeks as well: with weak nodes ("lemons") fewer nodes fail, each
+    more often.
+
+    Source: complement of surviving every week.
+    """
+    require_positive(nodes=nodes)
+    require_fraction(weekly_failure_fraction=weekly_failure_fraction)
+    require_not_negative(period_h=period_h)
+    survived = np.power(np.subtract(1.0, weekly_failure_fraction), np.divide(period_h, 168.0))
+    failing: Column = np.multiply(nodes, 1.0 - survived)
+    return failing
+
+
+def mean_count(*, units: Column, rate_per_unit_h: Column, period_h: Column) -> Column:
+    """Events to expect of some units in a period.
+
+        E[n] = N * r * t
+
+    Silent data corruptions and failures alike; what counts as one is the rate's.
+
+    Source: Poisson process of rate N * r.
+    """
+    require_positive(units=units)
+    require_not_negative(rate_per_unit_h=rate_per_unit_h, period_h=period_h)
+    count: Column = np.multiply(units, rate_per_unit_h) * period_h
+    return count
+
+
+def lognormal_count_quantile(
+    *, median_per_node_h: float, log_sigma: float, node_h: float, quantile_fraction: float
+) -> float:
+    """Failures that are not exceeded with a given chance, where a log-normal belief says what the rate is.
+
+        k = min { k : E_z[P(Y <= k)] >= q },  Y ~ Poisson(r * e^(s * z) * t),  z standard normal
+
+    The belief alone, before any count: `updated_rate` weighs it with counts.
+
+    Source: Poisson-log-normal mixture; the mean over z by the trapezoid rule.
+    """
+    require_positive(median_per_node_h=median_per_node_h, node_h=node_h)
+    require_not_negative(log_sigma=log_sigma)
+    require_share(quantile_fraction=quantile_fraction)
+    means = median_per_node_h * node_h * np.exp(log_sigma * _Z)
+
+    def reaches(count: int) -> bool:
+        return bool(_Z_WEIGHTS @ gammaincc(count + 1.0, means) >= quantile_fraction)
+
+    low, high = -1, 1
+    while not reaches(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    return float(high)
 
 
 def rate_interval(

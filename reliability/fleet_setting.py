@@ -37,12 +37,12 @@ class FleetNodes:
 class NodeFailures:
     """How running nodes fail: hazard h(t) = m * k / s * (t / s)^(k - 1), and bursts that take several.
 
-    s makes the mean life of a good node `node_mtbf_h`; m is 1 for a good node and `bad_rate_multiplier` for
+    s makes the mean life of a good node `node_mttf_h`; m is 1 for a good node and `bad_rate_multiplier` for
     a bad one. Age t is hours of running. Bursts strike the running job at a rate of their own and take
     `burst_nodes` of its nodes at once.
     """
 
-    node_mtbf_h: float
+    node_mttf_h: float
     weibull_shape: float = 1.0
     bad_fraction: float = 0.0
     bad_rate_multiplier: float = 1.0
@@ -50,7 +50,7 @@ class NodeFailures:
     burst_nodes: int = 1
 
     def __post_init__(self) -> None:
-        require_positive(node_mtbf_h=self.node_mtbf_h, weibull_shape=self.weibull_shape)
+        require_positive(node_mttf_h=self.node_mttf_h, weibull_shape=self.weibull_shape)
         require_positive(bad_rate_multiplier=self.bad_rate_multiplier, burst_nodes=self.burst_nodes)
         require_not_negative(bursts_per_h=self.bursts_per_h)
         require_fraction(bad_fraction=self.bad_fraction)
@@ -58,7 +58,7 @@ class NodeFailures:
     @property
     def scale_h(self) -> float:
         """Scale of a good node's Weibull life: s = M / Gamma(1 + 1 / k)."""
-        return self.node_mtbf_h / float(gamma(1.0 + 1.0 / self.weibull_shape))
+        return self.node_mttf_h / float(gamma(1.0 + 1.0 / self.weibull_shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class StopHours:
         )
 
 
-def stationary_ages_h(*, node_mtbf_h: float, weibull_shape: float, nodes: int, seed: int) -> Floats:
+def stationary_ages_h(*, node_mttf_h: float, weibull_shape: float, nodes: int, seed: int) -> Floats:
     """Ages of nodes that have long been renewed at each failure.
 
         age = U * L,  L = s * G^(1/k),  G ~ Gamma(1 + 1/k)
@@ -112,8 +112,8 @@ def stationary_ages_h(*, node_mtbf_h: float, weibull_shape: float, nodes: int, s
 
     Source: inspection paradox of renewal theory, for Weibull lives.
     """
-    require_positive(node_mtbf_h=node_mtbf_h, weibull_shape=weibull_shape, nodes=nodes)
+    require_positive(node_mttf_h=node_mttf_h, weibull_shape=weibull_shape, nodes=nodes)
     random = np.random.default_rng(seed)
-    scale_h = NodeFailures(node_mtbf_h, weibull_shape).scale_h
+    scale_h = NodeFailures(node_mttf_h, weibull_shape).scale_h
     met_h = scale_h * random.standard_gamma(1.0 + 1.0 / weibull_shape, nodes) ** (1.0 / weibull_shape)
     return random.random(nodes) * met_h

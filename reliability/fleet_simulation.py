@@ -164,9 +164,9 @@ class _Fleet:
             self.stops += 1
             self.stopped_h += self.stop.recovery_h
             self._fill()
-        return self._told(job_h - needed_h / stretch, stretch)
+        return self._by_use(job_h - needed_h / stretch, stretch)
 
-    def _told(self, useful_h: float, stretch: float) -> dict[str, float]:
+    def _by_use(self, useful_h: float, stretch: float) -> dict[str, float]:
         """Where the hours went and what was counted, by the names of `SimulatedFleet`."""
         return {
             "finish_h": self.clock_h + self.stopped_h,

@@ -90,12 +90,13 @@ def count_belief(
     require_not_negative(prior_exposure=prior_exposure)
     memory, scatter = _grid(memory_fractions, scatter_fractions)
     a, b = np.full(memory.size, float(prior_shape)), np.full(memory.size, float(prior_exposure))
+    squared = np.square(scatter)
     prior_b, log_weight = b.copy(), np.zeros(memory.size)
     for y, t in zip(seen, exposed, strict=True):
-        known = b > 0
-        mean = np.where(known, a / np.where(known, b, 1.0) * t, y)
-        spread = 1.0 + np.square(scatter) * mean
-        if known.all():
+        known = bool((b > 0).all())  # not before the first period where there is no prior
+        mean = a / b * t if known else np.full(memory.size, y)
+        spread = 1.0 + squared * mean
+        if known:
             log_weight += _log_probability(y, a, t / b, spread)
         # Quiet periods in a row must not make the rate a certain zero: half an event is always left.
         a = memory * np.maximum(a + y / spread, HALF_EVENT / spread)

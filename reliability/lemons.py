@@ -107,6 +107,24 @@ def find_lemons(
     )
 
 
+def worst_nodes_fraction(*, failures: ArrayLike, worst: int) -> float:
+    """Share of all failures on record that fell on the nodes which failed most.
+
+        share = sum of the k largest n_i / sum n_i
+
+    A record, no forecast: much of it is chance and repeats, and `find_lemons` says what lasts. A node
+    without failures is a row with 0.
+
+    Source: order statistics of counts.
+    """
+    count = np.asarray(failures, dtype=float)
+    require_not_negative(failures=count)
+    require_some_failure(count)
+    if not 1 <= worst <= count.size:
+        raise ValueError(f"worst must be from 1 to the {count.size} nodes, got {worst}")
+    return float(np.sort(count)[::-1][:worst].sum() / count.sum())
+
+
 def removal_gain(*, expected_per_node_h: ArrayLike, removed: ArrayLike) -> RemovalGain:
     """What is gained by taking nodes out and running jobs as large as before on the rest.
 

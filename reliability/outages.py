@@ -50,7 +50,7 @@ class DownStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class SparePool:
+class HeldSpares:
     """Spares for the next review period; the mean expected then, and what the history held."""
 
     spares: int
@@ -60,7 +60,7 @@ class SparePool:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolBacktest:
+class SparesBacktest:
     """Pools sized from the past of each origin, and how they fared while held.
 
     Columns have a row for each origin. `past_highest` is the most nodes that were down at once before it.
@@ -140,14 +140,27 @@ def down_statistics(history: DownHistory) -> DownStatistics:
     return DownStatistics(down, share, mean, ratio)
 
 
-def spare_pool(
+def nodes_down_quantile(history: DownHistory, *, time_fraction: float) -> float:
+    """Nodes down at once that were not exceeded for a share of the time.
+
+        k = min { k : time with at most k down / time >= q }
+
+    Source: time average.
+    """
+    require_share(time_fraction=time_fraction)
+    seen = down_statistics(history)
+    enough = np.cumsum(seen.time_fraction) >= time_fraction - 1e-12
+    return float(seen.nodes_down[np.argmax(enough)])
+
+
+def spares_by_history(
     *,
     history: DownHistory,
     confidence_fraction: float,
     review_h: float,
     memory_fractions: ArrayLike = EVEN_SHARES,
     scatter_fractions: ArrayLike = EVEN_SHARES,
-) -> SparePool:
+) -> HeldSpares:
     """Fewest spares that cover the nodes down one review from now with the given confidence.
 
         s = min { k : P(X(T + h) <= k | X(T), X(T - h), X(T - 2h), ...) >= p }
@@ -170,10 +183,10 @@ def spare_pool(
     )
     spares = predicted_counts(belief=belief, next_exposure=1.0, share_fractions=confidence_fraction)
     mean = float(belief.weight_fraction @ (belief.shape / belief.exposure))
-    return SparePool(int(spares[0]), mean, history.still_down, reviews)
+    return HeldSpares(int(spares[0]), mean, history.still_down, reviews)
 
 
-def backtest_pool(
+def backtest_spares(
     *,
     history: DownHistory,
     rule: Callable[[DownHistory], float],
@@ -181,7 +194,7 @@ def backtest_pool(
     first_h: float,
     step_h: float,
     hold_h: float,
-) -> PoolBacktest:
+) -> SparesBacktest:
     """Size a pool every `step_h` by a rule that sees the past alone, hold it for `hold_h`, and score it.
 
         covered = time with X <= s / hold_h,  pinball = mean of max(p * (X - s), (p - 1) * (X - s))
@@ -205,7 +218,7 @@ def backtest_pool(
     require_not_negative(spares=spares)
     scores = map(_score, held, origins.tolist(), spares.tolist(), [confidence_fraction] * origins.size)
     covered, pinball = np.array(list(scores)).T
-    return PoolBacktest(origins, spares, covered, pinball, np.array([p.nodes_down.max() for p in pasts]))
+    return SparesBacktest(origins, spares, covered, pinball, np.array([p.nodes_down.max() for p in pasts]))
 
 
 def _score(held: DownHistory, origin_h: float, spares: float, share: float) -> tuple[float, float]:

@@ -36,7 +36,7 @@ class FlatRegion:
 def flat_region_h(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     loss_fraction: Column,
@@ -59,7 +59,7 @@ def flat_region_h(
     def cost(tried_h: Column) -> Column:
         return weighted_hours_ratio(
             interval_h=tried_h,
-            mtbf_h=mtbf_h,
+            mttf_h=mttf_h,
             write_h=write_h,
             restart_h=restart_h,
             persist_h=persist_h,
@@ -73,7 +73,7 @@ def flat_region_h(
 
 
 def weibull_hours_by_state(
-    *, interval_h: Column, mtbf_h: Column, weibull_shape: Column, write_h: Column, restart_h: Column
+    *, interval_h: Column, mttf_h: Column, weibull_shape: Column, write_h: Column, restart_h: Column
 ) -> StateHours:
     """Expected hours in each state for one useful hour where gaps are Weibull and new at each restart.
 
@@ -87,19 +87,19 @@ def weibull_hours_by_state(
     """
     ettr = weibull_ettr_fraction(
         interval_h=interval_h,
-        mtbf_h=mtbf_h,
+        mttf_h=mttf_h,
         weibull_shape=weibull_shape,
         write_h=write_h,
         restart_h=restart_h,
     )
     cycle_h = np.add(interval_h, write_h)
     with np.errstate(divide="ignore"):
-        failures = 1.0 / (ettr * np.add(mtbf_h, restart_h))
-    writing_h = failures * _written_h(cycle_h, write_h, mtbf_h, weibull_shape)
+        failures = 1.0 / (ettr * np.add(mttf_h, restart_h))
+    writing_h = failures * _written_h(cycle_h, write_h, mttf_h, weibull_shape)
     return StateHours(
         useful_h=np.ones_like(failures)[()],
         checkpoint_h=writing_h[()],
-        lost_h=(failures * mtbf_h - writing_h - 1.0)[()],
+        lost_h=(failures * mttf_h - writing_h - 1.0)[()],
         restart_h=(failures * restart_h)[()],
     )
 
@@ -107,7 +107,7 @@ def weibull_hours_by_state(
 def weibull_weighted_hours_ratio(
     *,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     weibull_shape: Column,
     write_h: Column,
     restart_h: Column,
@@ -124,7 +124,7 @@ def weibull_weighted_hours_ratio(
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
     hours = weibull_hours_by_state(
         interval_h=interval_h,
-        mtbf_h=mtbf_h,
+        mttf_h=mttf_h,
         weibull_shape=weibull_shape,
         write_h=write_h,
         restart_h=restart_h,
@@ -135,7 +135,7 @@ def weibull_weighted_hours_ratio(
 
 def weibull_optimal_interval_h(
     *,
-    mtbf_h: Column,
+    mttf_h: Column,
     weibull_shape: Column,
     write_h: Column,
     restart_h: Column,
@@ -152,14 +152,14 @@ def weibull_optimal_interval_h(
 
     Source: weighted hours of this room, least by search.
     """
-    require_positive(mtbf_h=mtbf_h, weibull_shape=weibull_shape, write_h=write_h)
+    require_positive(mttf_h=mttf_h, weibull_shape=weibull_shape, write_h=write_h)
     require_not_negative(restart_h=restart_h)
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
 
     def cost(tried_h: Column) -> Column:
         return weibull_weighted_hours_ratio(
             interval_h=tried_h,
-            mtbf_h=mtbf_h,
+            mttf_h=mttf_h,
             weibull_shape=weibull_shape,
             write_h=write_h,
             restart_h=restart_h,
@@ -170,21 +170,21 @@ def weibull_optimal_interval_h(
 
     # Weights move the valley like a longer or shorter write; a shape far from 1 moves it further.
     price = np.sqrt(np.divide(write_weight_factor, work_weight_factor))
-    young_h = young_interval_h(mtbf_h=mtbf_h, write_h=write_h)
+    young_h = young_interval_h(mttf_h=mttf_h, write_h=write_h)
     low_h = young_h * np.minimum(price, 1.0) / 64.0
-    return least_point(cost, low=low_h, high=np.maximum(young_h * np.maximum(price, 1.0), mtbf_h) * 16.0)
+    return least_point(cost, low=low_h, high=np.maximum(young_h * np.maximum(price, 1.0), mttf_h) * 16.0)
 
 
-def _written_h(cycle_h: Column, write_h: Column, mtbf_h: Column, weibull_shape: Column) -> Floats:
+def _written_h(cycle_h: Column, write_h: Column, mttf_h: Column, weibull_shape: Column) -> Floats:
     """Hours of writing before a failure: the survival function over every write's own stretch."""
-    columns = (np.asarray(c, dtype=float)[..., None] for c in (cycle_h, write_h, mtbf_h, weibull_shape))
-    cycle, write, mtbf, shape = np.broadcast_arrays(*columns)
-    scale = mtbf / gamma(1.0 + 1.0 / shape)
+    columns = (np.asarray(c, dtype=float)[..., None] for c in (cycle_h, write_h, mttf_h, weibull_shape))
+    cycle, write, mttf, shape = np.broadcast_arrays(*columns)
+    scale = mttf / gamma(1.0 + 1.0 / shape)
 
     def after_h(time_h: Floats) -> Floats:
         """Mean hours up beyond a time, the integral of the survival function."""
         with np.errstate(over="ignore"):
-            left: Floats = mtbf * gammaincc(1.0 / shape, np.power(time_h / scale, shape))
+            left: Floats = mttf * gammaincc(1.0 / shape, np.power(time_h / scale, shape))
         return left
 
     ends = cycle * np.arange(1.0, _SUMMED_WRITES)

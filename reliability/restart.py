@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import exprel
+from scipy.special import exprel, gamma, gammainc
 
 from reliability.domain import (
     require_fraction,
@@ -186,7 +186,7 @@ def restart_parts(
     )
 
 
-def retried_restart_h(*, restart_h: Column, mtbf_h: Column, downtime_h: Column = 0.0) -> Column:
+def retried_restart_h(*, restart_h: Column, mttf_h: Column, downtime_h: Column = 0.0) -> Column:
     """Mean time from a failure to working again where failures during the restart start it again.
 
         u = (M + D) * exp(R / M) - M
@@ -197,10 +197,27 @@ def retried_restart_h(*, restart_h: Column, mtbf_h: Column, downtime_h: Column =
     Source: Daly, FGCS 22(3), 2006, equation for the time to complete a restart.
     """
     require_not_negative(restart_h=restart_h, downtime_h=downtime_h)
-    require_positive_or_infinite(mtbf_h=mtbf_h)
-    exponent = np.divide(restart_h, mtbf_h)
+    require_positive_or_infinite(mttf_h=mttf_h)
+    exponent = np.divide(restart_h, mttf_h)
     retried: Column = restart_h * exprel(exponent) + downtime_h * np.exp(exponent)
     return retried
+
+
+def weibull_retried_restart_h(*, restart_h: float, mttf_h: float, weibull_shape: float) -> float:
+    """The same where times to failure are Weibull and start anew with each attempt.
+
+        u = integral over t from 0 to R of S(t) / S(R),  S(t) = exp(-(t * Gamma(1 + 1/k) / M)^k)
+
+    Shape 1 is `retried_restart_h` without a downtime. Shapes below 1 fail soon or not at all, so that
+    attempts are many.
+
+    Source: mean of a geometric number of attempts, each cut off at R.
+    """
+    require_positive(restart_h=restart_h, mttf_h=mttf_h, weibull_shape=weibull_shape)
+    scale_h = mttf_h / float(gamma(1.0 + 1.0 / weibull_shape))
+    power = (restart_h / scale_h) ** weibull_shape
+    ended_h = scale_h / weibull_shape * gamma(1.0 / weibull_shape) * gammainc(1.0 / weibull_shape, power)
+    return float(ended_h * np.exp(power))
 
 
 def pooled_class(classes: Sequence[FailureClass]) -> FailureClass:

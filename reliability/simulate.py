@@ -61,7 +61,7 @@ def simulate_job(
     *,
     intervals: int,
     interval_h: float,
-    mtbf_h: float | Floats,
+    mttf_h: float | Floats,
     write_h: float,
     restart_h: float,
     replicas: int,
@@ -73,21 +73,21 @@ def simulate_job(
 
         finish = sum over failures of (X + u0) + last stretch
 
-    Uptimes X are Weibull of mean `mtbf_h`, new at each restart; shape 1 is exponential. A restart cannot
+    Uptimes X are Weibull of mean `mttf_h`, new at each restart; shape 1 is exponential. A restart cannot
     fail. A checkpoint counts once it is stored, `persist_h` after its write returned.
-    `mtbf_h` may hold one value for each replica, to play doubt about the rate.
+    `mttf_h` may hold one value for each replica, to play doubt about the rate.
 
     Source: direct simulation.
     """
-    require_positive(intervals=intervals, interval_h=interval_h, mtbf_h=mtbf_h, replicas=replicas)
+    require_positive(intervals=intervals, interval_h=interval_h, mttf_h=mttf_h, replicas=replicas)
     require_positive(weibull_shape=weibull_shape)
     require_not_negative(write_h=write_h, restart_h=restart_h, persist_h=persist_h)
     random = np.random.default_rng(seed)
     cycle = _Cycle(interval_h, write_h)
     if weibull_shape == 1.0:
-        failures, up_h, writing_h = _play_attempts(random, intervals, cycle, mtbf_h, persist_h, replicas)
+        failures, up_h, writing_h = _play_attempts(random, intervals, cycle, mttf_h, persist_h, replicas)
     else:
-        scale_h = np.broadcast_to(mtbf_h / float(gamma(1.0 + 1.0 / weibull_shape)), (replicas,))
+        scale_h = np.broadcast_to(mttf_h / float(gamma(1.0 + 1.0 / weibull_shape)), (replicas,))
         failures, up_h, writing_h = _play_uptimes(random, intervals, cycle, scale_h, weibull_shape, persist_h)
     return _jobs(intervals, cycle, failures, up_h, writing_h, failures * restart_h)
 
@@ -104,7 +104,7 @@ def _play_attempts(
     random: np.random.Generator,
     intervals: int,
     cycle: _Cycle,
-    mtbf_h: float | Floats,
+    mttf_h: float | Floats,
     persist_h: float,
     replicas: int,
 ) -> tuple[Floats, Floats, Floats]:
@@ -116,12 +116,12 @@ def _play_attempts(
     would be stored, then at one cycle after the other. Each attempt that passes keeps an interval, so the
     failed ones follow from their number alone, whatever their order.
     """
-    failed = _failures_before(random, intervals, cycle.length_h / np.asarray(mtbf_h), replicas)
-    up_h, writing_h = _failed_attempts(random, failed, cycle.length_h, mtbf_h, persist_h, cycle)
+    failed = _failures_before(random, intervals, cycle.length_h / np.asarray(mttf_h), replicas)
+    up_h, writing_h = _failed_attempts(random, failed, cycle.length_h, mttf_h, persist_h, cycle)
     failures = failed
     if persist_h > 0:
-        waiting = _failures_before(random, 1 + failed, persist_h / np.asarray(mtbf_h), replicas)
-        wait_h, wait_writing_h = _failed_attempts(random, waiting, persist_h, mtbf_h, 0.0, cycle)
+        waiting = _failures_before(random, 1 + failed, persist_h / np.asarray(mttf_h), replicas)
+        wait_h, wait_writing_h = _failed_attempts(random, waiting, persist_h, mttf_h, 0.0, cycle)
         up_h, writing_h, failures = up_h + wait_h, writing_h + wait_writing_h, failed + waiting
     # The run ends when its last checkpoint is stored; that wait is charged to checkpoints.
     up_h += intervals * cycle.length_h + persist_h
@@ -130,17 +130,17 @@ def _play_attempts(
 
 
 def _failures_before(
-    random: np.random.Generator, passes: int | Counts, span_of_mtbf: Floats, replicas: int
+    random: np.random.Generator, passes: int | Counts, span_of_mttf: Floats, replicas: int
 ) -> Counts:
     """Attempts that fail before so many have passed: negative binomial, drawn as Poisson of a gamma."""
-    return random.poisson(random.standard_gamma(passes, replicas) * np.expm1(span_of_mtbf))
+    return random.poisson(random.standard_gamma(passes, replicas) * np.expm1(span_of_mttf))
 
 
 def _failed_attempts(
     random: np.random.Generator,
     failures: Counts,
     span_h: float,
-    mtbf_h: float | Floats,
+    mttf_h: float | Floats,
     before_h: float,
     cycle: _Cycle,
 ) -> tuple[Floats, Floats]:
@@ -149,9 +149,9 @@ def _failed_attempts(
     up = before - M * ln(1 - U * (1 - exp(-span / M)))
     """
     up_h, writing_h = np.zeros(failures.size), np.zeros(failures.size)
-    mtbf_h = np.asarray(mtbf_h)
+    mttf_h = np.asarray(mttf_h)
     for replicas, first, counts in _blocks(failures):
-        mean_h = np.repeat(mtbf_h[replicas], counts) if mtbf_h.ndim else mtbf_h
+        mean_h = np.repeat(mttf_h[replicas], counts) if mttf_h.ndim else mttf_h
         mean = mean_h.astype(np.float32)
         # Single precision halves the time; its error, 6e-8 of a draw, is far below any Monte Carlo error.
         up = random.random(counts.sum(), dtype=np.float32)

@@ -3,7 +3,7 @@
 Nodes under repair are counted as a Poisson number, or as a wider one where failures come in bursts. On
 the only public trace of a modern fleet with outage times the Poisson 99 % pool is enough 83 % of the
 time: state a variance-to-mean ratio wherever one is known, and where there is an outage log size the pool
-from that (`reliability.outages.spare_pool`).
+from that (`reliability.outages.spares_by_history`).
 """
 
 from __future__ import annotations

@@ -60,6 +60,66 @@ def two_level_ettr_fraction(
     return share
 
 
+def two_level_restart_can_fail_ettr_fraction(
+    *,
+    interval_h: Column,
+    local_saves: Column,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+    local_restart_h: Column,
+    remote_restart_h: Column,
+) -> Column:
+    """Exact ETTR of the two-level pattern where a failure during a restart starts it again.
+
+        s = e^(-l * R1) / (1 - (1 - e^(-l * R1)) * l1 / l),  l1' = s * l1,  l2' = l - l1'
+        R1' = (e^(l * R1) - 1) / l,  R2' = (e^(l * R2) - 1) / l
+
+    A local restart ends well with the chance s; a remote failure during it takes the job to the remote
+    save, where any failure repeats the restart. So some local failures become remote ones, and both
+    restarts take longer; the rest is `two_level_ettr_fraction`.
+
+    Source: chain of restart attempts, solved; Daly, FGCS 22(3), 2006, for one level.
+    """
+    _check_two_level(interval_h, local_saves, local_rate_per_h, remote_rate_per_h)
+    rate_per_h = np.add(local_rate_per_h, remote_rate_per_h)
+    require_positive(total_rate_per_h=rate_per_h)
+    kept = np.exp(-np.multiply(rate_per_h, local_restart_h))
+    local_share = np.divide(local_rate_per_h, rate_per_h)
+    well = kept / (1.0 - (1.0 - kept) * local_share)
+    stays_per_h = np.multiply(local_rate_per_h, well)
+    return two_level_ettr_fraction(
+        interval_h=interval_h,
+        local_saves=local_saves,
+        local_rate_per_h=stays_per_h,
+        remote_rate_per_h=rate_per_h - stays_per_h,
+        local_write_h=local_write_h,
+        remote_write_h=remote_write_h,
+        local_restart_h=np.multiply(local_restart_h, exprel(np.multiply(rate_per_h, local_restart_h))),
+        remote_restart_h=np.multiply(remote_restart_h, exprel(np.multiply(rate_per_h, remote_restart_h))),
+    )
+
+
+def two_level_least_waste_fraction(
+    *, local_rate_per_h: Column, remote_rate_per_h: Column, local_write_h: Column, remote_write_h: Column
+) -> Column:
+    """Share of the time that the best two-level pattern wastes, to first order.
+
+        H = sqrt(2 * l1 * C1) + sqrt(2 * l2 * C2)
+
+    What is left of the pattern's waste at its best W and n (not yet a whole number): writes and work done
+    again. Restarts, which no pattern avoids, are left out.
+
+    Source: Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016.
+    """
+    require_not_negative(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
+    require_not_negative(local_write_h=local_write_h, remote_write_h=remote_write_h)
+    near, far = np.multiply(local_rate_per_h, local_write_h), np.multiply(remote_rate_per_h, remote_write_h)
+    waste: Column = np.sqrt(2.0 * near) + np.sqrt(2.0 * far)
+    return waste
+
+
 def two_level_linear_ettr_fraction(
     *,
     interval_h: Column,

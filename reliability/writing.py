@@ -95,3 +95,21 @@ def asynchronous_write(
         blocking_h=np.divide(size_gb, np.multiply(nodes, host_gb_per_s)) / 3600.0,
         persist_h=np.divide(size_gb, bandwidth_gb_per_s) / 3600.0,
     )
+
+
+def write_stop_fraction(*, write_h: Column, compute_h: Column, blocking: bool) -> Column:
+    """Share of the time that writing checkpoints stops a job, failures left out.
+
+        blocking:    C / (W + C)
+        background:  (P - W)+ / max(W, P)
+
+    In the background one write is on its way at a time: the job waits only where the next is due before
+    the last is stored. The snapshot itself is then a blocking write of its own.
+
+    Source: counting the time of one interval.
+    """
+    require_not_negative(write_h=write_h)
+    require_positive(compute_h=compute_h)
+    waited = write_h if blocking else np.maximum(np.subtract(write_h, compute_h), 0.0)
+    share: Column = np.divide(waited, np.add(compute_h, waited))
+    return share

@@ -70,7 +70,7 @@ def down_nodes(problem: Problem, kept: Whole) -> Floats:
 
 
 def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
-    """Nodes that runs, replicas and elastic jobs hold.
+    """Nodes that runs, replicas and pausable jobs hold.
 
     u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
     """
@@ -79,7 +79,7 @@ def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Flo
     held = held + totals_by(serves.pool, pools, serves.nodes[:, None] * replicas)
     if done_node_h is None:
         return held
-    return held + totals_by(problem.elastic_options.pool, pools, done_node_h / problem.pools.hours)
+    return held + totals_by(problem.pausable_options.pool, pools, done_node_h / problem.pools.hours)
 
 
 def active_node_h(
@@ -101,24 +101,24 @@ def active_node_h(
     )
     if done_node_h is None:
         return active
-    return active + totals_by(problem.elastic_options.pool, pools, done_node_h)
+    return active + totals_by(problem.pausable_options.pool, pools, done_node_h)
 
 
 def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
-    """Facility power at the peak, per site and period. Work and elastic jobs are taken as spread evenly.
+    """Facility power at the peak, per site and period. Work and pausable jobs are taken as spread evenly.
 
     P[s,t] = sum_p idle[p] * (n[p,t] - parked[p,t]) + off[p] * parked[p,t] + sum_r kw[r,t] * run[r]
              + sum_v kw[v] * replicas[v,t] + sum_o kw[o] * work[o,t] / hours[t]
              + sum_e kw[e] * done[e,t] / hours[t], over the pools at s that are not off-site
     """
     pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
-    works, elastic, count = problem.work_options, problem.elastic_options, len(problem.pools)
+    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.pools)
     power = pools.idle_kw[:, None] * (in_service - chosen.parked) + pools.off_kw[:, None] * chosen.parked
     power = power + totals_by(runs.pool, count, runs.active_kw * chosen.run[:, None])
     power = power + totals_by(serves.pool, count, serves.active_kw[:, None] * chosen.replicas)
     power = power + totals_by(works.pool, count, works.active_kw[:, None] * chosen.work_node_h / pools.hours)
     power = power + totals_by(
-        elastic.pool, count, elastic.active_kw[:, None] * chosen.done_node_h / pools.hours
+        pausable.pool, count, pausable.active_kw[:, None] * chosen.done_node_h / pools.hours
     )
     return totals_by(pools.site, len(problem.site_names), power * ~pools.off_site[:, None])
 
@@ -130,12 +130,12 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
              over the pools at s that are not off-site; x is every run, replica, and node-hour
     """
     pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
-    works, elastic, count = problem.work_options, problem.elastic_options, len(problem.pools)
+    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.pools)
     energy = pools.idle_kwh_per_node * idle_nodes + pools.off_kwh_per_node * chosen.parked
     energy = energy + totals_by(runs.pool, count, runs.kwh * chosen.run[:, None])
     energy = energy + totals_by(serves.pool, count, serves.kwh * chosen.replicas)
     energy = energy + totals_by(works.pool, count, works.kwh_per_node_h * chosen.work_node_h)
-    energy = energy + totals_by(elastic.pool, count, elastic.kwh_per_node_h * chosen.done_node_h)
+    energy = energy + totals_by(pausable.pool, count, pausable.kwh_per_node_h * chosen.done_node_h)
     return totals_by(pools.site, len(problem.site_names), energy * ~pools.off_site[:, None])
 
 
@@ -203,7 +203,7 @@ def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, 
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
         move=problem.moves.usd_per_node * chosen.moved,
         run=problem.run_options.usd * chosen.run[:, None],
-        elastic=problem.elastic_options.usd_per_node_h * chosen.done_node_h,
+        pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
         idle=pools.idle_usd_per_node * idle_nodes,
@@ -227,7 +227,7 @@ def _kgco2e_terms(
         retire=np.zeros(chosen.retired.shape),
         move=problem.moves.kgco2e_per_node * chosen.moved,
         run=problem.run_options.kgco2e * chosen.run[:, None],
-        elastic=problem.elastic_options.kgco2e_per_node_h * chosen.done_node_h,
+        pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         idle=pools.idle_kgco2e_per_node * idle_nodes,

@@ -58,11 +58,11 @@ def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
     most[p,t] = sum_j count[j] * max(max_r nodes[r,t], max_e limit[e,t] / hours[t])
                 + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
     """
-    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
+    runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
     shape = (len(problem.pools), problem.periods)
     largest_run = np.zeros((len(problem.jobs), *shape))
     np.maximum.at(largest_run, (runs.job, runs.pool), runs.nodes * allowed[:, None])
-    np.maximum.at(largest_run, (elastic.job, elastic.pool), elastic.node_hours_limit / problem.pools.hours)
+    np.maximum.at(largest_run, (pausable.job, pausable.pool), pausable.node_hours_limit / problem.pools.hours)
     largest_run *= problem.jobs.count[:, None, None]
     largest_serve = np.zeros((len(problem.services), *shape))
     np.maximum.at(largest_serve, (serves.service, serves.pool), serves.nodes[:, None] * replicas)
@@ -82,11 +82,11 @@ def fewest_spares(problem: Problem, in_use: Floats) -> Whole:
 def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:
     """Nodes that could be of use at once.
 
-    most[p,t] = ceil(u[p,t]) + spares[p,t] + mean nodes that work + the fewest of an elastic job
+    most[p,t] = ceil(u[p,t]) + spares[p,t] + mean nodes that work + the fewest of a pausable job
 
     The last is there because such a job asks for so many nodes at once, but for less than that on average.
     """
-    options, least = problem.elastic_options, np.zeros(len(problem.pools))
+    options, least = problem.pausable_options, np.zeros(len(problem.pools))
     np.maximum.at(least, options.pool, options.nodes_least)
     pools = account.totals_by(problem.work_options.pool, len(problem.pools), work)
     return whole_above(whole_above(in_use) + spares + pools + least[:, None])
@@ -158,11 +158,11 @@ def most_moved(problem: Problem) -> Whole:
 
 
 def most_done(problem: Problem) -> Floats:
-    """Mean nodes that an elastic option works with, of all its identical jobs.
+    """Mean nodes that a pausable option works with, of all its identical jobs.
 
     most[e,t] = count[j] * limit[e,t] / hours[t]
     """
-    options = problem.elastic_options
+    options = problem.pausable_options
     return problem.jobs.count[options.job][:, None] * options.node_hours_limit / problem.pools.hours
 
 

@@ -2,11 +2,11 @@
 
 The constraints stand in `constrain_tasks`, `constrain_fleet` and `constrain_limits`; the letters are those
 of `solver.problem`. Two helpers are variables of their own, so that rows stay short: `in_service[p,t]`, the
-nodes of a pool, and `in_use[p,t]`, those that runs, replicas and elastic jobs hold. Work and elastic jobs
+nodes of a pool, and `in_use[p,t]`, those that runs, replicas and pausable jobs hold. Work and pausable jobs
 are counted in mean nodes (node-hours by the hours of the period), clean energy in mean kW. The objective is
 in thousands (kUSD, tCO2e), and so are the budget and the caps, which keeps coefficients near one.
 
-A family of limits named in `elastic` may give way: its rows get a slack, counted in shares of the limit, and
+A family of limits named in `relaxed` may give way: its rows get a slack, counted in shares of the limit, and
 the program then minimises the sum of all slacks instead of money and carbon.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["CONSTRAINTS", "THOUSAND", "build"]
 CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.run_every_job_once,
     tasks.keep_deadlines,
-    tasks.do_elastic_jobs,
+    tasks.do_pausable_jobs,
     tasks.choose_before_doing_a_part,
     tasks.meet_demand,
     tasks.do_the_work,
@@ -58,7 +58,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
 
 def build(
     problem: Problem,
-    elastic: Iterable[str] = (),
+    relaxed: Iterable[str] = (),
     *,
     prefix: str = "",
     first_stage: Program | None = None,
@@ -72,9 +72,9 @@ def build(
     first as `first_stage`, whose model takes its rows, and a `prefix` of its own. Every future keeps its own
     limits. The caller then sets the objective of that model, as a weighted sum of `objective_of`.
     """
-    families = frozenset(elastic)
+    families = frozenset(relaxed)
     if unknown := families - set(FAMILIES):
-        raise ValueError(f"elastic names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")
+        raise ValueError(f"relaxed names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")
     program = empty(
         problem,
         families,

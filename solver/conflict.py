@@ -87,7 +87,7 @@ def without(problem: Problem, limits: Iterable[Key]) -> Problem:
 
 
 class _Search:
-    """The program with every limit elastic, and which of them are still firm."""
+    """The program with every limit relaxed, and which of them are still firm."""
 
     def __init__(self, problem: Problem, effort: Effort) -> None:
         self.problem, self.effort = problem, effort

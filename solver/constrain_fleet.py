@@ -96,7 +96,7 @@ def retire_at_end_of_life(program: Program) -> None:
 def count_nodes_in_use(program: Program) -> None:
     """u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t]"""
     problem, shape = program.problem, program.in_use.shape
-    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
+    runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
     program.add_rows(
         "in_use",
         cells(*shape),
@@ -105,7 +105,7 @@ def count_nodes_in_use(program: Program) -> None:
         each(program.in_use),
         grouped(runs.pool, program.run, -runs.nodes),
         grouped(serves.pool, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
-        grouped(elastic.pool, program.done, -np.ones(program.done.shape)),
+        grouped(pausable.pool, program.done, -np.ones(program.done.shape)),
     )
 
 
@@ -128,9 +128,9 @@ def work_on_enough_nodes(program: Program) -> None:
     """done[e,t] <= most[e,t] * works[e,t];  nodes_least[e] * works[e,t] <= free[p,t]
 
     free[p,t] = n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t] - those of runs and replicas.
-    Elastic jobs may take turns on them.
+    Pausable jobs may take turns on them.
     """
-    problem, options = program.problem, program.problem.elastic_options
+    problem, options = program.problem, program.problem.pausable_options
     most = bounds.most_done(problem)
     option, period = np.nonzero((options.nodes_least[:, None] > 0) & (most > 0))
     if not option.size:
@@ -173,12 +173,12 @@ def work_on_enough_nodes(program: Program) -> None:
 def fit_into_the_hours(program: Program) -> None:
     """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t]) * hours[t]
 
-    x is every run, replica, mean node of work and of elastic jobs. Each row is divided by the hours of its
+    x is every run, replica, mean node of work and of pausable jobs. Each row is divided by the hours of its
     period, so that it counts nodes.
     """
     problem, hours = program.problem, program.problem.pools.hours
     runs, serves = problem.run_options, problem.serve_options
-    works, elastic = problem.work_options, problem.elastic_options
+    works, pausable = problem.work_options, problem.pausable_options
     program.add_rows(
         "hours",
         cells(*program.in_use.shape),
@@ -187,7 +187,7 @@ def fit_into_the_hours(program: Program) -> None:
         grouped(runs.pool, program.run, runs.node_hours / hours),
         grouped(serves.pool, program.replicas, serves.node_hours / hours),
         grouped(works.pool, program.work, np.ones(program.work.shape)),
-        grouped(elastic.pool, program.done, np.ones(program.done.shape)),
+        grouped(pausable.pool, program.done, np.ones(program.done.shape)),
         *_less_than_usable(program),
     )
 

@@ -14,12 +14,12 @@ from solver.totals import THOUSAND, weighted_total
 def stay_within_power(program: Program) -> None:
     """sum_p idle[p] * n[p,t] + (off[p] - idle[p]) * parked[p,t] + sum_x kw[x] * x[t] <= power_kw[s,t] + give
 
-    Over the pools at s that are not off-site. x is every run, replica and mean node of work and of elastic
+    Over the pools at s that are not off-site. x is every run, replica and mean node of work and of pausable
     jobs, and kw[x] what it draws above idle.
     """
     problem, pools, limit = program.problem, program.problem.pools, program.problem.limits.power_kw
     runs, serves = problem.run_options, problem.serve_options
-    works, elastic = problem.work_options, problem.elastic_options
+    works, pausable = problem.work_options, problem.pausable_options
     flat, here = np.ones(problem.periods), (~pools.off_site).astype(float)
     parked = (pools.off_kw - pools.idle_kw) * pools.may_park * here
     program.add_rows(
@@ -35,7 +35,7 @@ def stay_within_power(program: Program) -> None:
         ),
         grouped(pools.site[works.pool], program.work, np.outer(works.active_kw * here[works.pool], flat)),
         grouped(
-            pools.site[elastic.pool], program.done, np.outer(elastic.active_kw * here[elastic.pool], flat)
+            pools.site[pausable.pool], program.done, np.outer(pausable.active_kw * here[pausable.pool], flat)
         ),
         program.gives("power", limit),
     )
@@ -170,8 +170,8 @@ def match_clean_energy(program: Program) -> None:
     if len(contracts) == 0:
         return
     runs, serves = problem.run_options, problem.serve_options
-    works, elastic, hours = problem.work_options, problem.elastic_options, problem.pools.hours
-    work_kwh, elastic_kwh = works.kwh_per_node_h * hours, elastic.kwh_per_node_h * hours
+    works, pausable, hours = problem.work_options, problem.pausable_options, problem.pools.hours
+    work_kwh, pausable_kwh = works.kwh_per_node_h * hours, pausable.kwh_per_node_h * hours
     here = (~pools.off_site).astype(float)[:, None]
     idle, off = here * pools.idle_kwh_per_node / hours, here * pools.off_kwh_per_node / hours
 
@@ -193,7 +193,7 @@ def match_clean_energy(program: Program) -> None:
         grouped(pools.site[runs.pool], program.run, -above_idle(runs.pool, runs.kwh, runs.node_hours)),
         grouped(pools.site[serves.pool], program.replicas, -serve_kw),
         grouped(pools.site[works.pool], program.work, -above_idle(works.pool, work_kwh, hours)),
-        grouped(pools.site[elastic.pool], program.done, -above_idle(elastic.pool, elastic_kwh, hours)),
+        grouped(pools.site[pausable.pool], program.done, -above_idle(pausable.pool, pausable_kwh, hours)),
     )
 
 

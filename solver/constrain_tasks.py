@@ -1,4 +1,4 @@
-"""Constraints of what the fleet is for: jobs, elastic jobs, services, work."""
+"""Constraints of what the fleet is for: jobs, pausable jobs, services, work."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def run_every_job_once(program: Program) -> None:
         pulp.LpConstraintEQ,
         jobs.count.astype(float),
         summed(problem.run_options.job, program.run),
-        summed(problem.elastic_options.job, program.completed),
+        summed(problem.pausable_options.job, program.completed),
         each(program.left_out),
     )
-    if "jobs" in program.elastic:
+    if "jobs" in program.relaxed:
         for job in np.flatnonzero(~jobs.optional).tolist():
             program.slacks["jobs", (job,)] = Slack(program.left_out[job], 1.0)
 
@@ -33,7 +33,7 @@ def keep_deadlines(program: Program) -> None:
 
     Where deadlines are firm, later runs have the upper bound 0 and no row is needed.
     """
-    if "deadlines" not in program.elastic:
+    if "deadlines" not in program.relaxed:
         return
     problem = program.problem
     runs, period_h = problem.run_options, float(problem.pools.hours.mean())
@@ -45,17 +45,17 @@ def keep_deadlines(program: Program) -> None:
             program.add(name("deadline", (job,)), row, pulp.LpConstraintLE, 0.0)
 
 
-def do_elastic_jobs(program: Program) -> None:
+def do_pausable_jobs(program: Program) -> None:
     """sum_t done[e,t] = node_hours[e] * completed[e];  done[e,t] <= limit[e,t] * choose[e], in node-hours
 
     The first is divided by the node-hours. The second is left out where the first says as much, and for a
     single job: not chosen it does nothing, and chosen its upper bound is the limit. The relaxation is hardly
     weaker without these rows, and plans are found sooner.
     """
-    problem, options = program.problem, program.problem.elastic_options
+    problem, options = program.problem, program.problem.pausable_options
     hours, rows = problem.pools.hours, len(options)
     program.add_rows(
-        "elastic",
+        "pausable",
         cells(rows),
         pulp.LpConstraintEQ,
         np.zeros(rows),
@@ -78,7 +78,7 @@ def do_elastic_jobs(program: Program) -> None:
 
 def choose_before_doing_a_part(program: Program) -> None:
     """completed[e] <= choose[e];  sum_r run[r] + sum_e choose[e] <= count[j], for jobs done in part"""
-    problem, options = program.problem, program.problem.elastic_options
+    problem, options = program.problem, program.problem.pausable_options
     partial = problem.jobs.partial[options.job]
     program.add_rows(
         "part",

@@ -92,23 +92,23 @@ def compare_fleets(problem: Problem, before: Fleet, after: Fleet) -> tuple[Diffe
 
 
 def jobs_by_pool(problem: Problem, plan: Solution) -> Floats:
-    """How many jobs of each row run on each pool, by run options and by elastic ones.
+    """How many jobs of each row run on each pool, by run options and by pausable ones.
 
     y[j,p] = sum_r run[r] + sum_e chosen[e], over the options of j on p
     """
     jobs, pools = len(problem.jobs), len(problem.pools)
-    runs, elastic = problem.run_options, problem.elastic_options
+    runs, pausable = problem.run_options, problem.pausable_options
     flat = totals_by(runs.job * pools + runs.pool, jobs * pools, plan.run)
-    flat = flat + totals_by(elastic.job * pools + elastic.pool, jobs * pools, plan.chosen)
+    flat = flat + totals_by(pausable.job * pools + pausable.pool, jobs * pools, plan.chosen)
     return flat.reshape(jobs, pools)
 
 
 def jobs_at(program: Program, pools: Flags, job: int) -> list[tuple[Any, float]]:
     """The same as a sum of variables, over some pools."""
-    runs, elastic = program.problem.run_options, program.problem.elastic_options
+    runs, pausable = program.problem.run_options, program.problem.pausable_options
     return [
         *terms(program.run, ((runs.job == job) & pools[runs.pool]).astype(float)),
-        *terms(program.choose, ((elastic.job == job) & pools[elastic.pool]).astype(float)),
+        *terms(program.choose, ((pausable.job == job) & pools[pausable.pool]).astype(float)),
     ]
 
 
@@ -140,7 +140,7 @@ def hold_fleet(program: Program, fleet: Fleet) -> None:
 
 
 def minimise_objective(program: Program) -> None:
-    """Give an elastic program the objective of its problem in place of the sum of what gives way."""
+    """Give a pausable program the objective of its problem in place of the sum of what gives way."""
     program.model.setObjective(objective(program))
 
 

@@ -153,8 +153,8 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
     jobs, runs = problem.jobs, problem.run_options
     for job in np.flatnonzero(~jobs.optional):
         late = runs.late_h[runs.job == job]
-        if (problem.elastic_options.job == job).any():
-            continue  # the hours of an elastic option keep the deadline by themselves
+        if (problem.pausable_options.job == job).any():
+            continue  # the hours of a pausable option keep the deadline by themselves
         if late.size == 0:
             yield f"job {jobs.name[job]}: there is no way to run it"
         elif late.min() > jobs.allowed_late_h[job]:

@@ -4,7 +4,7 @@ Sets and their letters, as every docstring of this room uses them:
 
     t in T periods            p in P pools (one SKU at one site)     h in H cohorts (nodes that stand already)
     j in J jobs               r in R run options (job, configuration, pool, start)
-    e in E elastic options    m in M moves between cohorts           g in G tiers of a SKU's price
+    e in E pausable options    m in M moves between cohorts           g in G tiers of a SKU's price
     i in I services           v in V serve options (service, configuration, pool)
     w in W divisible work     o in O work options (work, pool)       c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
@@ -24,16 +24,16 @@ import numpy as np
 from solver.fleet import Cohorts, Contracts, Moves, Pools, SpareSteps, Tiers
 from solver.solution import Solution, Terms
 from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
-from solver.tasks import ElasticOptions, Jobs, RunOptions, ServeOptions, Services, Work, WorkOptions
+from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
 
 __all__ = [
     "Cohorts",
     "Contracts",
-    "ElasticOptions",
     "Jobs",
     "Limits",
     "Moves",
     "Objective",
+    "PausableOptions",
     "Pools",
     "Problem",
     "RunOptions",
@@ -92,8 +92,8 @@ _POINTS = {
     ("run_options", "job"): "J",
     ("run_options", "pool"): "P",
     ("run_options", "start"): "T",
-    ("elastic_options", "job"): "J",
-    ("elastic_options", "pool"): "P",
+    ("pausable_options", "job"): "J",
+    ("pausable_options", "pool"): "P",
     ("moves", "from_cohort"): "H",
     ("moves", "to_cohort"): "H",
     ("tiers", "sku"): "K",
@@ -105,7 +105,7 @@ _POINTS = {
     ("spare_steps", "pool"): "P",
 }
 # Tables that a problem may be made without.
-_MAY_BE_ABSENT = ("elastic_options", "moves", "tiers", "contracts")
+_MAY_BE_ABSENT = ("pausable_options", "moves", "tiers", "contracts")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +126,7 @@ class Problem:
     spare_steps: SpareSteps
     limits: Limits
     objective: Objective = Objective()
-    elastic_options: ElasticOptions = field(default_factory=lambda: ElasticOptions.none(0))
+    pausable_options: PausableOptions = field(default_factory=lambda: PausableOptions.none(0))
     moves: Moves = field(default_factory=lambda: Moves.none(0))
     tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
     contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
@@ -185,17 +185,17 @@ class Problem:
         """A job done in part leaves a part out; no option works more hours than its nodes have."""
         for row in np.flatnonzero(self.jobs.partial & ~self.jobs.optional)[:1]:
             raise ProblemError(f"Problem.jobs.partial[{row}] is true, but the job is not optional")
-        options = self.elastic_options
+        options = self.pausable_options
         most = options.nodes[:, None] * self.pools.hours
         for row, period in np.argwhere(options.node_hours_limit > most * (1 + 1e-9))[:1]:
             raise ProblemError(
-                f"Problem.elastic_options.node_hours_limit[{row}, {period}] is "
+                f"Problem.pausable_options.node_hours_limit[{row}, {period}] is "
                 f"{options.node_hours_limit[row, period]:g}, but {options.nodes[row]} nodes have "
                 f"{most[row, period]:g} hours then"
             )
         for row in np.flatnonzero(options.nodes_least > options.nodes)[:1]:
             raise ProblemError(
-                f"Problem.elastic_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
+                f"Problem.pausable_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
                 f"has {options.nodes[row]} nodes"
             )
 

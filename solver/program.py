@@ -37,7 +37,7 @@ ROUNDING = 1e-6  # what an engine may leave above a whole number
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """How far a row of an elastic family may give way: `size` is what one unit of the variable stands for."""
+    """How far a row of a relaxed family may give way: `size` is what one unit of the variable stands for."""
 
     variable: Any
     size: float
@@ -49,7 +49,7 @@ class Program:
 
     problem: Problem
     model: Any  # pulp.LpProblem
-    elastic: frozenset[str]
+    relaxed: frozenset[str]
     prefix: str
     first_stage: Program | None  # whose decisions on the fleet these are
     order: Variables  # [P, T]
@@ -115,8 +115,8 @@ class Program:
             self.add(name(stem, places[number]), expression, sense, float(ends[number]))
 
     def slack(self, family: str, index: Index, size: float, most: float | None = None) -> list[Any]:
-        """The term by which a row of an elastic family gives way; nothing where the family is firm."""
-        if family not in self.elastic:
+        """The term by which a row of a relaxed family gives way; nothing where the family is firm."""
+        if family not in self.relaxed:
             return []
         made = pulp.LpVariable(self.prefix + name("over_" + family.replace(" ", "_"), index), 0, most)
         self.slacks[family, index] = Slack(made, size)
@@ -154,7 +154,7 @@ class Program:
         served = read(self.replicas)
         whole = problem.serve_options.whole[:, None]
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
-        most = problem.elastic_options.node_hours_limit * chosen[:, None]
+        most = problem.pausable_options.node_hours_limit * chosen[:, None]
         done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.pools.hours, most)
         completed, left_out = self._completed(run, chosen, done, read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
@@ -179,8 +179,8 @@ class Program:
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
 
     def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:
-        """How many jobs are done in whole by each elastic option, and how many are left out."""
-        jobs, options = self.problem.jobs, self.problem.elastic_options
+        """How many jobs are done in whole by each pausable option, and how many are left out."""
+        jobs, options = self.problem.jobs, self.problem.pausable_options
         partial = jobs.partial[options.job]
         share = np.minimum(done.sum(axis=1) / options.node_hours, chosen)
         completed = np.where(partial, share, chosen.astype(float))
@@ -222,7 +222,7 @@ class Program:
 
     def gives(self, family: str, limits: Floats) -> Part:
         """- give for each finite limit, in shares of it; where a limit is 0, of the family's largest."""
-        if family not in self.elastic:
+        if family not in self.relaxed:
             return NO_PART
         finite = np.isfinite(limits)
         largest = float(limits[finite].max(initial=0.0)) or 1.0
@@ -236,7 +236,7 @@ class Program:
         return np.array(rows, dtype=np.int64), np.array(variables, dtype=object), np.array(sizes)
 
     def given_way(self, values: Mapping[str, float]) -> dict[tuple[str, Index], float]:
-        """By how much each elastic row gave way, in the unit of its limit."""
+        """By how much each relaxed row gave way, in the unit of its limit."""
         return {key: slack.size * values.get(slack.variable.name, 0.0) for key, slack in self.slacks.items()}
 
     def count_replicas(self) -> None:
@@ -270,7 +270,7 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
     A pausable job that works in a period keeps the nodes that it needs at least, however short it works.
     """
     free, _ = _free_nodes(problem, chosen, used)
-    options = problem.elastic_options
+    options = problem.pausable_options
     mean = account.totals_by(options.pool, len(problem.pools), chosen.done_node_h / problem.pools.hours)
     least = np.zeros_like(mean)
     np.maximum.at(least, options.pool, options.nodes_least[:, None] * (chosen.done_node_h > 0))

@@ -1,6 +1,6 @@
 """Which options could pay: each is priced by the relaxation, and those far from the best are barred.
 
-The price of an option is what the relaxation would lose by taking it: its reduced cost, or for an elastic
+The price of an option is what the relaxation would lose by taking it: its reduced cost, or for a pausable
 option that of doing all its work in the periods where it is cheapest. Large fleets have few options near the
 best, and a search among these alone is short. What is barred is out of this search only, so that no bound
 comes from it.
@@ -27,18 +27,18 @@ def bar_the_rest(program: Program, relaxed: Relaxation, *, any_pace: bool = Fals
     """Leave orders to pools in use, and to each job and service what was used there or is close to it.
 
     Services keep what is best where nodes may still arrive in time, too: elsewhere no rounding up may fit.
-    With `any_pace`, a job that keeps a pool keeps all its elastic options there.
+    With `any_pace`, a job that keeps a pool keeps all its pausable options there.
     """
     problem = program.problem
     read = reader(relaxed.values)
-    runs, serves, elastic = problem.run_options, problem.serve_options, problem.elastic_options
+    runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
     tasks = max(len(problem.jobs) + len(problem.services), 1)
     close = CLOSE * abs(relaxed.objective) / tasks
     pools = np.any(read(program.in_service) + read(program.rented) > SOME, axis=1)
-    run_price, elastic_price, serve_price = _prices(program, relaxed)
-    chosen = _near(elastic.job, pools[elastic.pool], elastic_price, close) | (read(program.choose) > SOME)
+    run_price, pausable_price, serve_price = _prices(program, relaxed)
+    chosen = _near(pausable.job, pools[pausable.pool], pausable_price, close) | (read(program.choose) > SOME)
     if any_pace:
-        place = elastic.job * len(problem.pools) + elastic.pool
+        place = pausable.job * len(problem.pools) + pausable.pool
         chosen |= np.isin(place, place[chosen])
     run = _near(runs.job, pools[runs.pool], run_price, close) | (read(program.run) > SOME)
     served = read(program.replicas) > SOME
@@ -66,10 +66,10 @@ def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
     Of equal ones the cheapest. Of each SKU the rebate that its orders in the relaxation reach.
     """
     problem, read = program.problem, reader(relaxed.values)
-    run_price, elastic_price, _ = _prices(program, relaxed)
+    run_price, pausable_price, _ = _prices(program, relaxed)
     options = np.concatenate([program.run, program.choose])
-    job = np.concatenate([problem.run_options.job, problem.elastic_options.job])
-    order = np.lexsort((np.concatenate([run_price, elastic_price]), -np.round(read(options), 3), job))
+    job = np.concatenate([problem.run_options.job, problem.pausable_options.job])
+    order = np.lexsort((np.concatenate([run_price, pausable_price]), -np.round(read(options), 3), job))
     first = order[np.unique(job[order], return_index=True)[1]]
     start = {variable.name: 0.0 for part in (options, program.tier) for variable in part}
     start |= {options[row].name: float(problem.jobs.count[job[row]]) for row in first}
@@ -86,9 +86,9 @@ def reached(problem: Problem, orders: Floats) -> list[int]:
 
 
 def _prices(program: Program, relaxed: Relaxation) -> tuple[Floats, Floats, Floats]:
-    """Of runs [R], of elastic options [E], and of carrying a service alone [V, T]."""
+    """Of runs [R], of pausable options [E], and of carrying a service alone [V, T]."""
     problem, cost = program.problem, reader(relaxed.reduced_costs)
-    options = problem.elastic_options
+    options = problem.pausable_options
     work = cheapest(options.node_hours, options.node_hours_limit, cost(program.done) / problem.pools.hours)
     return cost(program.run), work + cost(program.choose), cost(program.replicas) * _alone(problem)
 

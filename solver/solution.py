@@ -21,7 +21,7 @@ class Terms:
     retire: Floats  # [H, T]
     move: Floats  # [M, T]
     run: Floats  # [R, T]
-    elastic: Floats  # [E, T]
+    pausable: Floats  # [E, T]
     serve: Floats  # [V, T]
     work: Floats  # [O, T]
     idle: Floats  # [P, T] nodes in service or rented, for the hours in which nothing uses them
@@ -77,7 +77,7 @@ class Solution(Decisions):
     bought_in_service: Whole  # [P, T] nodes
     kept: Whole  # [H, T] standing nodes
     in_service: Whole  # [P, T] nodes, bought and standing
-    in_use: Floats  # [P, T] nodes that runs, replicas and elastic jobs hold
+    in_use: Floats  # [P, T] nodes that runs, replicas and pausable jobs hold
     usd_terms: Terms
     kgco2e_terms: Terms
 

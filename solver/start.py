@@ -1,6 +1,6 @@
 """A first plan for large programs: solve with fractions, then search only among what could pay.
 
-The search goes by steps. What is chosen once and shapes all else (runs, elastic options, rebates) is made
+The search goes by steps. What is chosen once and shapes all else (runs, pausable options, rebates) is made
 whole first (`choosing`). It is held while replicas and nodes are made whole next to their fractions, and
 better plans are looked for nearby (`whole`); meanwhile a better bound is sought (`floor`). Where
 no plan is found, choices are let go again. The README has what this is worth.

@@ -77,11 +77,11 @@ def cost(outcome: backend.Outcome) -> float:
     return outcome.objective if outcome.status.has_plan else math.inf
 
 
-def reader(told: Mapping[str, float]) -> Callable[[Variables], Floats]:
+def reader(values: Mapping[str, float]) -> Callable[[Variables], Floats]:
     """Columns of what is told of each variable; 0 where nothing is."""
 
     def read(variables: Variables) -> Floats:
-        flat = [told.get(variable.name, 0.0) for variable in variables.ravel()]
+        flat = [values.get(variable.name, 0.0) for variable in variables.ravel()]
         return np.array(flat, dtype=float).reshape(variables.shape)
 
     return read

@@ -14,7 +14,7 @@ class Jobs(Table):
     """Work that runs once, by one of its options; optional jobs may be left out at a price.
 
     A row may represent several identical jobs. A job that may be done in part has to be optional, and the
-    share that is not done by an elastic option is left out.
+    share that is not done by a pausable option is left out.
     """
 
     name: tuple[str, ...]  # [J]
@@ -23,7 +23,7 @@ class Jobs(Table):
     left_out_kgco2e: Floats  # [J]
     allowed_late_h: Floats = field(default_factory=no_numbers)  # [J] later runs are barred
     count: Whole = field(default_factory=no_counts)  # [J] identical jobs in this row
-    partial: Flags = field(default_factory=no_flags)  # [J] an elastic option may do a part
+    partial: Flags = field(default_factory=no_flags)  # [J] a pausable option may do a part
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "optional": Shape("*", bool),
@@ -65,7 +65,7 @@ class RunOptions(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ElasticOptions(Table):
+class PausableOptions(Table):
     """Ways to run a job that may pause, and shrink while fewer nodes are free.
 
     Only the node-hours of each period are decided; in use are the mean nodes of the period. What the window,

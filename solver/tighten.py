@@ -29,15 +29,15 @@ def keep_the_pace(program: Program) -> None:
     In whole choices the bound of `done` says as much. Half an option would do all its work in half of the
     periods.
     """
-    problem, options = program.problem, program.problem.elastic_options
+    problem, options = program.problem, program.problem.pausable_options
     limit = np.minimum(options.node_hours_limit, options.node_hours[:, None])
-    told = (options.node_hours_limit < options.node_hours[:, None]) & (limit > 0)
-    told &= (problem.jobs.count[options.job] == 1)[:, None]
+    paced = (options.node_hours_limit < options.node_hours[:, None]) & (limit > 0)
+    paced &= (problem.jobs.count[options.job] == 1)[:, None]
     program.add_rows(
         "pace_of_one",
         cells(*limit.shape),
         pulp.LpConstraintLE,
-        np.where(told, 0.0, np.inf).ravel(),
+        np.where(paced, 0.0, np.inf).ravel(),
         each(program.done),
         grouped(np.arange(len(options)), program.choose, -limit / problem.pools.hours),
     )
@@ -57,7 +57,7 @@ def split_by_rebate(program: Program, skus: Flags, *, best_only: bool = False) -
         for place, tier in list(enumerate(own.tolist()))[-1 if best_only else 0 :]:
             share, stem = program.tier[own[place:]], name("full", (tier,))
             parts = [
-                *_full_price_of_elastic_jobs(program, sku, share, stem),
+                *_full_price_of_pausable_jobs(program, sku, share, stem),
                 *_full_price_of_runs(program, sku, share, stem),
                 *_full_price_of_services(program, sku, share, stem),
             ]
@@ -132,14 +132,14 @@ def _above_the_share(program: Program, stem: str, used: Part, most: Floats, shar
     return [(period, full[task, period], np.ones(len(task)))]
 
 
-def _full_price_of_elastic_jobs(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
+def _full_price_of_pausable_jobs(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
     """Options may be chosen in part at full price: part[z], of all the options of one pace z
 
     sum_e choose[e] - count[j] * share <= sum_z part[z];
     full[j,t] >= sum_e done[e,t] - limit[e,t] * choose[e] + sum_z limit[z,t] * part[z];
     sum_t full[j,t] >= sum_z node_hours[z] * part[z], for jobs that are done whole
     """
-    problem, options, jobs = program.problem, program.problem.elastic_options, program.problem.jobs
+    problem, options, jobs = program.problem, program.problem.pausable_options, program.problem.jobs
     rows = np.flatnonzero(problem.pools.sku[options.pool] == sku)
     if not rows.size:
         return []

@@ -85,12 +85,12 @@ def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     problem = program.problem
     pools, jobs, services = problem.pools, problem.jobs, problem.services
     runs, serves, works = problem.run_options, problem.serve_options, problem.work_options
-    elastic, contracts = problem.elastic_options, problem.contracts
+    pausable, contracts = problem.pausable_options, problem.contracts
     idle_per_h = weigh.idle / pools.hours
     run = weigh(runs.usd, runs.kgco2e) - idle_per_h[runs.pool] * runs.node_hours
     serve = weigh(serves.usd, serves.kgco2e) - idle_per_h[serves.pool] * serves.node_hours
     work = weigh(works.usd_per_node_h, works.kgco2e_per_node_h) - idle_per_h[works.pool]
-    done = weigh(elastic.usd_per_node_h, elastic.kgco2e_per_node_h) - idle_per_h[elastic.pool]
+    done = weigh(pausable.usd_per_node_h, pausable.kgco2e_per_node_h) - idle_per_h[pausable.pool]
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
     return [

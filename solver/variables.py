@@ -20,7 +20,7 @@ LENT = ("order", "retire", "move")
 
 def empty(
     problem: Problem,
-    elastic: frozenset[str] = frozenset(),
+    relaxed: frozenset[str] = frozenset(),
     *,
     prefix: str = "",
     first_stage: Program | None = None,
@@ -32,13 +32,13 @@ def empty(
     `first_stage` lends its model and what it orders, retires and moves before `shared_periods`; `siblings`
     are problems that share these decisions, so that orders are bounded by what is of use to any of them.
     """
-    most = bounds.sizes(problem, any_lateness="deadlines" in elastic)
+    most = bounds.sizes(problem, any_lateness="deadlines" in relaxed)
     orders = np.max(
         [most.orders, *(bounds.sizes(other, any_lateness=False).orders for other in siblings)], axis=0
     )
     parts: dict[str, Any] = _use_of_pools(problem, most, prefix)
-    parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in elastic)
-    rebated = bounds.most_rebated(problem, orders, any_supply="supply" in elastic)
+    parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in relaxed)
+    rebated = bounds.most_rebated(problem, orders, any_supply="supply" in relaxed)
     parts |= _fleet(problem, orders, rebated, prefix)
     if first_stage is not None:
         shared = slice(0, problem.periods if shared_periods is None else shared_periods)
@@ -48,7 +48,7 @@ def empty(
     return Program(
         problem=problem,
         model=first_stage.model if first_stage else pulp.LpProblem("everfleet", pulp.LpMinimize),
-        elastic=elastic,
+        relaxed=relaxed,
         prefix=prefix,
         first_stage=first_stage,
         most_in_use=most.in_use,
@@ -103,7 +103,7 @@ def _tasks(
     problem: Problem, most: bounds.Sizes, prefix: str, *, anything_left_out: bool
 ) -> dict[str, Variables]:
     """How jobs, services and work are carried, and what is not."""
-    jobs, options, contracts = problem.jobs, problem.elastic_options, problem.contracts
+    jobs, options, contracts = problem.jobs, problem.pausable_options, problem.contracts
     count, partial = jobs.count[options.job], jobs.partial[options.job]
     choose = _whole(prefix + "choose", count)
     return {

@@ -105,8 +105,8 @@ def sums_are_sums(problem: Problem, plan: Solution, tolerance: float) -> Iterato
         yield from _unequal(name, getattr(plan, name), getattr(again, name), tolerance)
     for name in ("usd_terms", "kgco2e_terms"):
         for part in fields(Terms):
-            told, summed = (getattr(getattr(each, name), part.name) for each in (plan, again))
-            yield from _unequal(f"{name}.{part.name}", told, summed, tolerance)
+            shown, summed = (getattr(getattr(each, name), part.name) for each in (plan, again))
+            yield from _unequal(f"{name}.{part.name}", shown, summed, tolerance)
 
 
 def orders_are_allowed(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -120,9 +120,9 @@ def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterato
 
     left_out[j] = 0 unless optional; run[r] = 0 if later than allowed
     """
-    jobs, runs, elastic = problem.jobs, problem.run_options, problem.elastic_options
+    jobs, runs, pausable = problem.jobs, problem.run_options, problem.pausable_options
     run = account.totals_by(runs.job, len(jobs), plan.run)
-    done = run + account.totals_by(elastic.job, len(jobs), plan.completed)
+    done = run + account.totals_by(pausable.job, len(jobs), plan.completed)
     yield from _unequal("job runs once", done + plan.left_out, jobs.count, tolerance)
     yield from _above("job left out", plan.left_out * ~jobs.optional, 0.0, tolerance)
     yield from _above("run late", runs.late_h * (plan.run > 0), jobs.allowed_late_h[runs.job], tolerance)
@@ -135,41 +135,43 @@ def jobs_stand_on_nodes(problem: Problem, plan: Solution, tolerance: float) -> I
 
     Nodes are whole, however short a run is: a share of time is no share of a node.
     """
-    runs, elastic, chosen = problem.run_options, problem.elastic_options, plan.run > tolerance
+    runs, pausable, chosen = problem.run_options, problem.pausable_options, plan.run > tolerance
     without = (runs.nodes == 0) & ((runs.node_hours > 0) | (runs.nodes.sum(axis=1, keepdims=True) == 0))
     yield from _above("run without nodes", without & chosen[:, None], 0.0, tolerance)
-    standing = np.where(plan.done_node_h > 0, (plan.in_service + plan.rented)[elastic.pool], 0)
-    yield from _below("elastic without nodes", standing.max(axis=1, initial=0), plan.completed > 0, tolerance)
+    standing = np.where(plan.done_node_h > 0, (plan.in_service + plan.rented)[pausable.pool], 0)
+    yield from _below(
+        "pausable without nodes", standing.max(axis=1, initial=0), plan.completed > 0, tolerance
+    )
 
 
-def elastic_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """sum_t done[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
 
     completed[e] = chosen[e], or below it where jobs may be done in part; no more begin than there are.
     """
-    jobs, options = problem.jobs, problem.elastic_options
+    jobs, options = problem.jobs, problem.pausable_options
     worked = plan.done_node_h.sum(axis=1)
-    yield from _unequal("elastic work", worked, options.node_hours * plan.completed, tolerance)
+    yield from _unequal("pausable work", worked, options.node_hours * plan.completed, tolerance)
     most = options.node_hours_limit * plan.chosen[:, None]
-    yield from _above("elastic pace", plan.done_node_h, most, tolerance)
-    yield from _above("elastic part", plan.completed, plan.chosen, tolerance)
+    yield from _above("pausable pace", plan.done_node_h, most, tolerance)
+    yield from _above("pausable part", plan.completed, plan.chosen, tolerance)
     whole = ~jobs.partial[options.job]
-    yield from _unequal("elastic whole", plan.completed * whole, plan.chosen * whole, tolerance)
+    yield from _unequal("pausable whole", plan.completed * whole, plan.chosen * whole, tolerance)
     begun = account.totals_by(options.job, len(jobs), plan.chosen)
     begun = begun + account.totals_by(problem.run_options.job, len(jobs), plan.run)
     yield from _above("jobs begun", begun, jobs.count, tolerance)
 
 
-def elastic_jobs_have_nodes(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+def pausable_jobs_have_nodes(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """nodes_least[e] <= usable nodes - those of runs and replicas, in every period with done[e,t] > 0
 
     Less than an engine's rounding of the limit is no work.
     """
-    options, hours = problem.elastic_options, problem.pools.hours
+    options, hours = problem.pausable_options, problem.pools.hours
     mean = account.totals_by(options.pool, len(problem.pools), plan.done_node_h / hours)
     free = _usable_nodes(problem, plan) - (_used_nodes(problem, plan) - mean)
     works = plan.done_node_h > tolerance * (hours + options.node_hours_limit * plan.chosen[:, None])
-    yield from _above("elastic nodes", options.nodes_least[:, None] * works, free[options.pool], tolerance)
+    yield from _above("pausable nodes", options.nodes_least[:, None] * works, free[options.pool], tolerance)
 
 
 def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -284,8 +286,8 @@ CHECKS: tuple[Check, ...] = (
     orders_are_allowed,
     jobs_run_once,
     jobs_stand_on_nodes,
-    elastic_jobs_are_done,
-    elastic_jobs_have_nodes,
+    pausable_jobs_are_done,
+    pausable_jobs_have_nodes,
     demand_is_met,
     work_is_done,
     nodes_suffice,

@@ -49,7 +49,7 @@ _VARIABLES = {
 }
 _ROWS = {
     "job": "J",
-    "elastic": "E",
+    "pausable": "E",
     "pace": "ET",
     "part": "E",
     "chosen": "J",
@@ -180,7 +180,7 @@ def _option_labels(
     problem: Problem, pools: Sequence[str], period_names: Sequence[str]
 ) -> dict[str, list[str]]:
     """What to call each way to do something: what is done, and on which pool."""
-    runs, elastic = problem.run_options, problem.elastic_options
+    runs, pausable = problem.run_options, problem.pausable_options
 
     def on_pools(names: Sequence[str], what: Iterable[int], pool: Iterable[int]) -> list[str]:
         return [f"{names[number]} on {pools[place]}" for number, place in zip(what, pool, strict=True)]
@@ -192,7 +192,7 @@ def _option_labels(
         ],
         "E": [
             f"{problem.jobs.name[job]} on up to {nodes} {pools[pool]}"
-            for job, nodes, pool in zip(elastic.job, elastic.nodes, elastic.pool, strict=True)
+            for job, nodes, pool in zip(pausable.job, pausable.nodes, pausable.pool, strict=True)
         ],
         "V": on_pools(problem.services.name, problem.serve_options.service, problem.serve_options.pool),
         "O": on_pools(problem.work.name, problem.work_options.work, problem.work_options.pool),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from sizes import NIGHTLY, at_night
+from sizes import NIGHTLY, at_night, size
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -137,6 +137,25 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder 'shared' beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="module")
+def few_job_draws() -> Iterator[None]:
+    """Ranges of jobs from few draws: tests that ask for this look at all the rest of an estimate."""
+    from planner.answers.job import cells_estimate, document
+
+    with pytest.MonkeyPatch.context() as patched:
+        for place in (document, cells_estimate):
+            patched.setattr(place, "DRAWS", size(20, nightly=document.DRAWS))
+        yield
+
+
+@pytest.fixture
+def few_plan_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of plans from few draws: tests that ask for this look at all the rest of a plan."""
+    from planner.answers.plan import document
+
+    monkeypatch.setattr(document, "DRAWS", size(8, nightly=document.DRAWS))
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from solver.answer import WrongAnswer, answer
 from solver.backend import Status
 from solver.problem import (
     Cohorts,
-    ElasticOptions,
     Jobs,
     Moves,
+    PausableOptions,
     Problem,
     RunOptions,
     ServeOptions,
@@ -158,7 +158,7 @@ def fleet_of_every_kind(seed: int) -> Problem:
             count=[1, 2, 1],  # type: ignore[arg-type]
             partial=[False, False, True],  # type: ignore[arg-type]
         ),
-        elastic_options=ElasticOptions(
+        pausable_options=PausableOptions(
             job=[2, 2],  # type: ignore[arg-type]
             pool=[1, 3],  # type: ignore[arg-type]
             nodes=[2, 2],  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
     python -m benchmarks.studies.fit                  on the rows of data/fit/training.csv
     python -m benchmarks.studies.fit --rows FILE      on other rows with the same columns
+    python -m benchmarks.studies.fit --stacks         how far off each software of 2025 and 2026 is
 
 data/fit/constants.csv says which constants are free, on which rows each acts, what one would take without any
 run (`start`), the factor that this may well be off by (`doubt`), and its bounds. Runs and expectations are
@@ -26,16 +27,25 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.software import stack_named, stacks
 from planner.performance import tokens_per_s_per_gpu, training_step_s
+from planner.physics.training_step import BESIDE_STEP
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name
-from planner.validation.software import sharding_stage, stack_constants, stacks
-from planner.validation.steps import RECOMPUTE, hardware
+from planner.validation.performance import searched_model_rate, train_model
+from planner.validation.software import sharding_stage, split_by_stack
+from planner.validation.steps import RECOMPUTE, hardware, is_model_mixture, values
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
-ROWS, CONSTANTS = FOLDER / "training.csv", FOLDER / "constants.csv"
+ROWS, CONSTANTS, STACKS = FOLDER / "training.csv", FOLDER / "constants.csv", FOLDER / "stacks.csv"
 COLUMNS = ("source", "stack", "inputs", "expected")
-SPELLED = {"seq": "sequence_tokens", "vocab": "vocabulary", "vp": "interleave", "gated_mlp": "gated"}
+SPELLED = {
+    "gpus": "accelerators",
+    "seq": "sequence_tokens",
+    "vocab": "vocabulary",
+    "vp": "interleave",
+    "gated_mlp": "gated",
+}
 SHAPE = (
     "layers",
     "hidden",
@@ -45,7 +55,7 @@ SHAPE = (
     "gated",
     "vocabulary",
     "sequence_tokens",
-    "gpus",
+    "accelerators",
     "global_batch",
     "tp",
     "pp",
@@ -162,13 +172,53 @@ def _arguments(inputs: Mapping[str, float | str], labels: Mapping[str, str]) -> 
     """What the step is given for one run; the free constants are set over it."""
     spelled = {SPELLED.get(key, key): value for key, value in inputs.items()}
     recompute = RECOMPUTE[str(inputs["recompute"])]
+    given = hardware(labels["chip"], labels["dtype"], labels["stack"])
     return {
         **{name: float(spelled[name]) for name in SHAPE},
-        **hardware(labels["chip"], labels["dtype"]),
-        **stack_constants(labels["stack"], chip=labels["chip"], recompute=recompute),
+        **values({name: node for name, node in given.items() if name not in BESIDE_STEP}),
+        "sequence_parallel": float(split_by_stack(stack_named(labels["stack"]), recompute)),
         "recompute": float(recompute),
         "sharding": float(sharding_stage(str(inputs["dp_sharding"]), labels["stack"])),
     }
+
+
+def stack_errors(path: Path = STACKS, *, layouts_only: bool = False) -> dict[str, Numbers]:
+    """ln(modelled / measured) of each run of a file, by stack, of dense models and of mixtures of experts.
+
+    On the layout that ran where it was printed, else on the planner's; `layouts_only` leaves the latter out.
+    """
+    found: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            inputs = {SPELLED.get(key, key): value for key, value in json.loads(row["inputs"]).items()}
+            inputs.pop("kind")
+            if layouts_only and "tp" not in inputs:
+                continue
+            rate = (train_model if "tp" in inputs else searched_model_rate)(**inputs, software=row["stack"])
+            kind = "experts" if is_model_mixture(catalogue_name("model", inputs["model"])) else "dense"
+            found.setdefault(f"{row['stack']}, {kind}", []).append(np.log(rate / float(row["expected"])))
+    return {name: np.array(errors) for name, errors in found.items()}
+
+
+def without_each(errors: Numbers) -> Numbers:
+    """What is left of each error where one factor, the geometric mean of all others, is taken off."""
+    if errors.size < 2:
+        return errors
+    left: Numbers = errors - (errors.sum() - errors) / (errors.size - 1)
+    return left
+
+
+def stacks_text(errors: Mapping[str, Numbers]) -> str:
+    """Shipped errors by stack, the factor that would remove them, and each run predicted from the others."""
+    lines = [f"{'stack':<26}{'runs':>5}{'mean':>8}{'median':>8}{'factor':>8}{'left out':>10}{'worst':>8}"]
+    for name, each in errors.items():
+        mean, median, _ = spread(each)
+        out = np.abs(np.expm1(without_each(each)))
+        lines.append(
+            f"{name:<26}{each.size:>5}{mean:>8.1%}{median:>8.1%}{np.exp(-each.mean()):>8.3f}"
+            f"{np.median(out):>10.1%}{out.max():>8.1%}"
+        )
+    return "\n".join(lines)
 
 
 def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float] | Numbers) -> Numbers:
@@ -180,7 +230,7 @@ def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
         step_s=training_step_s(**arguments).total_s,
-        gpus=arguments["gpus"],
+        accelerators=arguments["accelerators"],
     )
     return np.log(np.asarray(modelled) / runs.measured_tokens_per_s)
 
@@ -234,11 +284,11 @@ def constants_text(constants: Sequence[Constant], fitted: Numbers) -> str:
     lines = [f"{'constant':<12}{'shipped':>10}{'stated range':>20}{'fitted':>10}"]
     for free, value in zip(constants, fitted, strict=True):
         near = AT_BOUND * (free.high - free.low)
-        told = "  on its bound" if min(value - free.low, free.high - value) < near else ""
+        shown = "  on its bound" if min(value - free.low, free.high - value) < near else ""
         if not free.stated_low - near <= value <= free.stated_high + near:
-            told += "  beyond the stated range"
+            shown += "  beyond the stated range"
         stated = f"{free.stated_low:g} .. {free.stated_high:g}"
-        lines.append(f"{free.symbol:<12}{free.shipped:>10.4g}{stated:>20}{value:>10.4g}{told}")
+        lines.append(f"{free.symbol:<12}{free.shipped:>10.4g}{stated:>20}{value:>10.4g}{shown}")
     return "\n".join(lines)
 
 
@@ -258,8 +308,13 @@ def _short(name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=Path, default=ROWS, help="runs to fit on, a CSV file")
+    parser.add_argument("--stacks", action="store_true", help="errors of each training software instead")
+    options = parser.parse_args()
+    if options.stacks:
+        print(stacks_text(stack_errors()))
+        return
     constants = read_constants()
-    runs = read_runs(constants, parser.parse_args().rows)
+    runs = read_runs(constants, options.rows)
     fitted = fit(runs, constants)
     shipped = [free.shipped for free in constants]
     series = left_out_errors(runs, constants, runs.series)

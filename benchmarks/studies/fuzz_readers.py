@@ -627,10 +627,23 @@ def _read_document(path: Path) -> object:
 
 
 def _read_measurements(path: Path) -> object:
-    from planner.answers.calibration.reading import read_measurements
+    from planner.answers.calibration.results import Stated, read_files
     from planner.inputs.catalogue import load_catalogue
 
-    return read_measurements(path, load_catalogue())
+    return read_files([path], load_catalogue(), Stated())
+
+
+def _read_results(path: Path) -> object:
+    from planner.answers.calibration.results import Stated, read_files
+    from planner.inputs.catalogue import load_catalogue
+
+    lacking = {
+        "bench-serve.json": Stated(sku="h100-8", precision="bf16", accelerators=4),
+        "guidellm.json": Stated(sku="h100-8", precision="bf16", accelerators=2),
+        "profile_export_aiperf.json": Stated(sku="h100-8", precision="bf16", accelerators=4),
+        "summary_results.json": Stated(accelerators=2),
+    }
+    return read_files([path], load_catalogue(), lacking.get(path.name, Stated()))
 
 
 def _validate(path: Path) -> object:
@@ -698,6 +711,7 @@ READERS = {
         _read_measurements,
         0.04,
     ),
+    "benchmark results": Reader(_whole(ROOT / "tests" / "results", "*.json"), JSON, _read_results, 0.02),
     "published values": Reader(_short_rows, TABLE, _validate, 0.02),
     "job file": Reader(_folder(DATA / "jobs", "*.toml"), TOML, _read_job, 0.07),
     "scenario file": Reader(_folder(DATA / "scenarios", "*.toml"), TOML, _read_scenario, 0.08),

@@ -151,7 +151,11 @@ def _table(facts: Catalogue, grid: str, names: Sequence[str]) -> str:
         found = mixes(facts, grid, rate, slices)
         cells = [f"{rate:g}", str(slices)]
         for mix in found.values():
-            cells += [" + ".join(str(n) for n in mix.gpus), f"{mix.usd_per_h:.2f}", f"{mix.kgco2e_per_h:.3f}"]
+            cells += [
+                " + ".join(str(n) for n in mix.accelerators),
+                f"{mix.usd_per_h:.2f}",
+                f"{mix.kgco2e_per_h:.3f}",
+            ]
         switch = switch_usd_per_t(found["cost"], found["carbon"])
         rows.append((*cells, "the same mix" if switch is None else f"{switch:,.0f} USD/t"))
     return _markdown((*head, "pays from"), rows)
@@ -160,7 +164,7 @@ def _table(facts: Catalogue, grid: str, names: Sequence[str]) -> str:
 def _said(facts: Catalogue) -> str:
     """What the tables come to, counted."""
     found = [mixes(facts, grid, rate, slices) for grid in GRIDS for rate, slices in CASES]
-    moved = sum(not (one["cost"].gpus == one["priced"].gpus).all() for one in found)
+    moved = sum(not (one["cost"].accelerators == one["priced"].accelerators).all() for one in found)
     cleaner = [one for one in found if switch_usd_per_t(one["cost"], one["carbon"]) is not None]
     saved = [100 * (1 - one["carbon"].kgco2e_per_h / one["cost"].kgco2e_per_h) for one in cleaner]
     dearer = [100 * (one["carbon"].usd_per_h / one["cost"].usd_per_h - 1) for one in cleaner]

@@ -143,11 +143,11 @@ def by_codecarbon(job: Asked, said: Answers) -> tuple[Parameters, float]:
     """Energy that it is given, at its own factor of the country."""
     if "ecologits" in job.entry:
         like, _ = by_ecologits(job, said)
-        handed = {name: like[name] for name in ENERGY}
+        given = {name: like[name] for name in ENERGY}
     else:
-        handed = {"accelerator_kw": job.tdp_kw, "host_share_kw": 0.0, "pue": job.entry["codecarbon_pue"]}
+        given = {"accelerator_kw": job.tdp_kw, "host_share_kw": 0.0, "pue": job.entry["codecarbon_pue"]}
     grid = job.facts(f"peer.codecarbon.{job.grid}.intensity")
-    theirs = {**job.ours, **WITHOUT_HARDWARE, **handed, "grid_kgco2e_per_kwh": grid}
+    theirs = {**job.ours, **WITHOUT_HARDWARE, **given, "grid_kgco2e_per_kwh": grid}
     return theirs, said[job.letter, "codecarbon", "carbon"]
 
 
@@ -289,7 +289,7 @@ with their versions, is in [peers.csv](../benchmarks/studies/peers.csv), the job
 peer.`). No tool's number is taken for the truth here, and neither is ours: `everfleet carbon` prints its
 range.
 """
-HANDED = """## The inputs of each
+INPUTS = """## The inputs of each
 
 - **everfleet**: `everfleet carbon` on the same job. A share of the rated power while training, a model of
   serving for the requests, the host, PUE, a factor of the country, and the hardware over its used hours.
@@ -320,7 +320,7 @@ rounded coefficients, and years of 365 days. Next to a formula it only shows tha
 def page(jobs: Sequence[Asked], said: Answers) -> str:
     """The whole page."""
     found = {job.letter: compared(job, said) for job in jobs}
-    parts = [TOP, _results(jobs, found), HANDED.format(**PINS), READING]
+    parts = [TOP, _results(jobs, found), INPUTS.format(**PINS), READING]
     parts += [_taken_apart(job, found[job.letter]) for job in jobs]
     return "\n".join(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from planner.inputs.catalogue import load_catalogue
-from planner.inputs.consistency import check_scenario, with_cards
+from planner.inputs.consistency import check_scenario, sale_notes, with_cards
 from planner.inputs.editing.found import Found
 from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
@@ -54,6 +54,11 @@ def idle_facts(scenario: Scenario) -> list[str]:
         if known is not None and not any(rest == name or rest.startswith(f"{name}.") for name in known):
             idle.append(key)
     return idle_notes(idle, "this scenario")
+
+
+def notes_on(scenario: Scenario) -> list[str]:
+    """What is worth knowing before a plan is made: how its SKUs are sold, and values that change nothing."""
+    return [*sale_notes(scenario, load_catalogue()), *idle_facts(scenario)]
 
 
 def scenario_text(name: str, content: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -52,6 +53,31 @@ def count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no count of at least 1: write for example 3")
     return number
+
+
+def positive(text: str) -> float:
+    """A number above zero."""
+    value = _finite(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """A number of zero or more."""
+    value = _finite(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of 0 or more")
+    return value
+
+
+def _finite(text: str) -> float:
+    """A finite number; not a number where the text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def points(text: str) -> int:

@@ -6,12 +6,13 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from planner.cli import failures, futures, hardware, jobs, plans, saved, tradeoffs
+from planner.cli import failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, wrong
 from planner.trace.errors import InputError
 
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, about)  # the order of `--help`
+# The order of `--help`.
+SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, about)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,7 +63,7 @@ def show_json(value: Any) -> None:
     show(to_json(value, sort_keys=False).rstrip("\n"))
 
 
-def told(options: argparse.Namespace, said: tuple[Any, str]) -> int:
+def show_answer(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     """Print an answer, as data or in words."""
     from planner.report import to_json
 

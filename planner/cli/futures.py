@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, clear, say, stoppable, told, watcher, write_file
+from planner.cli.console import ANSWER, NO_PLAN, clear, say, show_answer, stoppable, watcher, write_file
 from planner.cli.loading import asked_scenario, see_store
 
 
@@ -43,7 +43,7 @@ def run_futures(options: argparse.Namespace) -> int:
     with stoppable() as should_stop:
         document, text = plan_for_futures(scenario, watch=watcher(options), should_stop=should_stop)
     clear(options)
-    told(options, (document, text))
+    show_answer(options, (document, text))
     if options.out is not None:
         _write_futures(document, Path(options.out))
     if options.save:
@@ -79,5 +79,5 @@ def run_replay(options: argparse.Namespace) -> int:
             should_stop=should_stop,
         )
     clear(options)
-    told(options, (document, text))
+    show_answer(options, (document, text))
     return ANSWER if document["status"]["verified"] else NO_PLAN

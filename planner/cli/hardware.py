@@ -23,9 +23,10 @@ def add_commands(command: arguments.AddCommand) -> None:
     calibrate = command("calibrate", run_calibrate, "your measured point carried to all sizes")
     calibrate.add_argument(
         "measurements",
-        nargs="?",
-        metavar="MEASUREMENTS",
-        help="CSV: tokens a second, step times, power; of training or serving",
+        nargs="*",
+        metavar="FILE",
+        help="CSV of tokens a second, step times, power; or results of InferenceX, GuideLLM, AIPerf, "
+        "GenAI-Perf, `bench serve` and MLPerf Inference",
     )
     calibrate.add_argument(
         "--sizes",
@@ -40,17 +41,43 @@ def add_commands(command: arguments.AddCommand) -> None:
     calibrate.add_argument(
         "--out", metavar="FILE", help="write the [facts] of a scenario; with --measure rows of data/facts"
     )
+    _stated_options(calibrate)
+
+
+def _stated_options(parser: argparse.ArgumentParser) -> None:
+    """What a result file of a benchmark does not say itself."""
+    stated = parser.add_argument_group("of result files that do not say it")
+    stated.add_argument("--sku", help="the node that served")
+    stated.add_argument("--model", help="of `everfleet facts model.`")
+    stated.add_argument("--precision", help="number format of the weights: bf16, fp8, nvfp4, mxfp4")
+    stated.add_argument("--engine", help="of `everfleet facts performance.engine.`; the newest")
+    stated.add_argument("--accelerators", type=arguments.count, metavar="N", help="those of one replica")
+    for option, what in (
+        ("--batch", "requests that run on average"),
+        ("--input-tokens", "mean prompt"),
+        ("--output-tokens", "mean answer"),
+    ):
+        stated.add_argument(option, type=arguments.positive, metavar="N", help=what)
+    stated.add_argument(
+        "--output-scv", type=arguments.not_negative, metavar="RATIO", help="squared spread of answers; 1"
+    )
 
 
 def run_calibrate(options: argparse.Namespace) -> int:
     """Read measurements of your hardware, or probe it: what they change, and how wrong the rest may be."""
-    from planner.answers.calibration import calibration_document, facts_toml, to_text
+    from planner.answers.calibration import Stated, calibration_document, facts_toml, to_text
 
     if options.measure:
         return _probe(options)
-    if options.measurements is None:
-        raise InputError("name a CSV of measurements, or use --measure on a machine with an NVIDIA device")
-    document = calibration_document(Path(options.measurements), options.sizes)
+    if not options.measurements:
+        raise InputError(
+            "name a CSV of measurements or the results of a benchmark, or use --measure on a machine with an "
+            "NVIDIA device"
+        )
+    said = {name: getattr(options, name) for name in Stated.__dataclass_fields__}
+    stated = Stated(**{name: value for name, value in said.items() if value is not None})
+    paths = [Path(name) for name in options.measurements]
+    document = calibration_document(paths, options.sizes, stated=stated)
     if options.json:
         show_json(document)
     else:
@@ -70,7 +97,7 @@ def _probe(options: argparse.Namespace) -> int:
         probe_text,
     )
 
-    if options.measurements is not None or options.sizes:
+    if options.measurements or options.sizes:
         raise InputError("--measure takes neither measurements nor --sizes: it makes them")
     try:
         document = probe_document(cuda_device(), date.today())
@@ -123,7 +150,9 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     work = parser.add_mutually_exclusive_group()
     work.add_argument("--train", action="store_true", help="training; the default")
     work.add_argument("--serve", action="store_true", help="serving: replicas within targets, or scoring")
-    parser.add_argument("--precision", default="bf16", help="bf16, fp16 or fp8; bf16")
+    parser.add_argument(
+        "--precision", default="bf16", help="bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16"
+    )
     parser.add_argument("--sku", dest="skus", type=arguments.names, metavar="SKU,...", help="default: all")
     parser.add_argument(
         "--nodes", type=arguments.node_counts, metavar="N,...", help="sizes to look at; 1,2,4 to 128"
@@ -162,6 +191,7 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     )
 
     serving = parser.add_argument_group("serving")
+    serving.add_argument("--engine", help="of `everfleet facts performance.engine.`; the newest")
     serving.add_argument("--mix", help="trace whose requests come; azure-conversation")
     serving.add_argument("--input-tokens", type=float, metavar="N", help="of one length: their prompt")
     serving.add_argument("--output-tokens", type=float, metavar="N", help="and their answer")
@@ -183,5 +213,5 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     serving.add_argument(
         "--disaggregated",
         action="store_true",
-        help="prompts read on one pool and answers written on another, of one SKU or of two",
+        help="prompts read by some replicas and answers written by others, of one SKU or of two",
     )

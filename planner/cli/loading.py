@@ -77,6 +77,7 @@ def opened(options: argparse.Namespace) -> dict[str, Any]:
 def _saved(file: Path) -> dict[str, Any]:
     """The document of a plan.json, refused where it is none of ours."""
     from planner.inputs.scenario import Problem, ScenarioError
+    from planner.report.editions import up_to_date
 
     try:
         document = parse_json(read_limited(file).decode("utf-8"))
@@ -88,4 +89,4 @@ def _saved(file: Path) -> dict[str, Any]:
         or not ({"status", "everfleet_fit", "everfleet_job"} & document.keys())
     ):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
-    return document
+    return up_to_date(document)

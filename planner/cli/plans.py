@@ -32,6 +32,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     plan.add_argument("--no-baselines", action="store_true", help="solve only the plan itself")
     plan.add_argument("--prices", action="store_true", help="what one more of each limit is worth")
     plan.add_argument(
+        "--verify",
+        action="store_true",
+        help="play its services request by request, next to the closed form of the plan",
+    )
+    plan.add_argument(
         "--alternatives",
         type=arguments.count,
         default=0,
@@ -87,13 +92,16 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
-    """The plan with the worth of its limits and its alternatives, where they are requested."""
+    """The plan with its services played, the worth of its limits and its alternatives, where requested."""
     from planner.answers.plan.alternatives import with_alternatives
     from planner.answers.plan.limit_prices import with_prices
+    from planner.answers.plan.verified import with_verification
 
     tell = watcher(options) or (lambda _: None)
     seconds = plan.inputs.scenario.solve.time_limit_s
     try:
+        if options.verify:
+            plan = with_verification(plan, tell=lambda share: tell(f"playing the services: {share:.0%}"))
         if options.prices:
             tell("looking for what the limits are worth")
             plan = with_prices(plan, time_limit_s=seconds)
@@ -121,14 +129,14 @@ def _write_program(plan: Plan, path: Path) -> None:
 
 def run_check(options: argparse.Namespace) -> int:
     """Read scenarios and report every problem of every file."""
-    from planner.answers.check import idle_facts
+    from planner.answers.check import notes_on
     from planner.inputs.scenario import ScenarioError
 
     answers: list[dict[str, Any]] = []
     for name in options.scenarios:
         try:
             scenario = load(name)
-            notes = idle_facts(scenario)
+            notes = notes_on(scenario)
             answers.append(
                 {"file": name, "ok": True, "title": scenario.title, "problems": [], "notes": notes}
             )

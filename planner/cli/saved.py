@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, told, watcher
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show_answer, watcher
 from planner.cli.loading import asked_scenario
 
 
@@ -45,28 +45,28 @@ def run_list(options: argparse.Namespace) -> int:
     """List saved plans, fits and plans for several futures, the newest first."""
     from planner.answers.saved.commands import list_saved
 
-    return told(options, list_saved(options.store, title=" ".join(options.words)))
+    return show_answer(options, list_saved(options.store, title=" ".join(options.words)))
 
 
 def run_show(options: argparse.Namespace) -> int:
     """Print what was saved as the command that made it did: `plan`, `fit` or `futures`."""
     from planner.answers.saved.commands import show_saved
 
-    return told(options, show_saved(options.store, options.digest))
+    return show_answer(options, show_saved(options.store, options.digest))
 
 
 def run_compare(options: argparse.Namespace) -> int:
     """Set two saved plans side by side: how their inputs and their results differ."""
     from planner.answers.saved.commands import compare_saved
 
-    return told(options, compare_saved(options.store, options.before, options.after))
+    return show_answer(options, compare_saved(options.store, options.before, options.after))
 
 
 def run_export(options: argparse.Namespace) -> int:
     """Write a saved plan as files: its scenario and its report."""
     from planner.answers.saved.commands import export_saved
 
-    return told(options, export_saved(options.store, options.digest, options.out))
+    return show_answer(options, export_saved(options.store, options.digest, options.out))
 
 
 def run_recompute(options: argparse.Namespace) -> int:
@@ -75,7 +75,7 @@ def run_recompute(options: argparse.Namespace) -> int:
     from planner.answers.saved.recompute import recompute_futures
 
     record, text = recompute_saved(options.store, options.digest, futures=recompute_futures)
-    told(options, (record, text))
+    show_answer(options, (record, text))
     return ANSWER if record["same"] else NO_PLAN
 
 
@@ -100,7 +100,7 @@ def run_sweep(options: argparse.Namespace) -> int:
         say("stopped; the points that are done are saved: the same command goes on from there")
         return INTERRUPTED
     clear(options)
-    told(options, (document, text))
+    show_answer(options, (document, text))
     if options.out is not None:
         say(f"sweep: {save_sweep(document, Path(options.out))[0]}")
     return ANSWER if any(row["cost_usd"] is not None for row in document["points"]) else NO_PLAN

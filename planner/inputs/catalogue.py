@@ -14,9 +14,10 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from planner.inputs.ranges import Ranges, read_ranges
 from planner.trace.errors import InputError
@@ -25,6 +26,8 @@ from planner.trace.units import canonical
 
 COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "boundary", "note")
 KINDS = get_args(Kind)
+LINKS = ("nvlink", "nvlink-bridge", "xgmi", "ualink", "pcie", "ici", "neuronlink", "ethernet", "upi")
+COOLING = ("air", "liquid", "immersion")
 
 
 class CatalogueError(InputError):
@@ -37,18 +40,47 @@ class UnknownFact(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Sku:
-    """What the market sells and a fleet holds: a node of one server and its accelerators."""
+    """What the market sells and a fleet holds: a node of one server and its accelerators.
+
+    `buying_unit` nodes are sold together, as the rack or slice that their links join; one fails alone.
+    What is `announced` cannot be had yet: it is offered by name alone. Processors score and serve, and
+    do not train.
+    """
 
     name: str
     title: str
     server: str
     accelerator: str
-    power_curve: str = "h100"
+    link: str = "pcie"
+    power_curve: str = "prior"
+    cooling: str = "air"
+    buying_unit: int = 1
+    announced: bool = False
+    trains: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEngine:
+    """A version of an engine that serves models.
+
+    `accelerators` are patterns of those that it runs on, all where there are none; `only` says what it is for
+    where no service may choose it.
+    """
+
+    name: str
+    title: str
+    released: str
+    accelerators: tuple[str, ...] = ()
+    only: str = ""
+
+    def runs_on(self, accelerator: str) -> bool:
+        """Whether this engine has kernels for an accelerator."""
+        return not self.accelerators or any(fnmatch(accelerator, one) for one in self.accelerators)
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Facts by key, sources and SKUs by name, and what each family of facts may be.
+    """Facts by key, sources, SKUs and engines by name, and what each family of facts may be.
 
     `asked` collects the keys that were given out, for those who want to know; copies share it.
     """
@@ -56,6 +88,7 @@ class Catalogue:
     facts: Mapping[str, Fact]
     sources: Mapping[str, Source]
     skus: Mapping[str, Sku]
+    engines: Mapping[str, ServingEngine]
     folder: Path
     ranges: Ranges
     asked: set[str] | None = None
@@ -88,6 +121,22 @@ class Catalogue:
                     found[name] = None
         return tuple(sorted(found))
 
+    @property
+    def sold(self) -> tuple[str, ...]:
+        """SKUs that can be had today, by name."""
+        return tuple(name for name, sku in self.skus.items() if not sku.announced)
+
+    def link(self, accelerator: str) -> str:
+        """Kind of link between accelerators of a node: nvlink, xgmi, pcie, ici and so on.
+
+        Raises:
+            UnknownFact: no SKU holds this accelerator.
+        """
+        for sku in self.skus.values():
+            if sku.accelerator == accelerator:
+                return sku.link
+        raise UnknownFact(f"skus.toml has no node with accelerator '{accelerator}', so its link is not known")
+
     def search(self, text: str) -> tuple[Fact, ...]:
         """Facts whose key, note or source holds every word of `text`."""
         words = text.lower().split()
@@ -103,6 +152,11 @@ class Catalogue:
     def with_facts(self, facts: Iterable[Fact]) -> Catalogue:
         """A copy in which these facts replace the shipped ones or are added to them."""
         return replace(self, facts={**self.facts, **{fact.key: fact for fact in facts}})
+
+    @property
+    def default_engine(self) -> str:
+        """The newest engine that a service may choose."""
+        return max((e for e in self.engines.values() if not e.only), key=lambda e: e.released).name
 
     @property
     def digest(self) -> str:
@@ -132,6 +186,8 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
         sources = {name: _source(name, entry) for name, entry in tomllib.load(file).items()}
     with (folder / "skus.toml").open("rb") as file:
         skus = {name: Sku(name, **entry) for name, entry in tomllib.load(file).items()}
+    with (folder / "engines.toml").open("rb") as file:
+        engines = {name: _engine(name, entry) for name, entry in tomllib.load(file).items()}
     ranges, problems = read_ranges(folder / "ranges.csv")
     facts: dict[str, Fact] = {}
     for path in sorted((folder / "facts").glob("*.csv")):
@@ -141,7 +197,7 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
     problems += _sku_problems(skus, facts)
     if problems:
         raise CatalogueError("\n".join(problems))
-    return Catalogue(facts, sources, skus, folder, ranges)
+    return Catalogue(facts, sources, skus, engines, folder, ranges)
 
 
 def _read_facts(
@@ -229,6 +285,10 @@ def make_fact(
     )
 
 
+def _engine(name: str, entry: Mapping[str, Any]) -> ServingEngine:
+    return ServingEngine(name, **{**entry, "accelerators": tuple(entry.get("accelerators", ()))})
+
+
 def _source(name: str, entry: Mapping[str, object]) -> Source:
     text = {word: str(value) for word, value in entry.items()}
     link = text.get("url") or text.get("doi") or text.get("arxiv") or ""
@@ -237,9 +297,14 @@ def _source(name: str, entry: Mapping[str, object]) -> Source:
 
 
 def _sku_problems(skus: Mapping[str, Sku], facts: Mapping[str, Fact]) -> list[str]:
-    return [
+    problems = [
         f"skus.toml: {sku.name}: no fact '{key}'"
         for sku in skus.values()
         for key in (f"server.{sku.server}.accelerators", f"accelerator.{sku.accelerator}.memory")
         if key not in facts
     ]
+    for sku in skus.values():
+        for what, said, known in (("link", sku.link, LINKS), ("cooling", sku.cooling, COOLING)):
+            if said not in known:
+                problems.append(f"skus.toml: {sku.name}: {what} '{said}' is none of {', '.join(known)}")
+    return problems

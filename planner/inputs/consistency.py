@@ -51,6 +51,7 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
         *_mortal_storage(scenario, catalogue),
         *_without_effect(scenario),
         *_unpriced_rental(scenario, catalogue),
+        *_split_units(scenario, catalogue),
         *doubled_figures(scenario.facts, catalogue),
         *_measured_elsewhere(scenario, shipped),
     ]
@@ -94,6 +95,36 @@ def _measured_elsewhere(scenario: Scenario, catalogue: Catalogue) -> Iterator[Pr
         yield Problem(
             "performance.calibration", f"the catalogue has no {', '.join(unknown)}: calibrate again"
         )
+
+
+def _split_units(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+    """Orders of a part of what is sold as one."""
+    for offer in scenario.market:
+        sku = catalogue.skus[offer.sku]
+        if "order_nodes" in offer.model_fields_set and offer.order_nodes % sku.buying_unit:
+            yield Problem(
+                f"market.{offer.sku}.order_nodes",
+                f"{offer.order_nodes} nodes are no whole rack or slice: {sku.title} is sold "
+                f"{sku.buying_unit} nodes at a time. Write {sku.buying_unit} or a multiple, or leave it out",
+            )
+
+
+def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
+    """What is worth knowing of the SKUs on offer: sold by the rack or slice, or not sold yet."""
+    notes = []
+    for offer in scenario.market:
+        sku = catalogue.skus[offer.sku]
+        if sku.buying_unit > 1:
+            notes.append(
+                f"{sku.name} is sold {sku.buying_unit} nodes at a time (a rack or slice); "
+                "a failure takes one node"
+            )
+        if sku.announced:
+            notes.append(
+                f"{sku.name} is announced, not sold yet: its figures are its maker's or assumed, "
+                "its price a guess"
+            )
+    return notes
 
 
 def _unpriced_rental(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
@@ -144,6 +175,7 @@ def known_names(catalogue: Catalogue) -> Known:
         traffics=frozenset(catalogue.names("traffic", "mean_context")),
         storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),
         fleets=frozenset(catalogue.names("reliability", "failure_rate")),
+        engines=frozenset(one.name for one in catalogue.engines.values() if not one.only),
         fact_units={key: fact.unit for key, fact in catalogue.facts.items()},
         ranges=catalogue.ranges,
     )

@@ -16,6 +16,7 @@ MOST_COLUMNS = 2_000  # more than any meter, grid operator or person writes into
 MOST_DEPTH = 200  # lists and tables inside each other; what we write has ten
 # A pipe that the caller has opened ends; one that lies in a folder may never.
 _OPENED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+NO_FILE = "is no regular file: write what it holds to a file and name that"
 
 
 def read_limited(path: Path, *, most_bytes: int = LARGEST_BYTES, instead: str = "split it") -> bytes:
@@ -25,13 +26,18 @@ def read_limited(path: Path, *, most_bytes: int = LARGEST_BYTES, instead: str = 
         OSError: it cannot be opened.
         InputError: it is a pipe or a device, or too large.
     """
-    if path.exists() and not path.is_file() and not path.is_dir() and not str(path).startswith(_OPENED):
-        raise InputError(f"{path}: is no regular file: write what it holds to a file and name that")
+    if may_never_end(path):
+        raise InputError(f"{path}: {NO_FILE}")
     with path.open("rb") as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise InputError(f"{path}: larger than {most_bytes // 1_000_000} MB: {instead}")
     return data
+
+
+def may_never_end(path: Path) -> bool:
+    """Whether it is a pipe or a device, and none that the caller has opened."""
+    return path.exists() and not path.is_file() and not path.is_dir() and not str(path).startswith(_OPENED)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -66,9 +72,12 @@ def csv_rows(
             refuse_many(name, reader.line_num, len(row))
             yield reader.line_num, row
     except csv.Error as error:
-        raise InputError(
-            f"{name}:{reader.line_num}: cannot be read as cells: {error}: is a quote left open?"
-        ) from None
+        raise no_cells(name, reader.line_num, error) from None
+
+
+def no_cells(name: str, line: int, error: csv.Error) -> InputError:
+    """What to raise where a line cannot be cut into cells."""
+    return InputError(f"{name}:{line}: cannot be read as cells: {error}: is a quote left open?")
 
 
 def limited_lines(name: str, lines: Iterable[str]) -> Iterator[str]:

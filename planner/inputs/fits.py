@@ -13,6 +13,8 @@ from planner.inputs.files import parse_json, read_limited
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Source
 
+_OF_SERVING = ("performance.engine.", "performance.serving.rate_")
+
 
 @dataclass(frozen=True, slots=True)
 class FittedFleet:
@@ -129,13 +131,15 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
-    """Facts of one accelerator: efficiency in training, rating, factors of serving."""
+    """Facts of one accelerator: efficiency in training, rating, constants and factors of serving."""
     for part, name, unit in (("speed", "after", "1"), ("power", "after_kw", "kW")):
         if found[part]:
             key, value = str(found[part]["key"]), _number(name, found[part][name])
             if not key.startswith(f"accelerator.{found['accelerator']}.") or not value > 0:
                 raise ValueError(f"{key} = {value} is none of its facts")
             yield make_fact(key, value, unit, source, kind="measured")
+    for one in (found.get("constants") or {}).get("facts", ()):
+        yield _constant(one, str(found["accelerator"]), source)
     for one in found.get("serving", ()):
         for point in one["factors"]:
             yield factor_fact(
@@ -147,6 +151,23 @@ def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
                 source,
                 str(point["source"]),
             )
+
+
+def _constant(one: Mapping[str, Any], accelerator: str, source: Source) -> Fact:
+    """A fitted constant of an accelerator, or of an engine on it."""
+    key = str(one["key"])
+    own = key.startswith(f"kernel.{accelerator}.")
+    if not own and not (key.startswith(_OF_SERVING) and key.endswith(f"@{accelerator}")):
+        raise ValueError(f"{key} is no constant of {accelerator}")
+    value, low, high = (
+        _number(f"{name} of {key}", one[name] if one[name] is not None else one["value"])
+        for name in ("value", "low", "high")
+    )
+    if not value > 0 or not low >= 0 or (own and high > 1):
+        raise ValueError(f"{key} = {low} .. {value} .. {high} cannot be")
+    return make_fact(
+        key, value, str(one["unit"]), source, kind="measured", low=low, high=high, note=str(one["note"])
+    )
 
 
 def _fleet(found: Mapping[str, Any]) -> FittedFleet:

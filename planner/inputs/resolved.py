@@ -20,12 +20,13 @@ from carbon.grid import projected_kgco2e_per_kwh
 from carbon.market import market_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
 from planner.inputs.scenario import (
+    Offer,
     Rental,
     Scenario,
     Service,
     Site,
 )
-from planner.performance.mix import PromptClasses, prompt_classes, request_mix
+from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, pick
 from planner.trace.units import canonical, parse_quantity
 
@@ -125,6 +126,10 @@ class Inputs:
         if key not in self.asked:
             self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
         return self.asked[key]
+
+    def has(self, key: str) -> bool:
+        """Whether there is such a fact; a scenario overrides facts and adds none."""
+        return self.catalogue.has(key)
 
     @property
     def idle_facts(self) -> tuple[str, ...]:
@@ -261,6 +266,10 @@ class Inputs:
         index = site[:, None] * self.periods + np.arange(self.periods)[None, :]
         return pick(items, index)
 
+    def order_nodes(self, offer: Offer) -> int:
+        """Nodes of one order: as the offer says, in racks or slices where the SKU is only sold so."""
+        return math.lcm(offer.order_nodes, self.catalogue.skus[offer.sku].buying_unit)
+
     def failure_rate(self) -> Fact:
         """Failures of one reference node an hour: of the log, the scenario's own, or of a published fleet."""
         policy, fit = self.scenario.reliability, self.scenario.fit
@@ -306,12 +315,17 @@ class Inputs:
             self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
         )
 
+    def request_mix(self, service: Service) -> RequestMix | None:
+        """Requests of a service's trace by their lengths; None where only means are known."""
+        sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
+        return None if service.traffic is None or not sample.is_file() else _mix(sample)
+
     def request_classes(self, service: Service) -> PromptClasses:
         """How requests of a service spread around their means; one class where only means are known."""
-        sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
-        if service.traffic is None or not sample.is_file():
+        mix = self.request_mix(service)
+        if mix is None:
             return PromptClasses(*np.ones((4, 1)))
-        return _classes(sample)
+        return prompt_classes(mix, classes_per_doubling=CLASSES_PER_DOUBLING)
 
     def arrival_scv(self, service: Service) -> Fact:
         """Squared coefficient of variation of the time between requests: 1 is Poisson, bursts are above."""
@@ -336,11 +350,10 @@ def _rented_site(rental: Rental, periods: int) -> Site:
 
 
 @cache
-def _classes(sample: Path) -> PromptClasses:
-    """Classes of prompts of a joint histogram of lengths in `data/samples`."""
+def _mix(sample: Path) -> RequestMix:
+    """A joint histogram of lengths in `data/samples`."""
     lengths = np.loadtxt(sample, delimiter=",", skiprows=1, unpack=True)
-    mix = request_mix(context_tokens=lengths[0], generated_tokens=lengths[1], requests=lengths[2])
-    return prompt_classes(mix, classes_per_doubling=CLASSES_PER_DOUBLING)
+    return request_mix(context_tokens=lengths[0], generated_tokens=lengths[1], requests=lengths[2])
 
 
 def data_year(grid: Fact) -> int:

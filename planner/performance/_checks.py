@@ -34,8 +34,8 @@ def require_open_share(**named: Column) -> None:
             raise ValueError(f"{name} is a share above 0 and at most 1, got {_worst(value)}")
 
 
-def _all(mask: object) -> bool:
-    return mask if isinstance(mask, bool) else bool(np.all(mask))  # type: ignore[call-overload]
+def _all(mask: bool | np.bool_ | NDArray[np.bool_]) -> bool:
+    return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(mask)
 
 
 def _worst(value: Column) -> object:

@@ -8,18 +8,22 @@ from planner.performance._checks import require_positive
 Column = float | NDArray[np.float64]
 
 
-def adapter_parameters(*, rank: Column, hidden: Column, heads: Column, kv_heads: Column) -> Column:
+def adapter_parameters(
+    *, rank: Column, hidden: Column, heads: Column, kv_heads: Column, head_dim: Column | None = None
+) -> Column:
     """Trainable weights of one layer with adapters on all four attention projections.
 
-    A = r (h + h) * 2 + r (h + h kv/a) * 2 = r h (6 + 2 kv/a)
+    A = r (h + a d) * 2 + r (h + kv d) * 2 = r (4 h + 2 d (a + kv)),  d = h/a where no head size is given
 
-    Queries and output map h to h, keys and values h to h kv/a; each adapter is a map to r values and one
-    back, r (in + out). Projections that are fused into one matrix share the first map and hold fewer.
+    Queries and output map h to a d and back, keys and values h to kv d; each adapter is a map to r values
+    and one back, r (in + out). Projections that are fused into one matrix share the first map and hold fewer.
 
     Source: Hu et al., "LoRA", arXiv 2106.09685, section 4.
     """
     require_positive(rank=rank, hidden=hidden, heads=heads, kv_heads=kv_heads)
-    return rank * hidden * (6.0 + 2.0 * kv_heads / heads)
+    wide = hidden / heads if head_dim is None else head_dim
+    require_positive(head_dim=wide)
+    return rank * (4.0 * hidden + 2.0 * wide * (heads + kv_heads))
 
 
 def training_flops_ratio(*, adapter_parameters: Column) -> Column:

@@ -70,21 +70,33 @@ def factors_without_each(*, factors: Sequence[float]) -> tuple[float, ...]:
     return tuple(joint_factor(factors=[*factors[:i], *factors[i + 1 :]]) for i in range(len(factors)))
 
 
-def accelerator_share_kw(*, node_kw: Column, host_kw: Column, accelerators: Column) -> Column:
+def accelerator_share_kw(
+    *,
+    node_kw: Column,
+    host_idle_kw: Column,
+    host_kw: Column,
+    accelerators: Column,
+    idle_kw: Column,
+    tdp_kw: Column,
+) -> Column:
     """Power of one accelerator in a node whose plug was metered.
 
-    P = (P_node - P_host) / n
+    P = (P_node - P_host(P)) / n,  between (P_node - P_busy)/n and (P_node - P_idle)/n
 
     The host is taken as known: what it draws beyond that is charged to the accelerators.
 
-    Source: `node_power_kw`, solved for the accelerator.
+    Source: `node_power_kw` with `host_at_load_kw`, solved for the accelerator.
     """
-    require_positive(node_kw=node_kw, accelerators=accelerators)
-    require_not_negative(host_kw=host_kw)
-    left = node_kw - np.asarray(host_kw)
-    if np.any(left <= 0):
-        raise ValueError(f"node_kw must be above what the host draws, {host_kw} kW, got {node_kw}")
-    share: Column = left / accelerators
+    require_positive(
+        node_kw=node_kw, accelerators=accelerators, tdp_over_idle_kw=tdp_kw - np.asarray(idle_kw)
+    )
+    require_not_negative(host_idle_kw=host_idle_kw, host_above_idle_kw=host_kw - np.asarray(host_idle_kw))
+    if np.any(np.asarray(node_kw) <= host_idle_kw):
+        raise ValueError(f"node_kw must be above what the host draws, {host_idle_kw} kW, got {node_kw}")
+    slope = (host_kw - np.asarray(host_idle_kw)) / (tdp_kw - np.asarray(idle_kw))
+    within = (node_kw - np.asarray(host_idle_kw) + slope * idle_kw) / (accelerators + slope)
+    most, least = (node_kw - np.asarray(host_idle_kw)) / accelerators, (node_kw - host_kw) / accelerators
+    share: Column = np.minimum(np.maximum(within, least), most)
     return share
 
 

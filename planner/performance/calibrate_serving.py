@@ -1,7 +1,10 @@
-"""What one measured serving point says about other batches and sizes of the same hardware and engine."""
+"""What measured serving points say about other batches, sizes and models of the same hardware and engine."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from planner.performance._checks import require_not_negative, require_positive
 
@@ -20,6 +23,27 @@ def measured_rate_per_s(*, batch: Column, inter_token_s: Column) -> Column:
     """
     require_positive(batch=batch, inter_token_s=inter_token_s)
     return batch / inter_token_s
+
+
+def uniform_mean(*, longest: float, shortest_fraction: float) -> float:
+    """Mean length of requests that are drawn evenly between a share of the longest and the longest.
+
+    m = L (1 + r)/2
+
+    Source: mean of a uniform distribution.
+    """
+    require_positive(longest=longest)
+    return longest * (1.0 + shortest_fraction) / 2.0
+
+
+def uniform_scv_ratio(*, shortest_fraction: float) -> float:
+    """Squared coefficient of variation of such lengths.
+
+    c^2 = (1 - r)^2/(3 (1 + r)^2)
+
+    Source: variance of a uniform distribution, L^2 (1 - r)^2/12, over the square of its mean.
+    """
+    return (1.0 - shortest_fraction) ** 2 / (3.0 * (1.0 + shortest_fraction) ** 2)
 
 
 def serving_factor(*, measured_tokens_per_s: Column, modelled_tokens_per_s: Column) -> Column:
@@ -95,3 +119,39 @@ def step_arithmetic_s(
         active_parameters=active_parameters, tokens=tokens, tp=tp, peak_tflop_per_s=peak_tflop_per_s
     )
     return 2.0 * active_parameters * tokens / (tp * peak_tflop_per_s * 1e12)
+
+
+def fitted_log_factors(
+    *,
+    log_errors: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    spreads: NDArray[np.float64],
+    largest_logs: NDArray[np.float64],
+    noise_fraction: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Factors on constants that explain measured rates, held by what was known before; and how sure they are.
+
+    min over z: sum_i (e_i(s z)/n)^2 + sum_j z_j^2;  f_j = exp(s_j z_j),  sd(ln f) = s sqrt(diag((J^T J)^-1))
+
+    Args:
+        log_errors: e, ln of modelled over measured rates, from the ln of the factors.
+        spreads: s, standard deviation of the ln of each constant before anything was measured.
+        largest_logs: how far the ln of each factor may go either way: the range of the constant.
+        noise_fraction: n, how far rates measured alike lie apart.
+
+    Source: regularised least squares as the mode of a posterior (Gelman et al., "Bayesian data analysis",
+    3rd edition, 2013, chapter 4): few points move the constants little.
+    """
+    require_positive(spreads=spreads, largest_logs=largest_logs, noise_fraction=noise_fraction)
+
+    def residuals(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.concatenate([log_errors(spreads * z) / noise_fraction, z])
+        return found
+
+    most = largest_logs / spreads
+    # Rates themselves are known to percents: more digits of the factors say nothing.
+    found = least_squares(
+        residuals, np.zeros(len(spreads)), bounds=(-most, most), ftol=1e-5, xtol=1e-5, gtol=1e-5, max_nfev=200
+    )
+    slopes: NDArray[np.float64] = np.asarray(found.jac)  # a matrix here: sparse ones only where asked for
+    sure = np.linalg.inv(slopes.T @ slopes)
+    return spreads * found.x, spreads * np.sqrt(np.diag(sure))

@@ -1,21 +1,82 @@
 """How many requests per second one replica can take while it keeps its latency targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
-from planner.performance.mix import class_context_tokens
+from planner.performance.engine import (
+    Chip,
+    Engine,
+    Entry,
+    ReplicaLayout,
+    StepTimes,
+    Transformer,
+    matrix_parameters,
+    on_axes,
+    step_times,
+)
+from planner.performance.mix import bursty_departures_per_s, class_context_tokens
+from planner.performance.queueing import state_probability_fraction
 from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
-from planner.performance.serving import decode_step_s, prefill_steps, prefill_tokens, touched_parameters
+from planner.performance.serving import prefill_steps
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
 
-# Prompts that are alike, with answers that spread like exponential ones: all that means alone can say.
-ONE_CLASS = np.ones(1)
+
+def _one() -> Floats:
+    """Prompts that are alike, whose answers spread like exponential ones: all that means can say."""
+    return np.ones(1)
+
+
+# States in which a step is worked out: every one up to the first figure, then so many to each doubling.
+_EVERY, _TO_A_DOUBLING = 8, 6
+_WHOLE_PROMPT = 1e12  # tokens of a chunk that holds any prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """Lengths of requests: means, and classes of prompts on the last axis of the other columns.
+
+    As of `prompt_classes`: share of requests, mean prompt and answer of a class over those of all, spread of
+    its answers. Where only means are known there is one class, whose answers spread like exponential ones.
+    """
+
+    input_tokens: Entry
+    output_tokens: Entry
+    share_fraction: Entry = field(default_factory=_one)
+    input_ratio: Entry = field(default_factory=_one)
+    output_ratio: Entry = field(default_factory=_one)
+    output_scv_ratio: Entry = field(default_factory=_one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """When a first token and each further one are in time, and for which share of them; 0 compares means."""
+
+    ttft_target_s: Entry
+    tpot_target_s: Entry
+    quantile_fraction: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step."""
+
+    batch_limit: Entry
+    queue_places: Entry
+    chunk_tokens: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Points on the last axis at which an engine was measured, and its factors (`serving_factor_at`)."""
+
+    batches: Entry = field(default_factory=_one)
+    factors: Entry = field(default_factory=_one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,162 +94,350 @@ class ReplicaCapacity:
 
 def replica_capacity(
     *,
-    parameters: Column,
-    active_parameters: Column,
-    routed_parameters: Column,
-    experts: Column,
-    experts_per_token: Column,
-    weight_bytes: Column,
-    layers: Column,
-    hidden: Column,
-    kv_heads: Column,
-    head_dim: Column,
-    kv_bytes: Column,
-    input_tokens: Column,
-    output_tokens: Column,
-    chunk_tokens: Column,
-    batch_limit: Column,
-    queue_places: Column,
-    tp: Column,
-    peak_tflop_per_s: Column,
-    memory_gb_per_s: Column,
-    link_gb_per_s: Column,
-    weight_factor: Column,
-    compute_factor: Column,
-    kv_factor: Column,
-    link_latency_s: Column,
-    ring_factor: Column,
-    layer_s: Column,
-    sequence_s: Column,
-    peak_share_fraction: Column,
-    ttft_target_s: Column,
-    tpot_target_s: Column,
-    quantile_fraction: Column,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    limits: Limits,
+    targets: Targets,
+    measured: Measured,
     arrival_scv_ratio: Column,
     utilisation_fraction: Column,
-    share_fraction: Column = ONE_CLASS,
-    input_ratio: Column = ONE_CLASS,
-    output_ratio: Column = ONE_CLASS,
-    output_scv_ratio: Column = ONE_CLASS,
-    eight_bit_layer_s: Column = 0.0,
-    measured_batches: Column = ONE_CLASS,
-    measured_factors: Column = ONE_CLASS,
 ) -> ReplicaCapacity:
     """Planned load of one replica and its mean latencies there.
 
-    lambda = u lambda*,  ITL(k) = T(k, q),  q = k isl/osl,  T = T_model / f(k)
+    lambda = u lambda*,  T(k) = (1 - y) T(k', 0) + y sum_j v_j T(k', isl_j/c_j max(1, x)),  x = k/osl sum_j
+    w_j c_j
 
-    prefill_j(k) = max(c_j T(k, isl_j/c_j), ITL(k))
+    k' = k (1 - 1/osl),  y = min(1, x),  prefill_j(k) = max(c_j T(k - 1, isl_j/c_j), T(k)),  T = T_model/f(k)
 
-    lambda* is `largest_mix_rate_per_s`; u keeps a margin below it for the peak hour (0.7 to 0.8). The batch
-    limit comes from the memory left; 0 means that the model does not fit and gives no capacity. Short
-    answers let many prompts join each step: reading one takes no less than a step with its share of them, so
-    that no prompt is read for free. Where no answer has a second token the time per token is 0. Requests
-    come in classes of prompts, on the last axis of `share_fraction` and the three columns after it (as of
-    `prompt_classes`: mean prompt and answer of a class over those of all, spread of its answers). Where only
-    means are known there is one class, whose answers spread like exponential ones. Where an engine was
-    measured, its points are on the last axis of `measured_batches` and `measured_factors`
-    (`serving_factor_at`; `calibrated_step_s` for the bound by the peak).
+    lambda* is `largest_mix_rate_per_s`; u keeps a margin below it for the peak hour (0.7 to 0.8). The
+    replica's groups share requests evenly, so that the queue is that of one group, k the requests of it. The
+    batch limit comes from the memory left; 0 means that the model does not fit and gives no capacity. The
+    first token comes with the prompt, so that k/osl requests of a step write none; answers of one token are
+    prompts alone, whose time per token is 0. Short answers let many prompts join each step: reading one takes
+    no less than a step with its share of them, so that no prompt is read for free. Where an engine was
+    measured, its points count (`calibrated_step_s` for the bound by the peak). Between the states in which
+    the step is worked out (every one at first, then six to a doubling) it is a straight line.
 
-    Source: step time of ML.ENERGY fits (`decode_step_s`), queue as in the llm-d autoscaler.
+    Source: `step_times`; queue as in the llm-d autoscaler.
     """
-    require_not_negative(batch_limit=batch_limit, queue_places=queue_places)
-    require_positive(input_tokens=input_tokens, output_tokens=output_tokens)
     require_open_share(utilisation_fraction=utilisation_fraction)
-    limit = np.maximum(np.floor(batch_limit), 1.0)
-    context = class_context_tokens(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        share_fraction=share_fraction,
-        input_ratio=input_ratio,
-        output_ratio=output_ratio,
-        output_scv_ratio=output_scv_ratio,
-        written_fraction=0.5,
-    )
-
-    def wide(value: Column) -> Floats:
-        """A candidate each, before an axis of classes and one of states."""
-        return np.asarray(value, dtype=np.float64)[..., None, None]
-
-    running = np.minimum(np.arange(1.0, float(np.max(limit)) + 1.0), wide(limit))
-    factor = np.asarray(
-        serving_factor_at(
-            batch=running[..., 0, :],
-            measured_batches=np.asarray(measured_batches)[..., None, :],
-            factors=np.asarray(measured_factors)[..., None, :],
-        )
-    )[..., None, :]
-
-    def step(prompt_tokens: Column) -> Floats:
-        """Step time in every state when this many prompt tokens join."""
-        least = step_arithmetic_s(
-            active_parameters=wide(active_parameters),
-            tokens=running + prompt_tokens,
-            tp=wide(tp),
-            peak_tflop_per_s=wide(peak_tflop_per_s),
-        )
-        modelled = np.asarray(
-            decode_step_s(
-                touched_parameters=touched_parameters(
-                    parameters=wide(parameters),
-                    routed_parameters=wide(routed_parameters),
-                    experts=wide(experts),
-                    experts_per_token=wide(experts_per_token),
-                    batch=running,
-                ),
-                active_parameters=wide(active_parameters),
-                weight_bytes=wide(weight_bytes),
-                layers=wide(layers),
-                hidden=wide(hidden),
-                kv_heads=wide(kv_heads),
-                head_dim=wide(head_dim),
-                kv_bytes=wide(kv_bytes),
-                batch=running,
-                prefill_tokens=prompt_tokens,
-                context_tokens=wide(context),
-                tp=wide(tp),
-                peak_tflop_per_s=wide(peak_tflop_per_s),
-                memory_gb_per_s=wide(memory_gb_per_s),
-                link_gb_per_s=wide(link_gb_per_s),
-                weight_factor=wide(weight_factor),
-                compute_factor=wide(compute_factor),
-                kv_factor=wide(kv_factor),
-                link_latency_s=wide(link_latency_s),
-                ring_factor=wide(ring_factor),
-                layer_s=wide(layer_s),
-                sequence_s=wide(sequence_s),
-                peak_share_fraction=wide(peak_share_fraction),
-                eight_bit_layer_s=wide(eight_bit_layer_s),
-            )
-        )
-        return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
-
-    prompts = (np.asarray(input_tokens)[..., None] * input_ratio)[..., None]
-    chunks = prefill_steps(input_tokens=prompts, chunk_tokens=wide(chunk_tokens))
-    joining = prefill_tokens(
-        batch=running, input_tokens=wide(input_tokens), output_tokens=wide(output_tokens)
-    )
-    average_s = step(joining)
-    replica = mixed_replica(
-        prefill_s=np.maximum(chunks * step(prompts / chunks), average_s),
-        tpot_s=average_s[..., 0, :],
-        share_fraction=share_fraction,
-        output_tokens=np.asarray(output_tokens)[..., None] * output_ratio,
-        output_scv_ratio=output_scv_ratio,
-        batch_limit=limit,
-        queue_places=np.floor(queue_places),
+    replica = replica_queue(
+        model=model,
+        chip=chip,
+        engine=engine,
+        layout=layout,
+        requests=requests,
+        limits=limits,
+        measured=measured,
         arrival_scv_ratio=arrival_scv_ratio,
     )
     found = largest_mix_rate_per_s(
         replica=replica,
-        ttft_target_s=ttft_target_s,
-        tpot_target_s=tpot_target_s,
-        quantile_fraction=quantile_fraction,
+        ttft_target_s=targets.ttft_target_s,
+        tpot_target_s=targets.tpot_target_s,
+        quantile_fraction=targets.quantile_fraction,
     )
-    return _planned(replica, np.where(np.asarray(batch_limit) >= 1.0, found, 0.0), utilisation_fraction)
+    largest = np.where(np.asarray(limits.batch_limit) >= 1.0, found, 0.0)
+    return _planned(replica, largest, utilisation_fraction, layout.dp)
 
 
-def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Column) -> ReplicaCapacity:
+def replica_queue(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    limits: Limits,
+    measured: Measured,
+    arrival_scv_ratio: Column,
+) -> MixedReplica:
+    """The queue of one group of a replica: its times in every state, as `replica_capacity` says.
+
+    Source: as `replica_capacity`.
+    """
+    require_not_negative(batch_limit=limits.batch_limit, queue_places=limits.queue_places)
+    require_positive(input_tokens=requests.input_tokens, output_tokens=requests.output_tokens)
+    limit = np.maximum(np.floor(limits.batch_limit), 1.0)
+    tried = _tried(float(np.max(limit)))
+    running = np.minimum(tried, _wide(limit))
+    step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
+    _, average_s = step.average()
+    prefill_s = np.maximum(step.chunks * step.with_prompt_s(), average_s)
+    return mixed_replica(
+        prefill_s=_between(prefill_s, tried, limit[..., None]),
+        tpot_s=_between(step.between_tokens_s()[..., 0, :], tried, limit),
+        step_s=_between(average_s[..., 0, :], tried, limit),
+        share_fraction=requests.share_fraction,
+        output_tokens=np.asarray(requests.output_tokens)[..., None] * requests.output_ratio,
+        output_scv_ratio=requests.output_scv_ratio,
+        batch_limit=limit,
+        queue_places=np.floor(limits.queue_places),
+        arrival_scv_ratio=arrival_scv_ratio,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaUse:
+    """What a replica uses of its accelerators at a load, averaged over the time in which it steps."""
+
+    busy_fraction: Column
+    memory_use_fraction: Column
+    compute_use_fraction: Column
+    compute_root_fraction: Column
+    exchange_fraction: Column
+
+
+def replica_use(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    limits: Limits,
+    measured: Measured,
+    arrival_scv_ratio: Column,
+    requests_per_s: Column,
+) -> ReplicaUse:
+    """Use of memory, matrices and links of a replica at a load, over the states of its queue.
+
+    busy = 1 - p[0],  u = sum_k p[k] u(k) / busy,  u_mem(k) = bytes/(M T(k)),  u_comp(k) = FLOP/(P_16 T(k))
+
+    A replica with any request steps all the time: few requests read all weights as often as many do. For
+    power, operations count over the 16-bit peak, whatever the weights take. The root of u_comp is averaged by
+    itself, as a power law takes it. Loads may lie on an axis behind the candidates'.
+
+    Source: time average over the chain of `replica_capacity`; uses as the power law was fitted.
+    """
+    limit = np.maximum(np.floor(limits.batch_limit), 1.0)
+    tried = _tried(float(np.max(limit)))
+    running = np.minimum(tried, _wide(limit))
+    step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
+    times, step_s = step.average()
+    uses = step_uses(times=times, chip=on_axes(chip, 2), step_s=step_s)
+    answer = np.asarray(requests.output_tokens)[..., None]
+    rates = running[..., 0, :] / (answer * step_s[..., 0, :])
+    places = limit + np.floor(limits.queue_places)
+    waiting = int(np.max(places)) - int(np.max(limit))
+
+    def of_states(values: Floats) -> Floats:
+        """In every state; those who wait change nothing. Behind an axis of loads."""
+        every = _between(values, tried, limit)
+        return np.concatenate([every, np.repeat(every[..., -1:], waiting, axis=-1)], axis=-1)[..., None, :]
+
+    arrivals = np.asarray(requests_per_s, dtype=np.float64)
+    loads = arrivals if arrivals.ndim > limit.ndim else arrivals[..., None]
+    each = np.maximum(loads / np.asarray(layout.dp)[..., None], 1e-12)
+    served = bursty_departures_per_s(
+        arrivals_per_s=each,
+        departures_per_s=of_states(rates),
+        arrival_scv_ratio=np.asarray(arrival_scv_ratio)[..., None],
+    )
+    p = state_probability_fraction(
+        arrivals_per_s=each, departures_per_s=served, places=np.broadcast_to(places[..., None], each.shape)
+    )
+    busy = np.maximum(1.0 - p[..., 0], 1e-12)
+
+    def mean(values: Floats) -> Column:
+        own = of_states(values[..., 0, :])
+        found = np.minimum(np.sum(p[..., 1:] * own, axis=-1) / busy, 1.0)
+        shown = found if arrivals.ndim > limit.ndim else found[..., 0]
+        return shown if np.ndim(shown) else float(shown)
+
+    stepping = busy if arrivals.ndim > limit.ndim else busy[..., 0]
+    return ReplicaUse(
+        busy_fraction=stepping if np.ndim(stepping) else float(stepping),
+        **{name: mean(np.asarray(values)) for name, values in uses.items()},
+    )
+
+
+def step_uses(*, times: StepTimes, chip: Chip, step_s: Column) -> dict[str, Column]:
+    """Shares of a step that an accelerator uses of its memory, its 16-bit peak and its links.
+
+    u_mem = bytes/(M T),  u_comp = FLOP/(P_16 T),  x = t_exchange/T_model, each at most 1
+
+    `step_s` is the measured step where there is one; the exchanges keep their share of the modelled one.
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    compute = np.minimum(times.tflop / (chip.half_peak_tflop_per_s * step_s), 1.0)
+    return {
+        "memory_use_fraction": np.minimum(times.read_gb / (chip.memory_gb_per_s * step_s), 1.0),
+        "compute_use_fraction": compute,
+        "compute_root_fraction": np.sqrt(compute),
+        "exchange_fraction": np.minimum(times.exchange_s / times.total_s, 1.0),
+    }
+
+
+def average_step(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    running: Column,
+    chunk_tokens: Column | None = None,
+) -> StepTimes:
+    """A step of a replica in which so many requests run in all, prompts joining as answers leave.
+
+    As T(k) of `replica_capacity`.
+
+    Source: balance of a steady state, as `prefill_tokens`; `step_times`.
+    """
+    own = np.maximum(_wide(np.asarray(running) / np.asarray(layout.dp)), 1e-9)
+    chunk = _wide(_WHOLE_PROMPT if chunk_tokens is None else chunk_tokens)
+    times, _ = _Steps(model, chip, engine, layout, requests, Measured(), own, chunk).average()
+    shape = np.broadcast_shapes(np.shape(running), np.shape(layout.tp), np.shape(requests.input_tokens))
+    plain = {f.name: np.broadcast_to(getattr(times, f.name)[..., 0, 0], shape) for f in fields(times)}
+    return StepTimes(**{name: value if shape else float(value) for name, value in plain.items()})
+
+
+class _Steps:
+    """Step times of every candidate in every state tried, on the axes candidate, class of prompts, state."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        chip: Chip,
+        engine: Engine,
+        layout: ReplicaLayout,
+        requests: Requests,
+        measured: Measured,
+        running: Floats,
+        chunk_tokens: Floats,
+    ) -> None:
+        self.parts = {
+            "model": on_axes(model, 2),
+            "chip": on_axes(chip, 2),
+            "engine": on_axes(engine, 2),
+            "layout": on_axes(layout, 2),
+        }
+        self.running, self.requests = running, requests
+        self.groups = _wide(layout.dp)
+        self.ranks = _wide(np.multiply(layout.tp, layout.dp))
+        self.parameters = _wide(matrix_parameters(model))
+        self.peak = _wide(chip.peak_tflop_per_s)
+        self.factor = np.asarray(
+            serving_factor_at(
+                batch=(running * self.groups)[..., 0, :],
+                measured_batches=np.asarray(measured.batches)[..., None, :],
+                factors=np.asarray(measured.factors)[..., None, :],
+            )
+        )[..., None, :]
+
+        answers = np.asarray(requests.output_tokens, dtype=np.float64)
+        self.answer = _wide(np.maximum(answers, 1.0))
+        self.prompts = (np.asarray(requests.input_tokens)[..., None] * requests.input_ratio)[..., None]
+        self.chunks = prefill_steps(input_tokens=self.prompts, chunk_tokens=chunk_tokens)
+        self.share = np.asarray(requests.share_fraction, dtype=np.float64)[..., None]
+
+    def average(self) -> tuple[StepTimes, Floats]:
+        """Steps in which prompts join as answers leave: as modelled, and as measured."""
+        return self._mean(self.running * (1.0 - 1.0 / self.answer), self.running)
+
+    def between_tokens_s(self) -> Floats:
+        """Steps between two tokens of a request: prompts of the others join, its own was read before."""
+        others = np.maximum(self.running - 1.0, 0.0)
+        return self._mean(1.0 + others * (1.0 - 1.0 / self.answer), others)[1]
+
+    def with_prompt_s(self) -> Floats:
+        """Steps in which one group reads a part of a prompt of each class, next to all others that run."""
+        writing = np.maximum(self.running - 1.0, 0.0)
+        return self._step(writing, self.prompts / self.chunks, self._others(writing, self.running))[1]
+
+    def _others(self, writing: Floats, reading: Floats) -> Floats:
+        """Tokens of a step of the other groups, of which each writes and reads on average as much."""
+        joining = np.sum(self.share * self.prompts, axis=-2, keepdims=True) * reading / self.answer
+        result: Floats = (self.groups - 1.0) * (writing + joining)
+        return result
+
+    def _mean(self, writing: Floats, reading: Floats) -> tuple[StepTimes, Floats]:
+        """Mean step: some read a chunk of a prompt, the others none; with many prompts all read more."""
+        each = self.share * self.chunks
+        whole = np.sum(each, axis=-2, keepdims=True)
+        chunks = whole * reading / self.answer  # that a step reads
+        often, more = np.minimum(chunks, 1.0), np.maximum(chunks, 1.0)
+        others = self._others(writing, reading)
+        without, without_s = self._step(writing, 0.0, others)
+        reads, reads_s = self._step(writing, self.prompts / self.chunks * more, others)
+
+        def mean(plain: Column, chunked: Column) -> Floats:
+            found: Floats = (1.0 - often) * plain + often * np.sum(
+                each / whole * chunked, axis=-2, keepdims=True
+            )
+            return found
+
+        parts = {f.name: mean(getattr(without, f.name), getattr(reads, f.name)) for f in fields(reads)}
+        return StepTimes(**parts), mean(without_s, reads_s)
+
+    def _step(self, writing: Floats, prompts: Column, others: Floats) -> tuple[StepTimes, Floats]:
+        """Steps in which a group writes and reads so much, and the other groups read so many tokens."""
+        times = step_times(
+            **self.parts,  # type: ignore[arg-type]
+            writing=writing,
+            prefill_tokens=prompts,
+            context_tokens=_wide(_context(self.requests)),
+            prompt_tokens=self.prompts,
+            other_tokens=others,
+        )
+        least = step_arithmetic_s(
+            active_parameters=self.parameters,
+            tokens=np.maximum(writing + prompts + others, 1e-9),
+            tp=self.ranks,
+            peak_tflop_per_s=self.peak,
+        )
+        return times, np.asarray(calibrated_step_s(step_s=times.total_s, factor=self.factor, least_s=least))
+
+
+def _context(requests: Requests) -> Column:
+    """Tokens that a writing request reads, on average over the steps."""
+    return class_context_tokens(
+        input_tokens=requests.input_tokens,
+        output_tokens=requests.output_tokens,
+        share_fraction=requests.share_fraction,
+        input_ratio=requests.input_ratio,
+        output_ratio=requests.output_ratio,
+        output_scv_ratio=requests.output_scv_ratio,
+        written_fraction=0.5,
+    )
+
+
+def _tried(largest: float) -> Floats:
+    """States in which the step is worked out, the same for every candidate; the last is none below any."""
+    doublings = np.log2(max(largest / _EVERY, 1.0))
+    further = _EVERY * 2.0 ** (np.arange(1.0, np.ceil(doublings * _TO_A_DOUBLING) + 1.0) / _TO_A_DOUBLING)
+    return np.concatenate([np.arange(1.0, _EVERY + 1.0), np.round(further)])
+
+
+def _between(values: Floats, tried: Floats, limit: Floats) -> Floats:
+    """Values in every state from those in the states tried, by straight lines on the last axis.
+
+    States tried beyond the limit of a candidate hold its value at the limit: nothing depends on who else is
+    worked out with it.
+    """
+    every = np.arange(1.0, float(np.max(limit)) + 1.0)
+    right = np.clip(np.searchsorted(tried, every, side="left"), 1, len(tried) - 1)
+    left = tried[right - 1]
+    way = np.clip(
+        (every - left) / np.maximum(np.minimum(tried[right], limit[..., None]) - left, 1.0), 0.0, 1.0
+    )
+    result: Floats = values[..., right - 1] * (1.0 - way) + values[..., right] * way
+    return result
+
+
+def _wide(value: Column) -> Floats:
+    """A candidate each, before an axis of classes and one of states."""
+    return np.asarray(value, dtype=np.float64)[..., None, None]
+
+
+def _planned(
+    replica: MixedReplica, largest: Floats, utilisation_fraction: Column, groups: Column
+) -> ReplicaCapacity:
     """A replica at its planned load; zero where nothing works, plain numbers for plain arguments."""
     works = largest > 0
     planned = utilisation_fraction * largest
@@ -200,9 +449,9 @@ def _planned(replica: MixedReplica, largest: Floats, utilisation_fraction: Colum
         return masked if masked.ndim else float(masked)
 
     return ReplicaCapacity(
-        requests_per_s=shown(planned),
-        limit_requests_per_s=shown(largest),
-        running=shown(state.queue.running),
+        requests_per_s=shown(planned * groups),
+        limit_requests_per_s=shown(largest * groups),
+        running=shown(state.queue.running * groups),
         step_s=shown(state.tpot_s),
         ttft_s=shown(state.ttft_s),
         tpot_s=shown(np.where(replica.writes_on, state.tpot_s, 0.0)),

@@ -31,7 +31,10 @@ def tensor_exchange_s(
 ) -> Column:
     """Exposed time of the two all-reduces of one layer in one direction.
 
-    t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) + latency] * x,  0 where t = 1
+    t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) x + latency],  0 where t = 1
+
+    x is the share of the bytes that no work hides; each exchange starts after what it waits for, so that its
+    latency is seen in full.
 
     A group larger than the fast domain r leaves it through the network ports of all its members, as rings of
     NCCL do: at the lesser of N_l eta_nv and r N_i eta_i.
@@ -44,7 +47,7 @@ def tensor_exchange_s(
     ring_gb_per_s = np.where(tp <= link_domain, fast, np.minimum(fast, ports))
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
     split = np.where(tp > 1, 2.0, 0.0)
-    result: Column = split * (ring_s + collective_latency_s) * tensor_exposed_fraction
+    result: Column = split * (ring_s * tensor_exposed_fraction + collective_latency_s)
     return result
 
 
@@ -94,10 +97,48 @@ def expert_exchange_s(
     return result
 
 
+def context_exchange_s(
+    *,
+    rank_tokens: Column,
+    key_width: Column,
+    tp: Column,
+    cp: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    collective_latency_s: Column,
+    attention_s: Column,
+    exposed_fraction: Column,
+) -> Column:
+    """Exposed time to pass keys and values round the ring of context parallelism, one layer forward.
+
+    t_cp = max(0, R - t_att) + x min(R, t_att),  R = (c-1) [tok 2 w/t 2 B / (N e) + latency],  0 where c = 1
+
+    w is the width of all keys. The ring of t c neighbours lies in the fast domain, or its slowest hop is a
+    network port. Each part arrives while attention works on the one before; the first and the last have
+    nothing next to them (x).
+
+    Source: Liu et al., "Ring Attention", arXiv 2310.01889; Jacobs et al., arXiv 2309.14509, for the volumes.
+    """
+    require_share(exposed_fraction=exposed_fraction)
+    port = np.where(
+        tp * cp <= link_domain,
+        link_gb_per_s * link_efficiency_fraction,
+        network_gb_per_s * network_efficiency_fraction,
+    )
+    part_s = rank_tokens * 2.0 * key_width / tp * VALUE_BYTES / (port * 1e9) + collective_latency_s
+    round_s = np.where(cp > 1, cp - 1.0, 0.0) * part_s
+    hidden = np.minimum(round_s, attention_s)
+    result: Column = round_s - hidden + exposed_fraction * hidden
+    return result
+
+
 def weight_gather_s(
     *,
     gathered_gb: Column,
-    gpus: Column,
+    accelerators: Column,
     link_domain: Column,
     link_gb_per_s: Column,
     network_gb_per_s: Column,
@@ -114,8 +155,10 @@ def weight_gather_s(
 
     Source: fit on FSDP throughput of llm-foundry and Megatron-Bridge, see README.md of this folder.
     """
-    near = np.minimum(link_domain, gpus)
-    network_s = gathered_gb * (1.0 - near / gpus) / (near * network_gb_per_s * network_efficiency_fraction)
+    near = np.minimum(link_domain, accelerators)
+    network_s = (
+        gathered_gb * (1.0 - near / accelerators) / (near * network_gb_per_s * network_efficiency_fraction)
+    )
     passed_on = 1.0 / FIT_NODE + np.maximum(0.0, 1.0 - FIT_NODE / near)
     return network_s + gathered_gb * passed_on / (link_gb_per_s * link_efficiency_fraction) + fsdp_latency_s
 

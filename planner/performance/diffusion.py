@@ -7,7 +7,13 @@ arithmetic, traffic and best rate. Their columns carry one entry per operator on
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_open_share, require_positive
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
+from planner.performance.communication import gradient_exchange_s, weight_gather_s
 
 Column = float | NDArray[np.float64]
 
@@ -114,6 +120,79 @@ def generation_s(
     weights_s = weights_gb / (memory_gb_per_s * memory_efficiency_fraction)
     step = np.maximum(passes * batch * np.sum(step_operator_s, axis=-1), weights_s)
     result: Column = steps * step + batch * np.sum(once_operator_s, axis=-1)
+    return result
+
+
+def diffusion_training_step_s(
+    *,
+    operator_s: NDArray[np.float64],
+    samples: Column,
+    parameters: Column,
+    accelerators: Column,
+    sharded: Column,
+    optimizer_bytes: Column,
+    memory_gb_per_s: Column,
+    memory_efficiency_fraction: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    fsdp_latency_s: Column,
+    fsdp_exposed_fraction: Column,
+    data_parallel_hidden_fraction: Column,
+    fixed_s: Column,
+    scale_drag_ratio: Column,
+) -> Column:
+    """Time of one training step of a denoiser on n accelerators, each with its own samples.
+
+    T = (C + X + 18 N/(n M e_m) + t_fix) (1 + k_s log2(n/8)),  C = 3 b sum_i t_i
+    X = DP - min(x_h DP, C/2) where every accelerator holds all weights
+    X = max(C, 3 AG) + x_f min(C, 3 AG) - C where they are sharded over all, or, where that is faster, over
+    the fast domain alone, with the sums of the domains in what is left of C/2
+
+    One pass forward and two back of the operators; a sample has one random noise level. Latents and texts are
+    encoded beforehand, as the benchmarks do.
+
+    Source: Ho et al., arXiv 2006.11239 (one denoising a sample); exchanges as in `training_step_s`.
+    """
+    require_positive(samples=samples, parameters=parameters, accelerators=accelerators)
+    require_not_negative(operator_s=operator_s, fixed_s=fixed_s)
+    require_share(
+        fsdp_exposed_fraction=fsdp_exposed_fraction,
+        data_parallel_hidden_fraction=data_parallel_hidden_fraction,
+    )
+    links = {
+        "link_domain": link_domain,
+        "link_gb_per_s": link_gb_per_s,
+        "network_gb_per_s": network_gb_per_s,
+        "link_efficiency_fraction": link_efficiency_fraction,
+        "network_efficiency_fraction": network_efficiency_fraction,
+    }
+    busy = 3.0 * samples * np.sum(operator_s, axis=-1)
+    summed = gradient_exchange_s(exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, **links)
+    near = np.minimum(link_domain, accelerators)
+    domains = accelerators / near
+    across_gb = 4.0 * parameters / near / 1e9
+    across_s = across_gb * (domains - 1.0) / domains / (network_gb_per_s * network_efficiency_fraction)
+
+    def gathering_s(ranks: Column) -> Column:
+        gathered = 3.0 * weight_gather_s(
+            gathered_gb=2.0 * parameters / 1e9, accelerators=ranks, fsdp_latency_s=fsdp_latency_s, **links
+        )
+        longer: Column = (
+            np.maximum(busy, gathered) + fsdp_exposed_fraction * np.minimum(busy, gathered) - busy
+        )
+        return longer
+
+    seen = np.where(
+        sharded > 0,
+        np.minimum(gathering_s(accelerators), gathering_s(near) + np.maximum(0.0, across_s - 0.5 * busy)),
+        summed - np.minimum(data_parallel_hidden_fraction * summed, 0.5 * busy),
+    )
+    updated = optimizer_bytes * parameters / accelerators
+    step_s = busy + seen + updated / (memory_gb_per_s * 1e9 * memory_efficiency_fraction) + fixed_s
+    result: Column = step_s * (1.0 + scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0)))
     return result
 
 

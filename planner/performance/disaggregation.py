@@ -1,4 +1,4 @@
-"""Prompts read on one pool and answers written on another: how many replicas each needs.
+"""Prompts read by some replicas and answers written by others: how many of each.
 
 Reading is bound by arithmetic, writing by memory. Apart, they do not slow each other down and may run on
 different hardware; the cache of each request then crosses the network.
@@ -15,14 +15,14 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
-from planner.performance.queueing import largest_rate_per_s, pool_servers, pool_wait_h
+from planner.performance.queueing import largest_rate_per_s, servers_needed, servers_wait_h
 
 Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class DisaggregatedPools:
-    """Replicas of both pools (infinite where a target is out of reach) and what a user sees on average."""
+class DisaggregatedReplicas:
+    """Replicas of both kinds (infinite where a target is out of reach) and what a user sees on average."""
 
     prefill_replicas: Column
     decode_replicas: Column
@@ -82,7 +82,7 @@ def prefill_replicas(
     require_positive(requests_per_s=requests_per_s, prefill_s=prefill_s, ttft_target_s=ttft_target_s)
     stretch = _stretch(arrival_scv_ratio, prefill_scv_ratio)
     spare_s = np.asarray(ttft_target_s - prefill_s)
-    servers = pool_servers(
+    servers = servers_needed(
         offered_load=requests_per_s * prefill_s,
         service_h=prefill_s / 3600.0,
         wait_target_h=np.maximum(spare_s, 0.0) / stretch / 3600.0,
@@ -93,7 +93,7 @@ def prefill_replicas(
     return result if result.ndim else float(result)
 
 
-def disaggregated_pools(
+def disaggregated_replicas(
     *,
     requests_per_s: Column,
     prefill_s: Column,
@@ -109,16 +109,16 @@ def disaggregated_pools(
     handover_target_s: Column,
     quantile_fraction: Column,
     utilisation_fraction: Column,
-) -> DisaggregatedPools:
-    """Size of both pools for a request rate.
+) -> DisaggregatedReplicas:
+    """Replicas of both kinds for a request rate.
 
     n_p = `prefill_replicas`,  n_d = ceil(lambda / (u lambda*)),  TTFT = W + S
 
-    The prefill pool writes the first token; the second follows after the transfer, the wait for a place and
-    one step, together within `handover_target_s`. lambda* is the largest rate of a decode replica that
+    The prefill replicas write the first token; the second follows after the transfer, the wait for a place
+    and one step, together within `handover_target_s`. lambda* is the largest rate of a decode replica that
     keeps this and the time per token. `decode_step_s` holds the step without prompts (prefill tokens 0) in
-    states 1, 2, ... on its last axis, everything else one entry per candidate. u is the most either pool
-    is planned for. Failures between the pools are left out.
+    states 1, 2, ... on its last axis, everything else one entry per candidate. u is the most either kind
+    is planned for. Failures between the two are left out.
 
     Source: Zhong et al., "DistServe", OSDI 2024; replica sizing as in `largest_rate_per_s`.
     """
@@ -134,7 +134,7 @@ def disaggregated_pools(
     )
     reached = np.isfinite(readers)
     load = np.asarray(requests_per_s * prefill_s)
-    wait_s = 3600.0 * pool_wait_h(
+    wait_s = 3600.0 * servers_wait_h(
         servers=np.where(reached, readers, np.floor(load) + 1.0),
         offered_load=load,
         service_h=prefill_s / 3600.0,
@@ -155,7 +155,7 @@ def disaggregated_pools(
     )
     rate = np.where(spare_s > 0, utilisation_fraction * np.asarray(largest), 0.0)
     writers = np.where(rate > 0, np.ceil(requests_per_s / np.where(rate > 0, rate, 1.0)), np.inf)
-    return DisaggregatedPools(
+    return DisaggregatedReplicas(
         prefill_replicas=readers,
         decode_replicas=_plain(writers),
         decode_requests_per_s=_plain(rate),

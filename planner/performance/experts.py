@@ -141,6 +141,20 @@ def token_copies(*, experts_per_token: Column, holders: Column) -> Column:
     return holders * (1.0 - (1.0 - 1.0 / holders) ** experts_per_token)
 
 
+def static_slots_ratio(*, experts: Column, capacity_factor: Column, experts_per_token: Column) -> Column:
+    """Slots that static gating computes for each one that a token uses.
+
+    E CF / k
+
+    Every expert multiplies a buffer of CF times all tokens, filled or not. Dropless (grouped)
+    multiplication computes what is used: 1.
+
+    Source: Huang et al., "Towards MoE Deployment", arXiv 2303.06182, section 4 (waste factor).
+    """
+    require_positive(experts=experts, capacity_factor=capacity_factor, experts_per_token=experts_per_token)
+    return experts * capacity_factor / experts_per_token
+
+
 def expert_activation_ratio(
     *, hidden: Column, ffn: Column, experts: Column, experts_per_token: Column, shared_experts: Column
 ) -> Column:

@@ -140,7 +140,7 @@ def class_context_tokens(
     c = sum_j w_j o_j (i_j + y (1 + v_j) o_j) / o,  i_j = i r_j,  o_j = o r'_j
 
     y is the share of the answer that is written: 1/2 on average over the steps (`context_tokens` of
-    `decode_step_s`, as `running_context_tokens`), 1 at the end (what the cache must have room for).
+    `step_times`, as `running_context_tokens`), 1 at the end (what the cache must have room for).
 
     Source: length-biased sampling; Cox, "Renewal Theory", 1962, section 5.4.
     """

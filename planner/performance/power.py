@@ -53,7 +53,52 @@ def accelerator_power_kw(
         + compute_root_factor * np.sqrt(compute_use_fraction)
         - exchange_factor * exchange_fraction
     )
-    return tdp_kw * np.clip(load, 0.0, 1.0)
+    result: Column = tdp_kw * np.clip(load, 0.0, 1.0)
+    return result
+
+
+def served_power_kw(
+    *,
+    tdp_kw: Column,
+    loaded_idle_kw: Column,
+    busy_fraction: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    compute_root_fraction: Column,
+    exchange_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    compute_root_factor: Column,
+    exchange_factor: Column,
+) -> Column:
+    """Power of one accelerator that serves at a load.
+
+    P = y TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 E[sqrt(u_comp)] - c4 x) + (1 - y) P_loaded
+
+    y is the share of time in which the replica steps at all: with one request it draws far more than idle.
+    While nothing runs the weights stay in memory and the clocks up.
+
+    Source: `accelerator_power_kw` over the states of a queue (`replica_use`).
+    """
+    require_positive(tdp_kw=tdp_kw)
+    require_not_negative(loaded_idle_kw=loaded_idle_kw)
+    require_share(
+        busy_fraction=busy_fraction,
+        memory_use_fraction=memory_use_fraction,
+        compute_use_fraction=compute_use_fraction,
+        compute_root_fraction=compute_root_fraction,
+        exchange_fraction=exchange_fraction,
+    )
+    load = (
+        idle_share_factor
+        + memory_factor * memory_use_fraction
+        + compute_factor * compute_use_fraction
+        + compute_root_factor * compute_root_fraction
+        - exchange_factor * exchange_fraction
+    )
+    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), loaded_idle_kw)
+    return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
 
 
 def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
@@ -71,19 +116,102 @@ def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
     return result
 
 
+def computing_s(*, matrix_s: Column, attention_s: Column, head_s: Column) -> Column:
+    """Time of a training step in which an accelerator multiplies.
+
+    t_c = t_matrix + t_attention + t_head
+
+    Source: the terms of `training_step_s`.
+    """
+    return matrix_s + attention_s + head_s
+
+
+def moving_s(*, elementwise_s: Column, optimizer_s: Column) -> Column:
+    """Time of a training step in which values cross the memory of an accelerator.
+
+    t_m = t_elementwise + t_optimizer
+
+    Source: the terms of `training_step_s`.
+    """
+    return elementwise_s + optimizer_s
+
+
+def training_power_kw(
+    *,
+    tdp_kw: Column,
+    computing_s: Column,
+    moving_s: Column,
+    total_s: Column,
+    compute_use_fraction: Column,
+    memory_efficiency_fraction: Column,
+    exchange_power_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    compute_root_factor: Column,
+) -> Column:
+    """Power of one accelerator, averaged over what a training step does one after the other.
+
+    P = s_c P(0, u_comp/s_c) + s_m P(e_m, 0) + (1 - s_c - s_m) phi_x TDP
+
+    P(u_mem, u_comp) is `accelerator_power_kw`, s_c the share of the step in which matrices and attention
+    compute, s_m the share in which values and the optimizer's state cross the memory at its reachable speed
+    e_m. In what is left the accelerator exchanges or waits for others. u_comp counts operations of the whole
+    step over the 16-bit peak, whatever their precision. An overlap costs no more than what it hides behind.
+
+    Source: time average of the law; phi_x is what metered nodes leave (facts `performance.power.exchange`).
+    """
+    require_positive(tdp_kw=tdp_kw, computing_s=computing_s, total_s=total_s)
+    require_not_negative(moving_s=moving_s, compute_use_fraction=compute_use_fraction)
+    require_share(exchange_power_fraction=exchange_power_fraction)
+    computing = computing_s / total_s
+    moving = moving_s / total_s
+    require_share(computing_and_moving_fraction=computing + moving)
+    law = {
+        "tdp_kw": tdp_kw,
+        "idle_share_factor": idle_share_factor,
+        "memory_factor": memory_factor,
+        "compute_factor": compute_factor,
+        "compute_root_factor": compute_root_factor,
+    }
+    busy_use: Column = np.minimum(1.0, compute_use_fraction / computing)
+    at_matrices = accelerator_power_kw(memory_use_fraction=0.0, compute_use_fraction=busy_use, **law)
+    at_memory = accelerator_power_kw(
+        memory_use_fraction=memory_efficiency_fraction, compute_use_fraction=0.0, **law
+    )
+    waiting = 1.0 - computing - moving
+    return computing * at_matrices + moving * at_memory + waiting * exchange_power_fraction * tdp_kw
+
+
 def sustained_power_kw(*, power_kw: Column, tdp_kw: Column, sustained_fraction: Column) -> Column:
-    """Power of an accelerator averaged over whole training steps.
+    """Power of an accelerator that a kind of work was never seen to draw more than a share of the rating in.
 
     P' = min(P, s TDP)
 
-    The law above was fitted on serving and saturates at the rating. A training step alternates with
-    exchanges and optimizer work, in which the draw falls, so that its mean stays below.
-
-    Source: Morrison et al., arXiv 2503.05804 (above 600 W of 700 W while training); MLPerf power logs.
+    Source: share of the rating measured for that kind of work (facts `performance.power.*.image`, `.video`).
     """
     require_positive(tdp_kw=tdp_kw)
     require_open_share(sustained_fraction=sustained_fraction)
     result: Column = np.minimum(power_kw, tdp_kw * sustained_fraction)
+    return result
+
+
+def host_at_load_kw(
+    *, host_idle_kw: Column, host_kw: Column, accelerator_kw: Column, idle_kw: Column, tdp_kw: Column
+) -> Column:
+    """Power of a host whose accelerators draw so much each.
+
+    P_host = P_idle + (P_busy - P_idle) min(1, max(0, (P - P_0)/(TDP - P_0)))
+
+    P_0 is an idle accelerator. Fans and supply losses follow the heat of the node, processors and network
+    cards its work, and both follow the accelerators.
+
+    Source: straight line between two states that are metered: idle, and at full load.
+    """
+    require_not_negative(host_idle_kw=host_idle_kw, accelerator_kw=accelerator_kw, idle_kw=idle_kw)
+    require_positive(host_kw=host_kw, tdp_over_idle_kw=tdp_kw - np.asarray(idle_kw))
+    busy = np.clip((accelerator_kw - np.asarray(idle_kw)) / (tdp_kw - np.asarray(idle_kw)), 0.0, 1.0)
+    result: Column = host_idle_kw + (host_kw - np.asarray(host_idle_kw)) * busy
     return result
 
 
@@ -92,8 +220,8 @@ def node_power_kw(*, host_kw: Column, accelerators: Column, accelerator_kw: Colu
 
     P_node = P_host + n P_gpu
 
-    The host share holds fans, processors, network cards and supply losses: about 1.5 to 2.0 kW for eight
-    H100. PUE comes after this.
+    The host share (`host_at_load_kw`) holds fans, processors, network cards and supply losses: about 1.75 kW
+    for eight H100 in immersion, half a kilowatt more in air. PUE comes after this.
 
     Source: public MLPerf power logs against GPU counters, see README.md of this folder.
     """
@@ -193,7 +321,7 @@ def training_compute_use_fraction(
     recompute: Column,
     global_batch: Column,
     sequence_tokens: Column,
-    gpus: Column,
+    accelerators: Column,
     step_s: Column,
     peak_tflop_per_s: Column,
     adapter_parameters: Column = 0.0,
@@ -207,26 +335,8 @@ def training_compute_use_fraction(
     Source: Narayanan et al., SC'21, arXiv 2104.04473, appendix (operation count).
     """
     require_positive(parameters=parameters, global_batch=global_batch, sequence_tokens=sequence_tokens)
-    require_positive(gpus=gpus, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s)
+    require_positive(accelerators=accelerators, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s)
     passes = training_flops_ratio(adapter_parameters=adapter_parameters) + np.where(recompute == 2, 1.0, 0.0)
     operations = 2.0 * passes * parameters * global_batch * sequence_tokens
-    result: Column = np.minimum(1.0, operations / (gpus * peak_tflop_per_s * 1e12 * step_s))
-    return result
-
-
-def training_memory_use_fraction(
-    *, elementwise_s: Column, optimizer_s: Column, total_s: Column, memory_efficiency_fraction: Column
-) -> Column:
-    """Share of the memory bandwidth that a training step uses, from the terms of its time.
-
-    u_mem = e_m (t_elementwise + t_optimizer) / T
-
-    Reads of matrix multiplications and attention are left out: they are what the matrix terms hide.
-
-    Source: the terms of `training_step_s`, which are bytes over e_m M.
-    """
-    require_positive(total_s=total_s)
-    require_not_negative(elementwise_s=elementwise_s, optimizer_s=optimizer_s)
-    require_open_share(memory_efficiency_fraction=memory_efficiency_fraction)
-    result: Column = np.minimum(1.0, memory_efficiency_fraction * (elementwise_s + optimizer_s) / total_s)
+    result: Column = np.minimum(1.0, operations / (accelerators * peak_tflop_per_s * 1e12 * step_s))
     return result

@@ -1,4 +1,4 @@
-"""Waiting: one replica that slows down as it fills, pools of equal servers, and spare replicas.
+"""Waiting: one replica that slows down as it fills, several equal servers, and spare replicas.
 
 A replica is a birth-death chain. State k is the number of requests inside; with at most B running, the
 others wait. Its departure rate in state k follows from how long a request takes when k run together.
@@ -34,20 +34,28 @@ class ReplicaState:
     residence_s: Column
 
 
-def departures_per_s(*, running: Column, prefill_s: Column, tpot_s: Column, output_tokens: Column) -> Column:
+def departures_per_s(
+    *,
+    running: Column,
+    prefill_s: Column,
+    tpot_s: Column,
+    output_tokens: Column,
+    step_s: Column | None = None,
+) -> Column:
     """Rate at which `running` requests leave a replica together.
 
-    mu(k) = k / max(prefill(k) + (osl - 1) ITL(k), osl ITL(k))
+    mu(k) = k / max(prefill(k) + (osl - 1) ITL(k), osl T(k))
 
-    ITL(k) reads the prompts of all k requests over the steps of an answer. A request takes osl steps, so
-    that none leaves sooner than osl ITL(k): the step that reads its own prompt is no cheaper than the others.
+    ITL(k) reads the prompts of the others between two tokens; T(k), `step_s` (ITL where None), those of all k
+    requests over the steps of an answer. A request takes osl steps, so that none leaves sooner than osl T(k):
+    the step that reads its own prompt is no cheaper than the others.
 
     Source: queue model of the llm-d workload-variant autoscaler; the second term is the balance of tokens.
     """
     require_not_negative(running=running)
     require_positive(prefill_s=prefill_s, tpot_s=tpot_s)
     own_s = prefill_s + np.maximum(output_tokens - 1.0, 0.0) * tpot_s
-    result: Column = running / np.maximum(own_s, output_tokens * tpot_s)
+    result: Column = running / np.maximum(own_s, output_tokens * (tpot_s if step_s is None else step_s))
     return result
 
 
@@ -91,10 +99,33 @@ def replica_state(
 
     Source: Little's law; Allen, "Probability, Statistics and Queueing Theory", 1990 (factor).
     """
-    require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
-    p = state_probability_fraction(
-        arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s, places=places
+    return state_means(
+        probability_fraction=state_probability_fraction(
+            arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s, places=places
+        ),
+        arrivals_per_s=arrivals_per_s,
+        batch_limit=batch_limit,
+        places=places,
+        arrival_scv_ratio=arrival_scv_ratio,
     )
+
+
+def state_means(
+    *,
+    probability_fraction: NDArray[np.float64],
+    arrivals_per_s: Column,
+    batch_limit: Column,
+    places: Column,
+    arrival_scv_ratio: Column,
+) -> ReplicaState:
+    """`replica_state` from the probability of 0, 1, 2, ... requests inside, where it is known already.
+
+    N_q = sum_k max(k - B, 0) p[k],  W = N_q / lambda_acc * (Ca^2 + 1)/2,  lambda_acc = lambda (1 - p[K])
+
+    Source: as `replica_state`.
+    """
+    require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
+    p = probability_fraction
     states = np.arange(p.shape[-1])
     limit = np.asarray(batch_limit)[..., None]
     refused = np.sum(np.where(states == np.asarray(places)[..., None], p, 0.0), axis=-1)
@@ -272,7 +303,7 @@ def erlang_c_fraction(*, servers: Column, offered_load: Column) -> Column:
     return result
 
 
-def pool_wait_h(
+def servers_wait_h(
     *,
     servers: Column,
     offered_load: Column,
@@ -302,7 +333,7 @@ def mmc_wait_h(*, servers: Column, offered_load: Column, service_h: Column) -> C
 
     Source: Kleinrock, "Queueing Systems I", 1975, section 3.5.
     """
-    return pool_wait_h(
+    return servers_wait_h(
         servers=servers,
         offered_load=offered_load,
         service_h=service_h,
@@ -311,7 +342,7 @@ def mmc_wait_h(*, servers: Column, offered_load: Column, service_h: Column) -> C
     )
 
 
-def pool_servers(
+def servers_needed(
     *,
     offered_load: Column,
     service_h: Column,

@@ -1,5 +1,6 @@
 """One replica under a mix of requests: state at a load, share of first tokens in time, largest load."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from planner.performance.queueing import (
     ReplicaState,
     departures_per_s,
     mean_latencies_s,
-    replica_state,
+    state_means,
     state_probability_fraction,
 )
 
@@ -39,6 +40,7 @@ class MixedReplica:
     batch_limit: Floats
     places: Floats
     arrival_scv_ratio: Column
+    wait_factor: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ def mixed_replica(
     *,
     prefill_s: Floats,
     tpot_s: Floats,
+    step_s: Floats,
     share_fraction: Column,
     output_tokens: Column,
     output_scv_ratio: Column,
@@ -65,11 +68,12 @@ def mixed_replica(
 ) -> MixedReplica:
     """A replica from its times in states 1, 2, ... up to the largest batch limit.
 
-    mu(k) = k / max(E[prefill(k)] + (E[o] - 1) ITL(k), E[o] ITL(k)),  Cs^2 = E[S^2]/E[S]^2 - 1
+    mu(k) = k / max(E[prefill(k)] + (E[o] - 1) ITL(k), E[o] T(k)),  Cs^2 = E[S^2]/E[S]^2 - 1
 
     S_j = prefill_j(B) + (o_j - 1) ITL(B),  E_j[S^2] = S_j^2 + v_j (o_j ITL(B))^2
 
-    `prefill_s` has candidates, classes of prompts and states on its axes, `tpot_s` candidates and states;
+    `prefill_s` has candidates, classes of prompts and states on its axes, `tpot_s` (ITL, between two tokens
+    of a request) and `step_s` (T, with the prompts of all) candidates and states;
     answers of a class have a mean and a squared coefficient of variation v. Beyond the batch limit
     `queue_places` requests wait. `writes_on` says whether any class writes more than its first token.
 
@@ -96,6 +100,7 @@ def mixed_replica(
     answer = np.sum(share * answers, axis=-1)
     full = prefill_s[..., -1] + np.maximum(answers - 1.0, 0.0) * tpot_s[..., -1:]
     squares = full**2 + output_scv_ratio * (answers * tpot_s[..., -1:]) ** 2
+    service_scv_ratio = np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0
     return MixedReplica(
         running=running,
         prefill_s=mean_prefill,
@@ -106,15 +111,17 @@ def mixed_replica(
                 prefill_s=mean_prefill,
                 tpot_s=token,
                 output_tokens=answer[..., None],
+                step_s=waiting_too(step_s),
             )
         ),
         class_prefill_s=prefill_s,
         share_fraction=share,
-        service_scv_ratio=np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0,
+        service_scv_ratio=service_scv_ratio,
         writes_on=np.any((share > 0) & (answers > 1.0), axis=-1),
         batch_limit=limit,
         places=places,
         arrival_scv_ratio=arrival_scv_ratio,
+        wait_factor=wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio),
     )
 
 
@@ -130,15 +137,15 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
         departures_per_s=replica.departures_per_s,
         arrival_scv_ratio=replica.arrival_scv_ratio,
     )
-    queue = replica_state(
-        arrivals_per_s=arrivals_per_s,
-        departures_per_s=rates,
-        batch_limit=replica.batch_limit,
-        places=replica.places,
-        arrival_scv_ratio=2.0 * _wait_factor(replica) - 1.0,  # put as (x + 1)/2
-    )
     p = state_probability_fraction(
         arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=replica.places
+    )
+    queue = state_means(
+        probability_fraction=p,
+        arrivals_per_s=arrivals_per_s,
+        batch_limit=replica.batch_limit,
+        places=replica.places,
+        arrival_scv_ratio=2.0 * replica.wait_factor - 1.0,  # put as (x + 1)/2
     )
     ttft, tpot = mean_latencies_s(
         probability_fraction=p,
@@ -165,27 +172,38 @@ def first_tokens_in_time_fraction(
 
     Source: as `ttft_met_fraction`.
     """
+    return _in_time(replica, ttft_target_s)(state, arrivals_per_s)
+
+
+def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedState, Column], Floats]:
+    """`first_tokens_in_time_fraction` at any load; what no load changes is worked out here, once."""
     states = replica.class_prefill_s.shape[-1]
     target = np.asarray(ttft_target_s)[..., None]
-    seen = state.probability_fraction[..., :-1]
-    accepted = np.sum(np.where(np.arange(seen.shape[-1]) < replica.places[..., None], seen, 0.0), axis=-1)
     share = replica.share_fraction
     in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
     free = np.arange(states) < replica.batch_limit[..., None]
-    at_once = np.sum(np.where(free, seen[..., :states] * in_time, 0.0), axis=-1)
-
-    full_rate = state.departures_per_s[..., -1]
-    ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
+    admitted = np.arange(replica.running.shape[-1]) < replica.places[..., None]
     spare_s = target - replica.class_prefill_s[..., -1]
-    reach = np.minimum(np.maximum(spare_s, 0.0) * (full_rate / _wait_factor(replica))[..., None], 1e12)
+    room_s = np.maximum(spare_s, 0.0)
     places = (replica.places - replica.batch_limit)[..., None]
-    waits = _waited_in_time(ratio=ratio, places=np.maximum(places, 1.0), reach=reach)
-    queued = np.where((spare_s >= 0) & (places > 0), waits, 0.0)
-    full = np.take_along_axis(
-        state.probability_fraction, replica.batch_limit[..., None].astype(np.intp), axis=-1
-    )[..., 0]
-    result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
-    return result
+    queue = np.maximum(places, 1.0)
+    queues = (spare_s >= 0) & (places > 0)
+    last = replica.batch_limit[..., None].astype(np.intp)
+
+    def share_in_time(state: MixedState, arrivals_per_s: Column) -> Floats:
+        """Of those accepted at this load."""
+        seen = state.probability_fraction[..., :-1]
+        accepted = np.sum(np.where(admitted, seen, 0.0), axis=-1)
+        at_once = np.sum(np.where(free, seen[..., :states] * in_time, 0.0), axis=-1)
+        full_rate = state.departures_per_s[..., -1]
+        ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
+        reach = np.minimum(room_s * (full_rate / replica.wait_factor)[..., None], 1e12)
+        queued = np.where(queues, _waited_in_time(ratio=ratio, places=queue, reach=reach), 0.0)
+        full = np.take_along_axis(state.probability_fraction, last, axis=-1)[..., 0]
+        result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
+        return result
+
+    return share_in_time
 
 
 def _waited_in_time(*, ratio: Floats, places: Floats, reach: Floats) -> Floats:
@@ -221,16 +239,16 @@ def largest_mix_rate_per_s(
 
     lambda* = max {lambda <= mu(B) : TTFT <= target and TPOT <= target}
 
-    `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count as late) get
-    their first token in time and that 99 % of running time is spent in states whose token time is within
-    target. Answers of one token have no further one, and no time per token to keep. Found by halving a
-    bracket for all candidates at once.
+    `quantile_fraction` is of the first token: 0.99 asks that 99 % of arrivals (refused ones count as late)
+    get it in time, 0 compares means. The time per token is a mean over requests, as engines and peers report
+    it. Answers of one token have no further one, and no time per token to keep. Found by halving a bracket
+    for all candidates at once.
 
     Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles over a mix.
     """
     require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
     require_share(quantile_fraction=quantile_fraction)
-    swift = replica.tpot_s <= np.asarray(tpot_target_s)[..., None]
+    share_in_time = _in_time(replica, ttft_target_s)
     last = ~replica.writes_on  # the first token is the last
     quantile = np.asarray(quantile_fraction)
     if np.any(quantile >= 1):
@@ -240,12 +258,8 @@ def largest_mix_rate_per_s(
         """Whether this load keeps both targets, by mean or by quantile."""
         state = mixed_state(replica=replica, arrivals_per_s=arrivals_per_s)
         by_mean = (state.ttft_s <= ttft_target_s) & (last | (state.tpot_s <= tpot_target_s))
-        in_time = first_tokens_in_time_fraction(
-            replica=replica, state=state, arrivals_per_s=arrivals_per_s, ttft_target_s=ttft_target_s
-        ) * (1.0 - state.queue.refused_fraction)
-        busy = state.probability_fraction[..., 1:] * replica.running
-        swift_fraction = np.sum(busy * swift, axis=-1) / np.sum(busy, axis=-1)
-        by_quantile = (in_time >= quantile) & (last | (swift_fraction >= quantile))
+        in_time = share_in_time(state, arrivals_per_s) * (1.0 - state.queue.refused_fraction)
+        by_quantile = (in_time >= quantile) & (last | (state.tpot_s <= tpot_target_s))
         good: NDArray[np.bool_] = np.where(quantile > 0, by_quantile, by_mean)
         return good
 
@@ -260,9 +274,3 @@ def largest_mix_rate_per_s(
         good = meets(middle)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     return low
-
-
-def _wait_factor(replica: MixedReplica) -> Column:
-    return wait_factor(
-        arrival_scv_ratio=replica.arrival_scv_ratio, service_scv_ratio=replica.service_scv_ratio
-    )

@@ -10,37 +10,11 @@ from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
-    require_open_share,
     require_positive,
     require_share,
 )
-from planner.performance.memory import kv_cache_gb_per_token
 
 Column = float | NDArray[np.float64]
-
-
-def touched_parameters(
-    *,
-    parameters: Column,
-    routed_parameters: Column,
-    experts: Column,
-    experts_per_token: Column,
-    batch: Column,
-) -> Column:
-    """Weights that one step reads when `batch` tokens choose among experts.
-
-    N_touched = shared + routed (1 - (1 - k/E)^b)
-
-    `routed_parameters` lie in experts, the rest are shared. Dense models: routed 0, experts 1, one per
-    token. Experts are taken as equally likely; skewed routing touches fewer.
-
-    Source: expected coverage of independent draws; see README.md of this folder.
-    """
-    require_positive(parameters=parameters, experts=experts, experts_per_token=experts_per_token, batch=batch)
-    require_not_negative(routed_parameters=routed_parameters)
-    require_share(experts_per_token_over_experts=experts_per_token / experts)
-    reached = 1.0 - (1.0 - experts_per_token / experts) ** batch
-    return parameters - routed_parameters + routed_parameters * reached
 
 
 def uncached_tokens(*, input_tokens: Column, cached_fraction: Column) -> Column:
@@ -49,7 +23,7 @@ def uncached_tokens(*, input_tokens: Column, cached_fraction: Column) -> Column:
     isl' = isl (1 - h)
 
     Their keys and values still lie in memory and are still read by each step, so that the context of
-    `decode_step_s` keeps the whole prompt. Blocks, eviction and the look-up are left out.
+    `step_times` keeps the whole prompt. Blocks, eviction and the look-up are left out.
 
     Source: Zheng et al., "SGLang", NeurIPS 2024, arXiv 2312.07104 (prefix reuse).
     """
@@ -86,148 +60,6 @@ def prefill_tokens(*, batch: Column, input_tokens: Column, output_tokens: Column
     require_positive(output_tokens=output_tokens)
     require_not_negative(batch=batch, input_tokens=input_tokens)
     return batch * input_tokens / output_tokens
-
-
-def exchange_s(
-    *,
-    tokens: Column,
-    layers: Column,
-    hidden: Column,
-    tp: Column,
-    ep: Column,
-    experts_per_token: Column,
-    link_gb_per_s: Column,
-    link_latency_s: Column,
-    ring_factor: Column,
-) -> Column:
-    """Time that a step spends in exchanges between the accelerators of a replica.
-
-    x = 2 L (lat + a_v 2 (t-1)/t n h 2 B/N_l) if t > 1  +  2 L (lat + a_v (e-1)/e k n h 2 B/N_l) if e > 1
-
-    n are the `tokens` of a group that shares attention; each goes to k experts and back.
-
-    Source: volumes of a ring all-reduce and of an all-to-all; lat and a_v as in `decode_step_s`.
-    """
-    require_positive(layers=layers, hidden=hidden, tp=tp, ep=ep, experts_per_token=experts_per_token)
-    require_positive(link_gb_per_s=link_gb_per_s)
-    require_not_negative(tokens=tokens, link_latency_s=link_latency_s, ring_factor=ring_factor)
-    vector_s = tokens * hidden * 2.0 / (link_gb_per_s * 1e9)
-    ring_s, all_to_all_s = 2.0 * (tp - 1.0) / tp * vector_s, (ep - 1.0) / ep * experts_per_token * vector_s
-    split_s = np.where(np.asarray(tp) > 1, link_latency_s + ring_factor * ring_s, 0.0)
-    routed_s = np.where(np.asarray(ep) > 1, link_latency_s + ring_factor * all_to_all_s, 0.0)
-    result = np.asarray(2.0 * layers * (split_s + routed_s))
-    return result if result.ndim else float(result)
-
-
-def decode_step_s(
-    *,
-    touched_parameters: Column,
-    active_parameters: Column,
-    weight_bytes: Column,
-    layers: Column,
-    hidden: Column,
-    kv_heads: Column,
-    head_dim: Column,
-    kv_bytes: Column,
-    batch: Column,
-    prefill_tokens: Column,
-    context_tokens: Column,
-    tp: Column,
-    peak_tflop_per_s: Column,
-    memory_gb_per_s: Column,
-    link_gb_per_s: Column,
-    weight_factor: Column,
-    compute_factor: Column,
-    kv_factor: Column,
-    link_latency_s: Column,
-    ring_factor: Column,
-    layer_s: Column,
-    sequence_s: Column,
-    peak_share_fraction: Column = 1.0,
-    attention_layers: Column | None = None,
-    state_gb: Column = 0.0,
-    ep: Column = 1.0,
-    touched_expert_parameters: Column = 0.0,
-    experts_per_token: Column = 1.0,
-    eight_bit_layer_s: Column = 0.0,
-    expert_layer_s: Column = 0.0,
-) -> Column:
-    """Time of one step of the engine; with continuous batching also the time between two tokens.
-
-    T = max(T_fit, F / (P e))
-
-    T_fit = [(a_w W/M)^4 + (a_c F/P)^4]^(1/4) + a_kv KV/M + x + (a_L + a_8 + a_E) L + a_s b
-
-    W = B ((N_t - N_te)/t + N_te/r),  F = 2 N_act (b+q)/r,  r = max(t, e),  g = r/t
-
-    All per accelerator; x are the exchanges of `exchange_s`. Attention is split over t accelerators and
-    repeated on g groups, each with its share n = (b+q)/g of the tokens and b/g of the caches; the experts
-    (`touched_expert_parameters` of the weights touched) lie on e = `ep` accelerators, to which each token
-    travels and back. a_8 counts where weights take one byte (values are scaled before each product), a_E
-    where there are experts. `context_tokens` is what a running request holds, prompt and the part written:
-    steps meet long answers more often (`running_context_tokens`). The fit rests on short prompts, where a_c
-    is below 1; long ones would beat the hardware, so no step is shorter than its operations at the share e of
-    the dense peak that prefill reaches (`peak_share_fraction`; at most 1). Hybrid models keep a cache in
-    `attention_layers` of their layers (all where None) and read and write a constant `state_gb` of each
-    request and accelerator, which adds 2 b S to KV. Left out: experts that are chosen more often than others,
-    speculative decoding.
-
-    Source: fit on ML.ENERGY v3 (vLLM), see README.md and benchmarks/studies/fit_serving.py.
-    """
-    require_positive(
-        touched_parameters=touched_parameters,
-        active_parameters=active_parameters,
-        weight_bytes=weight_bytes,
-        layers=layers,
-        hidden=hidden,
-        batch=batch,
-        tp=tp,
-        ep=ep,
-        peak_tflop_per_s=peak_tflop_per_s,
-        memory_gb_per_s=memory_gb_per_s,
-        link_gb_per_s=link_gb_per_s,
-        experts_per_token=experts_per_token,
-    )
-    require_not_negative(
-        prefill_tokens=prefill_tokens,
-        context_tokens=context_tokens,
-        state_gb=state_gb,
-        touched_expert_parameters=touched_expert_parameters,
-        common_parameters=touched_parameters - touched_expert_parameters,
-    )
-    require_open_share(peak_share_fraction=peak_share_fraction)
-    ranks = np.maximum(tp, ep)
-    groups, bytes_per_s = ranks / tp, memory_gb_per_s * 1e9
-    tokens = (batch + prefill_tokens) / groups
-    touched = (touched_parameters - touched_expert_parameters) / tp + touched_expert_parameters / ranks
-    weights = weight_factor * touched * weight_bytes / bytes_per_s
-    at_peak = 2.0 * active_parameters / ranks * (batch + prefill_tokens) / (peak_tflop_per_s * 1e12)
-    compute = compute_factor * at_peak
-    cached_layers = layers if attention_layers is None else attention_layers
-    require_not_negative(attention_layers=cached_layers)
-    token_gb = cached_layers * kv_cache_gb_per_token(
-        layers=1.0, kv_heads=kv_heads, head_dim=head_dim, kv_bytes=kv_bytes, tp=tp
-    )
-    cache_gb = batch / groups * (context_tokens * token_gb + 2.0 * state_gb)
-    exchange = exchange_s(
-        tokens=tokens,
-        layers=layers,
-        hidden=hidden,
-        tp=tp,
-        ep=ep,
-        experts_per_token=experts_per_token,
-        link_gb_per_s=link_gb_per_s,
-        link_latency_s=link_latency_s,
-        ring_factor=ring_factor,
-    )
-    each_layer_s = (
-        layer_s + (weight_bytes == 1) * eight_bit_layer_s + (touched_expert_parameters > 0) * expert_layer_s
-    )
-    overlap = (weights**4 + compute**4) ** 0.25
-    moved = overlap + kv_factor * cache_gb / memory_gb_per_s + exchange
-    fit = moved + each_layer_s * layers + sequence_s * batch
-    result: Column = np.maximum(fit, at_peak / peak_share_fraction)
-    return result
 
 
 def output_tokens_per_s(*, batch: Column, step_s: Column) -> Column:
@@ -271,7 +103,8 @@ def ttft_s(*, wait_s: Column, prefill_steps: Column, prefill_step_s: Column) -> 
 
     TTFT = wait + c T(b, isl/c)
 
-    `prefill_step_s` is `decode_step_s` with the chunk as prefill tokens. Network and tokenizer are left out.
+    `prefill_step_s` is that of `step_times` with the chunk as prefill tokens. Network and tokenizer are left
+    out.
 
     Source: as in the llm-d autoscaler, with the step time in place of its straight line.
     """

@@ -15,7 +15,7 @@ def tokens_per_s_per_gpu(
     global_batch: Column,
     sequence_tokens: Column,
     step_s: Column,
-    gpus: Column,
+    accelerators: Column,
     calibration_factor: Column = 1.0,
 ) -> Column:
     """Training throughput of one accelerator.
@@ -26,9 +26,11 @@ def tokens_per_s_per_gpu(
 
     Source: definition.
     """
-    require_positive(global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step_s, gpus=gpus)
+    require_positive(
+        global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step_s, accelerators=accelerators
+    )
     require_positive(calibration_factor=calibration_factor)
-    return calibration_factor * global_batch * sequence_tokens / (step_s * gpus)
+    return calibration_factor * global_batch * sequence_tokens / (step_s * accelerators)
 
 
 def samples_per_s(*, global_batch: Column, step_s: Column) -> Column:
@@ -68,18 +70,19 @@ def exposed_communication_fraction(
     pipeline_transfer_s: Column,
     data_parallel_s: Column,
     total_s: Column,
+    context_parallel_s: Column = 0.0,
 ) -> Column:
     """Share of a step in which accelerators wait for each other's data.
 
-    (tensor + expert + gather + transfer + data) / T, each after what overlap hides
+    (tensor + expert + context + gather + transfer + data) / T, each after what overlap hides
 
     The pipeline bubble is waiting for work, not for data: left out.
 
     Source: definition; Hsia et al., "MAD-Max", arXiv 2310.02784 (14 to 32 % of a fleet's GPU hours).
     """
     require_positive(total_s=total_s)
-    waited = tensor_parallel_s + expert_parallel_s + weight_gather_s + pipeline_transfer_s + data_parallel_s
-    return waited / total_s
+    waited = tensor_parallel_s + expert_parallel_s + context_parallel_s
+    return (waited + weight_gather_s + pipeline_transfer_s + data_parallel_s) / total_s
 
 
 def step_quantile_s(*, step_s: Column, variation_fraction: Column, quantile_fraction: float) -> Column:
@@ -154,7 +157,7 @@ def training_time_h(
     *,
     parameters: Column,
     tokens: Column,
-    gpus: Column,
+    accelerators: Column,
     achieved_tflop_per_s: Column,
     flops_per_parameter_token: Column,
 ) -> Column:
@@ -167,7 +170,10 @@ def training_time_h(
     Source: Narayanan et al., SC'21, arXiv 2104.04473, section 5.1.
     """
     require_positive(
-        parameters=parameters, tokens=tokens, gpus=gpus, achieved_tflop_per_s=achieved_tflop_per_s
+        parameters=parameters,
+        tokens=tokens,
+        accelerators=accelerators,
+        achieved_tflop_per_s=achieved_tflop_per_s,
     )
     operations = flops_per_parameter_token * tokens * parameters
-    return operations / (gpus * achieved_tflop_per_s * 1e12) / 3600.0
+    return operations / (accelerators * achieved_tflop_per_s * 1e12) / 3600.0

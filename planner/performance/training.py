@@ -19,12 +19,13 @@ from planner.performance._checks import (
 from planner.performance.adapters import training_flops_ratio
 from planner.performance.communication import (
     VALUE_BYTES,
+    context_exchange_s,
     expert_exchange_s,
     gradient_exchange_s,
     tensor_exchange_s,
     weight_gather_s,
 )
-from planner.performance.experts import expert_tokens, layer_weights
+from planner.performance.experts import expert_activation_ratio, expert_tokens, layer_weights
 from planner.performance.memory import (
     data_parallel_ranks,
     expert_copies,
@@ -45,6 +46,8 @@ class StepTime:
     elementwise_s: Column
     tensor_parallel_s: Column
     expert_parallel_s: Column
+    context_parallel_s: Column
+    launch_s: Column
     weight_gather_s: Column
     head_s: Column
     pipeline_bubble_s: Column
@@ -116,7 +119,7 @@ def training_step_s(
     gated: Column,
     vocabulary: Column,
     sequence_tokens: Column,
-    gpus: Column,
+    accelerators: Column,
     global_batch: Column,
     tp: Column,
     pp: Column,
@@ -162,9 +165,15 @@ def training_step_s(
     ep: Column = 1.0,
     load_imbalance_factor: Column = 1.0,
     expert_exposed_fraction: Column = 1.0,
+    expert_exposed_interleaved_fraction: Column | None = None,
     expert_network_efficiency_fraction: Column | None = None,
     most_domains_per_token: Column = np.inf,
+    grouped_half_tokens: Column | None = None,
+    grouped_efficiency_fraction: Column = 1.0,
     adapter_parameters: Column = 0.0,
+    narrow_fraction: Column = 1.0,
+    layer_launch_s: Column = 0.0,
+    context_exposed_fraction: Column = 0.0,
 ) -> StepTime:
     """Time of one optimizer step, by cause.
 
@@ -172,16 +181,21 @@ def training_step_s(
 
     layer = forward + backward of one micro-batch: t_gemm, t_att, t_el, t_tp forward; 2 t_gemm, 2.2 t_att,
     2 t_el, t_tp backward, and what is recomputed. `matrix_tflop_per_s` is the dense peak of the training
-    precision, `precision_factor` what is left of it in practice (f8; 1 for bf16); `attention_tflop_per_s`
-    is the bf16 peak.
+    precision, `precision_factor` the share of it that kernels reach over the share that 16-bit ones do (1
+    for bf16), `narrow_fraction` of the layers' multiplications run in it and the others in 16 bits, as in
+    published recipes; `attention_tflop_per_s` is the bf16 peak. `layer_launch_s` is what starting the kernels
+    of a layer costs in each direction where nothing hides it.
 
     Other models than dense causal ones, see `experts.py`, `state_space.py`, `vision.py`, `adapters.py`:
     `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
     `state_space_flops_per_token` (`mixer_parameters` is then the mean over both kinds); experts add
     k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges,
     over the network at `expert_network_efficiency_fraction`, that of the others where none is given;
+    their grouped multiplications reach no more than `grouped_efficiency_fraction` of the peak, and half of
+    their speed at `grouped_half_tokens` an expert; schedules
+    that interleave stages hide more of the exchange (`expert_exposed_interleaved_fraction`);
     `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
-    Left out: ring exchange of context parallelism, data loading, evaluation, failures.
+    Left out: data loading, evaluation, failures.
 
     Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
     Megatron-Bridge and Llama 3 throughput; form, constants and errors in README.md of this folder.
@@ -198,15 +212,21 @@ def training_step_s(
         data_parallel_hidden_fraction=data_parallel_hidden_fraction,
         attention_fraction=attention_fraction,
         causal=causal,
+        narrow_fraction=narrow_fraction,
+        context_exposed_fraction=context_exposed_fraction,
+        grouped_efficiency_fraction=grouped_efficiency_fraction,
     )
     require_not_negative(
-        adapter_parameters=adapter_parameters, state_space_flops_per_token=state_space_flops_per_token
+        adapter_parameters=adapter_parameters,
+        state_space_flops_per_token=state_space_flops_per_token,
+        layer_launch_s=layer_launch_s,
+        grouped_half_tokens=tokens_half if grouped_half_tokens is None else grouped_half_tokens,
     )
     require_positive(
         layers=layers,
         hidden=hidden,
         sequence_tokens=sequence_tokens,
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         tp=tp,
         pp=pp,
@@ -234,7 +254,7 @@ def training_step_s(
         shared_experts=shared_experts,
     )
     mixture = bool(np.any(np.asarray(experts) > 0))
-    data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
+    data_parallel = data_parallel_ranks(accelerators=accelerators, tp=tp, pp=pp, cp=cp)
     micro_batches = global_batch / (data_parallel * micro_batch)
     if np.any(micro_batches < 1.0 - 1e-9) or np.any(data_parallel < 1.0 - 1e-9):
         raise ValueError(
@@ -244,9 +264,12 @@ def training_step_s(
     rank_tokens = micro_batch * sequence_tokens / cp
     deep = stage_layers(layers=layers, pp=pp)
     memory_bytes_per_s = memory_efficiency_fraction * memory_gb_per_s * 1e9
-    dense_flop_per_s = (
-        matrix_tflop_per_s * 1e12 * precision_factor * matrix_efficiency_fraction * stack_factor
+    # Some matrices stay in 16 bits: the time of a multiplication is the mean of both.
+    narrow_tflop_per_s = 1.0 / (
+        narrow_fraction / (matrix_tflop_per_s * precision_factor)
+        + (1.0 - narrow_fraction) / attention_tflop_per_s
     )
+    dense_flop_per_s = narrow_tflop_per_s * 1e12 * matrix_efficiency_fraction * stack_factor
     matrix_flop_per_s = dense_flop_per_s * shape_efficiency_fraction(
         hidden=hidden,
         tp=tp,
@@ -270,7 +293,8 @@ def training_step_s(
             active_parameters=weights.active_routed_parameters,
             flop_per_s=dense_flop_per_s,
             hidden_half_width=hidden_half_width,
-            tokens_half=tokens_half,
+            tokens_half=tokens_half if grouped_half_tokens is None else grouped_half_tokens,
+            most_flop_per_s=matrix_tflop_per_s * 1e12 * stack_factor * grouped_efficiency_fraction,
         )
         sent = load_imbalance_factor * expert_exchange_s(
             rank_tokens=rank_tokens / tp,
@@ -287,7 +311,11 @@ def training_step_s(
                 else expert_network_efficiency_fraction
             ),
             collective_latency_s=collective_latency_s,
-            exposed_fraction=expert_exposed_fraction,
+            exposed_fraction=(
+                expert_exposed_fraction
+                if expert_exposed_interleaved_fraction is None
+                else np.where(interleave > 1, expert_exposed_interleaved_fraction, expert_exposed_fraction)
+            ),
             most_domains_per_token=most_domains_per_token,
         )
     attention = attention_fraction * attention_forward_s(
@@ -310,6 +338,29 @@ def training_step_s(
         attention = attention + scanned / (attention_tflop_per_s * 1e12 * attention_efficiency_fraction)
     split = np.where(sequence_parallel > 0, 1.0 / tp, 2.0 / (1.0 + tp))
     elementwise = elementwise_bytes_per_value * rank_tokens * hidden * split / memory_bytes_per_s
+    if mixture:
+        # Each expert of a token reads, activates and writes its own copy.
+        elementwise = elementwise * expert_activation_ratio(
+            hidden=hidden,
+            ffn=ffn,
+            experts=experts,
+            experts_per_token=experts_per_token,
+            shared_experts=shared_experts,
+        )
+    ring = attention_fraction * context_exchange_s(
+        rank_tokens=rank_tokens,
+        key_width=kv_heads * (hidden / heads if head_dim is None else head_dim),
+        tp=tp,
+        cp=cp,
+        link_domain=link_domain,
+        link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s,
+        link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction,
+        collective_latency_s=collective_latency_s,
+        attention_s=attention,
+        exposed_fraction=context_exposed_fraction,
+    )
     exchange = tensor_exchange_s(
         rank_tokens=rank_tokens,
         hidden=hidden,
@@ -335,13 +386,16 @@ def training_step_s(
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep
     sent = sent * (2.0 + again) * deep
+    # Backward sends keys and values again, and their gradients, on top of twice the attention.
+    ring = ring * (3.0 + np.where(recompute > 0, 1.0, 0.0)) * deep
+    launch = layer_launch_s * (2.0 + again) * deep
     layer_values = weights.common_parameters / tp + weights.held_routed_parameters / ep
     gather = _exposed_gather_s(
-        busy_s=matrix + attention + elementwise + exchange + sent,
+        busy_s=matrix + attention + elementwise + exchange + sent + ring,
         gather_s=deep
         * weight_gather_s(
             gathered_gb=VALUE_BYTES * layer_values / 1e9,
-            gpus=gpus,
+            accelerators=accelerators,
             link_domain=link_domain,
             link_gb_per_s=link_gb_per_s,
             network_gb_per_s=network_gb_per_s,
@@ -356,12 +410,12 @@ def training_step_s(
         fsdp_exposed_fraction=fsdp_exposed_fraction,
     )
     # The output layer stays in 16 bits where the layers multiply in 8.
-    narrow = attention_tflop_per_s / (matrix_tflop_per_s * precision_factor)
+    narrow = attention_tflop_per_s / narrow_tflop_per_s
     head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
     head = 2.0 * passes * rank_tokens * hidden * vocabulary / tp / head_flop_per_s
     head = head + 8.0 * rank_tokens * vocabulary / tp / memory_bytes_per_s
     head = head * np.where(pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
-    micro_batch_s = matrix + attention + elementwise + exchange + sent + gather + head
+    micro_batch_s = matrix + attention + elementwise + exchange + sent + ring + launch + gather + head
 
     # The whole step.
     steps_s = micro_batch_s * micro_batches
@@ -396,7 +450,7 @@ def training_step_s(
             layers=layers, routed_parameters=weights.held_routed_parameters, pp=pp, ep=ep
         )
         routed = routed * np.where(np.asarray(adapter_parameters) > 0, 0.0, 1.0)
-        copies = expert_copies(gpus=gpus, pp=pp, ep=ep)
+        copies = expert_copies(accelerators=accelerators, pp=pp, ep=ep)
         gradient = gradient + summed * gradient_exchange_s(
             exchanged_gb=4.0 * routed / 1e9, ranks=copies, tp=ep, **links
         )
@@ -406,13 +460,15 @@ def training_step_s(
     # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
     optimizer = 18.0 * updated / memory_bytes_per_s
     before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
-    drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(gpus / 8.0))
+    drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0))
     return StepTime(
         matrix_s=matrix * micro_batches,
         attention_s=attention * micro_batches,
         elementwise_s=elementwise * micro_batches,
         tensor_parallel_s=exchange * micro_batches,
         expert_parallel_s=sent * micro_batches,
+        context_parallel_s=ring * micro_batches,
+        launch_s=launch * micro_batches,
         weight_gather_s=gather * micro_batches,
         head_s=head * micro_batches,
         pipeline_bubble_s=bubble,
@@ -438,26 +494,30 @@ def _experts_s(
     flop_per_s: Column,
     hidden_half_width: Column,
     tokens_half: Column,
+    most_flop_per_s: Column,
 ) -> Column:
     """Forward time of the experts of one layer: 2 (tok/t) k F at the efficiency of one expert's matrices.
 
-    These are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens
-    that meet in one expert.
+    These are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
+    meet in one expert; grouped kernels reach `most_flop_per_s` where experts are wide and long.
     """
-    efficiency = shape_efficiency_fraction(
+    tokens = expert_tokens(
+        rank_tokens=rank_tokens,
+        tp=tp,
+        experts=np.maximum(experts, 1.0),
+        experts_per_token=np.maximum(experts_per_token, 1.0),
+        ep=ep,
+    )
+    short = tokens / (tokens + tokens_half)
+    narrow = shape_efficiency_fraction(
         hidden=np.minimum(hidden, ffn),
         tp=1.0,
-        rank_tokens=expert_tokens(
-            rank_tokens=rank_tokens,
-            tp=tp,
-            experts=np.maximum(experts, 1.0),
-            experts_per_token=np.maximum(experts_per_token, 1.0),
-            ep=ep,
-        ),
+        rank_tokens=tokens,
         hidden_half_width=hidden_half_width,
         tokens_half=tokens_half,
     )
-    return 2.0 * rank_tokens / tp * active_parameters / (flop_per_s * efficiency)
+    reached = np.minimum(flop_per_s * narrow, most_flop_per_s * short)
+    return 2.0 * rank_tokens / tp * active_parameters / reached
 
 
 def _exposed_gather_s(

@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.performance.layouts import Layout
-from planner.performance.power import node_power_kw
 from planner.physics.equations.time import drawn_kwh
-from planner.physics.nodes import POWER_CURVE, energy_by_site, idle_node_items
+from planner.physics.nodes import (
+    POWER_CURVE,
+    energy_by_site,
+    host_facts,
+    idle_node_items,
+    working_node_kw,
+)
 from planner.physics.training import throughput, training_accelerator_kw
 from planner.physics.training_options import (
     LAYOUT,
@@ -169,9 +174,7 @@ def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced,
     )
     return (
         derive(node_tokens_per_s, tokens_per_s_per_gpu=rate, accelerators=count),
-        derive(
-            node_power_kw, host_kw=inputs.server("host_power")[sku], accelerators=count, accelerator_kw=busy
-        ),
+        working_node_kw(host_facts(inputs.fact, inputs.skus[sku]), count, busy),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import factor_key
 from planner.inputs.resolved import Inputs
+from planner.physics.engines import is_measured
 from planner.physics.training_options import is_mixture
 from planner.trace.quantities import Fact, Traced, chosen, pick
 
-FITTED = {"h100-sxm-80gb": "", "b200-sxm-180gb": "@b200"}  # accelerators with runs in the fit -> their facts
+MEASURED = {"h100-sxm-80gb": "", "b200-sxm-180gb": "@b200"}  # accelerators with runs -> their facts
 MODERATE = 20e9  # parameters; on fast chips the host decides for smaller models, and its time is not steady
 CALIBRATED_ERROR = "performance.serving.calibrated_error"
+RATE_ERROR = "performance.serving.rate_error"
+RATE_POINTS = "performance.serving.rate_points"  # behind the error of an accelerator
+OTHER_HARDWARE = "performance.serving.other_hardware_error"
 
 Points = list[tuple[float, Fact]]  # batch and factor, by rising batch
 
@@ -73,9 +78,54 @@ def calibrated_error(inputs: Inputs, accelerator: str, model: str) -> Fact:
     """How far off other batches are where one was measured: by kind of model and hardware."""
     if is_mixture(inputs, model):
         return inputs.fact(f"{CALIBRATED_ERROR}@experts")
-    own = FITTED.get(accelerator, "@other-hardware")
+    own = MEASURED.get(accelerator, "@other-hardware")
     small = own and inputs.fact(f"model.{model}.parameters").value < MODERATE
     return inputs.fact(f"{CALIBRATED_ERROR}{'@b200-small' if small else own}")
+
+
+@dataclass(frozen=True, slots=True)
+class RateError:
+    """How far off serving rates of a model on an accelerator are: the fact, what it is of, and its points.
+
+    `points` is None where nobody counted them. An accelerator whose kernels nobody measured rests on a prior.
+    """
+
+    fact: Fact
+    what: str
+    points: int | None
+    own: bool
+    measured_kernels: bool
+
+
+def rate_error(inputs: Inputs, accelerator: str, model: str) -> RateError:
+    """The error of serving rates: of the accelerator, else of its kind of model, else of other hardware."""
+    known = is_measured(inputs, accelerator)
+    kind = "-experts" if is_mixture(inputs, model) else ""
+    key = f"{RATE_ERROR}@{accelerator}{kind}"
+    if not inputs.catalogue.has(key):
+        what = "other chips, engines and kinds of models"
+        return RateError(inputs.fact(OTHER_HARDWARE), what, None, False, known)
+    counted, fact = f"{RATE_POINTS}@{accelerator}{kind}", inputs.fact(key)
+    points = int(inputs.fact(counted).value) if inputs.catalogue.has(counted) else None
+    return RateError(fact, "models on it, each left out", points, fact.kind == "measured", known)
+
+
+def rate_error_text(title: str, error: RateError) -> str:
+    """One sentence on how far off rates on an accelerator may be, and what that rests on."""
+    fact = error.fact
+    worst = f", at worst {fact.high:.0%}" if fact.high is not None and fact.high > fact.value else ""
+    rests = "of other chips, as none of its own is published"
+    if error.points is not None:
+        rests = f"from {error.points:,} {'own' if error.own else 'published'} points"
+    elif fact.key != OTHER_HARDWARE:
+        rests = f"from published runs ({fact.key})"
+    said = f"{title}: ±{fact.value:.0%}{worst}, {rests}"
+    if error.measured_kernels:
+        return f"{said}."
+    return (
+        f"{said}; nobody measured its kernels, so that its rate is that of a typical chip of its "
+        "specification: measure it (`everfleet calibrate`) before anything rests on it."
+    )
 
 
 def other_split_error(inputs: Inputs) -> Fact:

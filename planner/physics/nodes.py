@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,9 @@ from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
+from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
-from planner.performance.power import node_power_kw
+from planner.performance.power import host_at_load_kw, node_power_kw
 from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
@@ -25,7 +27,7 @@ from planner.physics.equations.ownership import (
 )
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import failure_rate_by_pool
-from planner.trace.quantities import Traced, chosen, derive, pick, rows
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
     "idle_share_factor": "c0",
@@ -180,6 +182,33 @@ def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:
             strict=True,
         )
     )
+
+
+def host_facts(fact: Callable[[str], Fact], sku: Sku, cooling: str = "") -> dict[str, Fact]:
+    """What the host of a SKU draws at the two ends of its load, and the accelerators there.
+
+    Cooled as the SKU is sold where nothing else is stated.
+    """
+    server, accelerator = f"server.{sku.server}", f"accelerator.{sku.accelerator}"
+    cooled = f"@{cooling}" if cooling and cooling != sku.cooling else ""
+    return {
+        "host_idle_kw": fact(f"{server}.host_idle_power"),
+        "host_kw": fact(f"{server}.host_power{cooled}"),
+        "idle_kw": fact(f"{accelerator}.idle_power"),
+        "tdp_kw": fact(f"{accelerator}.tdp"),
+    }
+
+
+def host_columns(inputs: Inputs, sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """The same for a column of SKUs."""
+    each = [host_facts(inputs.fact, one) for one in inputs.skus]
+    return {name: inputs.of_sku([facts[name] for facts in each], sku) for name in each[0]}
+
+
+def working_node_kw(host: Mapping[str, Traced], accelerators: Traced, accelerator_kw: Traced) -> Traced:
+    """Power of a node whose accelerators draw so much each: every answer takes it from here."""
+    drawn = derive(host_at_load_kw, accelerator_kw=accelerator_kw, **host)
+    return derive(node_power_kw, host_kw=drawn, accelerators=accelerators, accelerator_kw=accelerator_kw)
 
 
 def power_curve(inputs: Inputs, sku: NDArray[np.intp]) -> dict[str, Traced]:

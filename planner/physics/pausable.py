@@ -26,7 +26,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows
 Column = float | NDArray[Any]
 
 
-def paused_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, restart_h: Column) -> Column:
+def pausable_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, restart_h: Column) -> Column:
     """Expected hours of work of a job that pauses: each pause costs a checkpoint and a restart.
 
     T = D + p * (C + R)
@@ -36,7 +36,7 @@ def paused_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, re
     return duration_h + pauses * (np.asarray(write_h) + restart_h)
 
 
-def elastic_node_h(*, nodes: Column, duration_h: Column) -> Column:
+def pausable_node_h(*, nodes: Column, duration_h: Column) -> Column:
     """Node-hours of a job in all.
 
     W = N * T
@@ -60,7 +60,7 @@ def period_node_h(*, nodes: Column, window_h: Column, duration_h: Column, finish
 
 
 @dataclass(frozen=True)
-class Elastic:
+class PausableJobs:
     """Candidates (C rows, one for each policy of each configuration) that run whenever it suits."""
 
     candidates: TrainingCandidates
@@ -75,7 +75,7 @@ class Elastic:
     kgco2e: Traced
 
 
-def elastic_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> Elastic:
+def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> PausableJobs:
     """Every coefficient of every way to run a pausable job; energy, money and carbon are of a node-hour."""
     candidates, policy = with_policies(single)
     speed = training_speed(inputs, candidates)
@@ -83,7 +83,7 @@ def elastic_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> El
     window = derive(active_h, **_window(inputs, candidates.job))
     pauses = (window.value > 0).sum(axis=1).astype(float)
     duration = derive(
-        paused_duration_h,
+        pausable_duration_h,
         duration_h=progress.duration_h,
         pauses=chosen("pauses", pauses, "one in each period of its window"),
         write_h=progress.renewal["write_h"],
@@ -94,12 +94,12 @@ def elastic_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> El
     hour = chosen("active_h", np.ones((1, inputs.periods)), "one hour")
     it_kwh = derive(drawn_kwh, power_kw=rows(progress.node_kw, tall), active_h=hour)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
-    return Elastic(
+    return PausableJobs(
         candidates=candidates,
         policy=policy,
         speed=speed,
         progress=progress,
-        node_h=derive(elastic_node_h, nodes=speed.nodes, duration_h=duration),
+        node_h=derive(pausable_node_h, nodes=speed.nodes, duration_h=duration),
         limit_node_h=derive(
             period_node_h,
             nodes=rows(speed.nodes, tall),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
@@ -57,6 +59,18 @@ availability = {availability!r}
 """
 
 
+POOL_RATE, FIRST_TOKEN, PER_TOKEN = "job.pool_rate", "job.first_token", "job.per_token"
+
+
+def asked_per_s(stated_per_s: float | None, fact: Callable[[str], Fact]) -> float:
+    """Requests a second at the peak hour that a question on a replica is about.
+
+    How bursty arrivals at one replica are follows from how many share the demand. Where none is stated (a
+    batch of requests, a table of hardware), the replica is one of a large pool: the same for every question.
+    """
+    return stated_per_s or fact(POOL_RATE).value
+
+
 def given(name: str, value: float, unit: str) -> Fact:
     """A value that the question states."""
     return Fact(value, unit, key=f"question.{name}", source=ASKER, locator=name, kind="yours")
@@ -64,5 +78,5 @@ def given(name: str, value: float, unit: str) -> Fact:
 
 def inputs_of(catalogue: Catalogue, skus: tuple[str, ...], asked: str = "") -> Inputs:
     """Inputs whose SKUs are these, all of the catalogue where none is named; `asked` goes on the scenario."""
-    fleet = "".join(NODE.format(name=name) for name in dict.fromkeys(skus or catalogue.skus))
+    fleet = "".join(NODE.format(name=name) for name in dict.fromkeys(skus or catalogue.sold))
     return Inputs(parse_scenario(FRAME.format(fleet=fleet) + asked, "hardware"), catalogue)

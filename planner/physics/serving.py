@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,75 +11,65 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import replica_capacity
+from planner.performance.capacity import Measured, Targets, replica_capacity, replica_use
 from planner.performance.ceilings import check_ceiling, request_flop
-from planner.performance.mix import class_context_tokens
-from planner.performance.power import (
-    accelerator_power_kw,
-    capped_power_kw,
-    node_power_kw,
-    serving_compute_use_fraction,
-    serving_memory_use_fraction,
-)
+from planner.performance.engine import matrix_parameters
+from planner.performance.power import capped_power_kw, served_power_kw
 from planner.performance.queueing import n_plus_k_spares
-from planner.performance.serving import exchange_s, prefill_tokens, touched_parameters
+from planner.physics.engines import engine_constants, engine_of, limits, replica_layout, served_chip
 from planner.physics.equations.serving import (
     COUNTED_REPLICAS,
-    at_least_running,
-    at_least_s,
     at_most,
     burst_fractions,
-    cache_read_gb_per_step,
+    day_loads_per_s,
     day_mean_kw,
-    exchange_fraction,
-    load_fraction,
-    loaded_utilisation_fraction,
     node_available_fraction,
     replica_increment_kw,
     replica_node_h,
     replica_nodes,
-    routed_layer_s,
     shared_demand,
     shared_node_kw,
     standby_ratio,
-    step_tokens,
     tried_scv_ratio,
-    weights_gb_per_accelerator,
 )
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.measured_serving import measured_points
-from planner.physics.nodes import POWER_CURVE, Nodes, energy_by_site, idle_node_items
-from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
-from planner.physics.serving_options import CLASSES, ServingCandidates, held_requests, served_arguments
-from planner.physics.training_options import UNCAPPED, is_mixture, peak
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
-
-SERVING_CONSTANTS = {
-    "weight_factor": "weight_bytes_factor",
-    "compute_factor": "compute_factor",
-    "kv_factor": "kv_factor",
-    "link_latency_s": "link_latency",
-    "ring_factor": "ring_factor",
-    "layer_s": "layer_time",
-    "sequence_s": "sequence_time",
-    "eight_bit_layer_s": "eight_bit_layer_time",
-    "utilisation_fraction": "headroom",
-    "queue_places": "queue_places",
-    "chunk_tokens": "chunk_tokens",
-    "peak_share_fraction": "prefill_efficiency",
-}
-EXCHANGE = (
-    "layers",
-    "hidden",
-    "tp",
-    "experts_per_token",
-    "link_gb_per_s",
-    "link_latency_s",
-    "ring_factor",
+from planner.physics.nodes import (
+    POWER_CURVE,
+    Nodes,
+    energy_by_site,
+    host_columns,
+    idle_node_items,
+    working_node_kw,
 )
+from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
+from planner.physics.serving_options import (
+    SPLITS,
+    ServingCandidates,
+    held_requests,
+    layout_columns,
+    possible_layouts,
+    requests_of,
+    rows_of,
+    served_models,
+    stacked,
+)
+from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
+from planner.trace.quantities import Traced, chosen, derive, derive_parts, pick, rows
 
 # The law of training, and what exchanges take off it.
 SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
+BUNDLES = (
+    "model",
+    "chip",
+    "engine",
+    "layout",
+    "requests",
+    "limits",
+    "measured",
+)  # of what a replica is at any load
+
+Arguments = dict[str, Any]  # of `replica_capacity`: bundles of columns, and columns
 
 
 @dataclass(frozen=True)
@@ -112,33 +102,56 @@ class Kinds:
 
     service: NDArray[np.intp]
     sku: NDArray[np.intp]
-    tp: Traced
+    accelerators: Traced  # of a replica
+    groups: NDArray[np.intp]
     power_cap_fraction: NDArray[np.float64]
     batch: Traced
     capacity: Mapping[str, Traced]
     nodes: Traced
-    busy_kw: Traced  # at the planned load
-    loaded_kw: Traced  # at the load of one of the replicas that carry the demand
+    busy_kw: Traced  # of a node at the planned load
+    day_kw: Traced  # of a node over the loads of a day, of one of the replicas that carry the demand
+    peak_kw: Traced  # of a node at the peak hour, of one of the replicas that carry the demand
     demand: Traced
     carrying: Traced
 
     def some(self, index: NDArray[np.intp]) -> Kinds:
         """Some of the kinds."""
-        columns = (self.tp, self.batch, self.nodes, self.busy_kw, self.loaded_kw, self.demand, self.carrying)
-        tp, batch, nodes, busy_kw, loaded_kw, demand, carrying = (rows(column, index) for column in columns)
-        return Kinds(
+        columns = ("accelerators", "batch", "nodes", "busy_kw", "day_kw", "peak_kw", "demand", "carrying")
+        return replace(
+            self,
             service=self.service[index],
             sku=self.sku[index],
-            tp=tp,
-            batch=batch,
-            nodes=nodes,
-            busy_kw=busy_kw,
-            loaded_kw=loaded_kw,
-            demand=demand,
-            carrying=carrying,
+            groups=self.groups[index],
             power_cap_fraction=self.power_cap_fraction[index],
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
+            **{name: rows(getattr(self, name), index) for name in columns},
         )
+
+
+def serving_candidates(
+    inputs: Inputs, sizes: Sequence[int] = SPLITS
+) -> tuple[ServingCandidates, list[Dropped]]:
+    """Every service on every pool in every size that holds a request, each in the layout that carries most.
+
+    Only replicas of mixtures have more than one layout: attention shared by all accelerators, or repeated.
+    """
+    every, dropped = possible_layouts(inputs, sizes)
+    keys = np.stack([every.service, every.pool, every.accelerators, every.power_cap_fraction])
+    _, back, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    if np.all(counts == 1):
+        return every, dropped
+    back = back.ravel()
+    row = np.flatnonzero(counts[back] > 1)
+    tp, dp = layout_columns(every.accelerators[row], every.groups[row])
+    arguments = replica_arguments(inputs, every.service[row], inputs.pool_sku[every.pool[row]], tp, dp)
+    calm = chosen("arrival_scv_ratio", 1.0, "Poisson, to compare layouts")
+    carried = np.zeros(len(every))
+    carried[row] = derive_parts(
+        replica_capacity, arrival_scv_ratio=calm, **arguments
+    ).limit_requests_per_s.value
+    order = np.lexsort((every.groups, -carried, back))
+    best = order[np.unique(back[order], return_index=True)[1]]
+    return every.some(np.sort(best)), dropped
 
 
 def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:
@@ -150,25 +163,19 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     capacity = {name: rows(part, back) for name, part in kinds.capacity.items()}
     tall = np.arange(len(candidates))[:, None]
     share, idle_kw = rows(kinds.nodes, back[:, 0]), inputs.of_sku(idle_node_items(inputs), sku)
-    load = pick(
-        [inputs.yours(f"services.{s.name}.mean_to_peak", s.mean_to_peak_fraction, "1") for s in services],
-        service,
-    )
 
-    def replica_kw(busy_kw: Traced) -> Traced:
-        """Power of a replica over the day, whose node draws so much at the peak hour."""
-        idle, mean = rows(idle_kw, tall), rows(load, tall)
-        power = derive(day_mean_kw, idle_kw=idle, busy_kw=rows(busy_kw, back), mean_to_peak_fraction=mean)
-        return derive(shared_node_kw, node_kw=power, replica_nodes=rows(share, tall))
+    def replica_kw(node_kw: Traced) -> Traced:
+        """Power of a replica whose node draws so much."""
+        return derive(shared_node_kw, node_kw=rows(node_kw, back), replica_nodes=rows(share, tall))
 
-    it_kwh = derive(drawn_kwh, power_kw=replica_kw(kinds.loaded_kw), active_h=inputs.period_h)
+    it_kwh = derive(drawn_kwh, power_kw=replica_kw(kinds.day_kw), active_h=inputs.period_h)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
     standby = _standby(inputs, nodes, candidates, carrying)
     # The peak hour of the horizon is that of the period with the largest demand.
     highest = np.array([int(np.argmax(s.peak_requests_per_s)) for s in services])[service]
-    busiest_kw = rows(kinds.loaded_kw, back[np.arange(len(candidates)), highest])
+    busiest_kw = rows(kinds.peak_kw, back[np.arange(len(candidates)), highest])
     return Replicas(
         candidates=candidates,
         requests_per_s=capacity["requests_per_s"],
@@ -196,55 +203,57 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
     """
     demands, which = _demands(inputs)
     sku_of, periods = inputs.pool_sku[candidates.pool], inputs.periods
-    each = (candidates.service, sku_of, candidates.tp, candidates.power_cap_fraction)
-    stacked = np.stack([*(np.repeat(column, periods) for column in each), which[candidates.service].ravel()])
-    found, back = np.unique(stacked, axis=1, return_inverse=True)
-    service, sku, split, of_demand = (column.astype(np.intp) for column in found[[0, 1, 2, 4]])
-    caps, tp = found[3], chosen("tp", found[2], "enumerated: accelerators that share the model")
-    demand = pick(demands, of_demand)
-    arguments = replica_arguments(inputs, service, sku, tp)
-    alike = np.stack([service, sku, split])
-    carrying, scv, smooth = _sharing(inputs, demand, arguments, alike)
-    arguments["arrival_scv_ratio"] = scv
+    each = (
+        candidates.service,
+        sku_of,
+        candidates.accelerators,
+        candidates.groups,
+        candidates.power_cap_fraction,
+    )
+    stacked_ = np.stack([*(np.repeat(column, periods) for column in each), which[candidates.service].ravel()])
+    found, back = np.unique(stacked_, axis=1, return_inverse=True)
+    service, sku, size, groups, of_demand = (column.astype(np.intp) for column in found[[0, 1, 2, 3, 5]])
+    caps, demand = found[4], pick(demands, of_demand)
+    tp, dp = layout_columns(size, groups)
+    arguments = replica_arguments(inputs, service, sku, tp, dp)
+    alike = np.stack([service, sku, size, groups])
+    carrying, scv = _sharing(inputs, demand, arguments, alike)
     if not np.all(caps == UNCAPPED):
-        arguments = _under_a_cap(inputs, service, sku, caps, arguments)
+        arguments = under_a_cap(inputs, service, sku, caps, arguments, scv)
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
-        carrying, scv, smooth = _sharing(inputs, demand, arguments, alike)
-        arguments["arrival_scv_ratio"] = scv
-    capacity = derive_parts(replica_capacity, **arguments)
-    # Energy is a mean over hours: bursts move work about, but hardly change how much there is.
-    part = derive(load_fraction, demand_per_s=demand, carrying_replicas=carrying, requests_per_s=smooth)
-    calm = {
-        "arrival_scv_ratio": chosen("arrival_scv_ratio", 1.0, "Poisson, for energy"),
-        "utilisation_fraction": derive(
-            loaded_utilisation_fraction,
-            utilisation_fraction=arguments["utilisation_fraction"],
-            load_fraction=part,
-        ),
-    }
-    loaded = derive_parts(replica_capacity, **(arguments | calm))
+        carrying, scv = _sharing(inputs, demand, arguments, alike)
+    capacity = derive_parts(replica_capacity, arrival_scv_ratio=scv, **arguments)
+    whole = chosen("accelerators", size.astype(float), "enumerated: accelerators of a replica")
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
+    # Energy is a mean over hours: bursts move work about, but hardly change how much there is.
+    calm = chosen("arrival_scv_ratio", 1.0, "Poisson, for energy")
 
-    def node_kw(state: Parts) -> Traced:
-        """Power of a node whose replicas are in this state."""
-        return derive(
-            node_power_kw,
-            host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-            accelerators=accelerators,
-            accelerator_kw=_drawn_kw(inputs, service, sku, caps, state, arguments),
-        )
+    def node_kw(rate_per_s: Traced) -> Traced:
+        """Power of a node whose replicas take so many requests each."""
+        loads = np.ndim(rate_per_s.value) > 1
+        host = {name: _on_loads(column, loads) for name, column in host_columns(inputs, sku).items()}
+        drawn = _drawn_kw(inputs, service, sku, caps, arguments, calm, rate_per_s)
+        return working_node_kw(host, _on_loads(accelerators, loads), drawn)
 
+    means = [
+        inputs.yours(f"services.{one.name}.mean_to_peak", one.mean_to_peak_fraction, "1")
+        for one in _services(inputs)
+    ]
+    peak = derive(carried_per_s, demand_per_s=demand, carrying_replicas=carrying)
+    day = derive(day_loads_per_s, peak_per_s=peak, mean_to_peak_fraction=pick(means, service))
     kinds = Kinds(
         service=service,
         sku=sku,
-        tp=tp,
+        accelerators=whole,
+        groups=groups,
         power_cap_fraction=caps,
-        batch=arguments["batch_limit"],
+        batch=derive(held_in_all, batch_limit=arguments["limits"].batch_limit, groups=dp),
         capacity=capacity,
-        nodes=derive(replica_nodes, tp=tp, accelerators=accelerators),
-        busy_kw=node_kw(capacity),
-        loaded_kw=node_kw(loaded),
+        nodes=derive(replica_nodes, tp=whole, accelerators=accelerators),
+        busy_kw=node_kw(capacity.requests_per_s),
+        day_kw=derive(day_mean_kw, loads_kw=node_kw(day)),
+        peak_kw=node_kw(peak),
         demand=demand,
         carrying=carrying,
     )
@@ -267,9 +276,9 @@ def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
 
 
 def _sharing(
-    inputs: Inputs, demand: Traced, arguments: Mapping[str, Traced], alike: NDArray[np.intp]
-) -> tuple[Traced, Traced, Traced]:
-    """Replicas that carry each demand, how bursty arrivals are at one, and what one carries without bursts.
+    inputs: Inputs, demand: Traced, arguments: Arguments, alike: NDArray[np.intp]
+) -> tuple[Traced, Traced]:
+    """Replicas that carry each demand, and how bursty arrivals are at one.
 
     Bursts depend on how many share the demand, and how many it takes depends on bursts: each kind of replica
     (equal columns of `alike`, whose first row is the service) is tried at some burstinesses first.
@@ -277,19 +286,17 @@ def _sharing(
     _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
     services = _services(inputs)
     trace = [inputs.arrival_scv(s) for s in services]
-    fractions = burst_fractions(max(float(one.value) for one in trace))
-    wide = np.repeat(first, len(fractions))
+    fractions = burst_fractions([float(one.value) for one in trace])[alike[0][first]]
+    wide = np.repeat(first, fractions.shape[1])
     scv = derive(
         tried_scv_ratio,
         trace_scv_ratio=pick(trace, alike[0][wide]),
-        thinned_fraction=chosen(
-            "thinned_fraction", np.tile(fractions, len(first)), "from no burst to all of the trace's"
-        ),
+        thinned_fraction=chosen("thinned_fraction", fractions.ravel(), "from no burst to all of the trace's"),
     )
     tried = derive_parts(
         replica_capacity,
         arrival_scv_ratio=scv,
-        **{name: rows(part, wide) for name, part in arguments.items() if name != "arrival_scv_ratio"},
+        **some_rows(arguments, wide),
     )
     points = np.arange(len(wide)).reshape(len(first), -1)[back.ravel()]
     shared = derive_parts(
@@ -300,52 +307,60 @@ def _sharing(
         tried_scv_ratio=rows(scv, points),
         tried_requests_per_s=rows(tried.requests_per_s, points),
     )
-    without_bursts = rows(tried.requests_per_s, points[:, 0])
-    return shared.carrying_replicas, shared.arrival_scv_ratio, without_bursts
+    return shared.carrying_replicas, shared.arrival_scv_ratio
 
 
-def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Mapping[str, Traced]) -> None:
+def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Arguments) -> None:
     """Refuse a load beyond the dense peak: every answer on serving takes its rates from these kinds."""
-    names = ("active_parameters", "input_tokens", "output_tokens")
-    limit_per_s, tp, peak_tflop_per_s, parameters, prompt, answer = (
+    requests = arguments["requests"]
+    parameters = derive(matrix_parameters, model=arguments["model"])
+    limit_per_s, accelerators, peak_tflop_per_s, multiplied, prompt, answer = (
         np.broadcast_to(np.asarray(node.value, dtype=np.float64), kinds.service.shape)
         for node in (
             kinds.capacity["limit_requests_per_s"],
-            kinds.tp,
-            arguments["peak_tflop_per_s"],
-            *(arguments[name] for name in names),
+            kinds.accelerators,
+            arguments["chip"].peak_tflop_per_s,
+            parameters,
+            requests.input_tokens,
+            requests.output_tokens,
         )
     )
-    flop = request_flop(active_parameters=parameters, input_tokens=prompt, output_tokens=answer)
+    flop = request_flop(active_parameters=multiplied, input_tokens=prompt, output_tokens=answer)
     services = [_services(inputs)[i] for i in kinds.service]
     check_ceiling(
         flop_per_s=limit_per_s * flop,
-        peak_flop_per_s=tp * peak_tflop_per_s * 1e12,
+        peak_flop_per_s=accelerators * peak_tflop_per_s * 1e12,
         what=[
-            f"service '{service.name}': {service.model} in {service.precision} on {tp[k]:.0f} chips of "
-            f"{inputs.skus[kinds.sku[k]].name}, {limit_per_s[k]:.6g} requests/s of {prompt[k]:.5g} tokens in "
-            f"and {answer[k]:.5g} out"
+            f"service '{service.name}': {service.model} in {service.precision} on "
+            f"{accelerators[k]:.0f} chips of {inputs.skus[kinds.sku[k]].name}, {limit_per_s[k]:.6g} "
+            f"requests/s of {prompt[k]:.5g} tokens in and {answer[k]:.5g} out"
             for k, service in enumerate(services)
         ],
     )
 
 
-def _under_a_cap(
+def under_a_cap(
     inputs: Inputs,
     service: NDArray[np.intp],
     sku: NDArray[np.intp],
     caps: NDArray[np.float64],
-    arguments: Mapping[str, Traced],
-) -> dict[str, Traced]:
-    """Arguments of replicas whose clock a power cap lowers, and with it the matrix rate.
+    arguments: Arguments,
+    arrival_scv: Traced,
+) -> Arguments:
+    """Arguments of replicas whose clock a power cap lowers, and with it the matrix rates.
 
     The load follows from the slower steps, so that latency targets hold under the cap as well.
     """
-    drawn = _accelerator_kw(inputs, service, sku, derive_parts(replica_capacity, **arguments), arguments)
+    free = derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
+    drawn = _accelerator_kw(inputs, service, sku, arguments, arrival_scv, free.requests_per_s)
     cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
     clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
-    rate = derive(clocked_tflop_per_s, peak_tflop_per_s=arguments["peak_tflop_per_s"], clock_fraction=clock)
-    return {**arguments, "peak_tflop_per_s": rate}
+    chip = arguments["chip"]
+    slowed = {
+        name: derive(clocked_tflop_per_s, peak_tflop_per_s=getattr(chip, name), clock_fraction=clock)
+        for name in ("peak_tflop_per_s", "half_peak_tflop_per_s")
+    }
+    return {**arguments, "chip": replace(chip, **slowed)}
 
 
 def _drawn_kw(
@@ -353,61 +368,51 @@ def _drawn_kw(
     service: NDArray[np.intp],
     sku: NDArray[np.intp],
     caps: NDArray[np.float64],
-    state: Parts,
-    arguments: Mapping[str, Traced],
+    arguments: Arguments,
+    arrival_scv: Traced,
+    rate_per_s: Traced,
 ) -> Traced:
-    """Power of an accelerator of a replica in a state, within its cap."""
-    drawn = _accelerator_kw(inputs, service, sku, state, arguments)
+    """Power of an accelerator of a replica at a load, within its cap."""
+    drawn = _accelerator_kw(inputs, service, sku, arguments, arrival_scv, rate_per_s)
     if np.all(caps == UNCAPPED):
         return drawn
     cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
-    return derive(capped_power_kw, power_kw=drawn, cap_kw=cap)
+    return derive(capped_power_kw, power_kw=drawn, cap_kw=_on_loads(cap, np.ndim(drawn.value) > 1))
 
 
 def replica_arguments(
-    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced
-) -> dict[str, Traced]:
+    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced, dp: Traced
+) -> Arguments:
     """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals."""
     services = _services(inputs)
-    served = served_arguments(inputs, service)
     pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
-    return (
-        served
-        | engine_constants(inputs, service, sku)
-        | measured_points(inputs, service, sku, tp)
-        | {
-            "tp": tp,
-            "batch_limit": held_requests(inputs, served, sku, tp),
-            "peak_tflop_per_s": pick(
-                [peak(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T], index
-            ),
-            "memory_gb_per_s": inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku),
-            "link_gb_per_s": inputs.of_sku(inputs.accelerator("link_bandwidth"), sku),
-            "ttft_target_s": _stated(
-                inputs, service, "first_token", [s.first_token_s for s in services], "s"
-            ),
-            "tpot_target_s": _stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
-            "quantile_fraction": inputs.fact("performance.serving.first_token_quantile"),
-        }
-    )
+    chips = [served_chip(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T]
+    engines = [engine_of(inputs, services[i]) for i in service]
+    ranks = np.asarray(tp.value) * np.asarray(dp.value)
+    points = measured_points(inputs, service, sku, chosen("tp", ranks, "accelerators of a replica"))
+    return {
+        "model": served_models(inputs, service),
+        "chip": stacked(chips, index.ravel()),
+        "engine": engine_constants(inputs, engines, sku),
+        "layout": replica_layout(inputs, sku, tp, dp),
+        "requests": requests_of(inputs, service),
+        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp)),
+        "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
+        "targets": Targets(
+            ttft_target_s=_stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),
+            tpot_target_s=_stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
+            quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
+        ),
+        "utilisation_fraction": inputs.fact("performance.serving.headroom"),
+    }
 
 
-def engine_constants(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
-    """Constants of the engine: those of a generation of accelerators where it has its own."""
-    constants: dict[str, Traced] = {}
-    for parameter, key in SERVING_CONSTANTS.items():
-        own = [f"performance.serving.{key}@{one.power_curve}" for one in inputs.skus]
-        facts = [
-            inputs.fact(name if inputs.catalogue.has(name) else f"performance.serving.{key}") for name in own
-        ]
-        constants[parameter] = facts[0] if all(fact is facts[0] for fact in facts) else pick(facts, sku)
-    mixtures = [is_mixture(inputs, one.model) for one in _services(inputs)]
-    if any(mixtures):
-        routing = inputs.fact("performance.serving.expert_layer_time")
-        none = chosen("expert_layer_s", 0.0, "a dense model chooses among no experts")
-        each = pick([routing if mixture else none for mixture in mixtures], service)
-        constants["layer_s"] = derive(routed_layer_s, layer_s=constants["layer_s"], expert_layer_s=each)
-    return constants
+def some_rows(arguments: Arguments, index: NDArray[np.intp]) -> Arguments:
+    """Arguments of some rows."""
+    return {
+        name: rows(part, index) if isinstance(part, Traced) else rows_of(part, index)
+        for name, part in arguments.items()
+    }
 
 
 def _services(inputs: Inputs) -> tuple[Service, ...]:
@@ -427,66 +432,33 @@ def _accelerator_kw(
     inputs: Inputs,
     service: NDArray[np.intp],
     sku: NDArray[np.intp],
-    capacity: Parts,
-    arguments: Mapping[str, Traced],
+    arguments: Arguments,
+    arrival_scv: Traced,
+    rate_per_s: Traced,
 ) -> Traced:
-    """Power of an accelerator of a replica that carries its planned load, without a cap."""
-
-    def some(*names: str) -> dict[str, Traced]:
-        return {name: arguments[name] for name in names}
-
-    running = capacity.running
-    least = chosen("least_s", 1e-9, "avoids 0/0 where no load fits")
-    step_s = derive(at_least_s, step_s=capacity.step_s, least_s=least)
-    lengths = some("input_tokens", "output_tokens")
-    half = chosen("written_fraction", 0.5, "of its answer, on average over the steps of a request")
-    touched = derive(
-        touched_parameters,
-        batch=derive(at_least_running, running=running),
-        **some("parameters", "routed_parameters", "experts", "experts_per_token"),
+    """Power of an accelerator of a replica at a load or several (last axis), without a cap."""
+    use = derive_parts(
+        replica_use,
+        arrival_scv_ratio=arrival_scv,
+        requests_per_s=rate_per_s,
+        **{name: arguments[name] for name in BUNDLES},
     )
-    memory = derive(
-        serving_memory_use_fraction,
-        step_s=step_s,
-        memory_gb_per_s=arguments["memory_gb_per_s"],
-        touched_gb=derive(weights_gb_per_accelerator, parameters=touched, **some("weight_bytes", "tp")),
-        cache_read_gb=derive(
-            cache_read_gb_per_step,
-            running=running,
-            context_tokens=derive(class_context_tokens, written_fraction=half, **lengths, **some(*CLASSES)),
-            **some("layers", "kv_heads", "head_dim", "kv_bytes", "tp"),
-        ),
-    )
-    tokens = derive(
-        step_tokens, running=running, prefill_tokens=derive(prefill_tokens, batch=running, **lengths)
-    )
-    # Power is by the 16-bit peak, whatever the weights take.
-    half_peak = [inputs.fact(f"accelerator.{one.accelerator}.bf16_peak") for one in inputs.skus]
-    compute = derive(
-        serving_compute_use_fraction,
-        step_s=step_s,
-        step_tokens=tokens,
-        peak_tflop_per_s=inputs.of_sku(half_peak, sku),
-        **some("active_parameters", "tp"),
-    )
-    waiting = derive(
-        exchange_fraction,
-        step_s=step_s,
-        exchange_s=derive(
-            exchange_s,
-            tokens=tokens,
-            ep=chosen("ep", 1.0, "experts are split as tensors are"),
-            **some(*EXCHANGE),
-        ),
-    )
-    return derive(
-        accelerator_power_kw,
-        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
-        memory_use_fraction=memory,
-        compute_use_fraction=compute,
-        exchange_fraction=waiting,
+    loads = np.ndim(rate_per_s.value) > 1
+    columns = {
+        "tdp_kw": inputs.of_sku(inputs.accelerator("tdp"), sku),
+        "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), sku),
         **_serving_curve(inputs, service, sku),
+    }
+    return derive(
+        served_power_kw, **use, **{name: _on_loads(column, loads) for name, column in columns.items()}
     )
+
+
+def _on_loads(column: Traced, loads: bool) -> Traced:
+    """A column before an axis of loads, where there is one."""
+    if not loads or np.ndim(column.value) == 0:
+        return column
+    return rows(column, np.arange(len(column.value))[:, None])
 
 
 def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
@@ -527,6 +499,26 @@ def _standby(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, carryi
 
 
 Column = float | NDArray[Any]
+
+
+def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
+    """Requests that a replica holds in all its groups.
+
+    b = d b_g
+
+    Source: definition.
+    """
+    return batch_limit * groups
+
+
+def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:
+    """Requests that one of the replicas takes at the peak hour.
+
+    lambda_1 = lambda/n
+
+    Source: definition.
+    """
+    return demand_per_s / np.maximum(carrying_replicas, 1.0)
 
 
 def unmet_usd(

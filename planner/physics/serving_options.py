@@ -1,29 +1,34 @@
-"""Which replicas exist at all: service x pool x split x power cap, and how many requests each holds."""
+"""Which replicas exist at all: service x pool x size and layout x power cap, and what each holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
+from planner.performance.capacity import Requests
+from planner.performance.engine import Transformer
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
-from planner.performance.serving import latent_head_dim
+from planner.physics.engines import engine_batch_limit, engine_of, served_model
 from planner.physics.training_options import (
     Dropped,
     Indices,
     allowed,
     is_mixture,
+    link_domain,
     power_caps,
-    weight_bytes,
     without_precision,
 )
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
+
+Column = float | NDArray[Any]
+Bundle = TypeVar("Bundle")
 
 SPLITS = (1, 2, 4, 8)
 # How requests spread around their means, by class of prompts: the trace's joint histogram of lengths.
@@ -37,11 +42,15 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class ServingCandidates:
-    """Columns over service x pool x split (accelerators of a replica) x power cap, with the batch of each."""
+    """Columns over service x pool x accelerators of a replica x layout x power cap, with the batch of each.
+
+    `groups` share attention among `accelerators / groups` each; experts lie on all accelerators.
+    """
 
     service: Indices
     pool: Indices
-    tp: Indices
+    accelerators: Indices
+    groups: Indices
     batch: Indices
     power_cap_fraction: NDArray[np.float64]
 
@@ -51,127 +60,140 @@ class ServingCandidates:
 
     def some(self, rows: NDArray[Any]) -> ServingCandidates:
         """Some of them, in this order."""
-        service, pool, tp, batch = (part[rows] for part in (self.service, self.pool, self.tp, self.batch))
-        return ServingCandidates(service, pool, tp, batch, self.power_cap_fraction[rows])
+        return ServingCandidates(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-def serving_candidates(
-    inputs: Inputs, splits: Sequence[int] = SPLITS
+def possible_layouts(
+    inputs: Inputs, sizes: Sequence[int] = SPLITS
 ) -> tuple[ServingCandidates, list[Dropped]]:
-    """Every service on every pool it may use, at every split of its model whose memory holds a request."""
-    tried: list[tuple[int, int, int, int, float]] = []
+    """Every service on every pool it may use, in every size and layout whose memory holds a request."""
+    tried: list[tuple[int, int, int, int, int, float]] = []
     dropped: dict[tuple[int, int, int], Dropped] = {}
     services = inputs.scenario.services
     for i, service in enumerate(services):
         for p, (k, s) in enumerate(inputs.pools):
             if not allowed(inputs, service, k, s):
                 continue
-            most = int(inputs.server("accelerators")[k].value)
-            for tp in (t for t in splits if t <= most):
-                if reason := _not_split(inputs, service, k, tp):
-                    dropped[i, k, tp] = _unsplit(inputs, i, k, tp, reason)
-                else:
-                    tried += [(i, p, tp, k, cap) for cap in power_caps(inputs, service, k)]
+            # A replica may span trays of one rack: fast links join them.
+            most = int(max(inputs.server("accelerators")[k].value, link_domain(inputs, k).value))
+            for size in (n for n in sizes if n <= most):
+                reasons = {
+                    groups: _not_split(inputs, service, k, size // groups)
+                    for groups in _groups(inputs, service, size)
+                }
+                able = [groups for groups, reason in reasons.items() if not reason]
+                tried += [
+                    (i, p, size, groups, k, cap) for groups in able for cap in power_caps(inputs, service, k)
+                ]
+                if not able:
+                    dropped[i, k, size] = _unsplit(inputs, i, k, size, next(iter(reasons.values())))
     if not tried:
         none = np.zeros(0, dtype=np.intp)
-        return ServingCandidates(none, none, none, none, np.zeros(0)), list(dropped.values())
+        return ServingCandidates(none, none, none, none, none, np.zeros(0)), list(dropped.values())
     *columns, caps = zip(*tried, strict=True)
-    service_, pool, split, sku = (np.array(column, dtype=np.intp) for column in columns)
-    tp_ = chosen("tp", split.astype(float), "enumerated: accelerators that share the model")
-    held = held_requests(inputs, served_arguments(inputs, service_), sku, tp_)
+    service_, pool, size_, groups_, sku = (np.array(column, dtype=np.intp) for column in columns)
+    tp, dp = layout_columns(size_, groups_)
+    held = held_requests(inputs, service_, sku, tp, dp)
+    # Of each group; a replica holds so many times its groups.
     batch = np.asarray(held.value, dtype=np.intp)
-    for i, _, tp, k, _ in (tried[row] for row in np.flatnonzero(batch < 1)):
+    for i, _, size, _, k, _ in (tried[row] for row in np.flatnonzero(batch < 1)):
         reason = "its weights and one request do not fit in the memory"
-        dropped[i, k, tp] = _unsplit(inputs, i, k, tp, reason)
+        dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
     fits = batch >= 1
-    every = ServingCandidates(service_, pool, split, batch, np.array(caps))
+    every = ServingCandidates(service_, pool, size_, groups_, batch * groups_, np.array(caps))
+    for row in np.flatnonzero(fits):
+        dropped.pop((int(service_[row]), int(sku[row]), int(size_[row])), None)
     return every.some(fits), list(dropped.values())
 
 
-def served_arguments(inputs: Inputs, service: Indices) -> dict[str, Traced]:
-    """What the services of a column ask of an engine: weights and shape of a model, lengths of requests."""
-    services = inputs.scenario.services
-    models = [_served_model(inputs, one) for one in services]
-    lengths = [inputs.request_tokens(one) for one in services]
-    columns = {name: pick([model[name] for model in models], service) for name in models[0]}
-    for place, name in enumerate(("input_tokens", "output_tokens")):
-        columns[name] = pick([each[place] for each in lengths], service)
-    return columns | _class_columns(inputs, service)
+def layout_columns(accelerators: Indices, groups: Indices) -> tuple[Traced, Traced]:
+    """Accelerators that share attention, and groups of them, as columns."""
+    tp = chosen("tp", (accelerators // groups).astype(float), "enumerated: accelerators that share attention")
+    return tp, chosen("dp", groups.astype(float), "enumerated: groups that share the experts")
 
 
-def held_requests(inputs: Inputs, served: Mapping[str, Traced], sku: Indices, tp: Traced) -> Traced:
-    """Requests that one replica holds at once; 0 where not one fits next to the weights."""
+def _groups(inputs: Inputs, service: Service, accelerators: int) -> tuple[int, ...]:
+    """Ways to lay out a replica: a dense model shares all; of a mixture groups may repeat attention."""
+    if not is_mixture(inputs, service.model) or accelerators == 1:
+        return (1,)
+    return tuple(n for n in range(1, accelerators + 1) if accelerators % n == 0)
+
+
+def served_models(inputs: Inputs, service: Indices) -> Transformer:
+    """The models of a column of services, as engines hold them."""
+    models = [
+        served_model(inputs, one.model, one.precision, one.cache_precision)
+        for one in inputs.scenario.services
+    ]
+    return stacked(models, service)
+
+
+def stacked(bundles: Sequence[Bundle], index: Indices) -> Bundle:
+    """One bundle of columns from a bundle for each kind and the kind of each row."""
+    first = bundles[0]
+    parts = {f.name: [getattr(one, f.name) for one in bundles] for f in fields(first)}  # type: ignore[arg-type]
+    return type(first)(**{name: pick(items, index) for name, items in parts.items()})
+
+
+def rows_of(bundle: Bundle, index: NDArray[np.intp]) -> Bundle:
+    """Some rows of a bundle."""
+    parts = {f.name: rows(getattr(bundle, f.name), index) for f in fields(bundle)}  # type: ignore[arg-type]
+    return replace(bundle, **parts)  # type: ignore[type-var]
+
+
+def requests_of(inputs: Inputs, service: Indices) -> Requests:
+    """Lengths of the requests of a column of services. One that writes nothing ends with its prompt."""
+    lengths = [inputs.request_tokens(one) for one in inputs.scenario.services]
+    prompt, answer = (pick([each[place] for each in lengths], service) for place in (0, 1))
+    return Requests(
+        input_tokens=prompt,
+        output_tokens=derive(answer_tokens, written_tokens=answer),
+        **_class_columns(inputs, service),
+    )
+
+
+def answer_tokens(*, written_tokens: Column) -> Column:
+    """Steps that a request takes: one even where it writes nothing, which reads its prompt.
+
+    o = max(written, 1)
+
+    Source: definition (an embedding or a score comes with the prompt, as a first token does).
+    """
+    return np.maximum(written_tokens, 1.0)
+
+
+def held_requests(inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp: Traced) -> Traced:
+    """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
+    model, requests = served_models(inputs, service), requests_of(inputs, service)
+    engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
     return derive(
         largest_batch,
         memory_gb=inputs.of_sku(inputs.accelerator("memory"), sku),
         usable_fraction=inputs.fact("performance.serving.usable_memory"),
         weights_gb=derive(
-            serving_weights_gb, tp=tp, parameters=served["parameters"], weight_bytes=served["weight_bytes"]
+            replica_weights_gb,
+            parameters=model.parameters,
+            routed_parameters=model.routed_parameters,
+            weight_bytes=model.weight_bytes,
+            tp=tp,
+            dp=dp,
         ),
         kv_cache_gb_per_token=derive(
             kv_cache_gb_per_token,
             tp=tp,
-            **{name: served[name] for name in ("layers", "kv_heads", "head_dim", "kv_bytes")},
+            layers=model.layers,
+            kv_heads=model.kv_heads,
+            head_dim=model.head_dim,
+            kv_bytes=model.kv_bytes,
         ),
         # Room for whole answers: a cache that only just holds what is written preempts half of the time.
         context_tokens=derive(
             class_context_tokens,
             written_fraction=chosen("written_fraction", 1.0, "room is kept for whole answers"),
-            **{name: served[name] for name in ("input_tokens", "output_tokens", *CLASSES)},
+            **{f.name: getattr(requests, f.name) for f in fields(requests)},
         ),
-        batch_limit=inputs.fact("performance.serving.largest_batch"),
+        batch_limit=engine_batch_limit(inputs, engines, sku),
     )
-
-
-def routed_parameters(
-    *, parameters: float, active_parameters: float, experts: float, experts_per_token: float
-) -> float:
-    """Weights that lie in experts.
-
-    N_r = (N - N_act) / (1 - k/E)
-
-    What a token leaves untouched lies in the experts that it does not choose.
-
-    Source: definition of the active weights.
-    """
-    return (parameters - active_parameters) / (1.0 - experts_per_token / experts)
-
-
-def _served_model(inputs: Inputs, service: Service) -> dict[str, Traced]:
-    """Arguments of an engine's step that belong to a model: all weights are held, few of experts are met."""
-    model, name = service.model, f"model.{service.model}"
-    size = weight_bytes(service.precision)
-    facts: dict[str, Traced] = {
-        part: inputs.fact(f"{name}.{part}")
-        for part in ("parameters", "active_parameters", "layers", "hidden", "kv_heads", "head_dim")
-    }
-    facts["weight_bytes"] = chosen("weight_bytes", size, f"bytes of one {service.precision} value")
-    facts["kv_bytes"] = _cached_value(service)
-    if inputs.catalogue.has(f"{name}.latent_rank"):
-        facts["kv_heads"] = chosen("kv_heads", 1.0, "all heads read one latent vector")
-        facts["head_dim"] = derive(
-            latent_head_dim,
-            latent_dims=inputs.fact(f"{name}.latent_rank"),
-            rope_dims=inputs.fact(f"{name}.rotary_dim"),
-        )
-    if not is_mixture(inputs, model):
-        none = "a dense model has no routed experts"
-        counts = {"experts": 1.0, "experts_per_token": 1.0, "routed_parameters": 0.0}
-        return facts | {part: chosen(part, value, none) for part, value in counts.items()}
-    experts = {part: inputs.fact(f"{name}.{part}") for part in ("experts", "experts_per_token")}
-    routed = derive(
-        routed_parameters,
-        **experts,
-        **{part: facts[part] for part in ("parameters", "active_parameters")},
-    )
-    return facts | experts | {"routed_parameters": routed}
-
-
-def _cached_value(service: Service) -> Traced:
-    """Bytes of one cached value: engines keep 16 bits, whatever the weights take, by default."""
-    stated = service.cache_precision
-    reason = "16 bits, as engines keep it by default" if stated is None else f"bytes of one {stated} value"
-    return chosen("kv_bytes", weight_bytes(stated or "bf16"), reason)
 
 
 def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:
@@ -198,7 +220,10 @@ def _unsplit(inputs: Inputs, service: int, sku: int, tp: int, reason: str) -> Dr
 
 def _not_split(inputs: Inputs, service: Service, sku: int, tp: int) -> str:
     """Why a SKU cannot run a service's model on so many accelerators, memory aside; empty where it can."""
-    if reason := without_precision(inputs, inputs.skus[sku].accelerator, service.precision):
+    accelerator, engine = inputs.skus[sku].accelerator, inputs.catalogue.engines[engine_of(inputs, service)]
+    if reason := without_precision(inputs, accelerator, service.precision):
         return reason
+    if not engine.runs_on(accelerator):
+        return f"{engine.title} does not run on {accelerator}"
     heads = int(inputs.fact(f"model.{service.model}.heads").value)
     return f"{heads} heads do not divide among {tp} accelerators" if heads % tp else ""

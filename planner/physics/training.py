@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.performance.power import (
-    accelerator_power_kw,
-    node_power_kw,
+    computing_s,
+    moving_s,
     stalled_power_kw,
-    sustained_power_kw,
     training_compute_use_fraction,
-    training_memory_use_fraction,
+    training_power_kw,
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
@@ -37,7 +36,14 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape
-from planner.physics.nodes import Nodes, energy_by_site, idle_node_items, power_curve
+from planner.physics.nodes import (
+    Nodes,
+    energy_by_site,
+    host_columns,
+    idle_node_items,
+    power_curve,
+    working_node_kw,
+)
 from planner.physics.power_caps import capped
 from planner.physics.training_options import (
     BESIDE_STEP,
@@ -60,16 +66,18 @@ from reliability.fleet import job_mttf_h
 POLICIES = ("least time", "least energy")
 
 
-def throughput(arguments: dict[str, Traced], gpus: Traced) -> tuple[Parts, Traced]:
+def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Parts, Traced]:
     """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
     step = derive_parts(
-        training_step_s, gpus=gpus, **{name: a for name, a in arguments.items() if name not in BESIDE_STEP}
+        training_step_s,
+        accelerators=accelerators,
+        **{name: a for name, a in arguments.items() if name not in BESIDE_STEP},
     )
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
         tokens_per_s_per_gpu,
         step_s=step.total_s,
-        gpus=gpus,
+        accelerators=accelerators,
         **doubt,
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
@@ -81,37 +89,34 @@ def training_accelerator_kw(
     inputs: Inputs,
     arguments: dict[str, Traced],
     step: Parts,
-    gpus: Traced,
+    accelerators: Traced,
     parameters: Traced,
     tdp: Traced,
     curve: dict[str, Traced],
 ) -> Traced:
-    """Power of one accelerator in a training step, from what the step uses of its units and its memory."""
-    memory = derive(
-        training_memory_use_fraction,
-        elementwise_s=step.elementwise_s,
-        optimizer_s=step.optimizer_s,
-        total_s=step.total_s,
-        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
-    )
+    """Power of one accelerator in a training step: while it multiplies, moves values, and waits."""
     compute = derive(
         training_compute_use_fraction,
-        gpus=gpus,
+        accelerators=accelerators,
         step_s=step.total_s,
         parameters=arguments.get("active_parameters", parameters),
         recompute=arguments["recompute"],
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
-        peak_tflop_per_s=arguments["matrix_tflop_per_s"],
-    )
-    law = derive(
-        accelerator_power_kw, tdp_kw=tdp, memory_use_fraction=memory, compute_use_fraction=compute, **curve
+        peak_tflop_per_s=arguments["attention_tflop_per_s"],
     )
     return derive(
-        sustained_power_kw,
-        power_kw=law,
+        training_power_kw,
         tdp_kw=tdp,
-        sustained_fraction=inputs.fact("performance.power.training"),
+        computing_s=derive(
+            computing_s, matrix_s=step.matrix_s, attention_s=step.attention_s, head_s=step.head_s
+        ),
+        moving_s=derive(moving_s, elementwise_s=step.elementwise_s, optimizer_s=step.optimizer_s),
+        total_s=step.total_s,
+        compute_use_fraction=compute,
+        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+        exchange_power_fraction=inputs.fact("performance.power.exchange"),
+        **curve,
     )
 
 
@@ -123,7 +128,7 @@ class TrainingRuns:
     policy: NDArray[np.intp]
     step: Parts
     tokens_per_s_per_gpu: Traced
-    gpus: Traced
+    accelerators: Traced
     interval_h: Traced
     mttf_h: Traced
     ettr: Traced
@@ -157,7 +162,7 @@ class Speed:
     """How fast a candidate trains, and what one of its nodes draws in each state."""
 
     nodes: Traced
-    gpus: Traced
+    accelerators: Traced
     step: Parts
     tokens_per_s_per_gpu: Traced
     useful_h: Traced
@@ -252,9 +257,9 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         policy=policy,
         step=speed.step,
         tokens_per_s_per_gpu=speed.tokens_per_s_per_gpu,
-        gpus=speed.gpus,
+        accelerators=speed.accelerators,
         interval_h=progress.renewal["interval_h"],
-        mttf_h=progress.renewal["mtbf_h"],
+        mttf_h=progress.renewal["mttf_h"],
         ettr=progress.ettr,
         duration_h=progress.duration_h,
         progress=progress,
@@ -276,30 +281,30 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     """Step time, useful hours, and the power of a node in each state."""
     jobs, sku = inputs.scenario.training, inputs.pool_sku[candidates.pool]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
-    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
-    gpus = derive(accelerators_in_use, nodes=count, accelerators=accelerators)
+    per_node = inputs.of_sku(inputs.server("accelerators"), sku)
+    accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
     arguments = _step_arguments(inputs, candidates, sku)
-    step, rate = throughput(arguments, gpus)
+    step, rate = throughput(arguments, accelerators)
     tokens = pick([inputs.yours(f"training.{j.name}.tokens", j.tokens, "1") for j in jobs], candidates.job)
     parameters = pick([inputs.fact(f"model.{j.model}.parameters") for j in jobs], candidates.job)
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
-    host_kw = inputs.of_sku(inputs.server("host_power"), sku)
-    busy = training_accelerator_kw(inputs, arguments, step, gpus, parameters, tdp, power_curve(inputs, sku))
+    host = host_columns(inputs, sku)
+    busy = training_accelerator_kw(
+        inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
+    )
     busy, rate = capped(inputs, candidates, tdp, busy, rate)
     stalled = derive(
         stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
     )
     return Speed(
         nodes=count,
-        gpus=gpus,
+        accelerators=accelerators,
         step=step,
         tokens_per_s_per_gpu=rate,
-        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, gpus=gpus),
+        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, accelerators=accelerators),
         parameters=parameters,
-        training_kw=derive(node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=busy),
-        checkpoint_kw=derive(
-            node_power_kw, host_kw=host_kw, accelerators=accelerators, accelerator_kw=stalled
-        ),
+        training_kw=working_node_kw(host, per_node, busy),
+        checkpoint_kw=working_node_kw(host, per_node, stalled),
         idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
     )
 
@@ -323,7 +328,7 @@ def training_progress(
         for state, kw in powers.items()
     }
     renewal: dict[str, Traced] = {
-        "mtbf_h": mttf,
+        "mttf_h": mttf,
         "write_h": write,
         "restart_h": inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
         "persist_h": persist,

@@ -12,10 +12,9 @@ from planner.physics.clean_energy import Contracted, contract_columns
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
-from planner.physics.pausable import Elastic, elastic_jobs
+from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Rented, buying_columns, rented_hours
-from planner.physics.serving import Replicas, replica_columns
-from planner.physics.serving_options import serving_candidates
+from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
 from planner.program.fleet_tables import (
@@ -33,7 +32,7 @@ from planner.program.fleet_tables import (
 from planner.program.market_based import contract_table
 from planner.program.option_tables import (
     by_pausing,
-    elastic_options,
+    pausable_options,
     run_option_table,
     serve_option_table,
     services_of,
@@ -62,8 +61,8 @@ class Assembled:
     replicas: Replicas | None
     replica_row: NDArray[np.intp]
     work: PoolWork
-    elastic: Elastic | None
-    elastic_row: NDArray[np.intp]
+    pausable: PausableJobs | None
+    pausable_row: NDArray[np.intp]
     rented: Rented
     parked: Parked | None
     contracted: Contracted | None
@@ -79,16 +78,16 @@ def assemble(inputs: Inputs) -> Assembled:
     buying, standing = buying_columns(inputs, nodes), standing_columns(inputs, nodes)
     single, no_layout = training_candidates(inputs)
     serving, no_room = serving_candidates(inputs)
-    in_one_piece, pausable = by_pausing(inputs, single)
+    in_one_piece, in_pieces = by_pausing(inputs, single)
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
-    elastic = elastic_jobs(inputs, nodes, pausable) if len(pausable) else None
+    pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None
     replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
     work = pool_work(inputs)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     contracted = contract_columns(inputs)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
-    elastic_ways, elastic_row, elastic_count = elastic_options(inputs, elastic)
+    pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
     serve_options, replica_row, too_slow, serve_count = serve_option_table(inputs, replicas)
     problem = Problem(
         periods=inputs.periods,
@@ -103,7 +102,7 @@ def assemble(inputs: Inputs) -> Assembled:
         contracts=contract_table(inputs, contracted),
         jobs=job_table(inputs),
         run_options=with_rent(run_options, rented),
-        elastic_options=with_hourly_rent(elastic_ways, rented),
+        pausable_options=with_hourly_rent(pausable_ways, rented),
         services=services_of(inputs),
         serve_options=with_rent(serve_options, rented),
         work=Work(
@@ -112,12 +111,15 @@ def assemble(inputs: Inputs) -> Assembled:
         ),
         work_options=with_hourly_rent(work_option_table(inputs, work), rented),
         spare_steps=spare_table(
-            inputs, nodes, most_used(inputs, standing, run_options, elastic_ways, serve_options)
+            inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
         objective=objective(inputs),
     )
-    kept, count = len(run_row) + len(elastic_row) + len(replica_row), run_count + elastic_count + serve_count
+    kept, count = (
+        len(run_row) + len(pausable_row) + len(replica_row),
+        run_count + pausable_count + serve_count,
+    )
     return Assembled(
         problem,
         nodes,
@@ -128,8 +130,8 @@ def assemble(inputs: Inputs) -> Assembled:
         replicas,
         replica_row,
         work,
-        elastic,
-        elastic_row,
+        pausable,
+        pausable_row,
         rented,
         parked,
         contracted,
@@ -137,6 +139,11 @@ def assemble(inputs: Inputs) -> Assembled:
         candidates=count,
         dominated=count - kept - len(too_slow),
     )
+
+
+def objective_unit(weights: Objective) -> str:
+    """In what an objective counts: money wherever money weighs as such, else carbon."""
+    return "USD" if weights.money_weight == 1.0 else "kgCO2e"
 
 
 def objective(inputs: Inputs) -> Objective:

@@ -18,10 +18,10 @@ from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
 from solver.problem import (
     Cohorts,
-    ElasticOptions,
     Jobs,
     Limits,
     Moves,
+    PausableOptions,
     Pools,
     RunOptions,
     ServeOptions,
@@ -127,7 +127,7 @@ def pool_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> Pools:
         if offer is None or inputs.rented[p]:
             continue
         allowed[p] = not offer.sites or sites[s] in offer.sites
-        unit[p] = offer.order_nodes
+        unit[p] = inputs.order_nodes(offer)
         lead[p] = math.ceil(offer.lead_time_h / shortest)
 
     def full(column: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -203,7 +203,7 @@ def level_table(spare_share_fraction: float, highest_nodes: int) -> Steps:
 
 
 def most_used(
-    inputs: Inputs, stands: Standing, runs: RunOptions, elastic: ElasticOptions, replicas: ServeOptions
+    inputs: Inputs, stands: Standing, runs: RunOptions, pausable: PausableOptions, replicas: ServeOptions
 ) -> NDArray[Any]:
     """Nodes that could be in use in a pool: what stands there, and supply within the racks.
 
@@ -222,7 +222,7 @@ def most_used(
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
     np.maximum.at(most, runs.pool, runs.nodes.max(axis=1, initial=0))
-    np.maximum.at(most, elastic.pool, elastic.nodes)
+    np.maximum.at(most, pausable.pool, pausable.nodes)
     np.maximum.at(most, replicas.pool, np.ceil(replicas.nodes))
     return most.astype(int)
 

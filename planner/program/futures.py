@@ -15,10 +15,11 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, Solve
 from planner.inputs.scenario.schema_futures import Future
-from planner.program.assembly import Assembled, assemble
+from planner.program.assembly import Assembled, assemble, objective_unit
 from planner.program.draws import Stop, drawn_futures
+from planner.program.engines import refusing, require_trusted
 from planner.program.future_scenarios import in_future, mean_future, require_one_objective
-from planner.program.plan import Plan, require_trusted
+from planner.program.plan import Plan
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
 from solver.answer import Answer, answer
@@ -39,6 +40,16 @@ def expected_usd(*, each_usd: Column, probability_fraction: Column) -> Column:
     return float(np.sum(np.asarray(each_usd) * np.asarray(probability_fraction)))
 
 
+def expected_kgco2e(*, each_kgco2e: Column, probability_fraction: Column) -> Column:
+    """Mean over futures, where carbon is minimised.
+
+    E = sum_f P_f z_f
+
+    Source: definition of an expectation.
+    """
+    return float(np.sum(np.asarray(each_kgco2e) * np.asarray(probability_fraction)))
+
+
 def hedging_value_usd(*, mean_plan_usd: Column, hedged_usd: Column) -> Column:
     """Value of the stochastic solution: what planning for all futures saves over planning for their mean.
 
@@ -57,6 +68,26 @@ def knowing_value_usd(*, hedged_usd: Column, known_usd: Column) -> Column:
     Source: Birge and Louveaux, "Introduction to Stochastic Programming" (2011), section 4.1.
     """
     return hedged_usd - known_usd
+
+
+def hedging_value_kgco2e(*, mean_plan_kgco2e: Column, hedged_kgco2e: Column) -> Column:
+    """Value of the stochastic solution, where carbon is minimised.
+
+    VSS = EEV - RP
+
+    Source: Birge, "The value of the stochastic solution", Math. Programming 24 (1982).
+    """
+    return mean_plan_kgco2e - hedged_kgco2e
+
+
+def knowing_value_kgco2e(*, hedged_kgco2e: Column, known_kgco2e: Column) -> Column:
+    """Expected value of perfect information, where carbon is minimised.
+
+    EVPI = RP - WS
+
+    Source: Birge and Louveaux, "Introduction to Stochastic Programming" (2011), section 4.1.
+    """
+    return hedged_kgco2e - known_kgco2e
 
 
 Watch = Callable[[str], None]
@@ -85,6 +116,11 @@ class FuturesPlan:
     def aim(self) -> Aim:
         """What is minimized."""
         return self.scenario.policy.robust or "expected"
+
+    @property
+    def objective_unit(self) -> str:
+        """In what the objective of every future counts."""
+        return objective_unit(self.together.problems[0].objective)
 
     @property
     def impossible(self) -> tuple[str, ...]:
@@ -121,18 +157,31 @@ class FuturesPlan:
     @cached_property
     def worth(self) -> dict[str, Traced]:
         """What hedging saves over the plan for the mean future, and what knowing would save."""
-        known = self._mean_of([_solved("known_usd", one) for one in self.known])
-        knowing = derive(knowing_value_usd, hedged_usd=self.expected, known_usd=known)
+        in_money = self.objective_unit == "USD"
+        suffix = "usd" if in_money else "kgco2e"
+        hedged = {f"hedged_{suffix}": self.expected}
+        known = {f"known_{suffix}": self._mean_solved(f"known_{suffix}", self.known)}
+        knowing = derive(knowing_value_usd if in_money else knowing_value_kgco2e, **hedged, **known)
         found: dict[str, Traced] = {"knowing": knowing}
         if self.mean and all(one.solution is not None for one in self.mean):
-            mean = self._mean_of([_solved("mean_plan_usd", one) for one in self.mean])
-            found["hedging"] = derive(hedging_value_usd, mean_plan_usd=mean, hedged_usd=self.expected)
+            mean = {f"mean_plan_{suffix}": self._mean_solved(f"mean_plan_{suffix}", self.mean)}
+            found["hedging"] = derive(
+                hedging_value_usd if in_money else hedging_value_kgco2e, **mean, **hedged
+            )
         return found
+
+    def _mean_solved(self, name: str, each: tuple[Answer, ...]) -> Traced:
+        return self._mean_of(
+            [chosen(name, one.objective, "solved and checked by plain sums") for one in each]
+        )
 
     def _mean_of(self, each: list[Traced]) -> Traced:
         chances = [future.probability_fraction for future in self.futures]
         shares = chosen("probability_fraction", np.array(chances), "probability of each future")
-        return derive(expected_usd, each_usd=pick(each, np.arange(len(each))), probability_fraction=shares)
+        column = pick(each, np.arange(len(each)))
+        if self.objective_unit == "USD":
+            return derive(expected_usd, each_usd=column, probability_fraction=shares)
+        return derive(expected_kgco2e, each_kgco2e=column, probability_fraction=shares)
 
     @property
     def _hedged(self) -> Hedge:
@@ -141,6 +190,7 @@ class FuturesPlan:
         return self.hedge
 
 
+@refusing
 def plan_futures(
     scenario: Scenario,
     *,
@@ -278,7 +328,3 @@ def _solve(problem: Problem, settings: Solve, should_stop: Stop | None) -> Answe
 def _answer(hedged: Hedge, solution: Solution, objective: float) -> Answer:
     """A part of a hedge as an answer; how close it is to the best is known of the whole alone."""
     return Answer(hedged.status, solution, objective, -np.inf, np.inf, hedged.elapsed_s)
-
-
-def _solved(name: str, found: Answer) -> Traced:
-    return chosen(name, found.objective, "solved and checked by plain sums", "USD")

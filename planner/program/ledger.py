@@ -18,22 +18,23 @@ from planner.physics.equations.totals import (
     plan_kgco2e,
     plan_kwh,
     plan_usd,
+    weighted_kgco2e,
     weighted_total_kgco2e,
     weighted_total_kwh,
     weighted_total_usd,
     weighted_usd,
 )
 from planner.physics.existing_fleet import Standing
-from planner.physics.pausable import Elastic, elastic_jobs
+from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_pool
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
-from planner.program.assembly import Assembled
+from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows
 from solver.account import active_node_h, rebate_fraction
 from solver.account import idle_nodes as unused_nodes
-from solver.problem import Solution
+from solver.problem import Objective, Solution
 
 
 def ownership_usd_terms(
@@ -66,32 +67,32 @@ Part = tuple[Traced, Chosen]
 
 
 @dataclass(frozen=True)
-class Paused:
+class PausableUse:
     """How pausable jobs run: their coefficients, which row each is, which option of the program."""
 
-    elastic: Elastic
+    jobs: PausableJobs
     rows: NDArray[np.intp]
     options: NDArray[np.intp]
 
 
-def paused_jobs(inputs: Inputs, assembled: Assembled, solution: Solution) -> Paused | None:
+def pausable_use(inputs: Inputs, assembled: Assembled, solution: Solution) -> PausableUse | None:
     """Coefficients of the pausable jobs that run, worked out once more."""
-    options, every = np.flatnonzero(solution.done_node_h.sum(axis=1)), assembled.elastic
+    options, every = np.flatnonzero(solution.done_node_h.sum(axis=1)), assembled.pausable
     if every is None or not len(options):
         return None
-    candidate = assembled.elastic_row[options]
-    few = elastic_jobs(inputs, assembled.nodes, every.candidates.some(candidate))
-    return Paused(few, np.arange(len(options)) * len(POLICIES) + every.policy[candidate], options)
+    candidate = assembled.pausable_row[options]
+    few = pausable_jobs(inputs, assembled.nodes, every.candidates.some(candidate))
+    return PausableUse(few, np.arange(len(options)) * len(POLICIES) + every.policy[candidate], options)
 
 
 def flexibility_terms(
-    kind: Kind, inputs: Inputs, assembled: Assembled, paused: Paused | None, solution: Solution
+    kind: Kind, inputs: Inputs, assembled: Assembled, pausable: PausableUse | None, solution: Solution
 ) -> dict[str, Part]:
     """Each kind of use that the plan makes: what one of it costs, emits or draws, and how many there are."""
     found: dict[str, Part] = {}
-    if paused is not None:
-        each = getattr(paused.elastic, "facility_kwh" if kind == "kwh" else kind)
-        found["elastic"] = _used_part(each, paused.rows, solution.done_node_h[paused.options], "node_h")
+    if pausable is not None:
+        each = getattr(pausable.jobs, "facility_kwh" if kind == "kwh" else kind)
+        found["pausable"] = _used_part(each, pausable.rows, solution.done_node_h[pausable.options], "node_h")
     rented = assembled.rented
     hours = rented_node_h(assembled, solution)
     rate = None if kind == "kwh" else getattr(rented, kind)
@@ -148,7 +149,7 @@ class PlanLedger:
     run_rows: NDArray[np.intp]
     replicas: Replicas | None
     replica_options: NDArray[np.intp]
-    paused: Paused | None
+    pausable: PausableUse | None
     idle_nodes: NDArray[np.float64]
     location_carbon: Derived | None  # next to a market-based plan, never added to it
 
@@ -163,7 +164,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     buying, standing = assembled.buying, assembled.standing
     runs, run_rows = _chosen_runs(inputs, assembled, solution)
     replicas, options = _chosen_replicas(inputs, assembled, solution)
-    paused = paused_jobs(inputs, assembled, solution)
+    pausable = pausable_use(inputs, assembled, solution)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_pool = problem.cohorts.pool
 
@@ -209,7 +210,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     owned = owning(held_usd(buying, rebate), standing.keep_usd)
     usd = _terms(weighted_total_usd, "usd", owned | parts("usd"))
     usd |= _terms(weighted_total_usd, "usd", ownership_usd_terms(buying, standing, rebate, solution, orders))
-    usd |= _terms(weighted_total_usd, "usd", flexibility_terms("usd", inputs, assembled, paused, solution))
+    usd |= _terms(weighted_total_usd, "usd", flexibility_terms("usd", inputs, assembled, pausable, solution))
     usd["left_out_usd"] = chosen(
         "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
     )
@@ -217,9 +218,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, standing.keep_kgco2e) | parts("kgco2e")
     )
     kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", ownership_kgco2e_terms(standing, solution))
-    bent = flexibility_terms("kgco2e", inputs, assembled, paused, solution)
-    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", bent)
-    drawn = parts("kwh") | flexibility_terms("kwh", inputs, assembled, paused, solution)
+    flexible = flexibility_terms("kgco2e", inputs, assembled, pausable, solution)
+    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", flexible)
+    drawn = parts("kwh") | flexibility_terms("kwh", inputs, assembled, pausable, solution)
     kwh = _terms(weighted_total_kwh, "kwh", drawn)
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
@@ -227,7 +228,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "serving": problem.serve_options.pool[options],
         "pools": problem.work_options.pool[in_use],
         "idle": np.flatnonzero(idle.sum(axis=1)),
-        "elastic": problem.elastic_options.pool[np.zeros(0, np.intp) if paused is None else paused.options],
+        "pausable": problem.pausable_options.pool[
+            np.zeros(0, np.intp) if pausable is None else pausable.options
+        ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
     }
     contracted = contract_terms(assembled.contracted, problem, solution, drawn, places)
@@ -244,15 +247,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         cost=cost,
         carbon=carbon,
         energy=derive(plan_kwh, **kwh),
-        objective=derive(
-            weighted_usd,
-            plan_usd=cost,
-            plan_kgco2e=carbon,
-            money_weight_ratio=chosen(
-                "money_weight_ratio", problem.objective.money_weight, "policy.objective"
-            ),
-            carbon_weight_usd_per_kgco2e=_carbon_weight(inputs, problem.objective.carbon_weight),
-        ),
+        objective=_objective(inputs, problem.objective, cost, carbon),
         capex=_term(
             weighted_total_usd,
             "usd",
@@ -269,7 +264,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         run_rows=run_rows,
         replicas=replicas,
         replica_options=options,
-        paused=paused,
+        pausable=pausable,
         idle_nodes=idle,
         location_carbon=None
         if inputs.scenario.policy.accounting == "location"
@@ -334,6 +329,26 @@ def _chosen_replicas(
     row = assembled.replica_row[options]
     few = assembled.replicas.candidates.some(row)
     return replica_columns(inputs, assembled.nodes, few), options
+
+
+def _objective(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:
+    """The weighted sum of both, in the unit of the one that weighs as such."""
+    why = f"policy.objective is {inputs.scenario.policy.objective}"
+    if objective_unit(weights) == "USD":
+        return derive(
+            weighted_usd,
+            plan_usd=cost,
+            plan_kgco2e=carbon,
+            money_weight_ratio=chosen("money_weight_ratio", weights.money_weight, why),
+            carbon_weight_usd_per_kgco2e=_carbon_weight(inputs, weights.carbon_weight),
+        )
+    return derive(
+        weighted_kgco2e,
+        plan_usd=cost,
+        plan_kgco2e=carbon,
+        money_weight_kgco2e_per_usd=chosen("money_weight_kgco2e_per_usd", weights.money_weight, why),
+        carbon_weight_ratio=chosen("carbon_weight_ratio", weights.carbon_weight, why),
+    )
 
 
 def _carbon_weight(inputs: Inputs, weight: float) -> Traced:

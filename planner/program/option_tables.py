@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
-from planner.physics.pausable import Elastic
+from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.serving import Replicas, unmet_items
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
-from solver.problem import ElasticOptions, RunOptions, ServeOptions, Services, WorkOptions
+from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
 InFull = TypeVar("InFull", RunOptions, ServeOptions)
-ByTheHour = TypeVar("ByTheHour", WorkOptions, ElasticOptions)
+ByTheHour = TypeVar("ByTheHour", WorkOptions, PausableOptions)
 
 
 def by_pausing(
@@ -30,32 +30,34 @@ def by_pausing(
     return candidates.some(np.flatnonzero(~pausable)), candidates.some(np.flatnonzero(pausable))
 
 
-def elastic_options(inputs: Inputs, elastic: Elastic | None) -> tuple[ElasticOptions, NDArray[np.intp], int]:
+def pausable_options(
+    inputs: Inputs, pausable: PausableJobs | None
+) -> tuple[PausableOptions, NDArray[np.intp], int]:
     """Ways to run pausable jobs: of those of one job and pool that can be done in time, the undominated."""
-    if elastic is None:
-        return ElasticOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
-    job, pool = elastic.candidates.job, elastic.candidates.pool
-    total, limit = elastic.node_h.value, elastic.limit_node_h.value
+    if pausable is None:
+        return PausableOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
+    job, pool = pausable.candidates.job, pausable.candidates.pool
+    total, limit = pausable.node_h.value, pausable.limit_node_h.value
     columns = [
         total[:, None],
-        elastic.increment_kw.value[:, None] * total[:, None],
-        elastic.usd.value * total[:, None],
-        elastic.kgco2e.value * total[:, None],
+        pausable.increment_kw.value[:, None] * total[:, None],
+        pausable.usd.value * total[:, None],
+        pausable.kgco2e.value * total[:, None],
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
     row = np.flatnonzero((limit.sum(axis=1) >= total) | _may_be_cut(inputs)[job])
     row = row[undominated((job * len(inputs.pools) + pool)[row], np.hstack(columns)[row])]
-    options = ElasticOptions(
+    options = PausableOptions(
         job=job[row],
         pool=pool[row],
-        nodes=elastic.candidates.nodes[row],
+        nodes=pausable.candidates.nodes[row],
         node_hours=total[row],
         node_hours_limit=limit[row],
-        active_kw=elastic.increment_kw.value[row],
-        usd_per_node_h=elastic.usd.value[row],
-        kgco2e_per_node_h=elastic.kgco2e.value[row],
-        kwh_per_node_h=elastic.facility_kwh.value[row],
-        nodes_least=_fewest_nodes(elastic.candidates)[row],
+        active_kw=pausable.increment_kw.value[row],
+        usd_per_node_h=pausable.usd.value[row],
+        kgco2e_per_node_h=pausable.kgco2e.value[row],
+        kwh_per_node_h=pausable.facility_kwh.value[row],
+        nodes_least=_fewest_nodes(pausable.candidates)[row],
     )
     return options, row, len(job)
 
@@ -164,13 +166,13 @@ def serve_option_table(
     usable = (carried > 0).all(axis=1)
     too_slow = [
         Dropped(
-            f"{inputs.scenario.services[i].name}, split over {tp}",
+            f"{inputs.scenario.services[i].name}, split over {size}",
             inputs.skus[k].name,
             "no load meets the latency targets",
         )
-        for i, tp, k in sorted(
+        for i, size, k in sorted(
             {
-                (int(each.service[v]), int(each.tp[v]), int(inputs.pool_sku[each.pool[v]]))
+                (int(each.service[v]), int(each.accelerators[v]), int(inputs.pool_sku[each.pool[v]]))
                 for v in np.flatnonzero(~usable)
             }
         )

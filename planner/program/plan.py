@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +17,16 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Policy, Scenario, Solve
 from planner.program.assembly import Assembled, assemble
+from planner.program.engines import refusing, require_trusted
 from planner.program.ledger import PlanLedger, plan_ledger
-from planner.trace.errors import InputError
 from solver.alternatives import Alternative
 from solver.answer import Answer, answer
-from solver.backend import Progress, Status, trust
+from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Objective, Problem, Solution
-from solver.selftest import UntrustedEngine
 from solver.verify import objective_value
 
 
@@ -85,6 +85,7 @@ class Plan:
     conflict: Conflict | None = None
     prices: tuple[Price, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    verification: dict[str, Any] | None = None  # its services played request by request
 
     @property
     def problem(self) -> Problem:
@@ -103,6 +104,7 @@ class Plan:
         return plan_ledger(self.inputs, self.assembled, self.answer.solution)
 
 
+@refusing
 def plan_fleet(
     scenario: Scenario,
     *,
@@ -123,7 +125,7 @@ def plan_fleet(
         should_stop: called while solving; the best plan found so far is kept.
 
     Raises:
-        InputError: the engine that it names cannot be trusted.
+        InputError: an engine cannot be trusted.
     """
     require_trusted(scenario.solve)
     tell = watch or (lambda _: None)
@@ -149,18 +151,6 @@ def plan_fleet(
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
     return Plan(inputs, assembled, found, beside, infeasibility, conflict)
-
-
-def require_trusted(settings: Solve) -> None:
-    """Refuse an engine that answers wrongly what is known.
-
-    Raises:
-        InputError: with its version, and what to do instead.
-    """
-    try:
-        trust(settings.engine)
-    except UntrustedEngine as error:
-        raise InputError(f"solve.engine: {error}") from error
 
 
 class _Search:
@@ -192,7 +182,7 @@ class _Search:
             waiting = side.submit(self._baselines) if baselines else None
             try:
                 start = None if self.first is None else self.first.solution
-                found = self._solve(self.problem, told=True, start=start)
+                found = self._solve(self.problem, watched=True, start=start)
                 if waiting is not None and found.status not in (Status.INFEASIBLE, Status.INTERRUPTED):
                     self._tell("solving the baselines")
                     beside = waiting.result()
@@ -210,7 +200,7 @@ class _Search:
 
     def alone(self, problem: Problem) -> Answer:
         """Another problem, told as the plan is."""
-        return self._solve(problem, told=True)
+        return self._solve(problem, watched=True)
 
     def _not_beaten(self, found: Answer, beside: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
@@ -223,12 +213,12 @@ class _Search:
         self._tell("a baseline is better within the gap: going on from there")
         return self._solve(self.problem, start=best)
 
-    def _solve(self, problem: Problem, told: bool = False, start: Solution | None = None) -> Answer:
+    def _solve(self, problem: Problem, watched: bool = False, start: Solution | None = None) -> Answer:
         return answer(
             problem,
             gap_fraction=self.settings.gap_fraction,
             time_limit_s=self.settings.time_limit_s,
-            watch=self._progress if told and (self.watch or self.progress) else None,
+            watch=self._progress if watched and (self.watch or self.progress) else None,
             should_stop=self._should_stop,
             start=start,
             engine=self.settings.engine,

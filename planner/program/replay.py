@@ -21,6 +21,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.schema_futures import Future
 from planner.program.assembly import Assembled, assemble
+from planner.program.engines import refusing
 from planner.program.future_scenarios import (
     AT_ONCE,
     BY_PERIOD,
@@ -71,6 +72,7 @@ class Replay:
         return float(regrets(np.array([one.objective]), np.array([self.known.objective]))[0])
 
 
+@refusing
 def replay(
     scenario: Scenario,
     realised: Future,
@@ -217,7 +219,7 @@ def _held_runs(problem: Problem, begun: Begun, period: int) -> list[tuple[str, F
 
 def _held_pace(problem: Problem, made: list[Solution], period: int) -> list[tuple[str, Floats]]:
     """Hours that pausable jobs have worked before a period, as the plan of each of them said."""
-    shape = problem.elastic_options.node_hours_limit.shape
+    shape = problem.pausable_options.node_hours_limit.shape
     if not shape[0] or any(plan.done_node_h.shape != shape for plan in made):
         return []
     held = np.full(shape, np.nan)

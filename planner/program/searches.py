@@ -3,13 +3,22 @@
 The solver is asked in this room alone; other rooms take its words from here.
 """
 
-from solver.alternatives import Alternative, near_optimal
+from planner.program.engines import refusing
+from solver import alternatives, frontier, sensitivity
+from solver import prices as pricing
+from solver.alternatives import Alternative
 from solver.decisions import Difference, compare_decisions
-from solver.frontier import Front, Point, dominated, gathered, knee, lexicographic, pareto_front
-from solver.prices import AT_LEAST, Move, Price, prices
-from solver.sensitivity import Flip, Sensitivity, find_flips
+from solver.frontier import Front, Point, dominated, gathered, knee
+from solver.prices import AT_LEAST, Move, Price
+from solver.sensitivity import Flip, Sensitivity
 from solver.stochastic import FirstStage
 from solver.writing import write_program
+
+near_optimal = refusing(alternatives.near_optimal)
+lexicographic = refusing(frontier.lexicographic)
+pareto_front = refusing(frontier.pareto_front)
+prices = refusing(pricing.prices)
+find_flips = refusing(sensitivity.find_flips)
 
 __all__ = [
     "AT_LEAST",

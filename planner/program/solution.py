@@ -3,8 +3,10 @@
 The solver is asked in this room alone; other rooms take its words from here.
 """
 
+from planner.program.engines import refusing
+from solver import answer as answering
 from solver.account import capex_usd, peak_kw, rebate_fraction, totals_by
-from solver.answer import Answer, answer
+from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Give, Infeasibility
 from solver.problem import (
@@ -24,6 +26,8 @@ from solver.problem import (
     WorkOptions,
 )
 from solver.program import Index
+
+answer = refusing(answering.answer)
 
 __all__ = [
     "LIMITS",

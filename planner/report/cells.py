@@ -15,6 +15,13 @@ from planner.trace.explain import Explanation, Step, explanation_from
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
 CHOSEN, YOURS = "chosen", "yours"
+# What the terms of pausable jobs were called in plans that were saved earlier.
+FORMER_TERMS = {"elastic": "pausable"}
+FORMER_NAMES = {
+    f"{total}.{new}": f"{total}.{old}"
+    for total in ("cost", "carbon", "energy")
+    for old, new in FORMER_TERMS.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +96,9 @@ def total(
 
 # Kept explanations
 def kept(document: Document, name: str | None) -> Explanation | None:
-    """The explanation that a document keeps under a name."""
-    steps = document.get("explanations", {}).get(name)
+    """The explanation that a document keeps under a name, or under the one that it had before."""
+    known = document.get("explanations", {})
+    steps = known.get(name) or known.get(FORMER_NAMES.get(name or "", ""))
     return explanation_from(steps) if steps else None
 
 
@@ -249,7 +257,7 @@ class Cell:
     def unit(self) -> str:
         """Its unit: of its column, or of its row where that names one."""
         own = self.row.get("unit") if self.table in ("summary", "limits", "clash", "totals") else None
-        return own if own and not self.key.endswith("_fraction") else column_unit(self.key) or "1"
+        return own if own and not self.key.endswith("_fraction") else column_unit(self.key, [self.row]) or "1"
 
     @property
     def place(self) -> str:

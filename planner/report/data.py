@@ -47,7 +47,7 @@ def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[
         own = any("unit" in row for row in rows)
         for key in dict.fromkeys(key for row in rows for key in row):
             number = any(isinstance(row.get(key), int | float) for row in rows)
-            unit = column_unit(key) or ("that of its row" if own and number else "")
+            unit = column_unit(key, rows) or ("that of its row" if own and number else "")
             found.append({"table": name, "column": key, "unit": unit, "schema": schema})
     return found
 

@@ -19,6 +19,11 @@ def mass(kgco2e: float) -> str:
     return _scaled(kgco2e, MASS)
 
 
+def amount(value: float, unit: str) -> str:
+    """An objective, in USD or kgCO2e, at the precision that a plan deserves."""
+    return _scaled(value, {"USD": MONEY, "kgCO2e": MASS}[unit])
+
+
 def energy(kwh: float) -> str:
     """Energy at the precision that a plan deserves."""
     return _scaled(kwh, ENERGY)

@@ -41,6 +41,11 @@ _SHEETS = {
         "service period site sku tensor_parallel power_cap_fraction replicas standby capacity_per_s "
         "demand_per_s first_token_s per_token_s",
     ),
+    "verification": (
+        "Services played request by request",
+        "service period site sku measure simulated_p50_s closed_p50_s simulated_p90_s closed_p90_s "
+        "simulated_p99_s closed_p99_s off_fraction in_time_fraction closed_in_time_fraction",
+    ),
     "pools": ("Pools", "pool period site sku node_h reference_h"),
     "cost": ("Cost", "label usd"),
     "carbon": ("Carbon", "label kgco2e"),
@@ -67,7 +72,7 @@ _SHEETS = {
 TITLES = {name: title for name, (title, _) in _SHEETS.items()}
 COLUMNS = {name: tuple(columns.split()) for name, (_, columns) in _SHEETS.items()}
 COLUMNS["totals"] = ("name", "label", "value", "unit", "p5", "p50", "p95")
-COLUMNS["tornado"] = ("fact", "unit", "low", "high", "at_low", "at_high")
+COLUMNS["tornado"] = ("fact", "unit", "low", "high", "at_low", "at_high", "at_unit")
 COLUMNS["clash"] = ("limit", "where", "period", "by", "unit", "share_fraction")
 COLUMNS["checkpoints"] = (
     "interval_min",
@@ -114,8 +119,8 @@ _HEADINGS = {
     "usd": ("cost", "USD"),
     "kgco2e": ("carbon", "kgCO2e"),
     "plan": ("this plan", ""),
-    "at_low": ("objective at low", "USD"),
-    "at_high": ("objective at high", "USD"),
+    "at_low": ("objective at low", ""),
+    "at_high": ("objective at high", ""),
     "capex_usd": ("purchases", "USD"),
     "it_kwh": ("computers", "kWh"),
     "overhead_kwh": ("cooling and power supply", "kWh"),
@@ -127,6 +132,15 @@ _HEADINGS = {
     "rent_usd_per_node_h": ("rent of a node-hour", "USD"),
     "reference_h": ("work, in time of the reference node", "h"),
     "ettr_fraction": ("ETTR", "%"),
+    "simulated_p50_s": ("P50", "s"),
+    "closed_p50_s": ("P50 by the plan", "s"),
+    "simulated_p90_s": ("P90", "s"),
+    "closed_p90_s": ("P90 by the plan", "s"),
+    "simulated_p99_s": ("P99", "s"),
+    "closed_p99_s": ("P99 by the plan", "s"),
+    "off_fraction": ("P99 by the plan is off by", "%"),
+    "in_time_fraction": ("in time", "%"),
+    "closed_in_time_fraction": ("in time by the plan", "%"),
     "interval_min": ("interval", "min"),
     "checkpoint_fraction": ("writing", "%"),
     "restart_fraction": ("restarting", "%"),
@@ -181,6 +195,8 @@ _HEADINGS = {
     "aic": ("AIC", ""),
     "fit_p": ("p of the fit", ""),
 }
+# Column -> the column of its row that says its unit, the same in all rows of a table.
+_UNIT_BESIDE = {"at_low": "at_unit", "at_high": "at_unit"}
 _SUFFIXES = {
     "kgco2e": "kgCO2e",
     "kwh": "kWh",
@@ -217,10 +233,11 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     The columns of table `name` come in the order of reading; where there is no such table, in the rows' own.
     """
     wanted = keys or COLUMNS.get(name) or list(rows[0] if rows else ())
-    keys = [key for key in wanted if any(key in row for row in rows)]
+    said = {_UNIT_BESIDE[key] for key in wanted if key in _UNIT_BESIDE}
+    keys = [key for key in wanted if key not in said and any(key in row for row in rows)]
     own_units = name in ("summary", "limits", "clash")
     shown = [_in_its_unit(row) for row in rows] if own_units else rows
-    columns = [_column(key, [row.get(key) for row in shown]) for key in keys]
+    columns = [_column(key, [row.get(key) for row in shown], _unit_beside(key, shown)) for key in keys]
     values = tuple(zip(*(column for _, column in columns), strict=True))
     return Table(
         headings=tuple(heading for heading, _ in columns),
@@ -231,10 +248,18 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     )
 
 
-def column_unit(key: str) -> str:
-    """The unit in which a column of this name is kept: shares as they are, not in percent; empty for none."""
+def column_unit(key: str, rows: Sequence[Record] = ()) -> str:
+    """The unit in which a column of this name is kept: shares as they are, not in percent; empty for none.
+
+    Some columns have it from their `rows`.
+    """
     _, unit = _HEADINGS.get(key) or _split(key)
-    return "1" if unit == "%" else unit
+    return "1" if unit == "%" else unit or _unit_beside(key, rows)
+
+
+def _unit_beside(key: str, rows: Sequence[Record]) -> str:
+    """The unit of a column as its rows say it; empty where they do not."""
+    return next((row[_UNIT_BESIDE[key]] for row in rows), "") if key in _UNIT_BESIDE else ""
 
 
 def why_text(document: Document, name: str | None) -> str | None:
@@ -322,9 +347,10 @@ def provenance(document: Document) -> list[str]:
     ]
 
 
-def _column(key: str, values: list[Any]) -> tuple[str, list[Any]]:
-    """Heading with unit, and the values in that unit."""
+def _column(key: str, values: list[Any], beside: str) -> tuple[str, list[Any]]:
+    """Heading with unit, and the values in that unit, `beside` where the name has none."""
     label, unit = _HEADINGS.get(key) or _split(key)
+    unit = unit or beside
     if not unit:
         return label, values
     if unit == "%":

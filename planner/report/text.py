@@ -22,6 +22,16 @@ from planner.report.tables import (
 
 TERMINAL_COLUMNS = 100
 _BUY = ("period", "site", "sku", "nodes", "order_by", "arrives", "price_usd_per_node", "capex_usd")
+_PLAYED = (
+    "service",
+    "period",
+    "sku",
+    "measure",
+    "simulated_p90_s",
+    "simulated_p99_s",
+    "closed_p99_s",
+    "in_time_fraction",
+)
 _JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_fraction", "interval_min")
 
 
@@ -85,6 +95,8 @@ def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
     if held["services"]:
         rows = across_periods(held["services"], ("service", "site", "sku"), "replicas", periods)
         yield "Replicas", table_of("", rows)
+    if played := held.get("verification"):
+        yield TITLES["verification"], table_of("verification", played, _PLAYED)
     for name in ("cost", "carbon"):
         if held[name]:
             yield TITLES[name], table_of(name, held[name])

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from planner.report.data import to_json
+from planner.report.editions import up_to_date
 from planner.trace.records import Record
 
 LIBRARIES = ("everfleet", "highspy", "pulp", "numpy", "scipy")
@@ -22,9 +23,8 @@ def packed(document: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(content: bytes) -> Record:
-    """The document that was packed."""
-    found: Record = json.loads(zlib.decompress(content))
-    return found
+    """The document that was packed, as this everfleet writes it."""
+    return up_to_date(json.loads(zlib.decompress(content)))
 
 
 def content_digest(document: Mapping[str, Any]) -> str:

@@ -67,7 +67,8 @@ def plan_row(
         "baselines": baselines,
         "status": document["status"]["name"],
         "objective": document["objective"]["kind"],
-        "objective_usd": document["objective"]["value_usd"],
+        "objective_value": document["objective"]["value"],
+        "objective_unit": document["objective"]["unit"],
         **{column: totals.get(name) for name, column in _TOTALS.items()},
         "document": packed(document),
     }

@@ -28,8 +28,9 @@ from sqlalchemy import (
 )
 
 from planner.store.errors import StoreError
+from planner.store.packing import unpacked
 
-VERSION = 3
+VERSION = 4
 _DIGEST = String(64)
 _LOCK = 0x65766572  # "ever": what PostgreSQL calls our turn at the tables
 
@@ -68,7 +69,8 @@ plans = Table(
     Column("baselines", Boolean, nullable=False),
     Column("status", String(32), nullable=False),
     Column("objective", String(32), nullable=False),
-    Column("objective_usd", Float(53)),
+    Column("objective_value", Float(53)),
+    Column("objective_unit", String(16), nullable=False),
     Column("cost_usd", Float(53)),
     Column("carbon_kgco2e", Float(53)),
     Column("energy_kwh", Float(53)),
@@ -132,8 +134,27 @@ def _futures_begin(connection: Connection) -> None:
     futures.create(connection)
 
 
+def _objectives_say_their_unit(connection: Connection) -> None:
+    """From 3 to 4: the objective of a plan, which was called USD where it counted carbon."""
+    for change in (
+        "RENAME COLUMN objective_usd TO objective_value",
+        "ADD COLUMN objective_unit VARCHAR(16) DEFAULT 'USD' NOT NULL",
+    ):
+        connection.execute(text(f"ALTER TABLE everfleet_plans {change}"))
+    asked = text("SELECT digest FROM everfleet_plans WHERE objective IN ('carbon', 'lexicographic')")
+    held = text("SELECT document FROM everfleet_plans WHERE digest = :digest")
+    stated = text("UPDATE everfleet_plans SET objective_unit = :unit WHERE digest = :digest")
+    for digest in connection.execute(asked).scalars().all():
+        document = unpacked(bytes(connection.execute(held, {"digest": digest}).scalar_one()))
+        connection.execute(stated, {"unit": document["objective"]["unit"], "digest": digest})
+
+
 # Step i leads from edition i + 1 to the next.
-STEPS: tuple[Callable[[Connection], None], ...] = (_sweeps_begin, _futures_begin)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _sweeps_begin,
+    _futures_begin,
+    _objectives_say_their_unit,
+)
 
 
 def bring_up_to_date(connection: Connection, address: str) -> None:

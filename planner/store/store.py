@@ -229,7 +229,8 @@ class SavedPlan:
     baselines: bool
     status: str
     objective: str
-    objective_usd: float | None
+    objective_value: float | None
+    objective_unit: str
     cost_usd: float | None
     carbon_kgco2e: float | None
     energy_kwh: float | None

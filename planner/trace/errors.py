@@ -6,6 +6,8 @@ from __future__ import annotations
 LONGEST_CHARACTERS = 1_500
 _HEAD, _TAIL = 1_000, 400
 MOST_PROBLEMS = 200  # lines of a message; more say the same of other rows
+MOST_CHARACTERS = 5_000  # of a message: what is above nobody reads to its end
+_ROOM = 50  # characters for the line that counts what was left out
 
 
 class InputError(ValueError):
@@ -15,14 +17,17 @@ class InputError(ValueError):
         return shortened(super().__str__())
 
 
-def shortened(message: str) -> str:
-    """A message with a line for each problem, without the middle of very long ones, and not too many."""
-    if len(message) <= LONGEST_CHARACTERS:
-        return message
+def shortened(message: str, more: int = 0) -> str:
+    """A message with a line for each problem, without the middle of very long ones, and not too many.
+
+    `more` problems are counted already and have no line.
+    """
     lines = message.split("\n")
-    more = [f"and {len(lines) - MOST_PROBLEMS:,} more problems"] if len(lines) > MOST_PROBLEMS else []
     cut = [
         line if len(line) <= LONGEST_CHARACTERS else f"{line[:_HEAD]} … {line[-_TAIL:]}"
         for line in lines[:MOST_PROBLEMS]
     ]
-    return "\n".join(cut + more)
+    while sum(map(len, cut)) + len(cut) > MOST_CHARACTERS - _ROOM:
+        cut.pop()
+    more += len(lines) - len(cut)
+    return "\n".join([*cut, f"and {more:,} more problem{'s' * (more > 1)}"] if more else cut)

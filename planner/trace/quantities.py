@@ -13,8 +13,9 @@ Four kinds of node make up every number that this program shows:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -175,14 +176,16 @@ def rows(column: Traced, index: NDArray[np.intp]) -> Traced:
     return Rows(column.value[index], column.unit, boundary=column.boundary, column=column, index=index)
 
 
-def derive(function: Callable[..., Any], gives: str = "", /, **inputs: Traced) -> Derived:
+def derive(function: Callable[..., Any], gives: str = "", /, **inputs: Any) -> Derived:
     """Call `function` once on the values of `inputs` and keep what it was given.
 
     Args:
         function: a plain function whose name and parameters end in their units.
         gives: boundary of the result (`"embodied=server"`) where the function joins other boundaries
             on purpose; otherwise inputs of different boundaries are refused and the common one is kept.
-        inputs: traced values by parameter name.
+        inputs: traced values by parameter name, or a bundle (a dataclass whose fields are traced values),
+        which
+            is kept field by field as `bundle.field`.
 
     Raises:
         TraceError: an input has another unit than its parameter says, or is a bare number.
@@ -192,7 +195,7 @@ def derive(function: Callable[..., Any], gives: str = "", /, **inputs: Traced) -
     return Derived(result, unit_of(function.__name__), boundary=boundary, call=call)
 
 
-def derive_parts(function: Callable[..., Any], gives: str = "", /, **inputs: Traced) -> Parts:
+def derive_parts(function: Callable[..., Any], gives: str = "", /, **inputs: Any) -> Parts:
     """As `derive`, for a function that returns a dataclass of columns named with their units."""
     call, boundary, result = _call(function, gives, inputs)
     return Parts(
@@ -323,47 +326,108 @@ def recompute(targets: Sequence[Traced], changes: Mapping[str, float]) -> list[A
 
     What was chosen (layouts, counts) stays as it is. Only what depends on a changed fact is called again.
     """
+    return next(recomputed(targets, [changes]))
+
+
+def recomputed(targets: Sequence[Traced], many: Iterable[Mapping[str, float]]) -> Iterator[list[Any]]:
+    """`recompute` for many changes, one after the other: what depends on which facts is looked up once."""
+    order = _in_order(targets)
+    depending: dict[tuple[str, ...], list[Traced]] = {}
+    for changes in many:
+        keys = tuple(changes)
+        if keys not in depending:
+            depending[keys] = _depending(order, set(keys))
+        yield _values(targets, depending[keys], changes)
+
+
+def _in_order(targets: Sequence[Traced]) -> dict[int, tuple[Traced, list[Traced]]]:
+    """Every node behind the targets with what it was made from, which comes before it."""
+    found: dict[int, tuple[Traced, list[Traced]]] = {}
+    waiting: list[tuple[Traced, list[Traced] | None]] = [(target, None) for target in reversed(targets)]
+    while waiting:
+        node, made_from = waiting.pop()
+        if id(node) in found:
+            continue
+        if made_from is None:
+            made_from = list(children(node).values())
+            waiting.append((node, made_from))
+            waiting += [(child, None) for child in reversed(made_from) if id(child) not in found]
+        else:
+            found[id(node)] = (node, made_from)
+    return found
+
+
+def _depending(order: Mapping[int, tuple[Traced, list[Traced]]], keys: set[str]) -> list[Traced]:
+    """The nodes that rest on a fact of these keys, each after what it was made from."""
+    moved: set[int] = set()
+    for at, (node, made_from) in order.items():
+        if (isinstance(node, Fact) and node.key in keys) or any(id(child) in moved for child in made_from):
+            moved.add(at)
+    return [order[at][0] for at in order if at in moved]
+
+
+def _values(
+    targets: Sequence[Traced], depending: Sequence[Traced], changes: Mapping[str, float]
+) -> list[Any]:
+    """Values of the targets, with the nodes that depend on the changes worked out again in their order."""
     known: dict[int, Any] = {}
-    return [_value(target, changes, known) for target in targets]
+    called: dict[int, Any] = {}  # a call that gives several parts is made once
+    for node in depending:
+        match node:
+            case Fact():
+                known[id(node)] = changes[node.key]
+            case Pick():
+                items = [known.get(id(item), item.value) for item in node.items]
+                known[id(node)] = np.asarray(items)[node.index]
+            case Rows():
+                known[id(node)] = known[id(node.column)][node.index]
+            case Derived():
+                call = node.call
+                if id(call) not in called:
+                    inputs = {name: known.get(id(one), one.value) for name, one in call.inputs.items()}
+                    called[id(call)] = call.function(**inputs)
+                result = called[id(call)]
+                known[id(node)] = getattr(result, node.part) if node.part else result
+    return [known.get(id(target), target.value) for target in targets]
 
 
-def _value(node: Traced, changes: Mapping[str, float], known: dict[int, Any]) -> Any:
-    if id(node) in known:
-        return known[id(node)]
-    result: Any = node.value
-    match node:
-        case Fact() if node.key in changes:
-            result = changes[node.key]
-        case Pick():
-            items = [_value(item, changes, known) for item in node.items]
-            if any(new is not old.value for new, old in zip(items, node.items, strict=True)):
-                result = np.asarray(items)[node.index]
-        case Rows():
-            column = _value(node.column, changes, known)
-            if column is not node.column.value:
-                result = column[node.index]
-        case Derived():
-            call_key = id(node.call)
-            if call_key not in known:
-                inputs = {name: _value(child, changes, known) for name, child in node.call.inputs.items()}
-                changed = any(inputs[name] is not child.value for name, child in node.call.inputs.items())
-                known[call_key] = node.call.function(**inputs) if changed else None
-            if known[call_key] is not None:
-                result = getattr(known[call_key], node.part) if node.part else known[call_key]
-    known[id(node)] = result
-    return result
+def _unbundled(
+    function: Callable[..., Any], inputs: Mapping[str, Any]
+) -> tuple[Callable[..., Any], dict[str, Traced]]:
+    """A function of plain columns, and its inputs where some were bundles: `chip.memory_gb_per_s`."""
+    bundles: dict[str, Any] = {
+        name: type(one) for name, one in inputs.items() if is_dataclass(one) and not isinstance(one, Traced)
+    }
+    if not bundles:
+        return function, dict(inputs)
+
+    @wraps(function)
+    def of_columns(**columns: Any) -> Any:
+        own = {name: value for name, value in columns.items() if "." not in name}
+        for name, kind in bundles.items():
+            own[name] = kind(**{f.name: columns[f"{name}.{f.name}"] for f in fields(kind)})
+        return function(**own)
+
+    flat: dict[str, Traced] = {}
+    for name, one in inputs.items():
+        if name in bundles:
+            flat |= {f"{name}.{f.name}": getattr(one, f.name) for f in fields(one)}
+        else:
+            flat[name] = one
+    return of_columns, flat
 
 
 def _call(
-    function: Callable[..., Any], gives: str, inputs: Mapping[str, Traced]
+    function: Callable[..., Any], gives: str, given: Mapping[str, Any]
 ) -> tuple[Call, dict[str, str], Any]:
+    function, inputs = _unbundled(function, given)
     for parameter, quantity in inputs.items():
         if not isinstance(quantity, Traced):
             raise TraceError(
                 f"{function.__name__}({parameter}) got the bare value {quantity!r}: "
                 "hand it a fact or `chosen(...)`"
             )
-        wanted = unit_of(parameter)
+        wanted = unit_of(parameter.rpartition(".")[2])
         if quantity.unit != wanted:
             raise TraceError(
                 f"{function.__name__}({parameter}) wants {wanted}, "
@@ -416,5 +480,6 @@ __all__ = [
     "label",
     "pick",
     "recompute",
+    "recomputed",
     "rows",
 ]

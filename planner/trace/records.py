@@ -47,8 +47,8 @@ def total_records(named: Mapping[str, tuple[str, Traced]], draws: int) -> list[R
     ]
 
 
-def swing_records(swings: Iterable[Swing]) -> list[Record]:
-    """What a result does at both ends of each fact."""
+def swing_records(swings: Iterable[Swing], unit: str) -> list[Record]:
+    """What a result in `unit` does at both ends of each fact."""
     return [
         {
             "fact": swing.fact.key,
@@ -56,6 +56,7 @@ def swing_records(swings: Iterable[Swing]) -> list[Record]:
             "high": swing.fact.high,
             "at_low": swing.at_low,
             "at_high": swing.at_high,
+            "at_unit": unit,
             "unit": swing.fact.unit,
         }
         for swing in swings

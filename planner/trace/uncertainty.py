@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.trace.quantities import Fact, Traced, facts_of, recompute
+from planner.trace.quantities import Fact, Traced, facts_of, recomputed
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,10 @@ def ranged_facts(*targets: Traced) -> tuple[Fact, ...]:
 
 def tornado(target: Traced, most: int = 12) -> list[Swing]:
     """The facts that move `target` most when each goes alone to its low and its high, widest first."""
-    swings = []
-    for fact in ranged_facts(target):
-        low, high = (
-            float(recompute([target], {fact.key: float(end or 0)})[0]) for end in (fact.low, fact.high)
-        )
-        swings.append(Swing(fact, low, high))
+    facts = ranged_facts(target)
+    ends = [{fact.key: float(end or 0)} for fact in facts for end in (fact.low, fact.high)]
+    found = [float(value) for (value,) in recomputed([target], ends)]
+    swings = [Swing(*each) for each in zip(facts, found[::2], found[1::2], strict=True)]
     return sorted(swings, key=lambda swing: -swing.width)[:most]
 
 
@@ -67,9 +65,8 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
     if not facts:
         return [Spread(*(3 * [float(target.value)])) for target in targets]
     columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, seed), strict=True))
-    results = np.array(
-        [recompute(targets, {key: float(column[i]) for key, column in columns.items()}) for i in range(draws)]
-    )
+    drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
+    results = np.array(list(recomputed(targets, drawn)))
     return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
 
 

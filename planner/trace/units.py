@@ -325,8 +325,8 @@ def _canonical_unit(unit: str) -> str:
 def _unit(unit: str) -> pint.Quantity[float]:
     text = unit.strip()
     if len(text) > MOST_UNIT_CHARACTERS:
-        told = f"'{text[:20]}…' of {len(text):,} characters"
-        raise UnitError(f"the unit {told} is not known here: write one such as 'kW' or '1/h'")
+        quoted = f"'{text[:20]}…' of {len(text):,} characters"
+        raise UnitError(f"the unit {quoted} is not known here: write one such as 'kW' or '1/h'")
     if text in (DIMENSIONLESS, "", "count"):
         text = "1"
     text = re.sub(r"\bnode\b|\bnodes\b|\bGPU\b|\btokens?\b|\brequests?\b", "1", text)

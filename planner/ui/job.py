@@ -222,17 +222,17 @@ def downloads(document: Document, text: str) -> None:
 # The digest of everything that the answer rests on is the key; the rest is not part of it.
 @st.cache_data(show_spinner=False, max_entries=32)
 def _document(digest: str, _text: str, _base: Base) -> Document:
-    from planner.answers.job.upload import handed_document
+    from planner.answers.job.upload import uploaded_document
 
-    document: Document = handed_document(_text, _base.name, dict(_base.files), own=_base.own)
+    document: Document = uploaded_document(_text, _base.name, dict(_base.files), own=_base.own)
     return document
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _places(digest: str, _text: str, _base: Base) -> Document:
-    from planner.answers.job.upload import handed_places
+    from planner.answers.job.upload import uploaded_places
 
-    document: Document = handed_places(_text, _base.name, dict(_base.files), own=_base.own)
+    document: Document = uploaded_places(_text, _base.name, dict(_base.files), own=_base.own)
     return document
 
 
@@ -248,9 +248,9 @@ def _why(
 def _opened(
     digest: str, _text: str, _base: Base, _document: Document, _cell: tuple[str, int, str]
 ) -> str | None:
-    from planner.answers.job.upload import handed_cell
+    from planner.answers.job.upload import uploaded_cell
 
-    found = handed_cell(_text, _base.name, dict(_base.files), _document, _cell, own=_base.own)
+    found = uploaded_cell(_text, _base.name, dict(_base.files), _document, _cell, own=_base.own)
     return None if found is None else found.to_text()
 
 

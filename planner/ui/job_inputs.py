@@ -136,10 +136,10 @@ def take(base: Base) -> None:
 
 def take_over(base: Base) -> None:
     """Let another job file stand where it holds; else say why, and leave everything as it was."""
-    from planner.answers.job.upload import handed_job
+    from planner.answers.job.upload import uploaded_job
 
     try:
-        with handed_job(base.text, base.name, dict(base.files), own=base.own):
+        with uploaded_job(base.text, base.name, dict(base.files), own=base.own):
             pass
     except InputError as error:
         refused("This job file cannot be used; nothing of it was taken.", error)
@@ -268,14 +268,14 @@ def _phases_in(digest: str, _base: Base) -> frozenset[str]:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Which inputs a job takes, and what it states of them."""
-    from planner.answers.job.upload import handed_job
+    from planner.answers.job.upload import uploaded_job
     from planner.inputs.job.reading import asked_of, asked_of_own, simple_of, simple_stated
     from planner.inputs.scenario.files import read_toml
 
     if _base.own:
         tables = read_toml(_base.text, _base.name)
         return asked_of_own(tables), asdict(simple_stated(tables))
-    with handed_job(_base.text, _base.name, dict(_base.files)) as job:
+    with uploaded_job(_base.text, _base.name, dict(_base.files)) as job:
         return asked_of(job), asdict(simple_of(job))
 
 
@@ -376,10 +376,10 @@ def incoming(base: Base, wanted: dict[str, Any]) -> None:
 
 def recognised_job(brought: Base) -> None:
     """What a job file says, and a button that lets it stand."""
-    from planner.answers.job.upload import handed_job, job_rows
+    from planner.answers.job.upload import job_rows, uploaded_job
 
     try:
-        with handed_job(brought.text, brought.name, dict(brought.files)) as job:
+        with uploaded_job(brought.text, brought.name, dict(brought.files)) as job:
             rows = job_rows(job)
     except InputError as error:
         refused("This job file cannot be used; nothing of it was taken.", error)

@@ -74,15 +74,15 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass."""
 
-        async def told(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         if scope["type"] != "lifespan" and is_neighbour(Headers(scope=scope)):
-            await PlainTextResponse("Another program's page", status_code=403)(scope, receive, told)
+            await PlainTextResponse("Another program's page", status_code=403)(scope, receive, send_on)
         else:
-            await self.app(scope, receive, told)
+            await self.app(scope, receive, send_on)
 
 
 def is_neighbour(headers: Headers) -> bool:

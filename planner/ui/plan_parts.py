@@ -228,6 +228,33 @@ def worth(made: Planned) -> None:
         st.caption("No limit is worth anything here: easing any of them changes nothing.")
 
 
+def verified(made: Planned) -> None:
+    """The services played request by request: in the plan, or asked for here."""
+    document = made.document
+    if not rows_of(document, "services"):
+        return
+    if not rows_of(document, "verification"):
+        asked = f"asked-for-verification-{made.identity}"
+        if not st.session_state.get(asked):
+            st.button(
+                "Play the services request by request",
+                key=f"verify-{made.identity}",
+                icon=":material/fact_check:",
+                on_click=_ask_once_more,
+                args=(asked,),
+            )
+            return
+        found = work_shown(start("plan", **made.arguments(), verify=True)).result
+        if found is None:
+            return
+        document = found["document"]
+    st.subheader(TITLES["verification"])
+    if rows := rows_of(document, "verification"):
+        shared.lines(document["verification"]["findings"])
+        shared.sheet(table_of("verification", rows), TITLES["verification"])
+        st.caption(document["verification"]["about"])
+
+
 def ways_out(made: Planned) -> None:
     """Ways out of a conflict, the cheapest first, each a click away from being planned."""
     ways = repairs(made.document["clash"])
@@ -265,6 +292,7 @@ def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
 def details(made: Planned) -> None:
     """Tables of what is moved, rented and served, and the facts below everything."""
     document = made.document
+    verified(made)
     for name in ("moves", "rental", "pausable", "services", "pools", "contracts", "by_period"):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])

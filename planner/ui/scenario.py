@@ -40,8 +40,8 @@ def render() -> None:
 def header(title: str) -> None:
     """Which scenario stands, the way back and forth, and where to go from here."""
     with st.container():  # as for what is refused
-        if told := scenario_edits.said():
-            st.success(shared.plain(told), icon=":material/check_circle:")
+        if shown := scenario_edits.said():
+            st.success(shared.plain(shown), icon=":material/check_circle:")
     held, history = session.draft(), session.history()
     edits = len(history.past)
     state = f"{edits} edit{'s' * (edits != 1)}" if edits else "as it was begun with"

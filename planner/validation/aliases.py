@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.aliases import aliases
+from planner.inputs.catalogue import load_catalogue
 from planner.trace.units import convert_factor, unit_of
 
-
-@cache
-def aliases(table: str) -> Mapping[str, Any]:
-    """One table of `data/aliases.toml`."""
-    with (data_folder() / "aliases.toml").open("rb") as file:
-        tables: dict[str, Mapping[str, Any]] = tomllib.load(file)
-    return tables.get(table, {})
+__all__ = ["aliases", "catalogue_name", "constant", "constants"]
 
 
 def catalogue_name(table: str, name: str) -> str:

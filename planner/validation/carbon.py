@@ -10,7 +10,9 @@ from carbon.grid import pounds_kgco2e_per_kwh
 from carbon.operational import operational_kgco2e, training_device_h, training_flops
 from carbon.pue import facility_energy_kwh
 from carbon.water import water_l
-from planner.validation.aliases import constant
+from planner.inputs.catalogue import load_catalogue
+from planner.performance.power import node_power_kw, stalled_power_kw
+from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 
 ENERGY, GRIDS = "job energy and carbon", "grids"
@@ -64,7 +66,7 @@ BOOK = Book(
     "job_energy",
     unit="kWh",
     subject=ENERGY,
-    labels=("gpu", "model", "grid_kg_per_kwh", "net_grid_kg_per_kwh"),
+    labels=("model", "grid_kg_per_kwh", "net_grid_kg_per_kwh"),
 )
 def job_kwh(
     *,
@@ -73,13 +75,19 @@ def job_kwh(
     duration_h: float | None = None,
     devices: float | None = None,
     power_kw: float | None = None,
+    gpu: str | None = None,
     pue: float = 1.0,
 ) -> float:
-    """Energy at the meter of the facility; PUE 1 where the row states none."""
+    """Energy at the meter of the facility; PUE 1 where the row states none.
+
+    Hours of a named accelerator without a power are hours of training, its share of the host with it.
+    """
     _one_way(it_energy_kwh, device_h, duration_h, devices, power_kw)
     if it_energy_kwh is None:
-        if power_kw is None or (device_h is None and duration_h is None):
-            raise NotUnderstood("job_energy needs an energy, or a power and hours")
+        if (power_kw is None and gpu is None) or (device_h is None and duration_h is None):
+            raise NotUnderstood("job_energy needs an energy, or hours and a power or gpu")
+        if power_kw is None:
+            power_kw = training_share_kw(str(gpu))
         hours = (
             device_h if device_h is not None else (duration_h or 0.0) * (1.0 if devices is None else devices)
         )
@@ -87,7 +95,7 @@ def job_kwh(
     return float(facility_energy_kwh(it_energy_kwh=it_energy_kwh, pue=pue))
 
 
-@BOOK.takes("job_operational_carbon", unit="kgCO2e", subject=ENERGY, labels=("gpu", "model"))
+@BOOK.takes("job_operational_carbon", unit="kgCO2e", subject=ENERGY, labels=("model",))
 def job_carbon(
     *,
     grid_kgco2e_per_kwh: float,
@@ -96,6 +104,7 @@ def job_carbon(
     duration_h: float | None = None,
     devices: float | None = None,
     power_kw: float | None = None,
+    gpu: str | None = None,
     pue: float = 1.0,
 ) -> float:
     """Carbon of the electricity of a job."""
@@ -105,12 +114,13 @@ def job_carbon(
         duration_h=duration_h,
         devices=devices,
         power_kw=power_kw,
+        gpu=gpu,
         pue=pue,
     )
     return float(operational_kgco2e(facility_energy_kwh=energy, grid_kgco2e_per_kwh=grid_kgco2e_per_kwh))
 
 
-@BOOK.takes("job_water", unit="L", subject=ENERGY, labels=("gpu", "model"))
+@BOOK.takes("job_water", unit="L", subject=ENERGY, labels=("model",))
 def job_water(
     *,
     onsite_l_per_kwh: float = 0.0,
@@ -118,10 +128,11 @@ def job_water(
     it_energy_kwh: float | None = None,
     device_h: float | None = None,
     power_kw: float | None = None,
+    gpu: str | None = None,
     pue: float = 1.0,
 ) -> float:
     """Water of a job, on site by IT energy and at power stations by facility energy."""
-    it_kwh = job_kwh(it_energy_kwh=it_energy_kwh, device_h=device_h, power_kw=power_kw)
+    it_kwh = job_kwh(it_energy_kwh=it_energy_kwh, device_h=device_h, power_kw=power_kw, gpu=gpu)
     return float(
         water_l(
             it_energy_kwh=it_kwh,
@@ -130,6 +141,21 @@ def job_water(
             offsite_l_per_kwh=offsite_l_per_kwh,
         )
     )
+
+
+def training_share_kw(gpu: str) -> float:
+    """Power of one accelerator in training with its share of the host, as `everfleet carbon` takes it."""
+    chip, catalogue = catalogue_name("accelerator", gpu), load_catalogue()
+    sku = next((one for one in catalogue.skus.values() if one.accelerator == chip), None)
+    if sku is None:
+        raise NotUnderstood(f"no node of '{gpu}' in the catalogue: state power_w")
+    one = stalled_power_kw(
+        tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
+        stall_fraction=constant("performance.power.training", "stall_fraction"),
+    )
+    count = constant(f"server.{sku.server}.accelerators", "accelerators")
+    host = constant(f"server.{sku.server}.host_power", "host_kw")
+    return float(node_power_kw(host_kw=host, accelerators=count, accelerator_kw=one)) / count
 
 
 def _one_way(

@@ -36,39 +36,41 @@ FORMULAS: dict[str, Interval] = {
 
 
 @BOOK.takes("optimal_interval", unit="h", subject=CHECKPOINTS, labels=("restart_min",))
-def interval_of_job(*, formula: str, mtbf_h: float, write_h: float) -> float:
-    """Compute time between checkpoints that a formula calls best, for a job's MTBF."""
-    return float(_formula(formula)(mtbf_h=mtbf_h, write_h=write_h))
+def interval_of_job(*, formula: str, mttf_h: float, write_h: float) -> float:
+    """Compute time between checkpoints that a formula calls best, for a job's MTTF."""
+    return float(_formula(formula)(mttf_h=mttf_h, write_h=write_h))
 
 
 @BOOK.takes("optimal_interval", unit="h", subject=CHECKPOINTS, labels=("restart_min",))
 def interval_of_fleet(
     *,
     formula: str,
-    gpus: float,
+    accelerators: float,
     failures_in_1000_node_days: float,
     write_h: float,
-    gpus_per_node: float | None = None,
+    accelerators_per_node: float | None = None,
 ) -> float:
     """Compute time between checkpoints that a formula calls best, for a job on nodes of a stated rate."""
     mttf = mttf_from_node_rate(
-        gpus=gpus, failures_in_1000_node_days=failures_in_1000_node_days, gpus_per_node=gpus_per_node
+        accelerators=accelerators,
+        failures_in_1000_node_days=failures_in_1000_node_days,
+        accelerators_per_node=accelerators_per_node,
     )
-    return interval_of_job(formula=formula, mtbf_h=mttf, write_h=write_h)
+    return interval_of_job(formula=formula, mttf_h=mttf, write_h=write_h)
 
 
 @BOOK.takes("optimal_interval", unit="h", subject=CHECKPOINTS, labels=("restart_min",))
-def interval_of_nodes(*, formula: str, nodes: float, node_mtbf_h: float, write_h: float) -> float:
-    """Compute time between checkpoints that a formula calls best, for nodes of a stated MTBF."""
-    mttf = float(job_mttf_h(nodes=nodes, failure_rate_per_node_h=1.0 / node_mtbf_h))
-    return interval_of_job(formula=formula, mtbf_h=mttf, write_h=write_h)
+def interval_of_nodes(*, formula: str, nodes: float, node_mttf_h: float, write_h: float) -> float:
+    """Compute time between checkpoints that a formula calls best, for nodes of a stated MTTF."""
+    mttf = float(job_mttf_h(nodes=nodes, failure_rate_per_node_h=1.0 / node_mttf_h))
+    return interval_of_job(formula=formula, mttf_h=mttf, write_h=write_h)
 
 
 @BOOK.takes("interval_error_vs_exact_optimum", unit="1", subject=CHECKPOINTS)
 def interval_error(*, formula: str, ckpt_over_mtbf: float) -> float:
     """How far a formula's interval is from the exact optimum, as a share of that."""
-    exact = optimal_interval_h(mtbf_h=1.0, write_h=ckpt_over_mtbf)
-    return float(_formula(formula)(mtbf_h=1.0, write_h=ckpt_over_mtbf) / exact - 1.0)
+    exact = optimal_interval_h(mttf_h=1.0, write_h=ckpt_over_mtbf)
+    return float(_formula(formula)(mttf_h=1.0, write_h=ckpt_over_mtbf) / exact - 1.0)
 
 
 @BOOK.takes("optimal_level1_per_level2", unit="1", subject=CHECKPOINTS)

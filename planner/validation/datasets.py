@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.inputs.catalogue import data_folder
+from planner.validation.forms import NotUnderstood
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,19 @@ def dataset_path(name: str, **parts: object) -> Path:
         f"needs {wanted.folder}/{file}, which may not be shipped: fetch it from {wanted.home} and "
         "name the folder that holds it with --data"
     )
+
+
+def named_path(name: str) -> Path:
+    """A file that a row names, relative to a folder of data.
+
+    Raises:
+        NeedsData: it is in none of the folders.
+        NotUnderstood: the name leads out of them.
+    """
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise NotUnderstood(f"a file is named relative to the folder of data, got '{name[:60]}'")
+    for folder in (*_FOLDERS.get(), data_folder() / "samples"):
+        for path in (folder / name, folder / Path(name).name):
+            if path.is_file():
+                return path
+    raise NeedsData(f"needs {name[:80]}, which is not shipped: name the folder that holds it with --data")

@@ -14,6 +14,7 @@ from carbon.embodied import (
     gas_kgco2e_per_cm2,
     packaging_kgco2e,
 )
+from carbon.second_life import intensity_ratio
 from planner.validation.aliases import aliases, constant
 from planner.validation.forms import Book, NotUnderstood
 
@@ -74,7 +75,7 @@ def amortised(
     lifetime_y: float,
     device_h: float | None = None,
     duration_h: float | None = None,
-    gpus_per_server: float = 1.0,
+    accelerators_per_server: float = 1.0,
     utilisation_fraction: float = 1.0,
     hours_per_year: float | None = None,
 ) -> float:
@@ -90,7 +91,7 @@ def amortised(
     return float(
         embodied_share_kgco2e(
             embodied_kgco2e=baseboard_share_kgco2e(
-                baseboard_kgco2e=embodied_kgco2e, accelerators=gpus_per_server
+                baseboard_kgco2e=embodied_kgco2e, accelerators=accelerators_per_server
             ),
             used_h=hours,
             lifetime_h=life_h,
@@ -103,6 +104,14 @@ def amortised(
 def per_gpu(*, baseboard_kgco2e: float, devices: float) -> float:
     """One accelerator's share of a board."""
     return float(baseboard_share_kgco2e(baseboard_kgco2e=baseboard_kgco2e, accelerators=devices))
+
+
+@BOOK.takes("embodied_intensity_ratio", unit="1", subject=DIES)
+def intensity(*, old_kg: float, new_kg: float, throughput_ratio_fp16: float) -> float:
+    """Embodied carbon for the same work, new over old."""
+    return float(
+        intensity_ratio(old_kgco2e=old_kg, new_kgco2e=new_kg, throughput_ratio=throughput_ratio_fp16)
+    )
 
 
 @BOOK.takes("share", unit="1", subject=DIES)

@@ -17,6 +17,16 @@ Spellings = Mapping[str, tuple[str, float]]
 
 _KINDS = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
 _LARGEST = 1e300
+# Words of published tables, and names that arguments had before: files of users hold both.
+OTHER_WORDS: Spellings = {
+    "gpus": ("accelerators", 1.0),
+    "gpus_per_server": ("accelerators_per_server", 1.0),
+    "gpus_per_node": ("accelerators_per_node", 1.0),
+    "anchor_gpus": ("anchor_accelerators", 1.0),
+    "gpu_mtbf_h": ("accelerator_mttf_h", 1.0),
+    "node_mtbf_h": ("node_mttf_h", 1.0),
+    "mtbf_h": ("mttf_h", 1.0),
+}
 
 
 class NotUnderstood(ValueError):
@@ -88,7 +98,7 @@ class Book:
 
     def __init__(self, spellings: Spellings) -> None:
         self.forms: list[Form] = []
-        self._spellings = spellings
+        self._spellings = {**OTHER_WORDS, **spellings}
 
     def takes(
         self,
@@ -101,14 +111,19 @@ class Book:
         """Register a function as a form of these quantities."""
 
         def register(function: Registered) -> Registered:
-            names = inspect.signature(function).parameters
-            own = {key: to for key, to in self._spellings.items() if to[0] in names and key not in names}
+            own = spellings_for(function, self._spellings)
             self.forms += [
                 Form(q, subject, unit, function, own, frozenset(labels), only or {}) for q in quantities
             ]
             return function
 
         return register
+
+
+def spellings_for(function: Function, spellings: Spellings) -> Spellings:
+    """Those spellings that give an argument of the function; its own names always mean themselves."""
+    names = inspect.signature(function).parameters
+    return {key: to for key, to in spellings.items() if to[0] in names and key not in names}
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,11 +15,21 @@ import pandas as pd
 from planner.validation.datasets import dataset_path
 from planner.validation.forms import Book, NotUnderstood, Spellings
 from reliability.cox import fit_cox
-from reliability.fitting import fit_exponential, fit_weibull
+from reliability.fitting import (
+    Fit,
+    fit_exponential,
+    fit_generalised_gamma,
+    fit_log_logistic,
+    fit_log_normal,
+    fit_weibull,
+)
 from reliability.fleet import failure_rate_per_node_h
 from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours
 from reliability.fleet_simulation import simulate_fleet
-from reliability.logs import FailureLog, propose_mapping, read_log, read_mapping
+from reliability.lemons import worst_nodes_fraction
+from reliability.logs import FailureLog, joined_outages, propose_mapping, read_log, read_mapping
+from reliability.outages import down_history, nodes_down_quantile
+from reliability.restart import retried_restart_h
 from reliability.survival import kaplan_meier
 
 LIVES, OUTAGES, PLAYED = "lifetimes of hardware", "outages and repair", "MTTF and ETTR"
@@ -49,6 +61,16 @@ SPELLINGS: Spellings = {
 BOOK = Book(SPELLINGS)
 
 
+FAMILIES: dict[str, Callable[..., Fit[Any]]] = {
+    "exponential": fit_exponential,
+    "weibull": fit_weibull,
+    "lognormal": fit_log_normal,
+    "loglogistic": fit_log_logistic,
+    "generalisedgamma": fit_generalised_gamma,
+    "generalizedgamma": fit_generalised_gamma,
+    "gengamma": fit_generalised_gamma,
+}
+
 # Lives: Titan's GPUs
 
 
@@ -77,6 +99,25 @@ def with_any_event(*, batch: str = "any") -> float:
     return float(((lives["dbe"].astype(float) > 0) | (lives["otb"].astype(float) > 0)).sum())
 
 
+@BOOK.takes("with_more_than_one_event", unit="1", subject=LIVES)
+def with_more_than_one_event(*, batch: str = "any") -> float:
+    """GPUs that had more than one error, of either kind together."""
+    lives = _lives(batch)
+    return float((lives["dbe"].astype(float) + lives["otb"].astype(float) > 1).sum())
+
+
+@BOOK.takes("best_aic_of", unit="1", subject=LIVES)
+def best_aic_of(*, candidates: Any, batch: str = "any") -> float:
+    """Place in the list, from 0, of the family that loses least information."""
+    names = candidates if isinstance(candidates, list) else []
+    known = {name: FAMILIES.get(re.sub("[^a-z]", "", str(name).lower())) for name in names}
+    if not names or None in known.values():
+        wrong = [str(name) for name, fit in known.items() if fit is None] or [str(candidates)]
+        raise NotUnderstood(f"no family {', '.join(wrong)[:60]}: candidates are of {', '.join(FAMILIES)}")
+    fits = [fit(**_columns(batch)) for fit in known.values() if fit is not None]
+    return float(np.argmin([fit.aic for fit in fits]))
+
+
 @BOOK.takes("exposure_years", unit="y", subject=LIVES)
 def exposure_y(*, batch: str = "any") -> dict[str, float]:
     """Time in service, all units together."""
@@ -84,7 +125,7 @@ def exposure_y(*, batch: str = "any") -> dict[str, float]:
 
 
 @BOOK.takes("exponential_mtbf", unit="y", subject=LIVES)
-def exponential_mtbf(*, batch: str = "any") -> dict[str, float]:
+def exponential_mttf(*, batch: str = "any") -> dict[str, float]:
     """Mean life at a constant rate."""
     return _years(float(fit_exponential(**_columns(batch)).model.mean_h))
 
@@ -104,9 +145,11 @@ def cox_hazard_ratio(*, covariates: Any, level: str, batch: str = "any") -> floa
 
 
 @BOOK.takes("km_survival", unit="1", subject=LIVES)
-def km_survival(*, age_h: float, batch: str = "any") -> float:
-    """Share alive at an age, without a model."""
-    return float(kaplan_meier(**_columns(batch)).survival_at(time_h=age_h))
+def km_survival(
+    *, age_h: float, batch: str = "any", cage: int | None = None, node: int | None = None
+) -> float:
+    """Share alive at an age, without a model; of the place in the machine where one is given."""
+    return float(kaplan_meier(**_columns(batch, cage=cage, node=node)).survival_at(time_h=age_h))
 
 
 @BOOK.takes("weibull_fit", unit="1", subject=LIVES, only={"time": ("years",)})
@@ -157,6 +200,28 @@ def unavailability(*, servers: float, period_h: float) -> float:
     """Share of server-hours out of service."""
     found = _outages("all")
     return float((found["end_h"] - found["start_h"]).sum()) / (servers * period_h)
+
+
+@BOOK.takes("share_of_faults_on_worst_nodes", unit="1", subject=OUTAGES)
+def faults_on_worst_nodes(*, servers: int, worst: int, classes: str = "all") -> float:
+    """Share of the faults on record that fell on the nodes which had most."""
+    counts = _outages(classes)["unit"].value_counts().to_numpy(dtype=float)
+    if counts.size > servers:
+        raise NotUnderstood(f"{counts.size} nodes have faults on record, more than the {servers} stated")
+    return worst_nodes_fraction(failures=np.pad(counts, (0, servers - counts.size)), worst=worst)
+
+
+@BOOK.takes("concurrent_down_nodes", unit="1", subject=OUTAGES)
+def concurrent_down_nodes(*, percentile: float) -> float:
+    """Nodes down at once, not exceeded for that part of the time on record."""
+    log = _log("infinitehbd")
+    down = joined_outages(log.events.dropna(subset=["end_h"]))
+    history = down_history(
+        start_h=down["start_h"].to_numpy(float),
+        end_h=down["end_h"].to_numpy(float),
+        window_end_h=log.window_h,
+    )
+    return nodes_down_quantile(history, time_fraction=percentile / 100.0)
 
 
 @BOOK.takes("mean_repair", unit="h", subject=OUTAGES)
@@ -210,10 +275,17 @@ def ettr_of_played_fleet(
     manual_fails_fraction: float,
     job_h: float,
     lost_work_modelled: bool,
+    failures_during_restart: bool = False,
 ) -> float:
-    """ETTR of a job with standbys, spares and a repair shop; a weak server has its extra rate on top."""
+    """ETTR of a job with standbys, spares and a repair shop; a weak server has its extra rate on top.
+
+    A recovery that can fail is as long as its attempts take on average, at the rate of the job's own nodes.
+    """
     if lost_work_modelled:
         raise NotUnderstood("lost work needs the interval between checkpoints")
+    if failures_during_restart:
+        job_rate_per_h = job_nodes * rate_per_h * (1.0 + bad_fraction * bad_rate_multiplier)
+        recovery_h = float(retried_restart_h(restart_h=recovery_h, mttf_h=1.0 / job_rate_per_h))
     played = simulate_fleet(
         nodes=FleetNodes(job_nodes, warm_standbys, working_nodes, spare_nodes),
         failures=NodeFailures(
@@ -243,8 +315,15 @@ def _lives(batch: str) -> pd.DataFrame:
     return lives[lives["batch"] == batch]
 
 
-def _columns(batch: str) -> dict[str, Any]:
+def _columns(batch: str, **place: int | None) -> dict[str, Any]:
     lives = _lives(batch)
+    for name, wanted in place.items():
+        if wanted is not None:
+            places = lives[name].astype(float)
+            if not (places == wanted).any():
+                there = ", ".join(f"{one:g}" for one in sorted(set(places.dropna())))
+                raise NotUnderstood(f"no {name} {wanted}; there are {there}")
+            lives = lives[places == wanted]
     return {"duration_h": lives["duration_h"].to_numpy(float), "observed": lives["died"].to_numpy(bool)}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
-from planner.validation.forms import Form, NotUnderstood
+from planner.validation.forms import OTHER_WORDS, Form, NotUnderstood, spellings_for
 from reliability.lifetimes import (
     Exponential,
     GeneralisedGamma,
@@ -47,6 +47,15 @@ LEFT_OUT = (
     "sampling_error",
 )
 SUBJECT = "functions of the leaves"
+# Names of functions and fields that files of users may still hold.
+FORMER_NAMES = {
+    "implied_node_mtbf_h": "implied_node_mttf_h",
+    "disaggregated_pools": "disaggregated_replicas",
+    "backtest_pool": "backtest_spares",
+    "pool_servers": "servers_needed",
+    "pool_wait_h": "servers_wait_h",
+    "spare_pool": "spares_by_history",
+}
 
 
 def leaf_form(quantity: str) -> Form:
@@ -56,6 +65,7 @@ def leaf_form(quantity: str) -> Form:
         NotUnderstood: no leaf has such a function.
     """
     known, quantity = functions(), quantity.removeprefix("planner.")
+    quantity = ".".join(FORMER_NAMES.get(word, word) for word in quantity.split("."))
     names = [name for name in known if quantity == name or quantity.startswith(name + ".")]
     if not names:
         raise NotUnderstood(f"no leaf has a function '{quantity}'; `everfleet validate --list` names them")
@@ -70,7 +80,9 @@ def leaf_form(quantity: str) -> Form:
 
     answer.__signature__ = _open_signature(function)  # type: ignore[attr-defined]
     answer.__annotations__ = dict.fromkeys(inspect.signature(function).parameters, Any)
-    return Form(quantity, SUBJECT, _unit(quantity.rsplit(".", 1)[-1]), answer)
+    return Form(
+        quantity, SUBJECT, _unit(quantity.rsplit(".", 1)[-1]), answer, spellings_for(answer, OTHER_WORDS)
+    )
 
 
 @cache

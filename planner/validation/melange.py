@@ -43,7 +43,7 @@ BOOK = Book({})
 class Mix:
     """GPUs of each kind, their share in use, and what an hour of them comes to."""
 
-    gpus: NDArray[np.int64]
+    accelerators: NDArray[np.int64]
     used_fraction: NDArray[np.float64]
     usd_per_h: float
     kgco2e_per_h: float
@@ -85,9 +85,11 @@ def best_mix(
     found = answer(problem, gap_fraction=0.0, time_limit_s=TIME_LIMIT_S)
     if found.solution is None:
         raise ValueError("no mix of these GPUs serves every size of request")
-    gpus = found.solution.in_service[:, 0]
-    used = np.divide(found.solution.in_use[:, 0], gpus, out=np.zeros(len(gpus)), where=gpus > 0)
-    return Mix(gpus, used, found.solution.usd, found.solution.kgco2e)
+    accelerators = found.solution.in_service[:, 0]
+    used = np.divide(
+        found.solution.in_use[:, 0], accelerators, out=np.zeros(len(accelerators)), where=accelerators > 0
+    )
+    return Mix(accelerators, used, found.solution.usd, found.solution.kgco2e)
 
 
 @BOOK.takes("gpu_mix_cost", unit="USD/h", subject=SUBJECT)
@@ -106,7 +108,7 @@ def gpu_mix_count(
     mix = _published(gpu_info, workload_distribution, total_request_rate, slice_factor)
     if gpu not in gpu_info:
         raise NotUnderstood(f"gpu_mix_count: no GPU '{gpu}' in gpu_info; it has {', '.join(gpu_info)}")
-    return float(mix.gpus[list(gpu_info).index(gpu)])
+    return float(mix.accelerators[list(gpu_info).index(gpu)])
 
 
 def _published(gpu_info: Any, distribution: Any, rate_per_s: float, slices: int) -> Mix:

@@ -39,9 +39,22 @@ def model_parameters(
     return float(layers * one.common_parameters + (1 if tied else 2) * vocabulary * hidden)
 
 
-@BOOK.takes("train_fsdp_collectives_peer", unit="s", subject=SENT, labels=("gpu", "gpus"))
+# Systems of MAD-Max, whose links and mix of them differ, and how the catalogue tells them apart.
+PEER_SYSTEMS = {"A100": "", "H100": "@h100"}
+PEER_NODE = 8
+
+
+@BOOK.takes("train_fsdp_collectives_peer", unit="s", subject=SENT)
 def sharded_weights_as_peer(
-    *, layers: int, hidden: int, ffn: int, gated: bool = False, nvlink_util: float, roce_util: float
+    *,
+    gpu: str = "A100",
+    accelerators: int | None = None,
+    layers: int,
+    hidden: int,
+    ffn: int,
+    gated: bool = False,
+    nvlink_util: float,
+    roce_util: float,
 ) -> float:
     """Time that weights sharded over all ranks travel in a step, at the bandwidth of MAD-Max.
 
@@ -49,21 +62,76 @@ def sharded_weights_as_peer(
     times the gather of the step. Its all-reduce bandwidth is a mix of fast links and network; a gather
     sends half of what an all-reduce does, hence at twice the rate.
     """
+    system = _peer_system(gpu, accelerators)
+    return 3.0 * layers * _peer_gather_s(system, hidden, ffn, gated, nvlink_util, roce_util)
+
+
+def _peer_system(gpu: str, accelerators: int | None) -> str:
+    """How the facts of the peer's system with this accelerator end."""
+    if gpu not in PEER_SYSTEMS:
+        raise NotUnderstood(f"no system of the peer with '{gpu[:40]}': known are {', '.join(PEER_SYSTEMS)}")
+    if accelerators is not None and accelerators <= PEER_NODE:
+        raise NotUnderstood(f"the peer's mix of links is of several nodes of {PEER_NODE}, got {accelerators}")
+    return PEER_SYSTEMS[gpu]
+
+
+def _peer_gather_s(
+    system: str, hidden: int, ffn: int, gated: bool, nvlink_util: float, roce_util: float
+) -> float:
+    """Time to gather the weights of one layer, two bytes each, at the bandwidth of MAD-Max."""
     own = constants(
         "peer.madmax",
         {
-            "link_gb_per_s": "link_bandwidth",
-            "network_gb_per_s": "network_bandwidth",
-            "near_fraction": "all_reduce_near",
+            "link_gb_per_s": f"link_bandwidth{system}",
+            "network_gb_per_s": f"network_bandwidth{system}",
+            "near_fraction": f"all_reduce_near{system}",
         },
     )
     # As many heads for keys as for queries, whose number then cancels out.
     one = layer_parameters(hidden=hidden, heads=1, kv_heads=1, ffn=ffn, gated=int(gated))
-    gathered_gb = VALUE_BYTES * layers * one / 1e9
     near = own["near_fraction"]
     fast_gb_per_s = near * own["link_gb_per_s"] * nvlink_util
     reduce_gb_per_s = fast_gb_per_s + (1.0 - near) * own["network_gb_per_s"] * roce_util
-    return float(3.0 * gathered_gb / (2.0 * reduce_gb_per_s))
+    return float(VALUE_BYTES * one / 1e9 / (2.0 * reduce_gb_per_s))
+
+
+@BOOK.takes("train_fsdp_step_peer", unit="s", subject=SENT)
+def sharded_step_as_peer(
+    *,
+    gpu: str = "A100",
+    accelerators: int | None = None,
+    layers: int,
+    hidden: int,
+    ffn: int,
+    gated: bool = False,
+    sequence_tokens: int,
+    local_batch: int,
+    peak_tflop_per_s: float,
+    flops_util: float,
+    nvlink_util: float,
+    roce_util: float,
+    prefetch: bool = False,
+) -> float:
+    """Time of a step of sharded weights in two streams, one that computes and one that sends.
+
+    Without prefetching  T = L (g + c) + L (g + 2 c) + (L-1) max(0, r - 2 c) + r
+    with it              T = g + (L-1) max(c, g) + c + (L-1) max(2 c, g + r) + 2 c + r
+
+    g gathers a layer, r = g scatters its gradients, c = 2 tok (W + s h) / (P u) is its forward work, scores
+    under a causal mask included.
+    """
+    if peak_tflop_per_s <= 0 or not 0 < flops_util <= 1:
+        raise NotUnderstood("peak_tflop_per_s is above 0 and flops_util a share of it")
+    gather = _peer_gather_s(_peer_system(gpu, accelerators), hidden, ffn, gated, nvlink_util, roce_util)
+    weights = float(layer_parameters(hidden=hidden, heads=1, kv_heads=1, ffn=ffn, gated=int(gated)))
+    tokens = float(local_batch * sequence_tokens)
+    work = 2.0 * tokens * (weights + sequence_tokens * hidden) / (peak_tflop_per_s * 1e12 * flops_util)
+    others = layers - 1
+    if not prefetch:
+        beside = others * max(0.0, gather - 2.0 * work) + gather
+        return layers * (2.0 * gather + 3.0 * work) + beside
+    forward = gather + others * max(work, gather) + work
+    return forward + others * max(2.0 * work, 2.0 * gather) + 2.0 * work + gather
 
 
 @BOOK.takes(

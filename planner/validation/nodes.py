@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from carbon.energy import energy_kwh
-from planner.inputs.catalogue import Sku, load_catalogue
-from planner.performance.adapters import adapter_parameters
-from planner.performance.layouts import NoLayout, best_layout
+from planner.inputs.catalogue import COOLING, Sku, load_catalogue
 from planner.performance.power import (
     capped_power_kw,
+    host_at_load_kw,
     node_power_kw,
     sustained_power_kw,
     training_compute_use_fraction,
-    training_memory_use_fraction,
+    training_power_kw,
 )
-from planner.performance.throughput import exposed_communication_fraction
 from planner.performance.training import training_step_s
-from planner.validation.aliases import aliases, constant
+from planner.physics.nodes import POWER_CURVE, host_facts
+from planner.physics.training_step import BESIDE_STEP, LAYOUT
+from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
 from planner.validation.recommendation import (
     MODELS,
     query_uses,
@@ -28,126 +29,104 @@ from planner.validation.recommendation import (
 )
 from planner.validation.replicas import served_uses
 from planner.validation.serving import POWER, accelerator_kw
-from planner.validation.steps import hardware, model_shape, modern_stack
+from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
-EXPOSED = (
-    "tensor_parallel_s",
-    "expert_parallel_s",
-    "weight_gather_s",
-    "pipeline_transfer_s",
-    "data_parallel_s",
-    "total_s",
-)
+Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
-BOOK = Book({"minutes": ("duration_h", 1 / 60), "hours": ("duration_h", 1.0)})
+BOOK = Book(
+    {"minutes": ("duration_h", 1 / 60), "hours": ("duration_h", 1.0), "images_per_s": ("samples_per_s", 1.0)}
+)
 
 
-@BOOK.takes("node_power_idle", unit="kW", subject=POWER, labels=("workload", "nodes"))
+@BOOK.takes(
+    "node_power_idle",
+    unit="kW",
+    subject=POWER,
+    only={"workload": ("idle", "idle between phases"), "nodes": (1,)},
+)
 def node_idle(*, node: str) -> float:
     """Power of an idle node."""
     sku = _sku(node)
-    return float(
-        node_power_kw(
-            host_kw=constant(f"server.{sku.server}.host_idle_power", "host_kw"),
-            accelerators=constant(f"server.{sku.server}.accelerators", "accelerators"),
-            accelerator_kw=constant(f"accelerator.{sku.accelerator}.idle_power", "accelerator_kw"),
-        )
-    )
+    return _node_kw(node, constant(f"accelerator.{sku.accelerator}.idle_power", "accelerator_kw"))
 
 
 @BOOK.takes("node_power_train", unit="kW", subject=POWER)
 def node_training(*, workload: str, node: str, nodes: int) -> float:
-    """Power of a node in training, from what the modelled step uses of compute and memory."""
+    """Power of a node in training, from what an accelerator does through the modelled step."""
     known = aliases("workload")
     if workload not in known:
-        raise NotUnderstood(f"no step model of the workload '{workload}'")
+        raise NotUnderstood(f"no step model of the workload '{workload}': known are {', '.join(known)}")
     what, sku = known[workload], _sku(node)
-    accelerators = round(constant(f"server.{sku.server}.accelerators", "accelerators"))
-    uses = _recommendation_uses if what["model"] in MODELS else _language_uses
-    used = uses(sku.accelerator, nodes * accelerators, what)
-    one = sustained_power_kw(
-        power_kw=accelerator_kw(sku.accelerator, **used, experts=False),
-        tdp_kw=constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw"),
-        sustained_fraction=constant("performance.power.training", "sustained_fraction"),
-    )
-    host = constant(f"server.{sku.server}.host_power", "host_kw")
-    return float(node_power_kw(host_kw=host, accelerators=accelerators, accelerator_kw=one))
-
-
-def _language_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[str, float]:
-    """What an accelerator uses in a step of a language model, adapters next to it or not."""
-    shape, batch, length = model_shape(what["model"]), what["global_batch"], what["sequence_tokens"]
-    adapters = 0.0
-    if what.get("adapters"):
-        adapters = float(
-            adapter_parameters(
-                rank=constant("performance.adapter.rank", "rank"),
-                **{part: shape[part] for part in ("hidden", "heads", "kv_heads")},
+    accelerators = nodes * round(constant(f"server.{sku.server}.accelerators", "accelerators"))
+    parts = _training_parts(what)
+    return _node_kw(
+        node,
+        float(
+            training_power_kw(
+                tdp_kw=constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw"),
+                exchange_power_fraction=constant("performance.power.exchange", "power_fraction"),
+                **parts(sku.accelerator, accelerators, what),
+                **constants(f"performance.power.{sku.power_curve}", POWER_CURVE),
             )
-        )
-    stack: dict[str, Any] = {**modern_stack(), "adapter_parameters": adapters}
-    step: dict[str, Any] = {**hardware(chip, what["precision"]), **stack}
-    whole = {name: round(step[name]) for name in ("link_domain", "sequence_parallel", "fused_attention")}
-    layout = best_layout(
-        gpus=gpus,
-        global_batch=batch,
-        sequence_tokens=length,
-        **{**shape, **step, **whole},
-        memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
-        usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
+        ),
     )
-    if isinstance(layout, NoLayout):
-        raise NotUnderstood(layout.reason)
-    names = ("tp", "pp", "interleave", "cp", "micro_batch", "recompute", "sharding")
+
+
+def _training_parts(what: Mapping[str, Any]) -> Parts:
+    """What finds out what an accelerator does in a step of a workload."""
+    if what["model"] == "resnet-50":
+        return lambda chip, accelerators, what: classifier_parts(chip)
+    if what["model"] == "sd2":
+        return lambda chip, accelerators, what: denoiser_parts(chip, what["global_batch"] / accelerators)
+    return _recommendation_parts if what["model"] in MODELS else _language_parts
+
+
+def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
+    """What an accelerator does in a step of a language model, adapters next to it or not."""
+    batch, length = what["global_batch"], what["sequence_tokens"]
+    arguments = model_step(what["model"], chip, what["precision"])
+    if what.get("adapters"):
+        arguments = adapted(arguments)
+    layout = planned(chip, accelerators, batch, length, arguments)
+    step = values({name: node for name, node in arguments.items() if name not in BESIDE_STEP})
     took = training_step_s(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=batch,
         sequence_tokens=length,
-        **shape,
         **step,
-        **{name: getattr(layout, name) for name in names},
-    )
-    memory = training_memory_use_fraction(
-        elementwise_s=took.elementwise_s,
-        optimizer_s=took.optimizer_s,
-        total_s=took.total_s,
-        memory_efficiency_fraction=stack["memory_efficiency_fraction"],
+        **{name: getattr(layout, name) for name in LAYOUT if name != "ep" or "experts" in arguments},
     )
     compute = training_compute_use_fraction(
         parameters=constant(f"model.{what['model']}.parameters", "parameters"),
         recompute=layout.recompute,
         global_batch=batch,
         sequence_tokens=length,
-        gpus=gpus,
+        accelerators=accelerators,
         step_s=took.total_s,
         peak_tflop_per_s=step["attention_tflop_per_s"],
-        adapter_parameters=adapters,
+        adapter_parameters=step.get("adapter_parameters", 0.0),
     )
     return {
-        "memory_use_fraction": float(memory),
+        "computing_s": float(took.matrix_s + took.attention_s + took.head_s),
+        "moving_s": float(took.elementwise_s + took.optimizer_s),
+        "total_s": float(took.total_s),
         "compute_use_fraction": float(compute),
-        "exchange_fraction": float(
-            exposed_communication_fraction(**{name: getattr(took, name) for name in EXPOSED})
-        ),
+        "memory_efficiency_fraction": step["memory_efficiency_fraction"],
     }
 
 
-def _recommendation_uses(chip: str, gpus: int, what: Mapping[str, Any]) -> dict[str, float]:
-    """What an accelerator uses in a step of a recommendation model."""
+def _recommendation_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
+    """What an accelerator does in a step of a recommendation model."""
     batch = what["global_batch"]
-    took = recommendation_step(what["model"], chip, gpus, batch)
-    memory = training_memory_use_fraction(
-        elementwise_s=took.embedding_s,
-        optimizer_s=took.optimizer_s,
-        total_s=took.total_s,
-        memory_efficiency_fraction=constant("performance.recommendation.memory_efficiency", "fraction"),
-    )
-    compute = recommendation_compute_use_fraction(what["model"], chip, gpus, batch / float(took.total_s))
+    took = recommendation_step(what["model"], chip, accelerators, batch)
+    rate = batch / float(took.total_s)
     return {
-        "memory_use_fraction": float(memory),
-        "compute_use_fraction": compute,
-        "exchange_fraction": float(took.exposed_communication_s / took.total_s),
+        "computing_s": float(took.dense_s),
+        "moving_s": float(took.embedding_s + took.optimizer_s),
+        "total_s": float(took.total_s),
+        "compute_use_fraction": recommendation_compute_use_fraction(what["model"], chip, accelerators, rate),
+        "memory_efficiency_fraction": constant("performance.recommendation.memory_efficiency", "fraction"),
     }
 
 
@@ -157,28 +136,42 @@ def node_serving(
 ) -> float:
     """Power of a node at its plug that serves a benchmark at a stated rate.
 
-    A node that is said to be in MaxQ has the power limit on its accelerators that was published for it.
+    A node that is said to be in MaxQ has the power limit on its accelerators that was published for it, or
+    the mean of those that were published where its own was not.
     """
-    benchmark = aliases("serving_workload").get(workload)
-    if benchmark is None:
-        raise NotUnderstood(f"no serving model of the workload '{workload}'")
-    capped = node.endswith(CAPPED)
-    sku = _sku(node.removesuffix(CAPPED))
+    known = aliases("serving_workload")
+    if workload not in known:
+        raise NotUnderstood(f"no serving model of the workload '{workload}': known are {', '.join(known)}")
+    benchmark, sku = known[workload], _sku(node)
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
     if benchmark.startswith("dlrm"):
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
-        served = query_uses(sku.accelerator, accelerators, samples_per_s)
+        uses, mixture = query_uses(sku.accelerator, accelerators, samples_per_s), False
+    elif benchmark == "stable-diffusion-xl":
+        uses, mixture = image_uses(sku.accelerator, accelerators, samples_per_s), False
+    elif benchmark == "whisper":
+        rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
+        uses, mixture = speech_uses(sku.accelerator, accelerators, **rates), False
     else:
-        served = served_uses(
+        uses = served_uses(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
-    one = accelerator_kw(sku.accelerator, **served, experts=False)
-    if capped:
-        cap_kw = constant(f"benchmark.{benchmark}.maxq_limit", "cap_kw")
+        mixture = is_model_mixture(catalogue_name("model", benchmark))
+    one = accelerator_kw(sku.accelerator, **uses, experts=mixture)
+    if benchmark == "stable-diffusion-xl":
+        most = constant(f"performance.power.{sku.power_curve}.image", "sustained_fraction")
+        tdp_kw = constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
+        one = float(sustained_power_kw(power_kw=one, tdp_kw=tdp_kw, sustained_fraction=most))
+    if _words(node)[1]:
+        limit = f"benchmark.{benchmark}.maxq_limit"
+        if load_catalogue().has(limit):
+            cap_kw = constant(limit, "cap_kw")
+        else:
+            share = constant("performance.power_cap.efficient_limit", "cap_fraction")
+            cap_kw = share * constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
         one = float(capped_power_kw(power_kw=one, cap_kw=cap_kw))
-    host = constant(f"server.{sku.server}.host_power", "host_kw")
-    return float(node_power_kw(host_kw=host, accelerators=accelerators, accelerator_kw=one))
+    return _node_kw(node, one)
 
 
 @BOOK.takes("run_energy", unit="kWh", subject=POWER)
@@ -188,8 +181,29 @@ def run_energy(*, workload: str, node: str, nodes: int, duration_h: float) -> fl
     return float(energy_kwh(power_kw=nodes * one, duration_h=duration_h))
 
 
+def _node_kw(node: str, accelerator_kw: float) -> float:
+    """Power of a node whose accelerators draw so much each, cooled as its name says or as it is sold."""
+    sku = _sku(node)
+    cooling = _words(node)[0].rpartition(", ")[2]
+    facts = host_facts(load_catalogue().fact, sku, cooling if cooling in COOLING else "")
+    host = {name: constant(fact.key, name) for name, fact in facts.items()}
+    return float(
+        node_power_kw(
+            host_kw=host_at_load_kw(accelerator_kw=accelerator_kw, **host),
+            accelerators=constant(f"server.{sku.server}.accelerators", "accelerators"),
+            accelerator_kw=accelerator_kw,
+        )
+    )
+
+
+def _words(node: str) -> tuple[str, bool]:
+    """A node's name without its limit, and whether it has one."""
+    return node.removesuffix(CAPPED), node.endswith(CAPPED)
+
+
 def _sku(node: str) -> Sku:
-    name = aliases("sku").get(node, node)
+    name, _ = _words(node)
+    name = aliases("sku").get(name, name)
     skus = load_catalogue().skus
     if name not in skus:
         raise NotUnderstood(f"no node '{node}': known are {', '.join((*aliases('sku'), *skus))}")

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from planner.inputs.catalogue import load_catalogue
-from planner.performance.adapters import adapter_parameters
-from planner.performance.layouts import Layout, best_layout, require_layout
+from planner.inputs.software import default_stack, stack_named
+from planner.performance.layouts import Layout, require_layout
+from planner.performance.memory import layer_parameters, training_memory_parts
 from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
-    tokens_per_s_per_gpu,
     training_time_h,
 )
-from planner.performance.training import training_step_s
-from planner.physics.training_options import ACCELERATOR_FACTS
+from planner.physics.training import throughput
+from planner.physics.training_step import LAYOUT
+from planner.trace.quantities import chosen
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.recommendation import is_recommendation, recommendation_rate
 from planner.validation.software import (
     sharding_stage,
-    stack_constants,
+    split_by_stack,
     stack_of_inputs,
-    stack_vintage,
-    vintage,
+    stack_of_year,
+    vintage_of,
 )
-from planner.validation.steps import RECOMPUTE, SHARDING, hardware, model_shape, modern_stack, planned_rate
+from planner.validation.steps import (
+    RECOMPUTE,
+    SHARDING,
+    Arguments,
+    adapted,
+    hardware,
+    is_model_mixture,
+    model_shape,
+    model_step,
+    planned,
+    stated_shape,
+    values,
+)
 
 TRAINING = "training throughput"
 
@@ -48,7 +62,7 @@ BOOK = Book(
 def train(
     *,
     gpu: str,
-    gpus: int,
+    accelerators: int,
     tp: int,
     pp: int,
     interleave: int = 1,
@@ -72,7 +86,7 @@ def train(
     if dp_sharding not in SHARDING or recompute not in RECOMPUTE:
         raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
     require_layout(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         layers=layers,
         heads=heads,
@@ -85,40 +99,183 @@ def train(
         micro_batch=micro_batch,
     )
     chip = catalogue_name("accelerator", gpu)
+    shape = {
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "ffn": ffn,
+        "gated": int(gated),
+        "vocabulary": vocabulary,
+    }
     ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
-    step = training_step_s(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        ffn=ffn,
-        gated=int(gated),
-        vocabulary=vocabulary,
-        sequence_tokens=sequence_tokens,
-        gpus=gpus,
+    layout = {
+        "tp": tp,
+        "pp": pp,
+        "interleave": interleave,
+        "cp": cp,
+        "micro_batch": micro_batch,
+        "recompute": RECOMPUTE[recompute],
+        "sharding": sharding_stage(dp_sharding, ran),
+    }
+    arguments = {**stated_shape(shape), **hardware(chip, dtype, ran)}
+    split = split_by_stack(stack_named(ran), RECOMPUTE[recompute])
+    arguments["sequence_parallel"] = chosen("sequence_parallel", split, "by the stack and recomputation")
+    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+
+
+@BOOK.takes("train", unit="1/s", subject=TRAINING, labels=("params",))
+def train_model(
+    *,
+    model: str,
+    gpu: str,
+    accelerators: int,
+    tp: int,
+    pp: int,
+    interleave: int = 1,
+    cp: int = 1,
+    ep: int = 1,
+    global_batch: int,
+    micro_batch: int,
+    sequence_tokens: int,
+    dp_sharding: str,
+    dtype: str,
+    recompute: str | None = None,
+    software: str | None = None,
+) -> float:
+    """Tokens a second and accelerator of a model of the catalogue on a stated layout.
+
+    Experts are evenly loaded and no token is dropped, as in published runs. Where a row does not say what is
+    recomputed, it is nothing where that fits in memory.
+    """
+    if dp_sharding not in SHARDING or (recompute is not None and recompute not in RECOMPUTE):
+        raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
+    chip, name = catalogue_name("accelerator", gpu), catalogue_name("model", model)
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
+    arguments = model_step(name, chip, dtype, ran)
+    if is_model_mixture(name):
+        arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
+    layout: dict[str, float] = {
+        "tp": tp,
+        "pp": pp,
+        "interleave": interleave,
+        "cp": cp,
+        "micro_batch": micro_batch,
+        "sharding": sharding_stage(dp_sharding, ran),
+    }
+    counted = {part: round(float(arguments[part].value)) for part in ("layers", "heads", "kv_heads")}
+    experts = round(float(arguments["experts"].value)) if "experts" in arguments else 0
+    require_layout(
+        accelerators=accelerators,
         global_batch=global_batch,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batch=micro_batch,
-        recompute=RECOMPUTE[recompute],
-        sharding=sharding_stage(dp_sharding, ran),
-        **hardware(chip, dtype),
-        **stack_constants(ran, chip=chip, recompute=RECOMPUTE[recompute]),
+        sequence_tokens=sequence_tokens,
+        experts=experts,
+        ep=ep,
+        **counted,
+        **{part: round(size) for part, size in layout.items() if part != "sharding"},
     )
-    return float(
-        tokens_per_s_per_gpu(
-            global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step.total_s, gpus=gpus
-        )
+    if is_model_mixture(name):
+        layout["ep"] = ep
+    layout["recompute"] = (
+        _least_recompute(chip, arguments, layout, accelerators, global_batch, sequence_tokens)
+        if recompute is None
+        else RECOMPUTE[recompute]
     )
+    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+
+
+MEMORY = (
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "ffn",
+    "gated",
+    "vocabulary",
+    "head_dim",
+    "mixer_parameters",
+    "experts",
+    "experts_per_token",
+    "shared_experts",
+    "sequence_parallel",
+    "fused_attention",
+    "gradient_bytes",
+    "activation_fraction",
+)
+
+
+def _least_recompute(
+    chip: str,
+    arguments: Arguments,
+    layout: Mapping[str, float],
+    accelerators: int,
+    global_batch: int,
+    sequence_tokens: int,
+) -> int:
+    """None where that fits in memory, else selective: published runs of such layouts redo no whole layer."""
+    usable = constant("performance.training.usable_memory", "usable_fraction")
+    memory_gb = constant(f"accelerator.{chip}.memory", "memory_gb")
+    known = {name: arguments[name].value for name in MEMORY if name in arguments}
+    needed = training_memory_parts(
+        **known,
+        **layout,
+        recompute=RECOMPUTE["none"],
+        accelerators=accelerators,
+        global_batch=global_batch,
+        sequence_tokens=sequence_tokens,
+    )
+    return RECOMPUTE["none" if needed.total_gb <= usable * memory_gb else "selective"]
+
+
+def _rate(
+    arguments: Arguments,
+    layout: Mapping[str, float],
+    accelerators: int,
+    global_batch: int,
+    sequence_tokens: int,
+) -> float:
+    """Tokens a second and accelerator by the planning path."""
+    run = {
+        **{name: chosen(name, value, "the layout") for name, value in layout.items()},
+        "global_batch": chosen("global_batch", float(global_batch), "sequences of a step"),
+        "sequence_tokens": chosen("sequence_tokens", float(sequence_tokens), "tokens of a sequence"),
+    }
+    _, rate = throughput({**arguments, **run}, chosen("gpus", float(accelerators), "accelerators"))
+    return float(rate.value)
+
+
+def _planned_rate(
+    chip: str, accelerators: int, global_batch: int, sequence_tokens: int, arguments: Arguments
+) -> float:
+    """Tokens a second and accelerator on the layout that the planner would choose."""
+    found: Layout = planned(chip, accelerators, global_batch, sequence_tokens, arguments)
+    layout = {name: float(getattr(found, name)) for name in LAYOUT if name != "ep" or "experts" in arguments}
+    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+
+
+def searched_model_rate(
+    *,
+    model: str,
+    gpu: str,
+    accelerators: int,
+    global_batch: int,
+    sequence_tokens: int,
+    dtype: str,
+    software: str | None = None,
+) -> float:
+    """Tokens a second and accelerator of a model of the catalogue on the planner's own layout."""
+    chip, name = catalogue_name("accelerator", gpu), catalogue_name("model", model)
+    arguments = model_step(name, chip, dtype, software)
+    if is_model_mixture(name):
+        arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
+    return _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
 
 
 @BOOK.takes("train_system", unit="1/s", subject=TRAINING, labels=("model", "params"))
 def train_system(
     *,
     gpu: str,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     dtype: str,
     layers: int,
@@ -134,8 +291,8 @@ def train_system(
 ) -> dict[str, float]:
     """Tokens and sequences a second of a whole system, on the layout that the planner would choose.
 
-    Software older than that of the constants is slower by its dated factor; a row that states neither a year
-    nor a stack is answered for the software that the planner assumes.
+    By the newest software that the chip runs where a row states neither a stack nor a year. Software older
+    than any whose constants are known is slower by its dated factor.
     """
     shape = {
         "layers": layers,
@@ -146,33 +303,32 @@ def train_system(
         "gated": int(gated),
         "vocabulary": vocabulary,
     }
-    tokens = gpus * planned_rate(gpu, gpus, global_batch, sequence_tokens, dtype, shape)
     chip = catalogue_name("accelerator", gpu)
-    if software_year is not None:
-        tokens *= vintage(chip, software_year)
-    elif software is not None:
-        tokens *= stack_vintage(chip, software)
+    ran = software or (None if software_year is None else stack_of_year(chip, software_year))
+    arguments = {**stated_shape(shape), **hardware(chip, dtype, ran)}
+    tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
+    tokens *= vintage_of(chip, ran, software_year)
     return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
 
 
 @BOOK.takes("finetune_lora_system", unit="1/s", subject=TRAINING)
 def finetune_lora_system(
-    *, model: str, gpu: str, gpus: int, global_batch: int, sequence_tokens: int, dtype: str
+    *,
+    model: str,
+    gpu: str,
+    accelerators: int,
+    global_batch: int,
+    sequence_tokens: int,
+    dtype: str,
+    software: str | None = None,
 ) -> dict[str, float]:
     """Samples a second of a whole system that trains adapters next to frozen weights.
 
     Adapters of the usual rank on all four attention projections; weights frozen in 16 bits.
     """
     chip = catalogue_name("accelerator", gpu)
-    shape = model_shape(catalogue_name("model", model))
-    trained = adapter_parameters(
-        rank=constant("performance.adapter.rank", "rank"),
-        hidden=shape["hidden"],
-        heads=shape["heads"],
-        kv_heads=shape["kv_heads"],
-    )
-    step = {**hardware(chip, dtype), **modern_stack(), "adapter_parameters": float(trained)}
-    tokens = gpus * _searched_rate(chip, gpus, global_batch, sequence_tokens, shape, step)
+    arguments = adapted(model_step(catalogue_name("model", model), chip, dtype, software))
+    tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
     return {"1/s": tokens / sequence_tokens, "samples/s": tokens / sequence_tokens}
 
 
@@ -183,47 +339,26 @@ def train_mfu(
     model: str,
     sequence_tokens: str | int,
     dtype: str = "bf16",
-    gpus: int | None = None,
+    accelerators: int | None = None,
 ) -> float:
     """Model utilisation with causal scores counted once, at a usual size and batch where none is given."""
     chip, name = catalogue_name("accelerator", accelerator), catalogue_name("model", model)
-    shape, length = model_shape(name), _length_of(model, sequence_tokens)
-    size = gpus or round(constant("performance.mfu.chips", "chips"))
-    step = _pod_hardware(chip, dtype, size)
+    length = _length_of(model, sequence_tokens)
+    size = accelerators or round(constant("performance.mfu.chips", "chips"))
     batch = size * round(constant("performance.mfu.sequences_per_chip", "sequences"))
-    rate = _searched_rate(chip, size, batch, length, shape, {**step, **modern_stack()})
+    arguments = model_step(name, chip, dtype)
+    rate = _planned_rate(chip, size, batch, length, arguments)
+    shape = values(model_shape(name))
     flops = model_flops_per_token(
         parameters=constant(f"model.{name}.active_parameters", "parameters"),
         layers=shape["layers"],
         heads=shape["heads"],
-        head_dim=shape["hidden"] / shape["heads"],
+        head_dim=shape["head_dim"],
         sequence_tokens=length,
         counted_scores_fraction=0.5,
     )
-    return float(
-        mfu_fraction(
-            tokens_per_s_per_gpu=rate, flops_per_token=flops, peak_tflop_per_s=step["matrix_tflop_per_s"]
-        )
-    )
-
-
-def _pod_hardware(chip: str, dtype: str, size: int) -> dict[str, float]:
-    """Hardware of a system inside one fast domain, where no exchange uses the network behind it."""
-    domain = round(constant(f"accelerator.{chip}.link_domain", "link_domain"))
-    if size > domain or load_catalogue().has(f"accelerator.{chip}.network_bandwidth"):
-        return hardware(chip, dtype)
-    facts = {
-        name: constant(f"accelerator.{chip}.{word}", name)
-        for name, word in ACCELERATOR_FACTS.items()
-        if name != "network_gb_per_s"
-    }
-    peak = constant(f"accelerator.{chip}.{dtype}_peak", "matrix_tflop_per_s")
-    return {
-        **facts,
-        "network_gb_per_s": facts["link_gb_per_s"],
-        "matrix_tflop_per_s": peak,
-        "precision_factor": 1.0,
-    }
+    peak = float(arguments["matrix_tflop_per_s"].value)
+    return float(mfu_fraction(tokens_per_s_per_gpu=rate, flops_per_token=flops, peak_tflop_per_s=peak))
 
 
 def _length_of(model: str, stated: str | int) -> int:
@@ -234,30 +369,6 @@ def _length_of(model: str, stated: str | int) -> int:
         if model.casefold().startswith(family.casefold()):
             return int(length)
     raise NotUnderstood(f"no sequence length for '{model}' in '{stated}'")
-
-
-def _searched_rate(
-    chip: str,
-    gpus: int,
-    global_batch: int,
-    sequence_tokens: int,
-    shape: dict[str, int],
-    step: dict[str, float],
-) -> float:
-    """Tokens a second and accelerator on the planner's layout, on stated hardware."""
-    whole = {name: round(step[name]) for name in ("link_domain", "sequence_parallel", "fused_attention")}
-    arguments: dict[str, Any] = {**shape, **step, **whole}
-    found = best_layout(
-        gpus=gpus,
-        global_batch=global_batch,
-        sequence_tokens=sequence_tokens,
-        **arguments,
-        memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
-        usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
-    )
-    if not isinstance(found, Layout):
-        raise NotUnderstood(found.reason)
-    return found.tokens_per_s_per_gpu
 
 
 @BOOK.takes("train_gpu_hours", unit="h", subject=TRAINING)
@@ -276,10 +387,10 @@ def train_gpu_hours(
     global_batch_tokens: float,
     dtype: str,
     vocabulary: int | None = None,
-    gpus: int | None = None,
+    accelerators: int | None = None,
 ) -> float:
     """Productive GPU-hours of a run on the planner's layout, at a usual size where none is given."""
-    size = gpus or round(constant("validation.training_gpus", "gpus"))
+    size = accelerators or round(constant("validation.training_gpus", "accelerators"))
     if vocabulary is None:
         vocabulary = round(constant(f"model.{catalogue_name('model', model)}.vocab", "vocabulary"))
     shape = {
@@ -294,7 +405,9 @@ def train_gpu_hours(
     # A batch in tokens is printed rounded: the nearest multiple that many layouts divide.
     share = size // 8
     batch = max(share, share * round(global_batch_tokens / sequence_tokens / share))
-    return tokens / planned_rate(gpu, size, batch, sequence_tokens, dtype, shape) / 3600.0
+    chip = catalogue_name("accelerator", gpu)
+    arguments = {**stated_shape(shape), **hardware(chip, dtype)}
+    return tokens / _planned_rate(chip, size, batch, sequence_tokens, arguments) / 3600.0
 
 
 @BOOK.takes("scale_from_anchor", unit="1/s", subject=TRAINING)
@@ -302,11 +415,11 @@ def scale_from_anchor(
     *,
     model: str,
     gpu: str,
-    dtype: str,
-    anchor_gpus: int,
+    dtype: str | None = None,
+    anchor_accelerators: int,
     anchor_global_batch: int,
     anchor_value: float,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     tp: int | None = None,
     pp: int | None = None,
@@ -318,45 +431,143 @@ def scale_from_anchor(
 
     Answers what the anchor is in: a rate of tokens or sequences, or seconds for each step. A stated layout
     has a micro-batch of 1 and selective recomputation; none is the planner's. "LoRA" behind the name of
-    a model means adapters next to its frozen weights.
+    a model means adapters next to its frozen weights. A recommendation model trains in mixed precision, on
+    the planner's placement alone.
     """
-    base, adapted = model.removesuffix(" LoRA"), model.endswith(" LoRA")
-    name = catalogue_name("model", base)
-    length = sequence_tokens or aliases("sequence_tokens").get(model)
-    if length is None:
-        raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
-    shape = model_shape(name)
-    gated = bool(shape["gated"])
-
-    def rate(size: int, batch: int) -> float:
-        if adapted:
-            return finetune_lora_system(
-                model=base, gpu=gpu, gpus=size, global_batch=batch, sequence_tokens=length, dtype=dtype
-            )["samples/s"]
-        if tp is None or pp is None:
-            return size * planned_rate(gpu, size, batch, length, dtype, shape)
-        return size * train(
-            gpu=gpu,
-            gpus=size,
-            tp=tp,
-            pp=pp,
-            interleave=interleave or 1,
-            global_batch=batch,
-            micro_batch=1,
-            sequence_tokens=length,
-            dp_sharding="none_or_optimizer",
-            recompute="selective",
-            dtype=dtype,
-            gated=gated,
-            software=software,
-            **{part: size for part, size in shape.items() if part != "gated"},
-        )
-
-    modelled, anchor = rate(gpus, global_batch), rate(anchor_gpus, anchor_global_batch)
+    stated = {"tp": tp, "pp": pp, "vp": interleave, "seq": sequence_tokens, "dtype": dtype}
+    if is_recommendation(model):
+        if given := [name for name, value in stated.items() if value is not None]:
+            raise NotUnderstood(f"a recommendation model takes no {', '.join(given)}")
+        rate: Callable[[int, int], float] = partial(recommendation_rate, model, gpu)
+    else:
+        rate = _language_rate(model, gpu, dtype, tp, pp, interleave or 1, sequence_tokens, software)
+    modelled, anchor = rate(accelerators, global_batch), rate(anchor_accelerators, anchor_global_batch)
     factor = float(calibration_ratio(measured_tokens_per_s=anchor_value, modelled_tokens_per_s=anchor))
     step_ratio = (global_batch / modelled) / (anchor_global_batch / anchor)
     rates = dict.fromkeys(("1/s", "sequences/s", "samples/s"), factor * modelled)
     return {**rates, "s": anchor_value * step_ratio}
+
+
+def _language_rate(
+    model: str,
+    gpu: str,
+    dtype: str | None,
+    tp: int | None,
+    pp: int | None,
+    interleave: int,
+    sequence_tokens: int | None,
+    software: str | None,
+) -> Callable[[int, int], float]:
+    """The rate of a language model, with adapters or not, by size and batch."""
+    if dtype is None:
+        raise NotUnderstood("scale_from_anchor needs dtype for a language model")
+    base, beside = model.removesuffix(" LoRA"), model.endswith(" LoRA")
+    name, chip = catalogue_name("model", base), catalogue_name("accelerator", gpu)
+    length = sequence_tokens or aliases("sequence_tokens").get(model)
+    if length is None:
+        raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
+    ran = software or default_stack(chip).name
+    arguments = model_step(name, chip, dtype, ran)
+    if beside:
+        arguments = adapted(arguments)
+    if tp is None or pp is None:
+        return lambda size, batch: size * _planned_rate(chip, size, batch, length, arguments)
+    arguments["sequence_parallel"] = chosen(
+        "sequence_parallel", split_by_stack(stack_named(ran), RECOMPUTE["selective"]), "by the stack"
+    )
+    layout: dict[str, float] = {
+        "tp": tp,
+        "pp": pp,
+        "interleave": interleave,
+        "cp": 1,
+        "micro_batch": 1,
+        "recompute": RECOMPUTE["selective"],
+        "sharding": sharding_stage("none_or_optimizer", ran),
+    }
+    return lambda size, batch: size * _rate(arguments, layout, size, batch, length)
+
+
+@BOOK.takes("train_step_ratio", unit="1", subject=TRAINING)
+def train_step_ratio(
+    *,
+    gpu: str,
+    accelerators: int,
+    global_batch: int,
+    anchor_gpus: int,
+    anchor_global_batch: int,
+    tp: int,
+    pp: int,
+    interleave: int = 1,
+    cp: int = 1,
+    micro_batch: int,
+    sequence_tokens: int,
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    ffn: int,
+    gated: bool,
+    vocabulary: int,
+    dp_sharding: str,
+    recompute: str,
+    dtype: str,
+    software: str | None = None,
+) -> float:
+    """Time of a step over that of the same layout at the anchor."""
+
+    def step_s(size: int, batch: int) -> float:
+        each = train(
+            gpu=gpu,
+            accelerators=size,
+            tp=tp,
+            pp=pp,
+            interleave=interleave,
+            cp=cp,
+            global_batch=batch,
+            micro_batch=micro_batch,
+            sequence_tokens=sequence_tokens,
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            kv_heads=kv_heads,
+            ffn=ffn,
+            gated=gated,
+            vocabulary=vocabulary,
+            dp_sharding=dp_sharding,
+            recompute=recompute,
+            dtype=dtype,
+            software=software,
+        )
+        return batch * sequence_tokens / (size * each)
+
+    return step_s(accelerators, global_batch) / step_s(anchor_gpus, anchor_global_batch)
+
+
+@BOOK.takes("training_flops", unit="FLOP", subject=TRAINING, labels=("model",))
+def training_flops(
+    *,
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    ffn: int,
+    gated: bool,
+    vocabulary: int,
+    tied: bool = False,
+    sequence_tokens: int,
+    tokens: float,
+) -> dict[str, float]:
+    """Arithmetic of a run: 6 for each weight that multiplies, output layer too, and half of all scores."""
+    layer = layer_parameters(hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=int(gated))
+    each = model_flops_per_token(
+        parameters=layers * float(layer) + vocabulary * hidden,
+        layers=layers,
+        heads=heads,
+        head_dim=hidden / heads,
+        sequence_tokens=sequence_tokens,
+        counted_scores_fraction=0.5,
+    )
+    return {"FLOP": tokens * float(each), "1": tokens * float(each)}
 
 
 @BOOK.takes("train_days_closed_form", unit="h", subject=TRAINING)
@@ -364,7 +575,7 @@ def training_days(
     *,
     parameters: float,
     tokens: float,
-    gpus: float,
+    accelerators: float,
     achieved_tflop_per_s: float,
     flops_per_parameter_token: float,
 ) -> float:
@@ -373,7 +584,7 @@ def training_days(
         training_time_h(
             parameters=parameters,
             tokens=tokens,
-            gpus=gpus,
+            accelerators=accelerators,
             achieved_tflop_per_s=achieved_tflop_per_s,
             flops_per_parameter_token=flops_per_parameter_token,
         )

@@ -7,8 +7,8 @@ from planner.performance.queueing import (
     erlang_c_fraction,
     mmc_wait_h,
     n_plus_k_spares,
-    pool_servers,
-    pool_wait_h,
+    servers_needed,
+    servers_wait_h,
 )
 from planner.validation.aliases import aliases, catalogue_name
 from planner.validation.forms import Book, NotUnderstood
@@ -46,7 +46,7 @@ def ggc_wait(
 ) -> float:
     """Mean wait over service time."""
     return float(
-        pool_wait_h(
+        servers_wait_h(
             servers=servers,
             offered_load=servers * utilisation_fraction,
             service_h=1.0,
@@ -62,7 +62,7 @@ def staffing(
 ) -> float:
     """Servers, before shrinkage, that answer a share of calls in time."""
     return float(
-        pool_servers(
+        servers_needed(
             offered_load=transactions_per_30min * aht_min / 30.0,
             service_h=aht_min / 60.0,
             wait_target_h=asa_s / 3600.0,

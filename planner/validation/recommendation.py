@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.diffusion import (
     attention_tflop,
+    diffusion_training_step_s,
     generation_compute_use_fraction,
     generation_s,
     latent_tokens,
@@ -23,12 +28,17 @@ from planner.performance.recommendation import (
     scheduled_step,
 )
 from planner.performance.training import shape_efficiency_fraction
+from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
 from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.replicas import DEFAULT_ROUND, age_of
 from planner.validation.serving import POWER, SERVING, accelerator_kw
+from planner.validation.steps import hardware, values
 
 RECOMMENDATION = "recommendation training"
-SCHEDULED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
+HALF = ("bf16", "fp16")  # formats of 16 bits
+SERVED = ("int8", "fp8", *HALF)
+REPLICATED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
 
 BOOK = Book(
     {
@@ -40,36 +50,12 @@ BOOK = Book(
 
 MODELS = {
     "DLRM-dcnv2 (MLPerf)": "dlrm-dcnv2",
+    "DLRM-dcnv2": "dlrm-dcnv2",
     "DLRM-A": "dlrm-a",
     "FLUX.1-dev": "flux1-dev",
     "HunyuanVideo": "hunyuan-video",
 }
-SHAPE = {
-    "bottom_multiplications": "bottom",
-    "top_multiplications": "top",
-    "elementwise_values": "elementwise",
-    "dense_parameters": "dense_parameters",
-    "tables": "tables",
-    "lookups": "lookups",
-    "embedding_dim": "embedding_dim",
-}
 FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
-STEP = {
-    "table_bytes": "table_bytes",
-    "value_bytes": "value_bytes",
-    "gradient_bytes": "gradient_bytes",
-    "imbalance_ratio": "imbalance",
-    "fixed_s": "fixed_time",
-    "memory_efficiency_fraction": "memory_efficiency",
-    "link_efficiency_fraction": "link_efficiency",
-    "network_efficiency_fraction": "network_efficiency",
-}
-LINKS = {
-    "memory_gb_per_s": "memory_bandwidth",
-    "link_gb_per_s": "link_bandwidth",
-    "link_domain": "link_domain",
-    "network_gb_per_s": "network_bandwidth",
-}
 GENERATOR = (
     "layers",
     "hidden",
@@ -88,28 +74,35 @@ GENERATOR = (
 
 
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
-def train_recommendation(*, model: str, gpu: str, gpus: int, global_batch: int) -> float:
+def train_recommendation(*, model: str, gpu: str, accelerators: int, global_batch: int) -> float:
     """Samples a second of a system that trains a recommendation model in mixed precision."""
-    return float(global_batch / recommendation_step(model, gpu, gpus, global_batch).total_s)
+    return recommendation_rate(model, gpu, accelerators, global_batch)
 
 
-def recommendation_step(model: str, gpu: str, gpus: int, global_batch: int) -> RecommendationStep:
+def is_recommendation(model: str) -> bool:
+    """Whether a name is that of a recommendation model."""
+    return MODELS.get(model, "") in load_catalogue().names("recommendation", "tables")
+
+
+def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: int) -> float:
+    """Samples a second of a system that trains a recommendation model."""
+    return float(global_batch / recommendation_step(model, gpu, accelerators, global_batch).total_s)
+
+
+def recommendation_step(model: str, gpu: str, accelerators: int, global_batch: int) -> RecommendationStep:
     """Times of one step of a recommendation model in mixed precision."""
-    name, own = catalogue_name("accelerator", gpu), f"recommendation.{_known(model)}"
-    chip = f"accelerator.{name}"
+    name, own = catalogue_name("accelerator", gpu), _known(model)
     return recommendation_training_step(
         global_batch=global_batch,
-        gpus=gpus,
-        peak_tflop_per_s=constant(f"{chip}.bf16_peak", "peak_tflop_per_s"),
+        accelerators=accelerators,
+        peak_tflop_per_s=constant(f"accelerator.{name}.bf16_peak", "peak_tflop_per_s"),
         matrix_efficiency_fraction=_matrix_efficiency(
-            name, width=constant(f"{own}.width", "width"), rows=global_batch / gpus
+            name,
+            "bf16",
+            width=constant(f"recommendation.{own}.width", "width"),
+            rows=global_batch / accelerators,
         ),
-        backward_traffic_ratio=constant(f"{own}.backward_traffic", "traffic_ratio"),
-        optimizer_bytes=constant("performance.training.optimizer_bytes_per_parameter", "optimizer_bytes"),
-        collective_latency_s=constant("performance.training.collective_latency", "latency_s"),
-        **constants(own, SHAPE),
-        **constants(chip, LINKS),
-        **constants("performance.recommendation", STEP),
+        **values(recommendation_arguments(load_catalogue(), own, name, load_catalogue().link(name))),
     )
 
 
@@ -123,7 +116,7 @@ def train_recommendation_as_peer(
     *,
     model: str,
     gpu: str,
-    gpus: int,
+    accelerators: int,
     parameters: float,
     dense_fraction: float,
     forward_mflop: float,
@@ -133,15 +126,16 @@ def train_recommendation_as_peer(
     hbm_util: float,
     nvlink_util: float,
     roce_util: float,
-    strategy: str = SCHEDULED,
-) -> float:
-    """Time of a step in our schedule, from parts whose volumes and bandwidths are those of MAD-Max.
+    strategy: str = REPLICATED,
+) -> dict[str, float]:
+    """Time of a step in our schedule and samples a second, from volumes and bandwidths of MAD-Max.
 
     Its all-to-all is 2 lookup bytes / n over the network in each direction, less than the pooled vectors
     are; its all-reduce sends the gradients once, over a mix of fast links and network.
     """
-    if strategy != SCHEDULED:
-        raise NotUnderstood(f"no schedule of strategy '{strategy[:60]}': known is '{SCHEDULED}'")
+    words = {word for word in ("DDP", "FSDP") if word in re.findall(r"[A-Z]+", strategy.upper())}
+    if len(words) != 1:
+        raise NotUnderstood(f"strategy says DDP or FSDP of the dense layers, got '{strategy[:60]}'")
     peer = {"peak_tflop_per_s": "peak", "link_gb_per_s": "link_bandwidth"} | {
         "network_gb_per_s": "network_bandwidth",
         "near_fraction": "all_reduce_near",
@@ -150,9 +144,8 @@ def train_recommendation_as_peer(
     }
     own = constants("peer.madmax", peer)
     chip = f"accelerator.{catalogue_name('accelerator', gpu.split(' (')[0])}"
-    split = constants(f"recommendation.{_known(model)}", {"bottom": "bottom", "top": "top"})
     dense_s = local_batch * forward_mflop / 1e6 / (own["peak_tflop_per_s"] * flops_util)
-    bottom_fraction = split["bottom"] / (split["bottom"] + split["top"])
+    bottom_fraction = _bottom_fraction(model)
     memory_gb_per_s = constant(f"{chip}.memory_bandwidth", "memory_gb_per_s") * hbm_util
     embedding_s = local_batch * lookup_mb / 1e3 / memory_gb_per_s
     network_gb_per_s = own["network_gb_per_s"] * roce_util
@@ -163,27 +156,142 @@ def train_recommendation_as_peer(
         top_forward_s=dense_s * (1.0 - bottom_fraction),
         embedding_forward_s=embedding_s,
         embedding_backward_s=embedding_s * own["backward_ratio"],
-        all_to_all_s=2.0 * local_batch * lookup_mb / 1e3 / gpus / network_gb_per_s,
+        all_to_all_s=2.0 * local_batch * lookup_mb / 1e3 / accelerators / network_gb_per_s,
         all_reduce_s=parameters * dense_fraction * own["gradient_bytes"] / 1e9 / reduce_gb_per_s,
         optimizer_s=0.0,
         fixed_s=0.0,
     )
-    return float(step.total_s)
+    # Sharded dense layers are gathered forward, half of an all-reduce, with nothing next to the first gather;
+    # back again a gather and a scatter take the place of the all-reduce.
+    gathered_s = 0.5 * float(step.all_reduce_s) if "FSDP" in words else 0.0
+    total_s = float(step.total_s) + gathered_s
+    return {"s": total_s, "1/s": accelerators * local_batch / total_s}
+
+
+def _bottom_fraction(model: str) -> float:
+    """Share of the dense layers below the interaction; half where the catalogue has no such model."""
+    if MODELS.get(model, "") not in load_catalogue().names("recommendation", "tables"):
+        return 0.5
+    split = constants(f"recommendation.{MODELS[model]}", {"bottom": "bottom", "top": "top"})
+    return split["bottom"] / (split["bottom"] + split["top"])
+
+
+TRAINED = {"FLUX.1": "flux1-dev", "Stable Diffusion v2": "sd2"}
+
+
+@BOOK.takes("train_diffusion_system", unit="1/s", subject=RECOMMENDATION)
+def train_diffusion(
+    *, model: str, gpu: str, accelerators: int, global_batch: int, software: str | None = None
+) -> dict[str, float]:
+    """Samples a second of a system that trains a denoiser in mixed precision, latents encoded beforehand.
+
+    The optimizer's state is split over all; weights and gradients too where they leave samples too little
+    room.
+    """
+    if model not in TRAINED:
+        raise NotUnderstood(f"no facts of '{model[:60]}': known are {', '.join(TRAINED)}")
+    if accelerators > global_batch:
+        raise NotUnderstood(f"a batch of {global_batch} is less than one sample for each of {accelerators}")
+    chip, name = catalogue_name("accelerator", gpu), f"diffusion.{TRAINED[model]}"
+    stack = values(hardware(chip, "bf16", software))
+    samples = global_batch / accelerators
+    parameters = constant(f"{name}.parameters", "parameters")
+    optimizer_bytes = constant("performance.training.optimizer_bytes_per_parameter", "optimizer_bytes")
+    usable = constant("performance.training.usable_memory", "usable_fraction")
+    # Half of the memory is left to what the samples keep.
+    room_gb = 0.5 * usable * constant(f"accelerator.{chip}.memory", "memory_gb")
+    links = ("link_domain", "link_gb_per_s", "network_gb_per_s", "link_efficiency_fraction")
+    step_s = diffusion_training_step_s(
+        operator_s=_denoiser_s(name, chip, stack, samples),
+        samples=samples,
+        parameters=parameters,
+        accelerators=float(accelerators),
+        sharded=float(HELD_BYTES * parameters / 1e9 > room_gb),
+        optimizer_bytes=optimizer_bytes,
+        **{part: stack[part] for part in (*links, *EXCHANGES)},
+    )
+    return {"1/s": global_batch / float(step_s), "samples/s": global_batch / float(step_s)}
+
+
+HELD_BYTES = 6.0  # weights in 16 bits and their gradients in 32
+EXCHANGES = (
+    "memory_gb_per_s",
+    "memory_efficiency_fraction",
+    "network_efficiency_fraction",
+    "fsdp_latency_s",
+    "fsdp_exposed_fraction",
+    "data_parallel_hidden_fraction",
+    "fixed_s",
+    "scale_drag_ratio",
+)
+
+
+def _denoiser_s(name: str, chip: str, stack: Mapping[str, float], samples: float) -> NDArray[np.float64]:
+    """Times of one pass of a denoiser for one sample: matrices, attention, values that cross memory."""
+    if load_catalogue().has(f"{name}.linear"):
+        parts = ("linear", "convolution", "attention", "block_values", "norm_values", "width", "tokens")
+        facts = constants(name, {part: part for part in parts})
+        # A multiplication is two operations.
+        matrix_tflop = 2e-12 * (facts["linear"] + facts["convolution"])
+        score_tflop = 2e-12 * facts["attention"]
+        width, tokens = facts["width"], facts["tokens"]
+        blocks, moved = facts["block_values"], 2.0 * facts["norm_values"]
+    else:
+        shape = constants(name, {part: part for part in ("layers", "hidden")})
+        measures = ("train_height", "train_width", "spatial_ratio", "temporal_ratio", "patch")
+        sides = constants(name, {part: part for part in measures})
+        tokens = float(
+            latent_tokens(
+                height_px=sides["train_height"],
+                width_px=sides["train_width"],
+                frames=1.0,
+                patch=sides["patch"],
+                spatial_ratio=sides["spatial_ratio"],
+                temporal_ratio=sides["temporal_ratio"],
+            )
+        ) + constant(f"{name}.train_text_tokens", "tokens")
+        ratio = constant(f"{name}.ffn_ratio", "ratio")
+        matrix_tflop = float(linear_tflop(ffn_ratio=ratio, tokens=tokens, **shape))
+        score_tflop = float(attention_tflop(tokens=tokens, **shape))
+        width, moved = shape["hidden"], 0.0
+        blocks = shape["layers"] * shape["hidden"] * tokens
+    peak = stack["attention_tflop_per_s"]
+    matrix = stack["matrix_tflop_per_s"] * stack["precision_factor"] * stack["stack_factor"]
+    matrix = matrix * _matrix_efficiency(chip, "bf16", width=width, rows=tokens * samples)
+    moved_gb = (blocks * stack["elementwise_bytes_per_value"] + moved) / 1e9
+    each = operator_s(
+        operator_tflop=np.array([matrix_tflop, score_tflop, 0.0]),
+        operator_gb=np.array([0.0, 0.0, moved_gb]),
+        operator_tflop_per_s=np.array([matrix, peak * stack["attention_efficiency_fraction"], peak]),
+        memory_gb_per_s=stack["memory_gb_per_s"],
+        memory_efficiency_fraction=stack["memory_efficiency_fraction"],
+    )
+    return np.asarray(each)
 
 
 @BOOK.takes("serve_system", unit="1/s", subject=SERVING)
-def serve_benchmark(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> dict[str, float]:
+def serve_benchmark(
+    *,
+    benchmark: str,
+    scenario: str,
+    gpu: str,
+    accelerators: int,
+    precision: str | None = None,
+    round: str = DEFAULT_ROUND,
+) -> dict[str, float]:
     """Samples a second of a benchmark's engine: recommendation queries or images.
 
-    Weights in 8 bits where the accelerator multiplies them. The latency bound of the Server scenario is a
-    thousand times the work of one query, so that queueing alone takes nothing off the offline rate.
+    Weights in 8 bits where the accelerator multiplies them and nothing else is stated. The latency bound of
+    the Server scenario is a thousand times the work of one query: queueing takes nothing off that rate.
     """
     rates = {"dlrm-v2": ("samples/s", _queries_per_s), "stable-diffusion-xl": ("images/s", _images_per_s)}
     unit, rate = next((rates[name] for name in rates if benchmark.startswith(name)), ("", None))
     if rate is None or scenario not in ("Offline", "Server"):
         raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
-    each = rate(catalogue_name("accelerator", gpu))
-    return {"1/s": gpus * each, unit: gpus * each}
+    # Rounds differ by the engines of language models; look-ups and convolutions hardly moved.
+    age_of(round)
+    whole = accelerators * rate(catalogue_name("accelerator", gpu), precision)
+    return {"1/s": whole, unit: whole}
 
 
 def query_uses(chip: str, accelerators: float, queries_per_s: float) -> dict[str, float]:
@@ -200,17 +308,20 @@ def query_uses(chip: str, accelerators: float, queries_per_s: float) -> dict[str
     }
 
 
-def recommendation_compute_use_fraction(model: str, gpu: str, gpus: int, samples_per_s: float) -> float:
+def recommendation_compute_use_fraction(
+    model: str, gpu: str, accelerators: int, samples_per_s: float
+) -> float:
     """Share of the dense 16-bit peak that training uses at a rate: forward, and twice as much back."""
     own = constants(f"recommendation.{_known(model)}", {"bottom": "bottom", "top": "top"})
     peak = constant(f"accelerator.{catalogue_name('accelerator', gpu)}.bf16_peak", "peak_tflop_per_s")
-    return 6.0 * (own["bottom"] + own["top"]) * samples_per_s / (gpus * peak * 1e12)
+    return 6.0 * (own["bottom"] + own["top"]) * samples_per_s / (accelerators * peak * 1e12)
 
 
 @BOOK.takes("serve_diffusion_power", unit="kW", subject=POWER)
-def diffusion_power(*, model: str, gpu: str, gpus: int, batch: int, latency_s: float) -> float:
+def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, latency_s: float) -> float:
     """Power of the accelerators that generate a batch in a measured time."""
-    name, chip = f"diffusion.{_known(model)}", catalogue_name("accelerator", gpu)
+    name = f"diffusion.{MODELS.get(model) or catalogue_name('diffusion', model)}"
+    chip = catalogue_name("accelerator", gpu)
     facts = constants(name, {part: part for part in GENERATOR})
     tokens = (
         latent_tokens(
@@ -227,7 +338,7 @@ def diffusion_power(*, model: str, gpu: str, gpus: int, batch: int, latency_s: f
     one_pass = linear_tflop(ffn_ratio=facts["ffn_ratio"], **shape) + attention_tflop(**shape)
     runs = facts["steps"] * facts["passes"]
     compute = generation_compute_use_fraction(
-        sample_tflop=runs * one_pass / gpus,
+        sample_tflop=runs * one_pass / accelerators,
         batch=batch,
         time_s=latency_s,
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
@@ -235,9 +346,11 @@ def diffusion_power(*, model: str, gpu: str, gpus: int, batch: int, latency_s: f
     bandwidth = constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s")
     memory = min(1.0, runs * facts["parameters"] * 2.0 / 1e9 / (bandwidth * latency_s))
     running_kw = accelerator_kw(chip, memory, float(compute))
-    curve = next(sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip)
+    curve = next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
+    if curve is None:
+        raise NotUnderstood(f"no node of '{gpu}' in the catalogue, whose power law it would take")
     what = "video" if facts["frames"] > 1 else "image"
-    return gpus * float(
+    return accelerators * float(
         sustained_power_kw(
             power_kw=running_kw,
             tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
@@ -246,11 +359,12 @@ def diffusion_power(*, model: str, gpu: str, gpus: int, batch: int, latency_s: f
     )
 
 
-def _queries_per_s(chip: str) -> float:
+def _queries_per_s(chip: str, precision: str | None = None) -> float:
     """Benchmark queries of DLRM-DCNv2 a second: every accelerator holds all tables."""
     shape = constants("recommendation.dlrm-dcnv2", SHAPE)
     step = constants("performance.recommendation", STEP)
-    held_bytes = constant("performance.recommendation.serving_bytes", "held_bytes")
+    half = precision in HALF
+    held_bytes = (2.0 if half else 1.0) * constant("performance.recommendation.serving_bytes", "held_bytes")
     pairs = constant("recommendation.dlrm-dcnv2.pairs_per_query", "pairs")
     queries = constant("performance.recommendation.batch_queries", "queries")
     memory = {
@@ -260,9 +374,9 @@ def _queries_per_s(chip: str) -> float:
     dense = {
         "samples": pairs,
         "value_bytes": held_bytes,
-        "peak_tflop_per_s": _eight_bit_peak(chip),
+        "peak_tflop_per_s": _served_peak(chip, precision),
         "matrix_efficiency_fraction": _matrix_efficiency(
-            chip, width=constant("recommendation.dlrm-dcnv2.width", "width"), rows=pairs * queries
+            chip, precision, width=constant("recommendation.dlrm-dcnv2.width", "width"), rows=pairs * queries
         ),
         **memory,
     }
@@ -288,8 +402,8 @@ def _queries_per_s(chip: str) -> float:
     return 1.0 / float(batch_s)
 
 
-def _images_per_s(chip: str) -> float:
-    """Images of SDXL a second: matrices in 8 bits, attention and element-wise work in 16."""
+def _images_per_s(chip: str, precision: str | None = None) -> float:
+    """Images of SDXL a second: matrices in the stated precision, attention and element-wise work in 16."""
     names = (
         "linear",
         "convolution",
@@ -315,8 +429,10 @@ def _images_per_s(chip: str) -> float:
             "memory_efficiency_fraction": "memory_efficiency",
         },
     )
-    matrix = _matrix_efficiency(chip, width=facts["width"], rows=facts["tokens"] * facts["passes"] * batch)
+    rows = facts["tokens"] * facts["passes"] * batch
+    matrix = _matrix_efficiency(chip, precision, width=facts["width"], rows=rows)
     half = constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s")
+    peak = _served_peak(chip, precision)
     memory = {
         "memory_gb_per_s": constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s"),
         "memory_efficiency_fraction": step["memory_efficiency_fraction"],
@@ -326,7 +442,7 @@ def _images_per_s(chip: str) -> float:
     each = operator_s(
         operator_tflop=np.array([facts["linear"] + facts["convolution"], facts["attention"], 0.0]) * 2e-12,
         operator_gb=np.array([0.0, 0.0, moved_gb]),
-        operator_tflop_per_s=np.array([_eight_bit_peak(chip) * matrix, half * step["attention"], half]),
+        operator_tflop_per_s=np.array([peak * matrix, half * step["attention"], half]),
         **memory,
     )
     once = operator_s(
@@ -347,18 +463,30 @@ def _images_per_s(chip: str) -> float:
     return batch / float(made_s)
 
 
-def _matrix_efficiency(chip: str, *, width: float, rows: float) -> float:
+def _matrix_efficiency(chip: str, precision: str | None, *, width: float, rows: float) -> float:
     """Share of the peak that matrices of this width get, by the law fitted on language models."""
     shape = shape_efficiency_fraction(
         hidden=width, tp=1.0, rank_tokens=rows, **constants("performance.training", FIT)
     )
-    return constant(f"accelerator.{chip}.matrix_efficiency", "efficiency_fraction") * float(shape)
+    key = f"accelerator.{chip}.matrix_efficiency"
+    # Nothing was measured of int8 kernels: they are taken as those of 16 bits.
+    eight = precision == "fp8" and load_catalogue().has(f"{key}@fp8")
+    return constant(f"{key}@fp8" if eight else key, "efficiency_fraction") * float(shape)
 
 
-def _eight_bit_peak(chip: str) -> float:
-    """Best dense peak that 8-bit weights give, or the 16-bit one."""
+def _served_peak(chip: str, precision: str | None) -> float:
+    """Dense peak of the stated precision: of 8 bits where it beats that of 16 and nothing else is stated.
+
+    Engines of images and scores round to no integers: int8 is taken at the rate of FP8.
+    """
+    if precision not in (None, "int8", "fp8", *HALF):
+        raise NotUnderstood(
+            f"no law of images or scores in '{precision}': {', '.join(('int8', 'fp8', *HALF))}"
+        )
+    if precision in HALF:
+        return constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s")
     catalogue = load_catalogue()
-    known = [name for name in ("fp8", "int8", "bf16") if catalogue.has(f"accelerator.{chip}.{name}_peak")]
+    known = [name for name in ("fp8", "bf16") if catalogue.has(f"accelerator.{chip}.{name}_peak")]
     return max(constant(f"accelerator.{chip}.{name}_peak", "peak_tflop_per_s") for name in known)
 
 

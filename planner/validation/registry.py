@@ -12,6 +12,7 @@ from planner.trace.units import UnitError, convert_factor
 from planner.validation import (
     carbon,
     checkpoints,
+    demand,
     embodied,
     grids,
     histories,
@@ -25,6 +26,8 @@ from planner.validation import (
     reliability,
     replicas,
     serving,
+    techniques,
+    timing,
 )
 from planner.validation.aliases import aliases
 from planner.validation.forms import Form, NotUnderstood
@@ -46,6 +49,9 @@ _ADAPTERS = (
     queues,
     recommendation,
     melange,
+    demand,
+    techniques,
+    timing,
 )
 
 FORMS: tuple[Form, ...] = tuple(form for module in _ADAPTERS for form in module.BOOK.forms)

@@ -8,28 +8,41 @@ from typing import Any
 import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.rounding import rounded_up
+from planner.physics.equations.money import goodput_usd
 from planner.validation.aliases import constant
 from planner.validation.forms import Book, NotUnderstood, Spellings
 from reliability.checkpoint import optimal_interval_h, young_interval_h
 from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
-    ettr_restart_can_fail_fraction,
+    interval_goodput_fraction,
     linear_ettr_fraction,
+    not_training_h,
     weibull_ettr_fraction,
 )
 from reliability.fleet import (
     at_least_one_failure_fraction,
+    failing_nodes,
     failure_rate_per_node_h,
-    implied_node_mtbf_h,
+    implied_node_mttf_h,
     job_mttf_h,
+    lognormal_count_quantile,
+    mean_count,
     rate_per_node_h,
 )
+from reliability.restart import restart_h as restart_of_parts_h
+from reliability.restart import retried_restart_h, weibull_retried_restart_h
 from reliability.simulate import simulate_job
 from reliability.spares import spares_for_confidence
-from reliability.two_level_ettr import two_level_ettr_fraction
+from reliability.two_level_ettr import (
+    two_level_ettr_fraction,
+    two_level_least_waste_fraction,
+    two_level_restart_can_fail_ettr_fraction,
+)
+from reliability.writing import write_stop_fraction
 
-FAILURES, SPARES = "MTTF and ETTR", "spares"
+FAILURES, SPARES, SILENT = "MTTF and ETTR", "spares", "silent data corruption"
 
 _LEAST_SIMULATED = 0.05  # below it a simulated run takes longer than anybody waits
 
@@ -52,8 +65,8 @@ SPELLINGS: Spellings = {
     "restart_min": ("restart_h", _MINUTE),
     "restart_s": ("restart_h", _SECOND),
     "queue_min": ("queue_h", _MINUTE),
-    "mtbf_min": ("mtbf_h", _MINUTE),
-    "mtbf_days": ("mtbf_h", _DAY),
+    "mtbf_min": ("mttf_h", _MINUTE),
+    "mtbf_days": ("mttf_h", _DAY),
     "blocking_min": ("blocking_h", _MINUTE),
     "blocking_s": ("blocking_h", _SECOND),
     "persist_min": ("persist_h", _MINUTE),
@@ -66,14 +79,27 @@ SPELLINGS: Spellings = {
     "restart2_min": ("remote_restart_h", _MINUTE),
     "level1_per_level2": ("local_saves", 1.0),
     "share_level1": ("local_fraction", 1.0),
-    "node_mtbf_years": ("node_mtbf_h", 8766.0),
-    "node_mtbf_days": ("node_mtbf_h", _DAY),
-    "gpu_days_per_failure": ("gpu_mtbf_h", _DAY),
+    "node_mtbf_years": ("node_mttf_h", 8766.0),
+    "node_mtbf_days": ("node_mttf_h", _DAY),
+    "gpu_days_per_failure": ("accelerator_mttf_h", _DAY),
     "params": ("parameters", 1.0),
     "bytes_per_param": ("bytes_per_parameter", 1.0),
     "bandwidth_gbit_s": ("bandwidth_gb_per_s", 1 / 8),
     "bandwidth_gb_s": ("bandwidth_gb_per_s", 1.0),
     "failure_prob_per_gpu_day": ("failures_per_gpu_h", 1 / _DAY),
+    "weekly_node_failure_prob": ("weekly_failure_fraction", 1.0),
+    "image_pull_s": ("image_pull_h", _SECOND),
+    "worker_init_s": ("worker_init_h", _SECOND),
+    "step_s": ("step_h", _SECOND),
+    "lost_work_s": ("lost_h", _SECOND),
+    "reschedule_s": ("reschedule_h", _SECOND),
+    "incidents": ("failures", 1.0),
+    "gpu_hours": ("gpu_h", 1.0),
+    "usd_per_gpu_hour": ("hour_usd", 1.0),
+    "points": ("goodput_fraction", 0.01),
+    "prior_median_per_1000_node_days": ("failures_in_1000_node_days", 1.0),
+    "prior_sigma": ("log_sigma", 1.0),
+    "ettr": ("ettr_fraction", 1.0),
 }
 
 BOOK = Book(SPELLINGS)
@@ -84,21 +110,23 @@ MODELS: Mapping[str, Model] = {"linear": linear_ettr_fraction, "exact": ettr_fra
 BEHIND: Mapping[str, Model] = {"async": asynchronous_ettr_fraction, "any": asynchronous_ettr_fraction}
 WEIBULL = frozenset(("any", "exact", "weibull", "weibull renewal"))
 LEVELS: Mapping[str, Model] = {"two-level": two_level_ettr_fraction, "any": two_level_ettr_fraction}
+LEVELS_RESTART_CAN_FAIL: Mapping[str, Model] = dict.fromkeys(LEVELS, two_level_restart_can_fail_ettr_fraction)
+ONE_INTERVAL = "runtime goodput of one interval"
 
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
 def mttf_from_node_rate(
-    *, gpus: float, failures_in_1000_node_days: float, gpus_per_node: float | None = None
+    *, accelerators: float, failures_in_1000_node_days: float, accelerators_per_node: float | None = None
 ) -> float:
     """Mean time to failure of a job from the rate of its nodes."""
     rate = rate_per_node_h(failures_in_1000_node_days=failures_in_1000_node_days)
-    return float(job_mttf_h(nodes=_nodes(gpus, gpus_per_node), failure_rate_per_node_h=rate))
+    return float(job_mttf_h(nodes=_nodes(accelerators, accelerators_per_node), failure_rate_per_node_h=rate))
 
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
-def mttf_from_gpu_mtbf(*, gpus: float, gpu_mtbf_h: float) -> float:
+def mttf_from_accelerator_mttf(*, accelerators: float, accelerator_mttf_h: float) -> float:
     """Mean time to failure of a job from that of one GPU."""
-    return float(job_mttf_h(nodes=gpus, failure_rate_per_node_h=1.0 / gpu_mtbf_h))
+    return float(job_mttf_h(nodes=accelerators, failure_rate_per_node_h=1.0 / accelerator_mttf_h))
 
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
@@ -109,27 +137,31 @@ def mtbf_from_counts(*, period_h: float, failures: float) -> float:
 
 
 @BOOK.takes("node_mtbf_implied", unit="h", subject=FAILURES)
-def node_mtbf(*, gpus: float, job_mttf_h: float, gpus_per_node: float | None = None) -> float:
+def node_mttf(*, accelerators: float, job_mttf_h: float, accelerators_per_node: float | None = None) -> float:
     """Time between failures of one node that a job's implies."""
-    return float(implied_node_mtbf_h(job_mttf_h=job_mttf_h, nodes=_nodes(gpus, gpus_per_node)))
+    return float(
+        implied_node_mttf_h(job_mttf_h=job_mttf_h, nodes=_nodes(accelerators, accelerators_per_node))
+    )
 
 
 @BOOK.takes("failure_rate", unit="1/h", subject=FAILURES)
 def failure_rate(
-    *, gpus: float, period_h: float, failures: float, gpus_per_node: float | None = None
+    *, accelerators: float, period_h: float, failures: float, accelerators_per_node: float | None = None
 ) -> float:
     """Failures of a node from a count."""
     return float(
-        failure_rate_per_node_h(failures=failures, nodes=_nodes(gpus, gpus_per_node), period_h=period_h)
+        failure_rate_per_node_h(
+            failures=failures, nodes=_nodes(accelerators, accelerators_per_node), period_h=period_h
+        )
     )
 
 
 @BOOK.takes("prob_at_least_one_failure", unit="1", subject=FAILURES)
-def chance_of_failure(*, gpus: float, failures_per_gpu_h: float, period_h: float) -> float:
+def chance_of_failure(*, accelerators: float, failures_per_gpu_h: float, period_h: float) -> float:
     """Chance that a period sees a failure."""
     return float(
         at_least_one_failure_fraction(
-            nodes=gpus, failure_rate_per_node_h=failures_per_gpu_h, period_h=period_h
+            nodes=accelerators, failure_rate_per_node_h=failures_per_gpu_h, period_h=period_h
         )
     )
 
@@ -145,9 +177,9 @@ def category_share(*, category: str) -> float:
 
 
 @BOOK.takes("wasted_share", unit="1", subject=FAILURES)
-def wasted_share(*, gpus: float, period_h: float, wasted_gpu_hours: float) -> float:
+def wasted_share(*, accelerators: float, period_h: float, wasted_gpu_hours: float) -> float:
     """GPU-hours lost over GPU-hours held."""
-    return wasted_gpu_hours / (gpus * period_h)
+    return wasted_gpu_hours / (accelerators * period_h)
 
 
 @BOOK.takes("mtbe_ratio", unit="1", subject=FAILURES)
@@ -159,25 +191,24 @@ def mtbe_ratio(*, a100_mtbe_h: float, h100_mtbe_h: float) -> float:
 @BOOK.takes("ettr", unit="1", subject=FAILURES)
 def ettr_of_fleet(
     *,
-    gpus: float,
+    accelerators: float,
     failures_in_1000_node_days: float,
     interval_h: float,
     restart_h: float,
     write_h: float = 0.0,
     queue_h: float = 0.0,
     model: str = "exact",
-    gpus_per_node: float | None = None,
+    accelerators_per_node: float | None = None,
     failures_during_restart: bool = False,
 ) -> float:
     """ETTR of a job on nodes of a stated rate."""
     mttf = mttf_from_node_rate(
-        gpus=gpus, failures_in_1000_node_days=failures_in_1000_node_days, gpus_per_node=gpus_per_node
+        accelerators=accelerators,
+        failures_in_1000_node_days=failures_in_1000_node_days,
+        accelerators_per_node=accelerators_per_node,
     )
-    return float(
-        _model(model, failures_during_restart)(
-            interval_h=interval_h, mtbf_h=mttf, write_h=write_h, restart_h=restart_h, queue_h=queue_h
-        )
-    )
+    after = _after_failure(mttf, restart_h, queue_h, failures_during_restart)
+    return float(_model(model)(interval_h=interval_h, mttf_h=mttf, write_h=write_h, **after))
 
 
 @BOOK.takes("ettr", unit="1", subject=FAILURES)
@@ -193,21 +224,22 @@ def ettr_of_job(
     weibull_shape: float | None = None,
 ) -> float:
     """ETTR of a job of a stated failure rate."""
-    times = {
-        "interval_h": interval_h,
-        "mtbf_h": 1.0 / failures_per_h,
-        "write_h": write_h,
-        "restart_h": restart_h,
-    }
+    mttf_h = 1.0 / failures_per_h
+    times = {"interval_h": interval_h, "mttf_h": mttf_h, "write_h": write_h}
     if weibull_shape is not None:
-        if failures_during_restart or queue_h:
-            raise NotUnderstood("with weibull_shape no restart fails and no job waits in a queue")
+        if queue_h:
+            raise NotUnderstood("with weibull_shape no job waits in a queue")
         if model not in WEIBULL:
             raise NotUnderstood(
                 f"no ETTR model '{model}' for weibull_shape; known: {', '.join(sorted(WEIBULL))}"
             )
-        return float(weibull_ettr_fraction(weibull_shape=weibull_shape, **times))
-    return float(_model(model, failures_during_restart)(queue_h=queue_h, **times))
+        if failures_during_restart and restart_h:
+            restart_h = weibull_retried_restart_h(
+                restart_h=restart_h, mttf_h=mttf_h, weibull_shape=weibull_shape
+            )
+        return float(weibull_ettr_fraction(weibull_shape=weibull_shape, restart_h=restart_h, **times))
+    after = _after_failure(mttf_h, restart_h, queue_h, failures_during_restart)
+    return float(_model(model)(**times, **after))
 
 
 @BOOK.takes("ettr", unit="1", subject=FAILURES)
@@ -222,13 +254,14 @@ def asynchronous_ettr(
     failures_during_restart: bool = False,
 ) -> float:
     """ETTR with checkpoints stored in the background."""
+    mttf_h = 1.0 / failures_per_h
     return float(
-        _model(model, failures_during_restart, BEHIND)(
+        _model(model, BEHIND)(
             interval_h=interval_h,
-            mtbf_h=1.0 / failures_per_h,
+            mttf_h=mttf_h,
             blocking_h=blocking_h,
             persist_h=persist_h,
-            restart_h=restart_h,
+            **_after_failure(mttf_h, restart_h, 0.0, failures_during_restart),
         )
     )
 
@@ -248,8 +281,9 @@ def two_level_ettr(
     failures_during_restart: bool = False,
 ) -> float:
     """ETTR with local and remote checkpoints."""
+    known = LEVELS_RESTART_CAN_FAIL if failures_during_restart else LEVELS
     return float(
-        _model(model, failures_during_restart, LEVELS)(
+        _model(model, known)(
             interval_h=interval_h,
             local_saves=local_saves,
             local_rate_per_h=failures_per_h * local_fraction,
@@ -262,39 +296,151 @@ def two_level_ettr(
     )
 
 
+@BOOK.takes("first_order_waste", unit="1", subject=FAILURES)
+def two_level_waste(
+    *, failures_per_h: float, local_fraction: float, local_write_h: float, remote_write_h: float
+) -> float:
+    """Waste of the best two-level pattern, to first order."""
+    return float(
+        two_level_least_waste_fraction(
+            local_rate_per_h=failures_per_h * local_fraction,
+            remote_rate_per_h=failures_per_h * (1.0 - local_fraction),
+            local_write_h=local_write_h,
+            remote_write_h=remote_write_h,
+        )
+    )
+
+
+@BOOK.takes("ckpt_overhead_share", unit="1", subject=FAILURES)
+def write_share(*, write_h: float, step_h: float, steps_between: float, blocking: bool = True) -> float:
+    """Share of the time that writing stops the run."""
+    return float(write_stop_fraction(write_h=write_h, compute_h=steps_between * step_h, blocking=blocking))
+
+
 @BOOK.takes("ettr_at_optimal_interval", unit="1", subject=FAILURES)
 def best_ettr(
     *,
-    gpus: float,
+    accelerators: float,
     failures_in_1000_node_days: float,
     restart_h: float,
     write_h: float,
     model: str = "exact",
-    gpus_per_node: float | None = None,
+    accelerators_per_node: float | None = None,
+    failures_during_restart: bool = False,
 ) -> float:
     """ETTR at the interval that the model calls best: Young's for the straight line, else the exact one."""
     mttf = mttf_from_node_rate(
-        gpus=gpus, failures_in_1000_node_days=failures_in_1000_node_days, gpus_per_node=gpus_per_node
+        accelerators=accelerators,
+        failures_in_1000_node_days=failures_in_1000_node_days,
+        accelerators_per_node=accelerators_per_node,
     )
-    interval = (young_interval_h if model == "linear" else optimal_interval_h)(mtbf_h=mttf, write_h=write_h)
-    return float(_model(model)(interval_h=interval, mtbf_h=mttf, write_h=write_h, restart_h=restart_h))
+    interval = (young_interval_h if model == "linear" else optimal_interval_h)(mttf_h=mttf, write_h=write_h)
+    after = _after_failure(mttf, restart_h, 0.0, failures_during_restart)
+    return float(_model(model)(interval_h=interval, mttf_h=mttf, write_h=write_h, **after))
+
+
+@BOOK.takes("ettr", unit="1", subject=FAILURES)
+def goodput_of_interval(
+    *, model: str, interval_h: float, lost_h: float, reschedule_h: float = 0.0, restart_h: float = 0.0
+) -> float:
+    """Goodput of one interval with one failure in it."""
+    if model != ONE_INTERVAL:
+        raise NotUnderstood(f"no ETTR model '{model}' for lost work in one interval; known: {ONE_INTERVAL}")
+    return float(
+        interval_goodput_fraction(
+            interval_h=interval_h, lost_h=lost_h, reschedule_h=reschedule_h, restart_h=restart_h
+        )
+    )
+
+
+@BOOK.takes("lost_time_from_ettr", unit="h", subject=FAILURES, labels=("gpus",))
+def lost_h(*, ettr_fraction: float, period_h: float) -> float:
+    """Wall-clock time that trained nothing, however many accelerators waited."""
+    return float(not_training_h(ettr_fraction=ettr_fraction, period_h=period_h))
+
+
+@BOOK.takes("money_per_goodput_point", unit="USD", subject=FAILURES)
+def goodput_money(*, accelerators: float, period_h: float, hour_usd: float, goodput_fraction: float) -> float:
+    """What points of goodput are worth."""
+    return float(
+        goodput_usd(
+            units=accelerators,
+            duration_h=period_h,
+            hour_usd=hour_usd,
+            goodput_fraction=goodput_fraction,
+        )
+    )
+
+
+@BOOK.takes("expected_failures", unit="1", subject=FAILURES)
+def nodes_that_fail(*, nodes: float, weekly_failure_fraction: float, period_h: float) -> float:
+    """Nodes that fail at least once in the window."""
+    return float(
+        failing_nodes(nodes=nodes, weekly_failure_fraction=weekly_failure_fraction, period_h=period_h)
+    )
+
+
+@BOOK.takes("prior_predictive_count", unit="1", subject=FAILURES)
+def prior_count(
+    *, nodes: float, period_h: float, failures_in_1000_node_days: float, log_sigma: float
+) -> float:
+    """Median of the failures that a log-normal belief about the rate predicts."""
+    return lognormal_count_quantile(
+        median_per_node_h=float(rate_per_node_h(failures_in_1000_node_days=failures_in_1000_node_days)),
+        log_sigma=log_sigma,
+        node_h=nodes * period_h,
+        quantile_fraction=0.5,
+    )
+
+
+@BOOK.takes("restart_time", unit="h", subject=FAILURES)
+def restart_time(*, image_pull_h: float, worker_init_h: float, node: str) -> float:
+    """Time to working again: a new node pulls the image first, the same one has it."""
+    if node not in ("new", "same"):
+        raise NotUnderstood(f"node must be new (it pulls the image) or same (it has it), got '{node}'")
+    return float(
+        restart_of_parts_h(
+            detect_h=0.0,
+            replace_h=image_pull_h if node == "new" else 0.0,
+            initialise_h=worker_init_h,
+            load_h=0.0,
+            warm_up_h=0.0,
+        )
+    )
+
+
+@BOOK.takes("sdc_rate", unit="1/h", subject=SILENT)
+def silent_rate(*, failures: float, gpu_h: float) -> dict[str, float]:
+    """Silent data corruptions for each million accelerator-hours."""
+    per_h = float(failure_rate_per_node_h(failures=failures, nodes=1.0, period_h=gpu_h))
+    return {"1": 1e6 * per_h, "1/h": per_h}
+
+
+@BOOK.takes("expected_sdc", unit="1", subject=SILENT)
+def silent_count(*, accelerators: float, period_h: float, incidents_per_million_gpu_h: float) -> float:
+    """Silent data corruptions to expect."""
+    return float(
+        mean_count(units=accelerators, rate_per_unit_h=incidents_per_million_gpu_h / 1e6, period_h=period_h)
+    )
 
 
 @BOOK.takes("relative_gap_linear_vs_simulation", unit="1", subject=FAILURES)
 def linear_gap(
     *,
-    gpus: float,
+    accelerators: float,
     failures_in_1000_node_days: float,
     interval_h: float,
     restart_h: float,
     write_h: float = 0.0,
-    gpus_per_node: float | None = None,
+    accelerators_per_node: float | None = None,
 ) -> float:
     """How far the straight line is from a seeded simulation of many runs."""
     mttf = mttf_from_node_rate(
-        gpus=gpus, failures_in_1000_node_days=failures_in_1000_node_days, gpus_per_node=gpus_per_node
+        accelerators=accelerators,
+        failures_in_1000_node_days=failures_in_1000_node_days,
+        accelerators_per_node=accelerators_per_node,
     )
-    times = {"interval_h": interval_h, "mtbf_h": mttf, "write_h": write_h, "restart_h": restart_h}
+    times = {"interval_h": interval_h, "mttf_h": mttf, "write_h": write_h, "restart_h": restart_h}
     if float(ettr_fraction(**times)) < _LEAST_SIMULATED:
         raise NotUnderstood("a run that loses nearly all of its time does not end in simulation")
     line = float(linear_ettr_fraction(**times))
@@ -308,15 +454,24 @@ def spares(*, mean_down: float, percent: float) -> float:
     return float(spares_for_confidence(mean_down=mean_down, confidence_fraction=percent / 100.0))
 
 
-def _nodes(gpus: float, gpus_per_node: float | None) -> float:
-    return gpus / (gpus_per_node or constant("validation.accelerators_per_node", "gpus_per_node"))
+def _nodes(accelerators: float, accelerators_per_node: float | None) -> float:
+    """Nodes that hold the accelerators, the last one whole."""
+    return float(
+        rounded_up(
+            accelerators
+            / (accelerators_per_node or constant("validation.accelerators_per_node", "accelerators"))
+        )
+    )
 
 
-def _model(name: str, restart_can_fail: bool = False, known: Mapping[str, Model] = MODELS) -> Model:
+def _model(name: str, known: Mapping[str, Model] = MODELS) -> Model:
     if name not in known:
         raise NotUnderstood(f"no ETTR model '{name}' for these inputs; known: {', '.join(known)}")
-    if not restart_can_fail:
-        return known[name]
-    if known[name] is not ettr_fraction:
-        raise NotUnderstood(f"no ETTR model '{name}' lets a restart fail (failures_during_restart)")
-    return ettr_restart_can_fail_fraction
+    return known[name]
+
+
+def _after_failure(mttf_h: float, restart_h: float, queue_h: float, can_fail: bool) -> dict[str, float]:
+    """Restart and queue as a form of ETTR takes them; one that can fail queues again each time."""
+    if not can_fail:
+        return {"restart_h": restart_h} | ({"queue_h": queue_h} if queue_h else {})
+    return {"restart_h": float(retried_restart_h(restart_h=restart_h, mttf_h=mttf_h, downtime_h=queue_h))}

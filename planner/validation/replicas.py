@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import replica_capacity
-from planner.performance.memory import kv_cache_gb_per_token, largest_batch, serving_weights_gb
-from planner.performance.serving import (
-    decode_step_s,
-    output_tokens_per_s,
-    prefill_steps,
-    prefill_tokens,
-    ttft_s,
-    uncached_tokens,
-)
-from planner.physics.serving import SERVING_CONSTANTS
-from planner.physics.serving_options import SPLITS
-from planner.validation.aliases import catalogue_name, constant, constants
-from planner.validation.forms import Book, NotUnderstood
-from planner.validation.serving import (
-    SERVING,
-    chip_arguments,
-    engine_constants,
-    engine_step,
-    expert_arguments,
-    served_arguments,
+from planner.performance.capacity import (
+    Limits,
+    Measured,
+    Requests,
+    Targets,
+    average_step,
+    replica_capacity,
     step_uses,
 )
+from planner.performance.engine import step_times
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
+from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
+from planner.physics.engines import engine_fact
+from planner.validation.aliases import aliases, catalogue_name, constant
+from planner.validation.forms import Book, NotUnderstood
+from planner.validation.serving import SERVING, engine_name, every_sku, lengths, precision_of, replica_of
 
-SCENARIOS = ("Offline", "Server")
-OFFLINE_ENGINE = "offline"  # of throughput benchmarks, whose host and 8-bit scaling are hidden
+SCENARIOS = ("Offline", "Server", "Interactive")
+PEER = "tensorrt-llm"  # the engine that peers size
+MLPERF = "mlperf"  # engines of throughput benchmarks, tuned for one model
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
+DEFAULT_ROUND = "v4.1"  # of rows that say none
 
 BOOK = Book(
     {
@@ -44,7 +41,7 @@ BOOK = Book(
 )
 
 
-@BOOK.takes("serve_latency", unit="s", subject=SERVING, labels=("arrivals",))
+@BOOK.takes("serve_latency", unit="s", subject=SERVING, only={"arrivals": ("constant",)})
 def serve_latency(
     *,
     model: str,
@@ -58,18 +55,26 @@ def serve_latency(
     prefix_caching: bool = False,
 ) -> float:
     """Mean time of a request at a steady rate: the number running is rate times that time (Little's law)."""
-    chunk = constant("performance.serving.chunk_tokens", "chunk_tokens")
     cached = constant("performance.serving.cached_prompt", "cached_fraction") if prefix_caching else 0.0
     read = float(uncached_tokens(input_tokens=input_tokens, cached_fraction=cached))
+    parts = replica_of(model, gpu, weights, tp, 1, engine)
+    chunk = _engine_number(engine_name(engine), gpu, "chunk_tokens")
     chunks = float(prefill_steps(input_tokens=read, chunk_tokens=chunk))
+    # Cached tokens are not read again, but each step still reads their keys and values.
+    held = input_tokens + output_tokens / 2.0
     running = 1.0
     for _ in range(200):
-        step_s, parts = engine_step(
-            model, gpu, running, output_tokens, weights, tp, 1, engine, input_tokens, cached
+        requests = lengths(read, output_tokens)
+        step = average_step(**parts, requests=requests, running=running, chunk_tokens=chunk)
+        first = step_times(
+            **parts,
+            writing=max(running - 1.0, 0.0),
+            prefill_tokens=read / chunks,
+            context_tokens=held,
+            prompt_tokens=input_tokens,
         )
-        first = {**parts, "prefill_tokens": read / chunks}
-        whole = float(ttft_s(wait_s=0.0, prefill_steps=chunks, prefill_step_s=decode_step_s(**first)))
-        whole += (output_tokens - 1.0) * step_s
+        seen = step.total_s + step.cache_s * (held / (read + output_tokens / 2.0) - 1.0)
+        whole = chunks * _number(first.total_s) + (output_tokens - 1.0) * _number(seen)
         before, running = running, max(1.0, requests_per_s * whole)
         if math.isclose(before, running, rel_tol=1e-9):
             return whole
@@ -77,86 +82,197 @@ def serve_latency(
 
 
 @BOOK.takes("serve_system", unit="1/s", subject=SERVING)
-def serve_system(*, benchmark: str, scenario: str, gpu: str, gpus: int) -> dict[str, float]:
-    """Output tokens and requests a second of a whole system, always full, on the best split that fits."""
+def serve_system(
+    *,
+    benchmark: str,
+    scenario: str,
+    gpu: str,
+    accelerators: int,
+    precision: str | None = None,
+    round: str = DEFAULT_ROUND,
+) -> dict[str, float]:
+    """Output tokens and requests a second of a whole system, always full or within the rules' targets.
+
+    Offline is always full, on the best layout that fits. Server and Interactive hold as many requests as keep
+    the benchmark's time per token, and give their first token in time.
+    """
     if not load_catalogue().has(f"benchmark.{benchmark}.input_tokens"):
         raise NotUnderstood(f"the catalogue has no request lengths of the benchmark '{benchmark}'")
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
-    rates = [gpus / tp * _filled_rate(benchmark, chip, tp) for tp in SPLITS]
-    if not any(rates):
-        raise NotUnderstood("the model does not fit on 1 to 8 accelerators")
-    share = constant("performance.serving.server_share", "share_fraction") if scenario == "Server" else 1.0
-    answer = constant(f"benchmark.{benchmark}.output_tokens", "output_tokens")
-    return {"1/s": share * max(rates), "samples/s": share * max(rates) / answer}
+    run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round))
+    layouts = run.layouts(accelerators)
+    found = [accelerators / (tp * dp) * run.tokens_per_s(tp, dp, scenario) for tp, dp in layouts]
+    if not any(found):
+        raise NotUnderstood("the model does not fit on 1 to 8 accelerators, or keeps no target there")
+    return {"1/s": max(found), "samples/s": max(found) / run.kept_tokens}
 
 
 def served_uses(
     benchmark: str, chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
 ) -> dict[str, float]:
     """What a benchmark's requests use of an accelerator at a stated rate."""
-    rate = tokens_per_s or (samples_per_s or 0.0) * _lengths(benchmark).answer
+    run = _Run(benchmark, chip, _filed(None, chip, benchmark), 1.0)
+    rate = tokens_per_s or (samples_per_s or 0.0) * run.kept_tokens
     if not rate:
         raise NotUnderstood("a rate is needed: tokens_per_s or samples_per_s")
-    filled_rate, tp = max((_filled_rate(benchmark, chip, tp) / tp, tp) for tp in SPLITS)
-    if not filled_rate:
+    layouts = run.layouts(int(accelerators))
+    filled, tp, dp = max((run.tokens_per_s(tp, dp, "Offline") / (tp * dp), tp, dp) for tp, dp in layouts)
+    if not filled:
         raise NotUnderstood("the model does not fit on 1 to 8 accelerators")
-    parts = _filled_parts(benchmark, chip, tp)
+    parts, running = run.parts(tp, dp), run.held(tp, dp)
+    step = average_step(**parts, requests=run.requests, running=running, chunk_tokens=run.chunk_tokens)
     # The same batch at the stated rate takes longer for each step than the modelled one.
-    step_s = float(decode_step_s(**parts)) * filled_rate * accelerators / rate
-    return step_uses(parts, step_s, chip)
+    step_s = np.asarray(step.total_s) * filled * accelerators / rate
+    uses = step_uses(times=step, chip=parts["chip"], step_s=step_s)
+    return {name: _number(value) for name, value in uses.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Mean prompt and answer of a benchmark, and how many answers are written of which one is kept."""
+@dataclass(frozen=True)
+class _Run:
+    """A benchmark on an accelerator: its requests, and what a replica of each layout gives."""
 
-    prompt: float
-    answer: float
-    beams: float
+    benchmark: str
+    chip: str
+    precision: str
+    age_factor: float  # time of a step over that of the newest round
+
+    @property
+    def model(self) -> str:
+        return catalogue_name("model", self.benchmark)
+
+    @property
+    def beams(self) -> float:
+        """Answers written at once of which one is kept."""
+        return self._number("beams") if load_catalogue().has(f"benchmark.{self.benchmark}.beams") else 1.0
+
+    @property
+    def kept_tokens(self) -> float:
+        """Tokens of the answer that is kept."""
+        return self._number("output_tokens")
+
+    @property
+    def requests(self) -> Requests:
+        """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer."""
+        return lengths(self._number("input_tokens") / self.beams, self.kept_tokens)
+
+    @property
+    def chunk_tokens(self) -> float:
+        return _engine_number(MLPERF, self.chip, "chunk_tokens")
+
+    def _number(self, part: str) -> float:
+        return constant(f"benchmark.{self.benchmark}.{part}", part)
+
+    def layouts(self, accelerators: int) -> list[tuple[int, int]]:
+        """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention."""
+        mixture = constant(f"model.{self.model}.experts", "experts") > 0
+        domain = constant(f"accelerator.{self.chip}.link_domain", "accelerators")
+        sizes = [n for n in SPLITS if n <= accelerators and n <= max(8.0, domain)]
+        return [
+            (n // groups, groups)
+            for n in sizes
+            for groups in ((1, *(d for d in SPLITS[1:] if d <= n)) if mixture else (1,))
+            if n // groups <= 16
+        ]
+
+    def parts(self, tp: int, dp: int) -> dict[str, Any]:
+        """What a replica of a layout is made of; the cache is kept in 8 bits where the weights are."""
+        cache = self.precision if self.precision in ("bf16", "fp16") else "fp8"
+        return replica_of(self.model, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+
+    def held(self, tp: int, dp: int) -> float:
+        """Requests that a replica has memory for; 0 where the weights do not fit."""
+        parts = self.parts(tp, dp)
+        prompt = self._number("input_tokens") / self.beams
+        return dp * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF)
+
+    def tokens_per_s(self, tp: int, dp: int, scenario: str) -> float:
+        """Tokens a second that a replica of this layout keeps; 0 where it has no room or keeps no target."""
+        held = self.held(tp, dp)
+        if held < 1:
+            return 0.0
+        parts = self.parts(tp, dp)
+        if scenario == "Offline":
+            step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
+            full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
+            return full / self.age_factor
+        target = f"benchmark.{self.benchmark}"
+        ttft_s, tpot_s = (
+            constant(f"{target}.{scenario.lower()}_{part}", f"{part}_s") for part in ("ttft", "tpot")
+        )
+        found = replica_capacity(
+            **parts,
+            requests=self.requests,
+            limits=Limits(
+                batch_limit=np.array([held / dp]), queue_places=4096.0, chunk_tokens=self.chunk_tokens
+            ),
+            targets=Targets(
+                ttft_target_s=ttft_s / self.age_factor,
+                tpot_target_s=tpot_s / self.age_factor,
+                quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
+            ),
+            measured=Measured(),
+            arrival_scv_ratio=1.0,
+            utilisation_fraction=1.0,
+        )
+        return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
 
 
-def _lengths(benchmark: str) -> Lengths:
-    room = f"benchmark.{benchmark}"
-    prompt, answer = (constant(f"{room}.{part}", part) for part in ("input_tokens", "output_tokens"))
-    beams = constant(f"{room}.beams", "beams") if load_catalogue().has(f"{room}.beams") else 1.0
-    return Lengths(prompt, answer, beams)
+def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engine: str) -> float:
+    """Requests that each group of a replica has memory for; 0 where the weights do not fit."""
+    model, layout = parts["model"], parts["layout"]
+    return _number(
+        largest_batch(
+            memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
+            usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
+            weights_gb=replica_weights_gb(
+                parameters=model.parameters,
+                routed_parameters=model.routed_parameters,
+                weight_bytes=model.weight_bytes,
+                tp=layout.tp,
+                dp=layout.dp,
+            ),
+            kv_cache_gb_per_token=kv_cache_gb_per_token(
+                layers=model.layers,
+                kv_heads=model.kv_heads,
+                head_dim=model.head_dim,
+                kv_bytes=model.kv_bytes,
+                tp=layout.tp,
+            ),
+            context_tokens=context_tokens,
+            batch_limit=_engine_number(engine, chip, "largest_batch"),
+        )
+    )
 
 
-def _filled_rate(benchmark: str, chip: str, tp: int) -> float:
-    """Output tokens a second of one replica that always holds as many requests as it can; 0 without room."""
-    parts = _filled_parts(benchmark, chip, tp)
-    if parts["batch"] < 1:
-        return 0.0
-    kept = parts["batch"] / _lengths(benchmark).beams
-    return float(output_tokens_per_s(batch=kept, step_s=decode_step_s(**parts)))
+def _filed(precision: str | None, chip: str, benchmark: str) -> str:
+    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them."""
+    if precision is not None:
+        own = aliases("precision").get(f"{benchmark} {precision}")
+        return str(own) if own else precision_of(precision, chip)
+    return "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
 
 
-def _filled_parts(benchmark: str, chip: str, tp: int) -> dict[str, float]:
-    """Arguments of the step of a replica that holds as many requests as it can; batch 0 without room."""
-    name, lengths = f"model.{catalogue_name('model', benchmark)}", _lengths(benchmark)
-    precision = "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bfloat16"
-    parts = chip_arguments(chip, precision)
-    parts["kv_bytes"] = parts["weight_bytes"]  # such engines keep the cache in the precision of the weights
-    # Beams share their prompt, so that one of them holds a part of it and its own answer.
-    prompt = lengths.prompt / lengths.beams
-    held = _held(name, chip, parts, tp, prompt + lengths.answer)
-    batch = max(held, 1.0)
-    engine = engine_constants(OFFLINE_ENGINE, chip)
-    reached = constant(f"accelerator.{chip}.matrix_efficiency", "matrix_efficiency_fraction")
-    engine["peak_share_fraction"] = min(engine["peak_share_fraction"], reached)
-    joining = prefill_tokens(batch=batch, input_tokens=prompt, output_tokens=lengths.answer)
-    return {
-        **served_arguments(name, batch),
-        **parts,
-        **engine,
-        "tp": float(tp),
-        "ep": 1.0,
-        "batch": batch if held >= 1 else 0.0,
-        "prefill_tokens": float(joining),
-        "context_tokens": lengths.prompt + lengths.answer / 2.0,
-    }
+def age_of(round: str) -> float:
+    """Time of a step of a round's engines over that of the newest."""
+    key = f"performance.engine.{MLPERF}.age_factor@{round.replace('.', '-')}"
+    if not load_catalogue().has(key):
+        raise NotUnderstood(f"unknown round '{round}' of the benchmark")
+    return constant(key, "age_factor")
+
+
+def _engine_number(engine: str, gpu: str, key: str) -> float:
+    """A limit of an engine on an accelerator."""
+    inputs, chip = every_sku(), catalogue_name("accelerator", gpu)
+    at = next((k for k, one in enumerate(inputs.skus) if one.accelerator == chip), None)
+    if at is None:
+        raise NotUnderstood(f"no SKU has the accelerator '{chip}'")
+    return float(engine_fact(inputs, engine, at, key).value)
+
+
+def _number(value: object) -> float:
+    return float(np.squeeze(np.asarray(value)))
 
 
 @BOOK.takes("serve_sizing_peer", unit="1", subject=SERVING)
@@ -173,83 +289,37 @@ def serve_sizing(
 ) -> float:
     """Fewest accelerators that carry a rate within its latency targets, over the splits the planner tries.
 
-    Peers size engines that hide their host, for requests of one length.
+    Peers size to the limit, without headroom, for requests of one length.
     """
-    precision = weights or ("fp8" if model.lower().endswith("fp8") else "bfloat16")
-    needed = [
-        _replicas(
-            model,
-            gpu,
-            tp,
-            precision,
-            input_tokens,
-            output_tokens,
-            requests_per_s,
-            ttft_target_s,
-            tpot_target_s,
+    chip = catalogue_name("accelerator", gpu)
+    precision = precision_of(weights or ("fp8" if model.lower().endswith("fp8") else "bf16"), chip)
+    targets = Targets(
+        ttft_target_s=ttft_target_s,
+        tpot_target_s=tpot_target_s,
+        quantile_fraction=constant("performance.serving.first_token_quantile", "quantile_fraction"),
+    )
+    found = []
+    for tp in SPLITS[:4]:
+        parts = replica_of(model, chip, precision, tp, 1, PEER)
+        held = held_requests(parts, chip, input_tokens + output_tokens, PEER)
+        if held < 1:
+            continue
+        capacity = replica_capacity(
+            **parts,
+            requests=lengths(input_tokens, output_tokens),
+            limits=Limits(
+                batch_limit=np.array([held]),
+                queue_places=constant("performance.serving.queue_places", "queue_places"),
+                chunk_tokens=_engine_number(PEER, chip, "chunk_tokens"),
+            ),
+            targets=targets,
+            measured=Measured(),
+            arrival_scv_ratio=1.0,
+            utilisation_fraction=1.0,
         )
-        for tp in SPLITS
-    ]
-    found = [tp * count for tp, count in zip(SPLITS, needed, strict=True) if count]
+        rate = _number(capacity.requests_per_s)
+        if rate > 0:
+            found.append(tp * math.ceil(requests_per_s / rate))
     if not found:
         raise NotUnderstood("no split over 1 to 8 accelerators meets the targets")
     return float(min(found))
-
-
-def _replicas(
-    model: str,
-    gpu: str,
-    tp: int,
-    weights: str,
-    input_tokens: float,
-    output_tokens: float,
-    requests_per_s: float,
-    ttft_target_s: float,
-    tpot_target_s: float,
-) -> int:
-    """Replicas at one split; 0 where the model does not fit or the targets are out of reach."""
-    chip, name = catalogue_name("accelerator", gpu), f"model.{catalogue_name('model', model)}"
-    parts = chip_arguments(chip, weights)
-    shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
-    whole = constant(f"{name}.parameters", "parameters")
-    held = _held(name, chip, parts, tp, input_tokens + output_tokens)
-    engine = engine_constants(OFFLINE_ENGINE, chip)
-    hidden = {key: engine[key] for key in SERVING_CONSTANTS if key in engine}
-    found = replica_capacity(
-        parameters=whole,
-        active_parameters=constant(f"{name}.active_parameters", "parameters"),
-        **expert_arguments(name),
-        **shape,
-        **parts,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        batch_limit=held,
-        tp=tp,
-        ttft_target_s=ttft_target_s,
-        tpot_target_s=tpot_target_s,
-        arrival_scv_ratio=1.0,
-        quantile_fraction=constant("performance.serving.first_token_quantile", "quantile_fraction"),
-        **{**constants("performance.serving", SERVING_CONSTANTS), **hidden},
-        output_scv_ratio=np.zeros(1),
-    )
-    rate = float(found.requests_per_s)
-    return math.ceil(requests_per_s / rate) if rate > 0 else 0
-
-
-def _held(name: str, chip: str, parts: dict[str, float], tp: int, context_tokens: float) -> float:
-    """Requests that one replica has memory for; 0 where the weights do not fit."""
-    shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "kv_heads", "head_dim")}
-    return float(
-        largest_batch(
-            memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
-            usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
-            weights_gb=serving_weights_gb(
-                parameters=constant(f"{name}.parameters", "parameters"),
-                weight_bytes=parts["weight_bytes"],
-                tp=tp,
-            ),
-            kv_cache_gb_per_token=kv_cache_gb_per_token(**shape, kv_bytes=parts["kv_bytes"], tp=tp),
-            context_tokens=context_tokens,
-            batch_limit=constant("performance.serving.largest_batch", "batch_limit"),
-        )
-    )

@@ -1,10 +1,9 @@
-"""The result in words: by source on the terminal, by subject in the README, and the list of quantities."""
+"""The result in words: on the terminal, as tables of the README, and the list of quantities."""
 
 from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,15 @@ from planner.validation.accuracy import (
     OUTSIDE,
     Accuracy,
     accuracies,
+    accuracies_of_pairs,
     accuracy,
+    by_name,
+    counted,
+    publication,
 )
 from planner.validation.forms import Form
 from planner.validation.leaves import functions, leaf_form
 from planner.validation.registry import FORMS
-from planner.validation.tolerance import is_two_sided
 
 Row = dict[str, Any]
 
@@ -32,7 +34,7 @@ _MARKS = {INSIDE: " ", OUTSIDE: "!", NOT_UNDERSTOOD: "?", NOT_RUN: "-"}
 
 
 def report_text(result: dict[str, Any]) -> str:
-    """Ours next to theirs for each source, then how close by source and by subject."""
+    """Ours next to theirs for each source, then how close by source, kind, generation and subject."""
     rows: list[Row] = result["rows"]
     parts = [
         _source_text(source, [r for r in rows if r["source"] == source])
@@ -76,25 +78,44 @@ def write_readme_table(result: dict[str, Any], path: Path) -> None:
 
 
 def readme_table(result: dict[str, Any]) -> str:
-    """Markdown table: for each subject its rows, how many are inside, and the errors."""
-    rows: list[Row] = [row for row in result["rows"] if row["subject"]]
-    lines = [
-        "| subject | rows | inside | median error | worst error | sources |",
-        "|---|--:|--:|--:|--:|---|",
-    ]
-    for subject in sorted(_in_order(rows, "subject")):
-        mine = [row for row in rows if row["subject"] == subject]
-        median, worst = _spread(mine)
-        sources = _few(list(dict.fromkeys(_short(row["source"]) for row in mine)))
-        lines.append(f"| {subject} | {len(mine)} | {_count(mine, INSIDE)} | {median} | {worst} | {sources} |")
-    median, worst = _spread(rows)
-    lines.append(f"| **all** | {len(rows)} | {_count(rows, INSIDE)} | {median} | {worst} | |")
-    unknown, absent = (result["summary"][status] for status in (NOT_UNDERSTOOD, NOT_RUN))
-    if unknown:
-        lines += ["", f"Not counted: {unknown} rows whose model is not in this version."]
+    """Markdown: each subject, then each generation of accelerators with what is requested of it."""
+    rows: list[Row] = result["rows"]
+    scored = counted(rows)
+    lines = ["| what is modelled | " + _HEADS + " sources |", "|---|--:|--:|--:|--:|--:|---|---|"]
+    for one in by_name(accuracies(rows, "subject")):
+        sources = dict.fromkeys(publication(row["source"]) for row in scored if row["subject"] == one.name)
+        lines.append(f"| {one.name} | {_figures(one)} | {_few(list(sources))} |")
+    lines.append(f"| **all** | {_figures(accuracy('all', scored))} | |")
+    pairs = accuracies_of_pairs(rows)
+    if pairs:
+        lines += ["", "| generation | what is modelled | " + _HEADS, "|---|---|--:|--:|--:|--:|--:|---|"]
+        lines += [f"| {pair[0]} | {pair[1]} | {_figures(one)} |" for pair, one in pairs.items()]
+    lines += ["", *_not_counted(rows)]
+    return "\n".join(lines).rstrip()
+
+
+_HEADS = "rows | understood | inside | median error | MAPE | worst |"
+
+
+def _figures(one: Accuracy) -> str:
+    median, mean = (_share(share) for share in (one.median_error, one.mean_error))
+    worst = f"{_share(one.worst_error)} ({one.worst_id})" if one.worst_id else "-"
+    return f"{one.rows} | {one.understood} | {one.inside} | {median} | {mean} | {worst}"
+
+
+def _not_counted(rows: Sequence[Row]) -> list[str]:
+    """What the tables leave out, and why."""
+    absent = _count(rows, NOT_RUN)
+    plain = [row for row in rows if row["plumbing"]]
+    said = []
+    if plain:
+        said.append(
+            f"Not counted: {len(plain)} rows that are arithmetic on their own numbers, "
+            f"{_count(plain, INSIDE)} of them inside."
+        )
     if absent:
-        lines += ["", f"Not counted: {absent} rows about files that may not be shipped and were not here."]
-    return "\n".join(lines)
+        said.append(f"Not counted: {absent} rows about files that may not be shipped and were not here.")
+    return said
 
 
 def _source_text(source: str, rows: Sequence[Row]) -> str:
@@ -113,13 +134,22 @@ def _source_text(source: str, rows: Sequence[Row]) -> str:
 
 
 def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
-    by_subject = sorted(accuracies(rows, "subject"), key=lambda one: one.name)
+    tables = [
+        *_accuracy_lines("source", accuracies(rows, "source")),
+        "",
+        *_accuracy_lines("kind", by_name(accuracies(rows, "quantity"))),
+        "",
+        *_accuracy_lines("generation", by_name(accuracies(rows, "generation"))),
+        "",
+        *_accuracy_lines("generation and subject", list(accuracies_of_pairs(rows).values())),
+        "",
+        *_accuracy_lines("subject", [*by_name(accuracies(rows, "subject")), accuracy("all", counted(rows))]),
+    ]
     return "\n".join(
         [
-            *_accuracy_lines("source", accuracies(rows, "source")),
-            "",
-            *_accuracy_lines("subject", [*by_subject, accuracy("all", [r for r in rows if r["subject"]])]),
+            *tables,
             "Scored are rows that state a value and leave room around it: no bounds, counts or identities.",
+            *_not_counted(rows),
             f"{summary['rows']} rows: {summary[INSIDE]} inside, {summary[OUTSIDE]} outside, "
             f"{summary[NOT_UNDERSTOOD]} not understood, {summary[NOT_RUN]} not run",
         ]
@@ -128,14 +158,21 @@ def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
 
 def _accuracy_lines(what: str, found: Sequence[Accuracy]) -> list[str]:
     """One line for each: its rows, those inside, and the errors of those that are scored."""
+    if not found:
+        return [f"No row tells its {what}."]
     errors = ("median", "MAPE", "<= 10 %", "worst")
-    lines = [f"{'rows':>5} {'inside':>7} {'scored':>7} {' '.join(f'{e:>9}' for e in errors)}  {what}"]
+    heads = f"{'rows':>5} {'understood':>10} {'inside':>7} {'scored':>7}"
+    lines = [f"{heads} {' '.join(f'{e:>9}' for e in errors)}  {'of':<28}  {what}"]
     for one in found:
         shares = (one.median_error, one.mean_error, one.within_10_percent_fraction, one.worst_error)
-        shown = " ".join(f"{'-' if share is None else _percent(share, sign=False):>9}" for share in shares)
-        name = one.name or f"(no {what})"
-        lines.append(f"{one.rows:>5} {one.inside:>7} {one.scored:>7} {shown}  {name}")
+        shown = " ".join(f"{_share(share):>9}" for share in shares)
+        counts = f"{one.rows:>5} {one.understood:>10} {one.inside:>7} {one.scored:>7}"
+        lines.append(f"{counts} {shown}  {one.worst_id or '-':<28}  {one.name or f'(no {what})'}")
     return lines
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else _percent(share, sign=False)
 
 
 def _keys(form: Form) -> list[str]:
@@ -180,16 +217,6 @@ def _count(rows: Sequence[Row], status: str) -> int:
     return sum(row["status"] == status for row in rows)
 
 
-def _spread(rows: Sequence[Row]) -> tuple[str, str]:
-    """Median and worst error, without the rows that only bound us from one side or inform."""
-    errors = [
-        abs(row["error"]) for row in rows if row["error"] is not None and is_two_sided(row["tolerance"])
-    ]
-    if not errors:
-        return "-", "-"
-    return _percent(statistics.median(errors), sign=False), _percent(max(errors), sign=False)
-
-
 def _percent(share: float, *, sign: bool = True) -> str:
     if abs(share) < 5e-6:
         return "0 %"
@@ -199,12 +226,6 @@ def _percent(share: float, *, sign: bool = True) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.5g}"
-
-
-def _short(source: str) -> str:
-    """What comes before the first comma, semicolon or bracket; of a repository its name."""
-    repository = re.match(r"github ([\w.-]+/[\w.-]+)", source)
-    return repository[1] if repository else re.split(r"[,;(]", source)[0].strip()
 
 
 def _few(names: list[str], most: int = 4) -> str:

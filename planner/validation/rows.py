@@ -8,7 +8,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from planner.trace.errors import InputError
 from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
 from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
-from planner.validation.registry import evaluate
+from planner.validation.generations import generation_of
+from planner.validation.registry import evaluate, forms_of
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
 COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
+PLUMBING = "plumbing"  # first word of a note: the row is arithmetic on its own numbers
+NO_MODEL = "kinds without a model"
 
 _LARGEST_BYTES = 50_000_000
 
@@ -44,6 +47,8 @@ class Judged:
     status: str
     note: str = ""
     subject: str = ""
+    generation: str = ""
+    plumbing: bool = False
 
     def document(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -59,6 +64,8 @@ class Judged:
             "status",
             "note",
             "subject",
+            "generation",
+            "plumbing",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -85,7 +92,11 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
 
 def summary(rows: Sequence[Judged]) -> dict[str, Any]:
     """Counts by status, median and worst error of the rows that state a value, and the accuracy tables."""
-    errors = [abs(row.error) for row in rows if row.error is not None and is_two_sided(row.tolerance)]
+    errors = [
+        abs(row.error)
+        for row in rows
+        if row.error is not None and is_two_sided(row.tolerance) and not row.plumbing
+    ]
     counts = {
         status: sum(row.status == status for row in rows)
         for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
@@ -114,7 +125,7 @@ def read_rows(path: Path) -> Iterator[dict[str, str]]:
                 f"{path}: no column {', '.join(missing)}; the first line must name id, source, inputs, "
                 "expected, unit, tolerance and may name note"
             )
-        rows = [{name: row.get(name) or "" for name in COLUMNS} for row in reader]
+        rows = [{name: row.get(name) or "" for name in (*COLUMNS, "note")} for row in reader]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -126,7 +137,7 @@ def read_rows(path: Path) -> Iterator[dict[str, str]]:
 
 def judge(row: Mapping[str, str]) -> Judged:
     """One row, judged."""
-    quantity = ""
+    quantity, inputs = "", dict[str, Any]()
     expected: float | None = None
     try:
         quantity, inputs = _inputs(row["inputs"])
@@ -134,11 +145,28 @@ def judge(row: Mapping[str, str]) -> Judged:
         tolerance = parse_tolerance(row["tolerance"], expected=expected, unit=row["unit"])
         ours, form = evaluate(quantity, with_software(quantity, inputs, row["source"]), row["unit"])
     except (NotUnderstood, ToleranceError) as error:
-        return _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
+        judged = _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
     except NeedsData as error:
-        return _judged(row, quantity, expected, NOT_RUN, note=str(error))
-    status = INSIDE if tolerance.holds(ours) else OUTSIDE
-    return _judged(row, quantity, expected, status, ours=ours, note=tolerance.note, subject=form.subject)
+        judged = _judged(row, quantity, expected, NOT_RUN, note=str(error))
+    else:
+        status = INSIDE if tolerance.holds(ours) else OUTSIDE
+        judged = _judged(
+            row, quantity, expected, status, ours=ours, note=tolerance.note, subject=form.subject
+        )
+    return replace(
+        judged,
+        subject=judged.subject or _subject(quantity),
+        generation=generation_of(inputs),
+        plumbing=row.get("note", "").lower().startswith(PLUMBING),
+    )
+
+
+def _subject(quantity: str) -> str:
+    """Of a row without a value of ours: that of the models which might have answered."""
+    try:
+        return next((form.subject for form in forms_of(quantity)), NO_MODEL)
+    except NotUnderstood:
+        return NO_MODEL
 
 
 def _judged(
@@ -152,7 +180,7 @@ def _judged(
     subject: str = "",
 ) -> Judged:
     error = None if ours is None or expected is None else relative_error(ours, expected)
-    beyond = [name for name, value in (("ours", ours), ("the error", error)) if not _is_told(value)]
+    beyond = [name for name, value in (("ours", ours), ("the error", error)) if not _is_finite(value)]
     if beyond:  # JSON has no word for it: there it is null, and this says why
         note = "; ".join(filter(None, (note, f"{' and '.join(beyond)} is no finite number")))
         error = None
@@ -171,7 +199,7 @@ def _judged(
     )
 
 
-def _is_told(value: float | None) -> bool:
+def _is_finite(value: float | None) -> bool:
     return value is None or math.isfinite(value)
 
 

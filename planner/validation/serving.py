@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from carbon.energy import energy_kwh
 from carbon.power import power_kw
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.memory import kv_cache_gb_per_token
-from planner.performance.power import (
-    accelerator_power_kw,
-    serving_compute_use_fraction,
-    serving_memory_use_fraction,
-)
-from planner.performance.serving import (
-    decode_step_s,
-    exchange_s,
-    output_tokens_per_s,
-    prefill_tokens,
-    touched_parameters,
-    uncached_tokens,
-)
-from planner.physics.nodes import POWER_CURVE
-from planner.physics.serving import SERVING_CONSTANTS
+from planner.inputs.resolved import Inputs
+from planner.performance.capacity import Requests, average_step, step_uses
+from planner.performance.engine import Chip, StepTimes
+from planner.performance.power import served_power_kw
+from planner.performance.serving import output_tokens_per_s
+from planner.physics.engines import served_replica
+from planner.physics.precisions import FORMATS
+from planner.physics.requests import inputs_of
+from planner.physics.serving import SERVING_CURVE
+from planner.trace.errors import InputError
 from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 
@@ -50,27 +47,8 @@ BOOK = Book(
     }
 )
 
-WEIGHT_BYTES = {"bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0}
-PEAKS = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "fp8": "fp8", "int8": "int8"}
-PLANNING = ("utilisation_fraction", "queue_places", "chunk_tokens")  # not constants of the engine's step
-STEP_CONSTANTS = {name: key for name, key in SERVING_CONSTANTS.items() if name not in PLANNING} | {
-    "eight_bit_layer_s": "eight_bit_layer_time",
-    "expert_layer_s": "expert_layer_time",
-}
-EXCHANGE = (
-    "layers",
-    "hidden",
-    "tp",
-    "ep",
-    "experts_per_token",
-    "link_gb_per_s",
-    "link_latency_s",
-    "ring_factor",
-)
-RECORD = ("max_num_seqs", "gpus")
 
-
-@BOOK.takes("serve_decode", unit="1/s", subject=SERVING, labels=RECORD)
+@BOOK.takes("serve_decode", unit="1/s", subject=SERVING)
 def serve_decode(
     *,
     model: str,
@@ -82,10 +60,18 @@ def serve_decode(
     ep: int = 1,
     engine: str = "vLLM",
     input_tokens: float | None = None,
+    accelerators: int | None = None,
+    max_num_seqs: float | None = None,
 ) -> float:
     """Output tokens a second of a replica that holds a mean number of requests of unequal answers."""
-    step_s, _ = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
-    return float(output_tokens_per_s(batch=batch, step_s=step_s))
+    if accelerators not in (None, tp, ep, tp * ep):
+        raise NotUnderstood(
+            f"serve_decode is of one replica: {accelerators} accelerators are not those of tp {tp}, ep {ep}"
+        )
+    if max_num_seqs is not None and batch > max_num_seqs:
+        raise NotUnderstood(f"serve_decode: {batch:g} requests at once, max_num_seqs allows {max_num_seqs:g}")
+    step, _ = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
+    return float(np.squeeze(output_tokens_per_s(batch=batch, step_s=step.total_s)))
 
 
 @BOOK.takes("serve_power", unit="kW", subject=POWER, labels=("max_num_seqs",))
@@ -96,17 +82,18 @@ def serve_power(
     batch: float,
     output_tokens: float,
     weights: str,
-    gpus: int = 1,
+    accelerators: int = 1,
     tp: int = 1,
     ep: int = 1,
     engine: str = "vLLM",
     input_tokens: float | None = None,
 ) -> float:
     """Power of all accelerators of a replica, by its modelled step."""
-    step_s, parts = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
-    chip = catalogue_name("accelerator", gpu)
-    uses = step_uses(parts, step_s, chip)
-    return gpus * accelerator_kw(chip, **uses, experts=parts["touched_expert_parameters"] > 0)
+    step, chip = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
+    uses = step_uses(times=step, chip=chip, step_s=step.total_s)
+    plain = {key: float(np.squeeze(value)) for key, value in uses.items()}
+    name, experts = catalogue_name("accelerator", gpu), float(np.squeeze(step.expert_s)) > 0
+    return accelerators * accelerator_kw(name, **plain, experts=experts)
 
 
 @BOOK.takes("energy_per_token", unit="kWh", subject=POWER, labels=("max_num_seqs",))
@@ -117,7 +104,7 @@ def modelled_energy_per_token(
     batch: float,
     output_tokens: float,
     weights: str,
-    gpus: int = 1,
+    accelerators: int = 1,
     tp: int = 1,
     ep: int = 1,
     engine: str = "vLLM",
@@ -136,7 +123,7 @@ def modelled_energy_per_token(
         input_tokens=input_tokens,
     )
     return measured_energy_per_token(
-        power_kw=serve_power(gpus=gpus, **same), tokens_per_s=serve_decode(**same)
+        power_kw=serve_power(accelerators=accelerators, **same), tokens_per_s=serve_decode(**same)
     )
 
 
@@ -174,153 +161,74 @@ def chat_step(
     ep: int,
     engine: str,
     input_tokens: float | None,
-) -> tuple[float, dict[str, float]]:
-    """Time of one step among answers of unequal length, of which long ones are met more often."""
+) -> tuple[StepTimes, Chip]:
+    """One step among answers of unequal length, of which long ones are met more often."""
     prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
     spread = constant("validation.answer_scv", "scv_ratio")
-    return engine_step(
-        model,
-        gpu,
-        batch,
-        output_tokens,
-        weights,
-        tp,
-        ep,
-        engine,
-        prompt,
-        context_tokens=prompt + output_tokens * (1.0 + spread) / 2.0,
-    )
+    parts = replica_of(model, gpu, weights, tp, ep, engine)
+    requests = lengths(prompt, output_tokens, spread)
+    return average_step(**parts, requests=requests, running=batch), parts["chip"]
 
 
-def engine_step(
-    model: str,
-    gpu: str,
-    batch: float,
-    output_tokens: float,
-    weights: str,
-    tp: int,
-    ep: int,
-    engine: str,
-    input_tokens: float,
-    cached_fraction: float = 0.0,
-    context_tokens: float | None = None,
-) -> tuple[float, dict[str, float]]:
-    """Time of one step, and the arguments that gave it; answers of one length where no context is given."""
-    name, chip = f"model.{catalogue_name('model', model)}", catalogue_name("accelerator", gpu)
-    read = float(uncached_tokens(input_tokens=input_tokens, cached_fraction=cached_fraction))
-    arguments = {
-        **served_arguments(name, batch),
-        **chip_arguments(chip, weights),
-        "tp": float(tp),
-        "ep": float(ep),
-        "batch": batch,
-        "context_tokens": input_tokens + output_tokens / 2.0 if context_tokens is None else context_tokens,
-        "prefill_tokens": float(prefill_tokens(batch=batch, input_tokens=read, output_tokens=output_tokens)),
-        **engine_constants(engine, chip),
-    }
-    return float(decode_step_s(**arguments)), arguments
-
-
-def step_uses(parts: dict[str, float], step_s: float, chip: str) -> dict[str, float]:
-    """What one accelerator uses in a step: memory bandwidth, dense 16-bit peak, and time in exchanges."""
-    ranks = max(parts["tp"], parts["ep"])
-    cache = kv_cache_gb_per_token(
-        tp=parts["tp"], **some(parts, ("layers", "kv_heads", "head_dim", "kv_bytes"))
-    )
-    experts = parts["touched_expert_parameters"]
-    touched = (parts["touched_parameters"] - experts) / parts["tp"] + experts / ranks
-    memory = serving_memory_use_fraction(
-        touched_gb=touched * parts["weight_bytes"] / 1e9,
-        cache_read_gb=float(cache) * parts["context_tokens"] * parts["batch"] * parts["tp"] / ranks,
-        step_s=step_s,
-        memory_gb_per_s=parts["memory_gb_per_s"],
-    )
-    compute = serving_compute_use_fraction(
-        active_parameters=parts["active_parameters"],
-        tp=ranks,
-        step_s=step_s,
-        step_tokens=parts["batch"] + parts["prefill_tokens"],
-        peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
-    )
-    exchange = exchange_s(
-        tokens=(parts["batch"] + parts["prefill_tokens"]) * parts["tp"] / ranks, **some(parts, EXCHANGE)
-    )
-    return {
-        "memory_use_fraction": float(memory),
-        "compute_use_fraction": float(compute),
-        "exchange_fraction": min(1.0, float(exchange) / step_s),
-    }
-
-
-def some(parts: dict[str, float], names: tuple[str, ...]) -> dict[str, float]:
-    """Some of the arguments."""
-    return {name: parts[name] for name in names}
-
-
-def engine_constants(engine: str, chip: str) -> dict[str, float]:
-    """Constants of an engine's step: its own, those of the accelerator's generation, or the common ones."""
-    if engine not in aliases("engine"):
-        raise NotUnderstood(
-            f"the catalogue has no constants of the engine '{engine}': engines differ by 10 to 45 %"
+def replica_of(
+    model: str, gpu: str, weights: str, tp: int, ep: int, engine: str, cache: str | None = None
+) -> dict[str, Any]:
+    """What a replica is made of, by the road of a plan; experts on more accelerators repeat attention."""
+    chip = catalogue_name("accelerator", gpu)
+    try:
+        found = served_replica(
+            every_sku(),
+            model=catalogue_name("model", model),
+            accelerator=chip,
+            precision=precision_of(weights, chip),
+            engine=engine_name(engine),
+            tp=float(tp),
+            dp=max(float(tp), float(ep)) / tp,
+            cache_precision=cache,
         )
-    has, room = load_catalogue().has, "performance.serving"
-    own = [f"@{word}" for word in (aliases("engine")[engine], power_curve(chip)) if word] + [""]
-    return constants(
-        room,
-        {
-            parameter: name + next(word for word in own if not word or has(f"{room}.{name}{word}"))
-            for parameter, name in STEP_CONSTANTS.items()
-        },
+    except InputError as error:
+        raise NotUnderstood(str(error)) from None
+    return dict(zip(("model", "chip", "engine", "layout"), found, strict=True))
+
+
+@cache
+def every_sku() -> Inputs:
+    """All SKUs of the catalogue, around which a question about one of them is put."""
+    return inputs_of(load_catalogue(), ())
+
+
+def lengths(input_tokens: float, output_tokens: float, spread: float = 0.0) -> Requests:
+    """Requests of these mean lengths, whose answers spread so."""
+    one = np.ones((1, 1))
+    return Requests(
+        input_tokens=np.array([input_tokens]),
+        output_tokens=np.array([output_tokens]),
+        share_fraction=one,
+        input_ratio=one,
+        output_ratio=one,
+        output_scv_ratio=spread * one,
     )
 
 
-def served_arguments(name: str, batch: float) -> dict[str, float]:
-    """Model arguments of the engine's step."""
-    whole, active = (
-        constant(f"{name}.parameters", "parameters"),
-        constant(f"{name}.active_parameters", "parameters"),
-    )
-    shape = {part: constant(f"{name}.{part}", part) for part in ("layers", "hidden", "kv_heads", "head_dim")}
-    routed = expert_arguments(name)
-    touched = float(touched_parameters(parameters=whole, batch=batch, **routed))
-    experts = routed["routed_parameters"]
-    return {
-        "touched_parameters": touched,
-        "active_parameters": active,
-        "touched_expert_parameters": touched - (whole - experts) if experts else 0.0,
-        "experts_per_token": routed["experts_per_token"],
-        **shape,
-    }
+def precision_of(word: str, chip: str) -> str:
+    """A precision as files spell it."""
+    name = str(aliases("precision").get(word.lower(), word.lower()))
+    if word.lower() == "fp4":
+        # The format that the accelerator has kernels for: that of its maker.
+        name = "mxfp4" if chip.startswith("mi") else "nvfp4"
+    if name not in FORMATS:
+        raise NotUnderstood(f"unknown precision '{word}'; known: {', '.join(FORMATS)}")
+    return name
 
 
-def expert_arguments(name: str) -> dict[str, float]:
-    """Where the weights of a model lie; a dense model is one expert."""
-    experts, chosen = constant(f"{name}.experts", "experts"), constant(f"{name}.experts_per_token", "experts")
-    if not experts:
-        return {"routed_parameters": 0.0, "experts": 1.0, "experts_per_token": 1.0}
-    whole, active = (
-        constant(f"{name}.parameters", "parameters"),
-        constant(f"{name}.active_parameters", "parameters"),
-    )
-    # What a token leaves untouched lies in the experts that it does not choose.
-    return {
-        "routed_parameters": (whole - active) / (1.0 - chosen / experts),
-        "experts": experts,
-        "experts_per_token": chosen,
-    }
-
-
-def chip_arguments(chip: str, weights: str) -> dict[str, float]:
-    """Accelerator arguments of the engine's step; the cache stays in 16 bits."""
-    if weights not in WEIGHT_BYTES:
-        raise NotUnderstood(f"unknown precision '{weights}'; known: {', '.join(WEIGHT_BYTES)}")
-    return {
-        "weight_bytes": WEIGHT_BYTES[weights],
-        "kv_bytes": WEIGHT_BYTES["bf16"],
-        "peak_tflop_per_s": constant(f"accelerator.{chip}.{PEAKS[weights]}_peak", "peak_tflop_per_s"),
-        "memory_gb_per_s": constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s"),
-        "link_gb_per_s": constant(f"accelerator.{chip}.link_bandwidth", "link_gb_per_s"),
-    }
+def engine_name(engine: str) -> str:
+    """An engine as files spell it."""
+    known = aliases("engine")
+    if engine in known:
+        return str(known[engine])
+    if engine in load_catalogue().engines:
+        return engine
+    raise NotUnderstood(f"the catalogue has no constants of the engine '{engine}': they differ by 10 to 45 %")
 
 
 def power_curve(chip: str) -> str | None:
@@ -333,21 +241,26 @@ def accelerator_kw(
     memory_use_fraction: float,
     compute_use_fraction: float,
     exchange_fraction: float = 0.0,
+    compute_root_fraction: float | None = None,
     *,
     experts: bool = False,
 ) -> float:
-    """Power of one accelerator by the law that its SKU names, or by that of mixtures next to it."""
+    """Power of one accelerator that steps all the time, by the law that its SKU names."""
     curve = power_curve(chip)
     if experts and load_catalogue().has(f"performance.power.{curve}-experts.c0"):
         curve = f"{curve}-experts"
     if curve is None:
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
+    compute = min(compute_use_fraction, 1.0)
     return float(
-        accelerator_power_kw(
+        served_power_kw(
             tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
-            memory_use_fraction=memory_use_fraction,
-            compute_use_fraction=compute_use_fraction,
+            loaded_idle_kw=constant(f"accelerator.{chip}.loaded_idle_power", "idle_kw"),
+            busy_fraction=1.0,
+            memory_use_fraction=min(memory_use_fraction, 1.0),
+            compute_use_fraction=compute,
+            compute_root_fraction=compute**0.5 if compute_root_fraction is None else compute_root_fraction,
             exchange_fraction=exchange_fraction,
-            **constants(f"performance.power.{curve}", {**POWER_CURVE, "exchange_factor": "c4"}),
+            **constants(f"performance.power.{curve}", SERVING_CURVE),
         )
     )

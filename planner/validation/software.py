@@ -2,58 +2,32 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
-from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.software import Stack, default_stack, stack_named, stacks
 from planner.performance.throughput import software_factor
-from planner.validation.aliases import aliases, constant
+from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import NotUnderstood
-from planner.validation.steps import RECOMPUTE, SHARDING, modern_stack
+from planner.validation.steps import RECOMPUTE, SHARDING
 
-Stack = Mapping[str, Any]
 # Quantities of rows that training software ran.
-DATED = frozenset({"train", "train_system", "scale_from_anchor"})
+DATED = frozenset({"train", "train_system", "scale_from_anchor", "finetune_lora_system"})
 
 
-@cache
-def _file() -> Mapping[str, Any]:
-    with (data_folder() / "software.toml").open("rb") as file:
-        return tomllib.load(file)
+def stack_of_source(source: str, chip: str) -> str:
+    """The stack that a publication ran: the first that knows a part of its name, else what the chip runs.
 
-
-def stacks() -> Mapping[str, Stack]:
-    """The stacks of `data/software.toml`, by name."""
-    found: Mapping[str, Stack] = _file()["stack"]
-    return found
-
-
-def stack_named(name: str) -> Stack:
-    """One stack.
-
-    Raises:
-        NotUnderstood: no such stack.
+    It has to run on the chip at all: the same round of a benchmark holds chips of all makers.
     """
-    if name not in stacks():
-        raise NotUnderstood(f"software must be one of {', '.join(stacks())}, got '{name[:60]}'")
-    return stacks()[name]
-
-
-def assumed_stack() -> str:
-    """The stack that the planner assumes."""
-    return str(_file()["assumed"])
-
-
-def stack_of_source(source: str) -> str:
-    """The stack that a publication ran: the first that knows a part of its name, else the assumed one."""
     folded = source.casefold()
     for name, stack in stacks().items():
-        if any(part.casefold() in folded for part in stack["sources"]):
+        if any(part.casefold() in folded for part in stack.sources) and (
+            not stack.runs_on or stack.runs(chip)
+        ):
             return name
-    return assumed_stack()
+    return default_stack(chip).name
 
 
 def stack_of_inputs(chip: str, dtype: str, sharding: int) -> str:
@@ -63,32 +37,27 @@ def stack_of_inputs(chip: str, dtype: str, sharding: int) -> str:
     the year of `[stack]` in data/aliases.toml ran the Megatron software of its time.
     """
     if sharding >= SHARDING["zero3"]:
-        return "mosaicml" if dtype != "fp8" else assumed_stack()
+        return "mosaicml" if dtype != "fp8" else default_stack(chip).name
     old = constant(f"accelerator.{chip}.launch", "launch_year") < aliases("stack")["modern_from_launch_year"]
-    return "early-sequence-parallel" if old else assumed_stack()
+    return "early-sequence-parallel" if old else default_stack(chip).name
 
 
 def with_software(quantity: str, inputs: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Inputs of a row with the software of its publication, where they state none themselves."""
     stated = quantity not in DATED or "software" in inputs or "software_year" in inputs
-    return dict(inputs) if stated else {**inputs, "software": stack_of_source(source)}
+    if stated or not isinstance(inputs.get("gpu"), str):
+        return dict(inputs)
+    try:
+        chip = catalogue_name("accelerator", inputs["gpu"])
+    except ValueError:
+        return dict(inputs)  # the row is refused by its adapter, which names the accelerator
+    return {**inputs, "software": stack_of_source(source, chip)}
 
 
-def stack_constants(name: str, *, chip: str, recompute: int) -> dict[str, float]:
-    """Arguments of the training step that a stack sets on an accelerator."""
-    stack, arguments = stack_named(name), modern_stack()
-    replaced: dict[str, str] = dict(stack.get("facts", {}))
-    for pattern, facts in stack.get("facts_on", {}).items():
-        replaced |= facts if fnmatchcase(chip, pattern) else {}
-    arguments |= {argument: constant(key, argument) for argument, key in replaced.items()}
-    if not stack.get("hides_gradients", True):
-        arguments["data_parallel_hidden_fraction"] = 0.0
-    split = stack.get("sequence_parallel", True)
-    return {
-        **arguments,
-        "fused_attention": int(stack.get("fused_attention", True)),
-        "sequence_parallel": int(recompute == RECOMPUTE["selective"] if split == "selective" else split),
-    }
+def split_by_stack(stack: Stack, recompute: int) -> int:
+    """Whether a stack splits activations along the sequence on a stated layout."""
+    split = stack.sequence_parallel
+    return int(recompute == RECOMPUTE["selective"] if split == "selective" else bool(split))
 
 
 def sharding_stage(word: str, name: str) -> int:
@@ -99,7 +68,7 @@ def sharding_stage(word: str, name: str) -> int:
     """
     if word not in SHARDING:
         raise NotUnderstood(f"sharding must be one of {', '.join(SHARDING)}, got '{word[:60]}'")
-    whole = word == "none_or_optimizer" and not stack_named(name).get("shards_optimizer", True)
+    whole = word == "none_or_optimizer" and not stack_named(name).shards_optimizer
     return SHARDING["none"] if whole else SHARDING[word]
 
 
@@ -122,10 +91,25 @@ def vintage(chip: str, year: int) -> float:
     )
 
 
-def stack_vintage(chip: str, name: str) -> float:
-    """Vintage of a stack that differs from the assumed one by its year; 1 where no gain was measured."""
-    if not stack_named(name).get("dated", False):
+def stack_of_year(chip: str, year: int) -> str:
+    """The stack that a chip ran in a year: the newest of its stacks that is no younger, else the oldest."""
+    runs = [stack for stack in stacks().values() if stack.runs(chip)]
+    old = [stack for stack in runs if stack.year <= year]
+    if not runs:
+        return default_stack(chip).name
+    return max(old, key=lambda stack: stack.year).name if old else min(runs, key=lambda one: one.year).name
+
+
+def vintage_of(chip: str, name: str | None, year: int | None) -> float:
+    """Speed over that of the constants: of a stack that differs by its year alone, or of a year before all.
+
+    1 where the constants are those of the stack, or where nobody measured what software gained.
+    """
+    if name is None:
         return 1.0
-    if not load_catalogue().has(f"performance.training.vintage.{chip}.yearly_gain"):
+    stack = stack_named(name)
+    if year is not None and year < stack.year:
+        return vintage(chip, year)
+    if not stack.dated or not load_catalogue().has(f"performance.training.vintage.{chip}.yearly_gain"):
         return 1.0
-    return vintage(chip, int(stack_named(name)["year"]))
+    return vintage(chip, stack.year)

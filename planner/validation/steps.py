@@ -1,16 +1,30 @@
-"""What a training step is given: accelerator, the software that the planner assumes, shape of the model.
+"""What a training step is given: accelerator, the software that a row ran, shape of the model.
 
-Where no layout is given, the planner's own search chooses it. Software that a row ran instead: `software.py`.
+Where no layout is given, the planner's own search chooses it. Which software a row ran: `software.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from planner.performance.layouts import Layout, NoLayout, best_layout
-from planner.physics.training_options import ACCELERATOR_FACTS, SHAPE, TRAINING_CONSTANTS
-from planner.validation.aliases import catalogue_name, constant
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.software import stack_named
+from planner.performance.adapters import adapter_parameters
+from planner.performance.layouts import Layout, NoLayout
+from planner.physics.training_step import (
+    PRECISIONS,
+    hardware_arguments,
+    is_mixture,
+    layout_of,
+    model_arguments,
+    step_arguments,
+)
+from planner.trace.quantities import Traced, chosen
+from planner.validation.aliases import constant
 from planner.validation.forms import NotUnderstood
+
+Arguments = dict[str, Traced]
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 # Far beyond any run: a slip of the keyboard must not keep the search busy for hours.
@@ -18,56 +32,69 @@ _DEEPEST, _LARGEST = 1000, 1_000_000
 SHARDING = {"none": 0, "none_or_optimizer": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 
 
-def hardware(chip: str, dtype: str) -> dict[str, float]:
-    """Arguments of the step that an accelerator and a precision set."""
-    facts = {name: constant(f"accelerator.{chip}.{word}", name) for name, word in ACCELERATOR_FACTS.items()}
-    facts["matrix_tflop_per_s"] = constant(f"accelerator.{chip}.{dtype}_peak", "matrix_tflop_per_s")
-    facts["precision_factor"] = (
-        constant("performance.training.fp8_factor", "factor") if dtype == "fp8" else 1.0
-    )
-    return facts
+def hardware(chip: str, dtype: str, software: str | None = None) -> Arguments:
+    """Arguments of the step that an accelerator, a precision and the software on it set."""
+    _require_precision(dtype)
+    stack = None if software is None else stack_named(software)
+    return hardware_arguments(load_catalogue(), chip, dtype, stack)
 
 
-def modern_stack() -> dict[str, float]:
-    """Constants of the software that the planner assumes."""
-    facts = {
-        name: constant(f"performance.training.{word}", name) for name, word in TRAINING_CONSTANTS.items()
-    }
-    return {**facts, "sequence_parallel": 1, "fused_attention": 1}
+def _require_precision(dtype: str) -> None:
+    if dtype not in PRECISIONS:
+        raise NotUnderstood(f"dtype must be one of {', '.join(PRECISIONS)}, got '{dtype[:40]}'")
 
 
-def model_shape(name: str) -> dict[str, int]:
+def stated_shape(shape: Mapping[str, float]) -> Arguments:
+    """The shape that a row states."""
+    return {name: chosen(name, value, "stated by the row") for name, value in shape.items()}
+
+
+def model_shape(name: str) -> Arguments:
     """Shape of a model of the catalogue."""
-    shape = {part: round(constant(f"model.{name}.{part}", part)) for part in SHAPE}
-    return {**shape, "vocabulary": round(constant(f"model.{name}.vocab", "vocabulary"))}
+    return model_arguments(load_catalogue(), name)
 
 
-def planned_rate(
-    gpu: str, gpus: int, global_batch: int, sequence_tokens: int, dtype: str, shape: dict[str, int]
-) -> float:
-    """Tokens a second and accelerator on the layout that the planner would choose.
+def model_step(name: str, chip: str, dtype: str, software: str | None = None) -> Arguments:
+    """All arguments of the step of a model of the catalogue, a mixture of experts or not."""
+    _require_precision(dtype)
+    stack = None if software is None else stack_named(software)
+    return step_arguments(load_catalogue(), name, chip, dtype, stack=stack)
+
+
+def is_model_mixture(name: str) -> bool:
+    """Whether a model of the catalogue has experts."""
+    return is_mixture(load_catalogue(), name)
+
+
+def adapted(arguments: Arguments) -> Arguments:
+    """The same with adapters of the usual rank on all four projections of attention, all else frozen."""
+    trained = adapter_parameters(
+        rank=constant("performance.adapter.rank", "rank"),
+        **{part: arguments[part].value for part in ("hidden", "heads", "kv_heads")},
+    )
+    return {**arguments, "adapter_parameters": chosen("adapter_parameters", trained, "of the usual rank")}
+
+
+def values(arguments: Arguments) -> dict[str, Any]:
+    """The plain numbers of arguments, for a leaf."""
+    return {name: node.value for name, node in arguments.items()}
+
+
+def planned(
+    chip: str, accelerators: int, global_batch: int, sequence_tokens: int, arguments: Arguments
+) -> Layout:
+    """The layout that the planner would choose.
 
     Raises:
         NotUnderstood: no layout fits.
     """
-    return float(planned(gpu, gpus, global_batch, sequence_tokens, dtype, shape).tokens_per_s_per_gpu)
-
-
-def planned(
-    gpu: str, gpus: int, global_batch: int, sequence_tokens: int, dtype: str, shape: dict[str, int]
-) -> Layout:
-    """The layout that the planner would choose."""
-    if shape["layers"] > _DEEPEST or gpus > _LARGEST:
+    if arguments["layers"].value > _DEEPEST or accelerators > _LARGEST:
         raise NotUnderstood(f"the layout search takes up to {_DEEPEST} layers and {_LARGEST} accelerators")
-    chip = catalogue_name("accelerator", gpu)
-    step: dict[str, Any] = {**hardware(chip, dtype), **modern_stack()}
-    step["link_domain"] = round(step["link_domain"])
-    found = best_layout(
-        gpus=gpus,
+    found = layout_of(
+        arguments,
+        accelerators=accelerators,
         global_batch=global_batch,
         sequence_tokens=sequence_tokens,
-        **shape,
-        **step,
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
     )

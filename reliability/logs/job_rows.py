@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reliability.logs.columns import not_times, selected
+from reliability.logs.fleet import MOST_UNITS
 from reliability.logs.mapping import Mapping
 from reliability.logs.records import first_problem, listed, not_a, number, words
 from reliability.logs.source import Source, literal
@@ -68,5 +69,9 @@ def _problem(source: Source, mapping: Mapping) -> str:
         (
             "nodes IS NULL OR nodes < 1 OR nodes <> floor(nodes)",
             not_a("a whole number from 1 up", nodes, "nodes_text"),
+        ),
+        (
+            f"nodes > {MOST_UNITS}",
+            not_a(f"a number of nodes: {MOST_UNITS:,} are the most", nodes, "nodes_text"),
         ),
     )

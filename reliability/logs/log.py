@@ -108,3 +108,14 @@ def counts_per_period(log: FailureLog, period_h: float) -> PeriodCounts:
         left_over_h=max(0.0, log.window_h - float(edges[-1])),
         left_over_failures=int(counts[periods:].sum()),
     )
+
+
+def joined_outages(outages: pd.DataFrame) -> pd.DataFrame:
+    """Outages of one node that overlap as one: unit, start_h and end_h, in the order of the nodes.
+
+    Every outage needs an end. A node that is reported twice is down once.
+    """
+    rows = outages.sort_values(["unit", "start_h"], kind="stable")
+    latest = rows.groupby("unit")["end_h"].cummax().groupby(rows["unit"]).shift()
+    part = (~(rows["start_h"] < latest)).cumsum()
+    return rows.groupby(part).agg(unit=("unit", "first"), start_h=("start_h", "min"), end_h=("end_h", "max"))

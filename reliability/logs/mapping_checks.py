@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from zoneinfo import available_timezones
@@ -23,7 +24,13 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and (value in ("iso", "unix_s", *SINCE_START) or "%" in value)
+    """A form has letters after its marks: DuckDB cannot even name another character that it does not know."""
+    if not isinstance(value, str):
+        return False
+    marked = re.findall("%(-?.?)", value, re.DOTALL)
+    return value in ("iso", "unix_s", *SINCE_START) or (
+        bool(marked) and all(re.fullmatch("-?[A-Za-z]|%", mark) for mark in marked)
+    )
 
 
 def _is_columns(value: Any) -> bool:

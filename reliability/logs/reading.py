@@ -81,8 +81,8 @@ def _database(
     except duckdb.OutOfMemoryException as error:
         raise LogError([f"{memory_gb:g} GB of memory do not do: give read_log more memory_gb"]) from error
     except duckdb.InvalidInputException as error:
-        told = str(error).partition("\n")[0].replace(f'"{file}"', name)
-        raise LogError([f"{name}: cannot be read: {told}"]) from error
+        text = str(error).partition("\n")[0].replace(f'"{file}"', name)
+        raise LogError([f"{name}: cannot be read: {text}"]) from error
     finally:
         connection.close()
 
@@ -101,8 +101,8 @@ def _failures(log: FailureLog) -> list[str]:
     failed = int(log.lives["died"].sum()) if log.kind == "lives" else failed
     severities = log.failures["severity"].value_counts()
     if log.kind == "events" and len(severities):
-        told = ", ".join(f"{severity} {count:,}" for severity, count in severities.items())
-        notes.append(f"Failures by severity: {told}.")
+        text = ", ".join(f"{severity} {count:,}" for severity, count in severities.items())
+        notes.append(f"Failures by severity: {text}.")
     if failed == 0:
         notes.append("No failure at all, every life is censored: a rate has an upper limit only.")
     if failed == 1:

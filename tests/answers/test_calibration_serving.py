@@ -21,14 +21,14 @@ from planner.inputs.scenario import ScenarioError, digest, load_scenario, parse_
 from planner.inputs.scenario.bundle import keep, restored
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.physics.requests import SERVICE, inputs_of
-from planner.physics.serving import replica_arguments, replica_kinds
-from planner.physics.serving_options import serving_candidates
+from planner.physics.serving import replica_arguments, replica_kinds, serving_candidates
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
 from planner.trace.quantities import chosen
 
 SAMPLE = data_folder() / "samples" / "serving-measurements.csv"
 SCENARIO = data_folder() / "scenarios" / "serving-only.toml"
+RING_LATENCIES = ("ring_latency@2", "ring_latency@4", "ring_latency@8")
 HEADER = "sku,model,precision,accelerators,batch,input_tokens,output_tokens,quantity,value,unit,source"
 ONE = "h100-8,llama-3.1-70b,bf16,4,64,1000,200"
 PLANNED = "h100-8,llama-3-8b,bf16,1,64,1000,200"  # a service of the scenario
@@ -81,8 +81,8 @@ def capacities(scenario):
     inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))
     kinds, _ = replica_kinds(inputs, serving_candidates(inputs)[0])
     names = [
-        (scenario.services[i].model, inputs.skus[k].accelerator, int(tp))
-        for i, k, tp in zip(kinds.service, kinds.sku, kinds.tp.value, strict=True)
+        (scenario.services[i].model, inputs.skus[k].accelerator, int(size))
+        for i, k, size in zip(kinds.service, kinds.sku, kinds.accelerators.value, strict=True)
     ]
     rate, token = (kinds.capacity[name].value for name in ("requests_per_s", "tpot_s"))
     return {name: (rate[i], token[i]) for i, name in enumerate(names)}, kinds
@@ -137,7 +137,8 @@ def test_several_batches_predict_each_other():
     assert [first, middle, last] == pytest.approx([970.2 / ours[0], 2653.8 / ours[1], 5155.5 / ours[2]])
     assert qwen["expected_error"]["errors"][1] == pytest.approx(between / middle - 1, abs=1e-4)
     assert qwen["expected_error"]["errors"][0] == pytest.approx(middle / first - 1)
-    assert qwen["expected_error"]["worst"] < 0.1
+    # Of an engine of 2025, whose host took a larger share of small batches than that of the newest one.
+    assert qwen["expected_error"]["worst"] < 0.3
 
 
 @given(batch=st.floats(1, 1000), last=st.floats(0.3, 3.0))
@@ -291,16 +292,14 @@ def test_a_plan_serves_as_if_its_constants_were_measured(calibration, tmp_path):
     What was not measured keeps its rate.
     """
     path = calibration(0.8)
-    scaled = {
-        name: f"{load_catalogue().fact(f'performance.serving.{name}').value / 0.8!r}"
-        for name in ("weight_bytes_factor", "kv_factor", "compute_factor", "ring_factor")
-    }
-    times = ("link_latency", "layer_time", "sequence_time")
-    scaled |= {
-        name: f"{load_catalogue().fact(f'performance.serving.{name}').value / 0.8!r} s" for name in times
-    }
-    scaled["prefill_efficiency"] = "0.48"
-    lines = [f'"performance.serving.{name}" = "{text}"' for name, text in scaled.items()]
+    chip = "h100-sxm-80gb"
+    rates = {f"accelerator.{chip}.bf16_peak": "TFLOP/s"}
+    rates |= {f"accelerator.{chip}.{name}": "GB/s" for name in ("memory_bandwidth", "link_bandwidth")}
+    times = [f"performance.engine.vllm.{name}_time" for name in ("step", "layer", "expert_layer", "sequence")]
+    times += [f"kernel.{chip}.{name}" for name in ("matrix_time@bf16", *RING_LATENCIES)]
+    known = load_catalogue().fact
+    lines = [f'"{key}" = "{0.8 * known(key).value!r} {unit}"' for key, unit in rates.items()]
+    lines += [f'"{key}" = "{known(key).value / 0.8!r} s"' for key in times]
 
     plain, _ = capacities(scenario_beside(tmp_path))
     measured, kinds = capacities(scenario_beside(tmp_path, f'[performance]\ncalibration = "{path.name}"'))
@@ -405,13 +404,14 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
     inputs = inputs_of(load_catalogue(), ("h100-8",), text)
     zero = np.zeros(1, dtype=np.intp)
 
-    of = replica_arguments(inputs, zero, zero, chosen("tp", np.array([2.0]), "test"))
+    split = (chosen("tp", np.array([2.0]), "test"), chosen("dp", np.array([1.0]), "test"))
+    of = replica_arguments(inputs, zero, zero, *split)["model"]
     held = int(serving_candidates(inputs, (2,))[0].batch[0])
 
-    assert (of["weight_bytes"].value[0], of["kv_bytes"].value[0]) == (1.0, value_bytes)
+    assert (of.weight_bytes.value[0], of.kv_bytes.value[0]) == (1.0, value_bytes)
     room_gb = 0.9 * 80.0 - 70.554e9 / 2 / 1e9
     # Answers that are spread like exponential ones are met with 1,000 + 2 * 200 tokens at their end.
-    assert held == min(256, int(room_gb / (163_840 * value_bytes / 2 / 1e9 * 1400)))
+    assert held == min(1024, int(room_gb / (163_840 * value_bytes / 2 / 1e9 * 1400)))
 
 
 def test_a_saved_scenario_takes_its_measurements_along(calibration, tmp_path):

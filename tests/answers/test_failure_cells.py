@@ -147,6 +147,16 @@ def test_a_kept_explanation_lies_beneath_a_size() -> None:
     assert "checkpoint.glm-65b-before.blocking_time = 120 s" in text
 
 
+def test_a_fit_that_was_saved_with_former_names_opens() -> None:
+    """The mean uptime was called `mtbf_h` in fits of before: their numbers are opened as today's are."""
+    document = shipped("infinitehbd")
+    former = json.loads(json.dumps(document).replace('"mttf_h": 2', '"mtbf_h": 2'))
+    place = ("sizes", "mttf", 2, "nodes")
+
+    assert former["explanations"]["ettr"][0]["inputs"]["mtbf_h"] == 2
+    assert opened(former, *place) == opened(document, *place)
+
+
 def test_aic_counts_the_parameters() -> None:
     """Two parameters and ln L = -2,341.09: 4 + 4,682.18; both stand below with their intervals."""
     document = shipped("infinitehbd")

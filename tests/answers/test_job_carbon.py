@@ -22,7 +22,7 @@ from planner.answers.job.ledger import TotalsDisagree, ledger_of
 from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
 from planner.answers.job.setting import setting_of
-from planner.answers.job.upload import handed_document
+from planner.answers.job.upload import uploaded_document
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
@@ -34,6 +34,8 @@ from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
 from planner.report import ReportError
 from planner.trace.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("few_job_draws")
 
 CATALOGUE = load_catalogue()
 METERED = Path(__file__).parents[1] / "metered"
@@ -740,12 +742,14 @@ def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
 def test_the_page_takes_grid_and_node_from_the_file_too():
     """An own job on the page is filled by the function of the command; what it states goes first."""
     files = {GERMANY.name: GERMANY.read_bytes()}
-    own = handed_document(f'[training]\nmetered = "{GERMANY.name}"\n', "own.toml", files, CATALOGUE, own=True)
+    own = uploaded_document(
+        f'[training]\nmetered = "{GERMANY.name}"\n', "own.toml", files, CATALOGUE, own=True
+    )
     asked = job_document(job_from_flags({"metered": str(GERMANY)}, CATALOGUE), CATALOGUE)
     assert own["totals"] == asked["totals"]
 
     stated = f'[training]\nmetered = "{GERMANY.name}"\n[site]\ngrid = "us"\n'
-    notes = " ".join(handed_document(stated, "own.toml", files, CATALOGUE, own=True)["notes"])
+    notes = " ".join(uploaded_document(stated, "own.toml", files, CATALOGUE, own=True)["notes"])
     assert "which is grid de here: counted is grid us" in notes
 
 

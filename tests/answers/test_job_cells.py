@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from planner.answers.job import job_document, load_job
+from planner.answers.job import document, job_document, load_job
 from planner.answers.job.cells import cell_explanation, named_explanation, rows_of
-from planner.answers.job.document import DRAWS, numbers_of
+from planner.answers.job.document import numbers_of
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.places import place_document
 from planner.answers.job.setting import setting_of
-from planner.answers.job.upload import handed_cell, handed_document, handed_places
+from planner.answers.job.upload import uploaded_cell, uploaded_document, uploaded_places
 from planner.answers.job.what_if import supposed
 from planner.cli import ANSWER, main
 from planner.cli.console import WRONG_INPUT
@@ -28,6 +28,8 @@ from planner.trace.explain import Explanation, explain, format_value
 from planner.trace.quantities import Derived, facts_of, recompute
 from planner.trace.uncertainty import ranged_facts, spread
 from planner.ui import shared
+
+pytestmark = pytest.mark.usefixtures("few_job_draws")
 
 PAGE = Path(__file__).resolve().parents[2] / "planner" / "ui" / "job.py"
 ESTIMATE = ("totals", "scores", "phases", "scopes", "failures", "changes", "tornado", "facts", "predicted")
@@ -118,7 +120,7 @@ def test_every_change_of_a_predicted_job() -> None:
 @pytest.mark.slow
 def test_hours_of_a_grid_and_contracts() -> None:
     """Another first day, pausing, market-based scope 2, waste, and the mean of a series open as well."""
-    document, places = handed_document(HOURLY, "own.toml", {}), handed_places(HOURLY, "own.toml", {})
+    document, places = uploaded_document(HOURLY, "own.toml", {}), uploaded_places(HOURLY, "own.toml", {})
     changes = [row["what"] for row in document["changes"]]
     scopes = [row["scope"] for row in document["scopes"]]
 
@@ -133,7 +135,7 @@ def test_hours_of_a_grid_and_contracts() -> None:
         for number, row in list(enumerate(source[table]))[::5]:  # each takes a while
             for key, value in row.items():
                 if is_number(value):
-                    found = handed_cell(HOURLY, "own.toml", {}, source, (table, number, key))
+                    found = uploaded_cell(HOURLY, "own.toml", {}, source, (table, number, key))
                     assert found is not None
                     assert found.steps[0].value == pytest.approx(value, rel=1e-9), (table, number, key)
 
@@ -159,7 +161,7 @@ def test_a_change_is_the_difference_of_both_jobs() -> None:
     """The region changed by hand in the file gives the number that stands for it, to the last digit."""
     row = estimate("train-8b")["changes"][0]
     text = (data_folder() / "jobs" / "train-8b.toml").read_text(encoding="utf-8")
-    moved = handed_document(text.replace(f'"{row["from"]}"', f'"{row["to"]}"'), "train-8b.toml", {})
+    moved = uploaded_document(text.replace(f'"{row["from"]}"', f'"{row["to"]}"'), "train-8b.toml", {})
     found = opened("train-8b", "changes", 0, "change_kgco2e")
     then, now = (found.steps[found.steps[0].inputs[name]].value for name in ("then_kgco2e", "now_kgco2e"))
 
@@ -212,7 +214,7 @@ def test_a_percentile_names_draws_seed_and_facts() -> None:
     of = {name: found.steps[number] for name, number in found.steps[0].inputs.items()}
     bands = spread(nodes, draws=int(of["draws"].value), seed=int(of["seed"].value))
 
-    assert of["draws"].value == DRAWS
+    assert of["draws"].value == document.DRAWS
     assert of["seed"].value == inspect.signature(spread).parameters["seed"].default
     assert found.steps[0].value == bands[0].p95
     assert {*of} - {"estimate", "draws", "seed"} == {fact.key for fact in ranged_facts(nodes[0])}

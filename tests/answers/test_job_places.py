@@ -13,12 +13,12 @@ from planner.answers.job import job_document, load_job
 from planner.answers.job.page import tornado_rows
 from planner.answers.job.places import hour_of_day_load_kwh, place_document
 from planner.answers.job.upload import (
-    handed_document,
-    handed_job,
-    handed_places,
     job_rows,
     metered_rows,
     metered_seen,
+    uploaded_document,
+    uploaded_job,
+    uploaded_places,
 )
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.reading import Simple, asked_of, simple_of, with_metered, with_simple
@@ -127,11 +127,11 @@ def test_jobs_without_a_place_to_choose_say_so() -> None:
 def test_gaps_of_a_series_are_counted() -> None:
     """94 hours of Great Britain's year were never published: they are filled by a line, and it is said."""
     text = HOURS.replace('grid = "us"', 'hourly = "synthetic-se"\n')
-    found = handed_places(text, "job.toml", {})
+    found = uploaded_places(text, "job.toml", {})
 
     assert found["places"][0]["place"] == "synthetic-se"
     british = HOURS.replace('grid = "us"', 'grid = "gcp-europe-west2"')
-    notes = handed_places(british, "job.toml", {})["notes"]
+    notes = uploaded_places(british, "job.toml", {})["notes"]
     assert notes == ["gb-2021: 94 missing hours are filled by a line between their neighbours"]
 
 
@@ -140,7 +140,7 @@ def test_gaps_of_a_series_are_counted() -> None:
 
 def test_a_handed_text_gives_the_document_of_its_file() -> None:
     """The page and the command answer alike: only where the file lay may differ, and it is not told."""
-    assert handed_document(text_of("bloom"), "bloom.toml", {}) == estimate("bloom")
+    assert uploaded_document(text_of("bloom"), "bloom.toml", {}) == estimate("bloom")
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../secret.csv", "other.csv"])
@@ -149,20 +149,20 @@ def test_only_files_that_were_handed_over_are_read(name: str) -> None:
     text = f"{HEAD}[training]\nmetered = '{name}'\n"
 
     with pytest.raises(InputError, match=r"which is not here: add it; there are 'emissions.csv'"):
-        handed_document(text, "job.toml", {"emissions.csv": b""})
+        uploaded_document(text, "job.toml", {"emissions.csv": b""})
     hourly = HOURS.replace('grid = "us"', f"hourly = '{name}'\nhourly_signal = 'average/direct/production'")
     with pytest.raises(InputError, match=r"site.hourly: names the file|no hourly series"):
-        handed_document(hourly, "job.toml", {})
+        uploaded_document(hourly, "job.toml", {})
     model = f"{HEAD}[training]\nmodel = '../config.json'\ntokens = 1e9\nnodes = 1\n"
     with pytest.raises(InputError, match=r"training.model: names the file"):
-        handed_document(model, "job.toml", {})
+        uploaded_document(model, "job.toml", {})
 
 
 def test_messages_name_files_and_not_where_they_lay() -> None:
     text = f"{HEAD}[training]\nmetered = 'mine.csv'\n"
 
     with pytest.raises(InputError) as refused:
-        handed_document(text, "job.toml", {"mine.csv": b"a,b\n1,2\n"})
+        uploaded_document(text, "job.toml", {"mine.csv": b"a,b\n1,2\n"})
     assert str(refused.value).startswith("mine.csv: is none of the metered files")
     assert "everfleet-" not in str(refused.value)
 
@@ -182,7 +182,7 @@ def test_what_a_meter_saw_is_told_before_it_is_used() -> None:
 
 def test_what_a_job_file_states_is_told() -> None:
     """BLOOM's file has a title, three tables and two facts of its own."""
-    with handed_job(text_of("bloom"), "bloom.toml", {}) as job:
+    with uploaded_job(text_of("bloom"), "bloom.toml", {}) as job:
         rows = {row["part"]: row["states"] for row in job_rows(job)}
 
     assert rows["title"] == "BLOOM 176B"
@@ -198,7 +198,7 @@ def test_the_few_inputs_go_into_the_file_and_come_out_again() -> None:
     tables = read_toml(text_of("train-8b"), "job")
     wanted = {"nodes": 32, "tokens": 2e12, "grid": "fr", "pue": None, "lifetime_y": 4.5, "sku": "b200-8"}
     text = write_toml(with_simple(tables, wanted))
-    with handed_job(text, "job.toml", {}) as job:
+    with uploaded_job(text, "job.toml", {}) as job:
         found = simple_of(job)
 
     assert found == Simple("llama-3.1-8b", 2e12, 32, None, None, "b200-8", "fr", None, 4.5)
@@ -223,7 +223,7 @@ def test_a_chosen_region_takes_the_place_of_a_factor() -> None:
     ],
 )
 def test_a_job_is_asked_for_what_its_phases_can_take(name: str, own: tuple[str, ...]) -> None:
-    with handed_job(text_of(name), name, {}) as job:
+    with uploaded_job(text_of(name), name, {}) as job:
         assert asked_of(job) == (*own, "sku", "grid", "pue", "lifetime_y")
 
 
@@ -231,7 +231,7 @@ def test_a_meter_takes_the_place_of_a_prediction() -> None:
     """What was described is left out, for a run is either predicted or metered."""
     name = "codecarbon-3.3.csv"
     tables = with_metered(read_toml(text_of("train-8b"), "job"), name, {"accelerators": 8, "zone": None})
-    found = handed_document(write_toml(tables), "job.toml", {name: (METERED / name).read_bytes()})
+    found = uploaded_document(write_toml(tables), "job.toml", {name: (METERED / name).read_bytes()})
 
     assert tables["training"] == {"metered": name, "metered_accelerators": 8}
     assert "metered by" in next(row["what"] for row in found["phases"] if row["phase"] == "training")
@@ -244,7 +244,7 @@ def test_a_meter_takes_the_place_of_a_prediction() -> None:
 def test_every_phase_opens_to_its_own_carbon(name: str) -> None:
     """Work, storage, network, building, devices: the first step is the number of the table."""
     around = f"{HOURS}[network]\n[building]\n[end_of_life]\n"
-    found = handed_document(around, "job.toml", {}) if name == "around" else estimate(name)
+    found = uploaded_document(around, "job.toml", {}) if name == "around" else estimate(name)
 
     for row in found["phases"]:
         steps = found["explanations"][f"phase.{row['phase'].replace('-', '_').replace(' ', '_')}"]

@@ -8,6 +8,7 @@ import pytest
 from test_plan_questions import TEXT, WIDE, planned, scenario
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
 from planner.report import to_json
@@ -44,7 +45,7 @@ def with_contracts(changes: dict[str, object] | None = None) -> Plan:
 def test_a_contract_is_paid_and_avoids_what_it_covers() -> None:
     """By hand: 30 MWh a quarter at 5 USD/MWh, each in place of 300 g/kWh; the sun in place of the grid."""
     plan = with_contracts()
-    rows = {(r["contract"], r["period"]): r for r in plan_document(plan)["tables"]["contracts"]}
+    rows = {(r["contract"], r["period"]): r for r in plan_tables(plan)["contracts"]}
 
     for period in ("2027 Q1", "2027 Q2"):
         wind = rows["wind", period]
@@ -162,8 +163,8 @@ def test_a_contract_without_a_limit_says_so() -> None:
     )
     read_back = explanation_from(json.loads(to_json({"steps": open_ended.to_dict()}))["steps"])
 
-    for told in (open_ended, read_back):
-        assert "limit_kwh = no limit  (chosen)" in told.to_text()
+    for shown in (open_ended, read_back):
+        assert "limit_kwh = no limit  (chosen)" in shown.to_text()
     assert "limit_kwh = 30,000 kWh  (chosen)" in limited.to_text()
 
 

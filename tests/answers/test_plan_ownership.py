@@ -227,7 +227,7 @@ def test_a_rebate_is_worth_its_share_of_the_capital_of_every_node() -> None:
 
 def test_a_rebate_draws_orders_up_to_its_tier() -> None:
     """Two nodes are best at the list price; at half the price from three on, three are."""
-    busy = {"services.chat.peak_rate": "400 /s"}
+    busy = {"services.chat.peak_rate": "600 /s"}
     tiers = {"market.h100-8.tiers": [{"from_nodes": 3, "rebate": "50 %"}]}
 
     assert bought(planned(busy)) == 2
@@ -236,7 +236,7 @@ def test_a_rebate_draws_orders_up_to_its_tier() -> None:
 
 def test_a_minimum_order_is_none_or_at_least_that() -> None:
     """With orders in the first quarter only, two nodes are best alone; of none and twelve, it is one."""
-    busy = {"services.chat.peak_rate": "400 /s", "market.h100-8.supply_nodes": [99, 0, 0, 0]}
+    busy = {"services.chat.peak_rate": "600 /s", "market.h100-8.supply_nodes": [99, 0, 0, 0]}
     free, bound = planned(busy), planned(busy | {"market.h100-8.minimum_nodes": 12})
 
     assert bought(free) == 2
@@ -246,20 +246,20 @@ def test_a_minimum_order_is_none_or_at_least_that() -> None:
 
 def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
     """One node fewer is bought than with capital annualised, and what remains is price, upkeep and energy."""
-    busy = {"services.chat.peak_rate": "400 /s"}
+    busy = {"services.chat.peak_rate": "550 /s"}
     spread, cash = planned(busy), planned(busy | {"policy.objective": "cash"})
     upkeep = cash.assembled.nodes.kept_usd.value
     held = solved(cash).bought_in_service
 
-    assert (bought(spread), bought(cash)) == (2, 1)
-    assert term(cash, "ordered") == pytest.approx(250e3)
+    assert (bought(spread), bought(cash)) == (3, 2)
+    assert term(cash, "ordered") == pytest.approx(2 * 250e3)
     assert term(cash, "bought") == pytest.approx(float((held * upkeep).sum()))
     assert solved(cash).usd == pytest.approx(
-        250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle"))
+        2 * 250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle"))
     )
     assert "with purchases counted in full" in headline(cash)
     assert "scenario.market.h100-8.price" in steps(cash, "cost.ordered")
-    assert plan_tables(cash)["by_period"][0]["cost_usd"] > 250e3
+    assert plan_tables(cash)["by_period"][0]["cost_usd"] > 2 * 250e3
 
 
 def test_a_rebate_lowers_cash() -> None:

@@ -27,6 +27,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
 from planner.report import to_html, to_markdown
+from planner.report.format import money
 from solver.backend import Status
 from solver.frontier import Front, Point
 
@@ -133,7 +134,7 @@ def test_prices_are_told_in_words_and_in_a_table() -> None:
     row = rows["power", "oregon", "2027 Q2"]
     line = next(line for line in document["why"] if line.startswith("The power of oregon in 2027 Q2"))
 
-    assert f"{row['more_by']:,.4g} kW more saves {-row['more_change']:.0f} USD" in line
+    assert f"{row['more_by']:,.4g} kW more saves {money(-row['more_change'])} (" in line
     assert row["saving_unit"] == "USD"
     assert any("node-hour less saves" in line for line in document["why"])
     page, text = to_html(document), to_markdown(document)

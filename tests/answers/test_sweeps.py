@@ -178,7 +178,7 @@ def dask() -> Iterator[DaskCluster]:
         n_workers=2,
         threads_per_worker=1,
         processes=False,
-        dashboard_address=None,
+        dashboard_address=":0",  # none at all asks for port 8787, which another run may hold
         protocol="tcp",
         host="127.0.0.1",
     ) as cluster:
@@ -275,18 +275,20 @@ def test_a_point_that_fails_is_a_result(store: Store, scenario: Scenario) -> Non
     assert [(s.points, s.done, s.state) for s in store.sweeps.all()] == [(3, 2, "done")]
 
 
+@pytest.mark.usefixtures("few_plan_draws")
 def test_a_sweep_that_is_stopped_goes_on(store: Store, scenario: Scenario) -> None:
     """Two points and then four, and nothing twice; other facts or another grid would be another sweep."""
-    told: list[str] = []
+    shown: list[str] = []
     grid = varied(CHOICES)
-    first = run_sweep(scenario, grid, store, watch=told.append, should_stop=after(2))
-    second = run_sweep(scenario, grid, store, watch=told.append)
+    first = run_sweep(scenario, grid, store, watch=shown.append, should_stop=after(2))
+    second = run_sweep(scenario, grid, store, watch=shown.append)
 
     assert (first.planned, first.whole, second.planned, second.whole) == (2, False, 4, True)
     assert first.digest == second.digest != run_sweep(scenario, varied(CHOICES[:1]), store).digest
-    assert [text.split()[0] for text in told] == ["0", "1", "2", "2", "3", "4", "5", "6"]
+    assert [text.split()[0] for text in shown] == ["0", "1", "2", "2", "3", "4", "5", "6"]
 
 
+@pytest.mark.usefixtures("few_plan_draws")
 @POSIX
 def test_a_sweep_that_is_killed_goes_on(store: Store, scenario: Scenario) -> None:
     """A kill -9 in the middle: the points that were done are planned once, all others are there in the end.
@@ -331,6 +333,7 @@ def test_a_sweep_that_is_killed_goes_on(store: Store, scenario: Scenario) -> Non
     assert {point.state for point in result.points} == {"done"}
 
 
+@pytest.mark.usefixtures("few_plan_draws")
 def test_the_front_is_what_nothing_beats(store: Store, scenario: Scenario) -> None:
     """Against a comparison of every pair of points."""
     rows = sweep_records(

@@ -21,6 +21,8 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.performance.ceilings import CeilingError, request_flop
+from planner.physics.engines import kernel
+from planner.physics.requests import inputs_of
 from planner.program.assembly import assemble
 from planner.trace.errors import InputError
 
@@ -36,7 +38,7 @@ def rows(document, sku):
 def test_h100_trains_70b_as_megatron_reports():
     """Megatron-Core on 768 H100: 419.7 TFLOP/s each on 70 B, 42 % of the peak; other batch and length.
 
-    Published MFU of dense H100 runs is 38 to 47 %, Megatron-Bridge reaches more: 44 to 52 % is near enough
+    Published MFU of dense H100 runs is 38 to 47 %, Megatron-Bridge reaches more: 44 to 54 % is near enough
     for a layout that nobody tuned by hand, and twice or half of it would fail.
     """
     document = throughput_document(
@@ -45,7 +47,7 @@ def test_h100_trains_70b_as_megatron_reports():
     (row,) = rows(document, "h100-8")
 
     assert row["accelerators"] == 768
-    assert 0.40 <= row["mfu_fraction"] <= 0.52
+    assert 0.40 <= row["mfu_fraction"] <= 0.54
     assert row["low_per_s"] < row["rate_per_s"] < row["high_per_s"]
 
 
@@ -151,12 +153,12 @@ def test_target_is_reached_by_the_smallest_size():
 
 
 def test_batch_follows_racks_of_72():
-    """72 = 9 x 8 does not divide 1,024 sequences; 1,008 = 9 x 112 does, 1.6 % below. 8 nodes keep theirs."""
+    """8 racks of 18 trays: 576 = 9 x 64 does not divide 1,024 sequences; 1,008 = 9 x 112 is near."""
     document = throughput_document(
-        Question("llama-3.1-70b", batch_tokens=TOKENS, skus=("gb200-nvl72", "h100-8"), nodes=(8,))
+        Question("llama-3.1-70b", batch_tokens=TOKENS, skus=("gb200-nvl72", "h100-8"), nodes=(8, 144))
     )
 
-    assert rows(document, "gb200-nvl72")[0]["batch"] == 1008
+    assert [row["batch"] for row in rows(document, "gb200-nvl72")] == [SEQUENCES, 1008]
     assert rows(document, "h100-8")[0]["batch"] == SEQUENCES
 
 
@@ -182,7 +184,11 @@ def test_a_replica_is_that_of_a_plan(model):
     names = [inputs.skus[k].name for k in inputs.pool_sku[candidates.pool]]
     # The same in each period, as the demand is.
     columns = (each.value[:, 0] for each in (planned.requests_per_s, planned.ttft_s, planned.tpot_s))
-    mine = [row for row in zip(candidates.service, names, candidates.tp, *columns, strict=True) if not row[0]]
+    mine = [
+        row
+        for row in zip(candidates.service, names, candidates.accelerators, *columns, strict=True)
+        if not row[0]
+    ]
 
     assert len(mine) > 8
     for _, sku, tp, rate, ttft_s, tpot_s in mine:
@@ -203,13 +209,17 @@ def test_replicas_are_counted_with_their_margin():
         assert row["tpot_s"] < 0.1
 
 
-def test_engines_of_b200_have_their_own_host_time():
-    """Small model, small steps: B200 with H100's host time would answer in less time for each token."""
-    asked = Question("llama-3.1-8b", serve=True, skus=("h100-8", "b200-8"), why="b200-8:1")
+def test_each_accelerator_has_kernels_and_host_time_of_its_own():
+    """What was measured on B200 decides there; the engine of 2025 took longer on its hosts."""
+    asked = Question(
+        "llama-3.1-8b", serve=True, skus=("h100-8", "b200-8"), engine="vllm-2025", why="b200-8:1"
+    )
     steps = {step["name"] for step in throughput_document(asked)["explanations"]["rate_per_s"]}
+    engine, kernel = "performance.engine.vllm-2025", "kernel.b200-sxm-180gb"
 
-    assert {"performance.serving.layer_time@b200", "performance.serving.sequence_time@b200"} <= steps
-    assert "performance.serving.layer_time" not in steps
+    assert {f"{engine}.step_time@b200", f"{engine}.sequence_time@b200", f"{engine}.layer_time"} <= steps
+    assert {f"{kernel}.matrix_share@bf16", f"{kernel}.cache_read_share"} <= steps
+    assert not any(name == f"{engine}.step_time" or name.startswith("kernel.h100") for name in steps)
 
 
 def test_looser_targets_never_carry_less():
@@ -239,10 +249,15 @@ ASKED = {
 }
 
 
+SIZES = ("active_parameters", "tied_embeddings", "vocab", "hidden")
+
+
 @settings(max_examples=12)
 @given(asked=st.fixed_dictionaries(ASKED | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)}))
 def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
-    """Property: 2 N (i + o - 1) for each request stays below the share of the peak that reading reaches.
+    """Property: 2 N (i + o - 1) for each request stays below the share of the peak that its matrices reach.
+
+    N are the weights between the tables of tokens: each token of a prompt is multiplied with all of them.
 
     Each prompt was once read at the price of a step that all shared: 66 times the peak of an H100 at one
     token out.
@@ -250,9 +265,14 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
     catalogue = load_catalogue()
     chip = catalogue.skus[asked["skus"][0]].accelerator
     peak = catalogue.fact(f"accelerator.{chip}.{asked['precision']}_peak").value * 1e12
-    share = catalogue.fact("performance.serving.prefill_efficiency").value
+    inputs = inputs_of(catalogue, asked["skus"])
+    share = max(
+        kernel(inputs, chip, f"{kind}_share@{asked['precision']}").value for kind in ("matrix", "grouped")
+    )
+    of = {name: catalogue.fact(f"model.{asked['model']}.{name}").value for name in SIZES}
+    tables = (2 - of["tied_embeddings"]) * of["vocab"] * of["hidden"]
     flop = request_flop(
-        active_parameters=catalogue.fact(f"model.{asked['model']}.active_parameters").value,
+        active_parameters=of["active_parameters"] - tables,
         input_tokens=asked["input_tokens"],
         output_tokens=asked["output_tokens"],
     )
@@ -312,9 +332,12 @@ def test_one_token_out_is_held_to_no_time_per_token():
     assert min(rates[0]) > 10.0
 
 
-@pytest.mark.parametrize(("output_tokens", "limit_per_s"), [(1.0, 71.7), (2.0, 71.7), (28.0, 68.4)])
+@pytest.mark.parametrize(("output_tokens", "limit_per_s"), [(1.0, 91.0), (2.0, 91.1), (28.0, 82.1)])
 def test_short_answers_cost_their_prompts(output_tokens, limit_per_s):
-    """By hand: 0.6 x 989e12 / (2 x 8.03e9 x (512 + o)) requests/s of 8B on one H100, less the host's time."""
+    """By hand for one token: 0.834 x 989e12 / (2 x 6.98e9 x 512 x 1.19) = 97 requests/s of 8B on one H100.
+
+    1.19 is for matrices of its size; attention takes 3 % more, and the host and values moved the same again.
+    """
     (one, *_) = limits_per_s(
         model="llama-3.1-8b",
         skus=("h100-8",),
@@ -439,7 +462,7 @@ def test_what_memory_lacks_is_said():
         assert re.search("needs 2[67] GB of 22 GB", throughput_document(question)["rows"][0]["reason"])
 
 
-def test_pools_apart_keep_what_replicas_together_cannot():
+def test_replicas_apart_keep_what_replicas_together_cannot():
     """With 25 ms a token, reading disturbs a joint replica: apart fewer H100 do, as DistServe reports.
 
     Bounds: readers do 2 N operations for each prompt token at no more than the peak and three quarters of
@@ -490,6 +513,7 @@ def test_every_problem_is_said_at_once(capsys):
     [
         (Question("llama-3.1-8b", mix="azure-code"), "--mix: has no effect on training"),
         (Question("vit-h-14", serve=True), "writes no text"),
+        (Question("llama-3.1-8b", serve=True, engine="vlm"), "--engine: the catalogue has no serving engine"),
         (Question("llama-3.1-8b", measured="fast"), "write for example 'h100-8 x 64 nodes"),
         (Question("llama-3.1-8b", measured="h100-8 x 1 nodes = 1e9 tokens/s"), "no efficiency"),
         (Question("llama-3.1-8b", skus=("h100-8",), why="h100-8:x"), "write SKU:NODES"),
@@ -510,7 +534,7 @@ def test_why_opens_down_to_sources(capsys):
     steps = document["explanations"]["rate_per_s"]
 
     assert steps[0]["value"] == row["rate_per_s"]
-    assert {"accelerator.h100-sxm-80gb.memory", "performance.serving.largest_batch"} <= {
+    assert {"accelerator.h100-sxm-80gb.memory", "performance.engine.vllm.largest_batch"} <= {
         step["name"] for step in steps if step.get("source")
     }
 
@@ -522,7 +546,7 @@ def test_csv_holds_every_row(capsys):
     assert [(row["sku"], int(row["nodes"])) for row in read] == [
         (row["sku"], row["nodes"]) for row in document["rows"]
     ]
-    assert len(read) == 2 * len(load_catalogue().skus)
+    assert len(read) == 2 * len(load_catalogue().sold)
 
 
 def test_csv_holds_no_formula():
@@ -551,4 +575,4 @@ def test_page_runs_and_prints_what_it_shows(capsys):
         else:
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
-    assert ran == 12
+    assert ran == 13

@@ -118,6 +118,8 @@ def test_the_widest_step_of_the_staircase_is_looked_at_next() -> None:
     assert _next_days({0: plan(100.0), 100: plan(90.0), 130: plan(45.0)}) == [115]
     assert _next_days({-10: None, 0: plan(100.0), 130: plan(99.9)}) == [-5]
     assert _next_days({0: plan(100.0), 1: plan(50.0)}) == []
+    assert _next_days({0: plan(-10.0), 100: plan(-20.0)}) == [50], "what is below nothing can fall too"
+    assert _next_days({0: plan(0.0), 100: plan(0.0)}) == []
 
 
 def test_a_scenario_without_deadlines_says_so() -> None:

@@ -41,6 +41,8 @@ HOURLY = {
     "scope_two",
     "synthetic_kgco2e_per_kwh",
 }
+ONE_OF = {"lever_ratio"}  # takes one of its parameters, never two
+BELOW_ZERO = {"decline_fraction_per_y", "gain_fraction"}  # a rise and a loss are given as less than zero
 COLUMNWISE = [f for f in EQUATIONS if f.__name__ not in HOURLY]
 
 # One value for each parameter, inside its domain; 2.0 where nothing else is said.
@@ -82,11 +84,13 @@ VALUES = {
 }
 
 
-def arguments(function):
-    return {
+def cases(function):
+    """Every way to call the function: with all of its parameters, or with each one alone."""
+    every = {
         name: VALUES.get(name, 0.5 if name.endswith("_fraction") else 2.0)
         for name in inspect.signature(function).parameters
     }
+    return [{name: value} for name, value in every.items()] if function.__name__ in ONE_OF else [every]
 
 
 def parts(result):
@@ -119,31 +123,34 @@ def test_the_names_of_an_equation_can_be_read_as_units(function):
 def test_a_column_gives_what_its_rows_give_one_by_one(function):
     """Rows that scale by 1, 1.01 and 1.02 stay inside every domain of VALUES."""
     scales = np.array([1.0, 1.01, 1.02])
-    plain = arguments(function)
 
-    column = parts(function(**{name: value * scales for name, value in plain.items()}))
-    rows = [
-        parts(function(**{name: float(value * scale) for name, value in plain.items()})) for scale in scales
-    ]
+    for plain in cases(function):
+        column = parts(function(**{name: value * scales for name, value in plain.items()}))
+        rows = [
+            parts(function(**{name: float(value * scale) for name, value in plain.items()}))
+            for scale in scales
+        ]
 
-    for part, ours in enumerate(column):
-        assert ours.shape == (3,)
-        assert ours == pytest.approx([row[part] for row in rows], rel=1e-14)
-        assert all(np.ndim(row[part]) == 0 and isinstance(row[part], float) for row in rows)
+        for part, ours in enumerate(column):
+            assert ours.shape == (3,)
+            assert ours == pytest.approx([row[part] for row in rows], rel=1e-14)
+            assert all(np.ndim(row[part]) == 0 and isinstance(row[part], float) for row in rows)
 
 
 @pytest.mark.parametrize("function", COLUMNWISE, ids=lambda f: f.__name__)
 def test_what_is_not_a_number_is_refused_by_name(function):
-    for name in inspect.signature(function).parameters:
-        with pytest.raises(ValueError, match=rf"{name} .*got .*nan"):
-            function(**{**arguments(function), name: float("nan")})
+    for plain in cases(function):
+        for name in plain:
+            with pytest.raises(ValueError, match=rf"{name} .*got .*nan"):
+                function(**{**plain, name: float("nan")})
 
 
 @pytest.mark.parametrize("function", COLUMNWISE, ids=lambda f: f.__name__)
 def test_a_negative_quantity_is_refused_by_name(function):
-    for name in set(inspect.signature(function).parameters) - {"decline_fraction_per_y"}:
-        with pytest.raises(ValueError, match=rf"{name} .*got .*-"):
-            function(**{**arguments(function), name: np.array([VALUES.get(name, 0.5), -0.5])})
+    for plain in cases(function):
+        for name in set(plain) - BELOW_ZERO:
+            with pytest.raises(ValueError, match=rf"{name} .*got .*-"):
+                function(**{**plain, name: np.array([VALUES.get(name, 0.5), -0.5])})
 
 
 def test_the_room_offers_what_it_lists():

@@ -61,9 +61,9 @@ def test_futures_prints_and_writes_one_answer(
     assert "future more to learn: the best plan if it were known" in said.err
     assert f"written: {file}" in said.err
     assert stated["nodes_ordered"] == longer["nodes_ordered"], "orders are the same whatever comes"
-    mean = 0.75 * stated["objective_usd"] + 0.25 * longer["objective_usd"]
-    known = 0.75 * stated["known_usd"] + 0.25 * longer["known_usd"]
-    worth = {row["name"]: row["usd"] for row in found["worth"]}
+    mean = 0.75 * stated["objective_value"] + 0.25 * longer["objective_value"]
+    known = 0.75 * stated["known_value"] + 0.25 * longer["known_value"]
+    worth = {row["name"]: row["value"] for row in found["worth"]}
     assert worth["knowing"] == pytest.approx(mean - known)
 
     assert main(["explain", str(file), "expected", "--json"]) == ANSWER
@@ -144,12 +144,12 @@ def test_futures_of_which_none_has_a_plan(
     """That is an answer, too: written, named by future, and told by the exit code and by `explain`."""
     file = str(tmp_path / "futures.json")
     code = main(["futures", scenario, "--quiet", *TOO_LITTLE_POWER, "--out", file])
-    told = capsys.readouterr().out
+    shown = capsys.readouterr().out
 
     assert code == NO_PLAN
-    assert "No plan was found in as stated, more to learn" in told
+    assert "No plan was found in as stated, more to learn" in shown
     assert main(["explain", file, "expected"]) == NO_PLAN
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == shown
 
 
 def test_a_scenario_without_futures_says_what_to_add(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +168,7 @@ def test_replay_in_what_came(scenario: str, tmp_path: Path, capsys: pytest.Captu
     came.write_text("tokens = 1.8\n", encoding="utf-8")
     code = main(["replay", scenario, "--realised", str(came), "--quiet", "--json"])
     found = json.loads(capsys.readouterr().out)
-    ways = {way["way"]: way["objective"] for way in found["ways"]}
+    ways = {way["way"]: way["objective_value"] for way in found["ways"]}
 
     assert code == ANSWER
     assert found["realised"] == "realised"

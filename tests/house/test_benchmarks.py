@@ -44,7 +44,7 @@ from planner.inputs.scenario import Scenario, check_against, parse_scenario, wit
 from planner.performance.training import training_step_s
 from solver import backend
 from solver.answer import answer
-from solver.problem import ElasticOptions, Jobs, Problem, Tiers
+from solver.problem import Jobs, PausableOptions, Problem, Tiers
 
 LISTS = ("sites", "fleet", "training", "pools", "services")
 TIMES = {"min": 1.0, "median": 2.0, "max": 4.0}
@@ -269,7 +269,7 @@ def test_a_log_to_the_day_has_the_lives_of_one_to_the_second() -> None:
 def test_fleets_are_as_large_as_the_page_says(name: str) -> None:
     """Half the jobs train, in at most three sizes on each pool; only equal seeds give equal fleets."""
     size, made = SIZES[name], fleet(name)
-    places = np.stack([made.elastic_options.job, made.elastic_options.pool])
+    places = np.stack([made.pausable_options.job, made.pausable_options.pool])
     ways = np.unique(places, axis=1, return_counts=True)[1]
     again, other = fleet(name).services.demand, fleet(name, seed=1).services.demand
 
@@ -286,7 +286,7 @@ def services_only(made: Problem) -> Problem:
     return dataclasses.replace(
         made,
         jobs=Jobs.none(made.periods),
-        elastic_options=ElasticOptions.none(made.periods),
+        pausable_options=PausableOptions.none(made.periods),
         tiers=Tiers.none(made.periods),
         serve_options=dataclasses.replace(made.serve_options, whole=np.full(len(made.serve_options), True)),
     )
@@ -393,14 +393,14 @@ APP = {
 
 def test_the_page_says_what_a_visitor_of_the_app_waits_for() -> None:
     """What was not read, by the system or in the browser, is empty; without a browser that is said too."""
-    told = "\n".join(_app(APP))
+    shown = "\n".join(_app(APP))
     without = "\n".join(_app(APP | {"browser": None}))
 
-    assert f"| start | 18.4 | 100 | 200 | {TIMES['median']:.3g} | 100 | 200 |" in told
-    assert f"| sources |  | 100 | 200 | {TIMES['median']:.3g} (no chart) |  |  |" in told
-    assert "| 50 | 300 | 20 | 0.10 | 0.20 | 300 |  | 0 | 0 |" in told
+    assert f"| start | 18.4 | 100 | 200 | {TIMES['median']:.3g} | 100 | 200 |" in shown
+    assert f"| sources |  | 100 | 200 | {TIMES['median']:.3g} (no chart) |  |  |" in shown
+    assert "| 50 | 300 | 20 | 0.10 | 0.20 | 300 |  | 0 | 0 |" in shown
     assert "No Chromium" in without
-    assert "No Chromium" not in told
+    assert "No Chromium" not in shown
 
 
 def swept() -> dict[str, Any]:

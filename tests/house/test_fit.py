@@ -75,7 +75,7 @@ def test_rows_become_the_arguments_that_literals_give(constants, runs):
             global_batch=inputs["global_batch"],
             sequence_tokens=inputs["seq"],
             step_s=step.total_s,
-            gpus=inputs["gpus"],
+            accelerators=inputs["gpus"],
         )
         # Data sheets differ on memory bandwidth (A100 2,039 and 2,040 GB/s, B200 7.7 and 8 TB/s).
         assert np.exp(error) * float(row["expected"]) == pytest.approx(float(rate), rel=0.01), row["id"]

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sizes import size
 
 from benchmarks.studies import savings
+from planner.answers.plan.shipped import read_solved, solved_path
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
@@ -49,7 +51,7 @@ def test_a_stated_interval_is_the_one_that_is_used() -> None:
     renewal = runs.progress.renewal
     states = hours_by_state(
         interval_h=0.75,
-        **{name: renewal[name].value for name in ("mtbf_h", "write_h", "restart_h", "persist_h")},
+        **{name: renewal[name].value for name in ("mttf_h", "write_h", "restart_h", "persist_h")},
     )
     whole = states.useful_h + states.checkpoint_h + states.lost_h + states.restart_h
 
@@ -136,8 +138,14 @@ def test_every_family_is_shipped_and_says_what_it_is_about() -> None:
 
 @pytest.mark.slow
 def test_every_family_has_a_plan_to_one_percent() -> None:
-    """Small enough to try: each is solved to 1 % well within its time limit."""
-    for name in savings.FAMILIES:
+    """Small enough to try: each is solved to 1 % well within its time limit.
+
+    The next quarter takes as long as all others together: by day its shipped plan, which is checked where
+    it is opened, says how near it came.
+    """
+    shipped_gap = read_solved(solved_path("next-quarter"))["status"]["gap_fraction"]
+    assert shipped_gap <= 0.01
+    for name in savings.FAMILIES[size(1, nightly=0) :]:
         scenario = shipped(name)
         found = answer(
             assembled(scenario).problem, gap_fraction=0.01, time_limit_s=scenario.solve.time_limit_s

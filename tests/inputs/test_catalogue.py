@@ -17,11 +17,12 @@ GOOD = (
 )
 
 
-def write(folder, rows, sources='[paper]\ntitle = "A paper"\nyear = 2026\n', skus=""):
+def write(folder, rows, sources='[paper]\ntitle = "A paper"\nyear = 2026\n', skus="", engines=""):
     (folder / "facts").mkdir()
     (folder / "facts" / "all.csv").write_text(HEADER + rows, encoding="utf-8")
     (folder / "sources.toml").write_text(sources, encoding="utf-8")
     (folder / "skus.toml").write_text(skus, encoding="utf-8")
+    (folder / "engines.toml").write_text(engines, encoding="utf-8")
     (folder / "ranges.csv").write_text(RANGES, encoding="utf-8")
     return folder
 

@@ -6,6 +6,7 @@ import os
 import signal
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 
 from benchmarks.studies.fuzz_readers import READERS, Counted, damaged, fuzz, markdown
 from carbon.signals import GridSignal
-from planner.answers.calibration.reading import read_measurements
+from planner.answers.calibration.results import Stated, read_files
+from planner.answers.failures import downtime
 from planner.cli import WRONG_INPUT, main
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.traffic import traffic_found
@@ -21,7 +23,7 @@ from planner.inputs.files import MOST_COLUMNS, parse_json, read_limited
 from planner.inputs.fits import read_calibration, read_fit
 from planner.inputs.metering import read_metered
 from planner.inputs.models import model_facts
-from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario
+from planner.inputs.scenario import Problem, ScenarioError, load_scenario, parse_scenario
 from planner.inputs.series import read_series
 from planner.trace.errors import LONGEST_CHARACTERS, InputError
 from planner.trace.units import UnitError, convert_factor
@@ -29,6 +31,7 @@ from planner.validation import validate
 from reliability import fit_best, fit_cox
 from reliability.logs import LogError, Mapping, files, parse_mapping, read_log
 from reliability.logs.hostlist import expand
+from reliability.outages import HeldSpares, down_history
 
 ROOT = Path(__file__).resolve().parents[2]
 FITS = ROOT / "tests" / "broken" / "fits"
@@ -112,7 +115,7 @@ def _read_any_series(path):
 
 
 def _measurements(path):
-    return read_measurements(path, load_catalogue())
+    return read_files([path], load_catalogue(), Stated())
 
 
 TABLES = [read_metered, _read_any_series, _measurements, lambda path: validate([path])]
@@ -159,8 +162,15 @@ def test_pipes_are_refused_not_waited_for(tmp_path, capsys):
     for read in (*TABLES, read_fit, read_calibration, lambda path: model_facts("m", path)):
         with pytest.raises(InputError, match="is no regular file: write what it holds to a file"):
             read(pipe)
-    assert main(["carbon", "--metered", str(pipe), "--sku", "h100-8"]) == WRONG_INPUT
-    assert "is no regular file" in capsys.readouterr().err
+    log = str(ROOT / "tests" / "logs" / "events.csv")
+    for arguments in (
+        ["carbon", "--metered", str(pipe), "--sku", "h100-8"],
+        ["carbon", str(pipe)],
+        ["plan", str(pipe)],
+        ["fit", log, "--mapping", str(pipe)],
+    ):
+        assert main(arguments) == WRONG_INPUT
+        assert "is no regular file: write what it holds to a file" in capsys.readouterr().err
 
 
 def test_what_a_shell_hands_over_is_read():
@@ -265,10 +275,58 @@ def test_messages_do_not_quote_a_long_value_whole(tmp_path):
 
 def test_a_message_names_so_many_problems():
     """Half a million bad rows are no reading matter."""
-    told = str(InputError("\n".join(f"line {i} is bad" for i in range(1_000))))
+    shown = str(InputError("\n".join(f"line {i} is bad" for i in range(1_000))))
 
-    assert told.splitlines()[-1] == "and 800 more problems"
-    assert len(told.splitlines()) == 201
+    assert shown.splitlines()[-1] == "and 800 more problems"
+    assert len(shown.splitlines()) == 201
+
+
+def test_a_message_ends_before_nobody_reads_on():
+    """Two hundred problems of some length were 28,000 characters; what is left out is counted."""
+    for error in (
+        InputError("\n".join(f"line {i} is bad: {'x' * 120}" for i in range(150))),
+        ScenarioError("own.toml", [Problem(f"pools[{i}]", "y" * 120) for i in range(140)], more=10),
+    ):
+        *shown, last = str(error).splitlines()
+
+        assert len(str(error)) <= 5_000
+        assert last == f"and {150 - len(shown)} more problems"
+
+
+def test_a_header_longer_than_a_reader_of_csv_takes(tmp_path):
+    with pytest.raises(InputError, match=r"file\.csv:1: cannot be read as cells: field larger"):
+        _measurements(written(tmp_path, f"sku,{'x' * 140_000}\n1,1\n"))
+
+
+def _codecarbon(folder, **changed):
+    """Two runs, the second with other cells, read without any warning."""
+    header, one, two = (ROOT / "tests" / "metered" / "codecarbon-germany.csv").read_text().splitlines()[:3]
+    cells = dict(zip(header.split(","), two.split(","), strict=True)) | changed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return read_metered(written(folder, "\n".join([header, one, ",".join(cells.values())]) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"duration": "1" + "0" * 17}, "duration is 1e+17 s, more than 100 years: its start is not a date"),
+        ({"duration": "1e12"}, "duration is 1e+12 s, more than 100 years: its start is not a date"),
+        ({"duration": "1e308"}, "duration is '1e308', more than any meter counts"),
+        ({"gpu_energy": "1e308"}, "gpu_energy is '1e308', more than any meter counts"),
+        ({"gpu_count": "9" * 300}, f"gpu_count is '{'9' * 300}', more than any meter counts"),
+        ({"pue": "0"}, "pue is 0, below 1"),
+        ({"timestamp": "1700-01-01T00:00:00"}, "is not a date of the years 1900 to 9999"),
+    ],
+)
+def test_metered_runs_of_endless_numbers_are_bad_rows(tmp_path, changed, reason):
+    """They ended in dates before the first year, in a division by zero or in infinite sums."""
+    found = _codecarbon(tmp_path, **changed)
+
+    (row,) = found.bad_rows
+    assert row.line == 3
+    assert reason in row.reason
+    assert np.isfinite([found.it_kwh, found.accelerators_kwh, found.accelerator_h]).all()
 
 
 def test_generation_without_end(tmp_path):
@@ -356,6 +414,49 @@ def test_times_that_no_calendar_holds_are_bad_rows(tmp_path, time_):
 
     assert log.bad_row_count == 1
     assert str(log.bad_rows[0]) == f"file.csv:7: start '{time_}' is not a time"
+
+
+@pytest.mark.parametrize("nodes", ["9223372036854775808", "3000001", "1e300"])
+def test_jobs_on_more_nodes_than_there_are_are_bad_rows(tmp_path, nodes):
+    text = (ROOT / "data" / "samples" / "slurm-simulated.txt").read_text().splitlines()[:40]
+    at = text[0].split("|").index("NNodes")
+    row = next(i for i in range(1, 40) if "." not in text[i].split("|")[0])
+    cells = text[row].split("|")
+    text[row] = "|".join([*cells[:at], nodes, *cells[at + 1 :]])
+
+    log = read_log(written(tmp_path, "\n".join(text) + "\n", "sacct.txt"))
+
+    assert log.bad_row_count == 1
+    assert f"'{nodes}' is not a number of nodes: 3,000,000 are the most" in str(log.bad_rows[0])
+
+
+@pytest.mark.parametrize("form", ["%💥d.%m.%Y", "%Y-%m-%", "%Y-%-"])
+def test_forms_of_times_that_nobody_knows_are_refused(form):
+    """The database names what it does not know by its first byte, which is no text."""
+    with pytest.raises(LogError, match=r"time_format.* or a form such as '%d\.%m\.%Y %H:%M'"):
+        parse_mapping(f'kind = "events"\ntime_format = "{form}"\n[columns]\nunit = "a"\nstart = "b"\n')
+    assert parse_mapping(
+        'kind = "events"\ntime_format = "%Y年%-m%%"\n[columns]\nunit = "a"\nstart = "b"\n'
+    ).time_format == ("%Y年%-m%%",)
+
+
+@pytest.mark.parametrize(("years", "fewest"), [(9, 100), (20, 50), (90, 8)])
+def test_pools_of_a_long_history_look_back_for_a_while(monkeypatch, years, fewest):
+    """A slip in one year made a log of decades: its pools looked back on so many weeks that it took 10 s."""
+    looked_back = []
+
+    def sized(*, history, review_h, **_):
+        looked_back.append((history.end_h - history.from_h[0]) / review_h)
+        return HeldSpares(1, 1.0, 0.0, 1)
+
+    monkeypatch.setattr(downtime, "spares_by_history", sized)
+    start_h = np.arange(0.0, 8766.0 * years, 500.0)
+    history = down_history(start_h=start_h, end_h=start_h + 20.0, window_end_h=8766.0 * years)
+
+    scores = downtime.spares_scores(history, 0.9, 168.0)
+
+    assert scores[0]["reviews"] >= fewest
+    assert sum(looked_back) <= 1.2 * downtime.MOST_LOOKED_BACK
 
 
 def test_a_window_of_centuries_is_refused(tmp_path):

@@ -694,8 +694,8 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
     while tables:
         for key, entry in tables.pop().get("properties", {}).items():
             assert entry["description"], key
-            told = re.search('"(examples|enum)":', json.dumps(entry))
-            assert told or entry.get("type") == "boolean" or key == "facts", key
+            shown = re.search('"(examples|enum)":', json.dumps(entry))
+            assert shown or entry.get("type") == "boolean" or key == "facts", key
             tables += [entry, entry.get("items", {})]
 
 

@@ -125,7 +125,7 @@ def test_a_folder_or_a_pipe_is_no_scenario(tmp_path: Path, monkeypatch: pytest.M
 
     with pytest.raises(ScenarioError, match=r"^\.: is a folder: name a scenario file in it$"):
         load_scenario(".")
-    with pytest.raises(ScenarioError, match=r"^pipe\.toml: is not a plain file$"):
+    with pytest.raises(ScenarioError, match=r"^pipe\.toml: is no regular file: write what it holds"):
         load_scenario("pipe.toml")
 
 
@@ -191,8 +191,8 @@ def test_a_flood_of_problems_is_cut_and_counted(text: str, count: int) -> None:
     if count == 1:
         assert said == ["pools: has 201 entries: write at most 200"]
     else:
-        assert len(said) == 101
-        assert said[-1] == f"and {count - 100:,} more problems"
+        assert len("\n".join(said)) <= 5_000
+        assert said[-1] == f"and {count - len(said) + 1:,} more problems"
 
 
 # Names of the catalogue

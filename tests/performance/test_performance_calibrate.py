@@ -16,7 +16,7 @@ from planner.performance.calibrate import (
     power_ratio,
     square_product_tflop_per_s,
 )
-from planner.performance.power import node_power_kw
+from planner.performance.power import host_at_load_kw, node_power_kw
 
 MATRIX_S, REST_S = 6.0, 2.0
 factors = st.lists(st.floats(0.1, 10.0), min_size=2, max_size=8)
@@ -89,19 +89,30 @@ def test_one_measurement_cannot_be_left_out():
         joint_factor(factors=[])
 
 
-@given(accelerator_kw=st.floats(0.05, 2.0), host_kw=st.floats(0.0, 5.0), accelerators=st.integers(1, 72))
-def test_the_share_of_an_accelerator_is_the_node_power_solved_for_it(accelerator_kw, host_kw, accelerators):
-    """Agreement with `node_power_kw`: there and back."""
+@given(
+    accelerator_kw=st.floats(0.05, 2.0),
+    host_idle_kw=st.floats(0.1, 3.0),
+    fans_kw=st.floats(0.0, 2.0),
+    accelerators=st.integers(1, 72),
+)
+def test_the_share_of_an_accelerator_is_the_node_power_solved_for_it(
+    accelerator_kw, host_idle_kw, fans_kw, accelerators
+):
+    """Agreement with `node_power_kw`: there and back, below an idle accelerator and above the rating too."""
+    ends = {"host_idle_kw": host_idle_kw, "host_kw": host_idle_kw + fans_kw, "idle_kw": 0.1, "tdp_kw": 1.0}
+    host_kw = host_at_load_kw(accelerator_kw=accelerator_kw, **ends)
     node_kw = node_power_kw(host_kw=host_kw, accelerators=accelerators, accelerator_kw=accelerator_kw)
 
-    share = accelerator_share_kw(node_kw=node_kw, host_kw=host_kw, accelerators=accelerators)
+    share = accelerator_share_kw(node_kw=node_kw, accelerators=accelerators, **ends)
 
     assert share == pytest.approx(accelerator_kw, rel=1e-9)
 
 
 def test_a_node_below_its_host_is_refused():
     with pytest.raises(ValueError, match="above what the host draws"):
-        accelerator_share_kw(node_kw=1.5, host_kw=1.75, accelerators=8)
+        accelerator_share_kw(
+            node_kw=1.5, host_idle_kw=1.57, host_kw=1.75, accelerators=8, idle_kw=0.07, tdp_kw=0.7
+        )
 
 
 def test_power_ratio_is_a_quotient_of_columns():

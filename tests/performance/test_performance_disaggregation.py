@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from performance_constants import HARDWARE, SERVED, VLLM
+from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
-from planner.performance import decode_step_s, replica_capacity
-from planner.performance.disaggregation import disaggregated_pools, kv_transfer_s, prefill_replicas
-from planner.performance.queueing import mmc_wait_h, pool_servers
+from planner.performance import Limits, Measured, Requests, Targets, replica_capacity, step_times
+from planner.performance.disaggregation import disaggregated_replicas, kv_transfer_s, prefill_replicas
+from planner.performance.queueing import mmc_wait_h, servers_needed
 
-LLAMA_70B = SERVED["Llama 3.3 70B"]
+H100 = "H100-80GB-SXM"
 
 
 def test_the_cache_of_a_prompt_crosses_the_network():
@@ -30,7 +30,7 @@ def test_the_cache_of_a_prompt_crosses_the_network():
 
 
 def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
-    """Agreement: with Ca^2 = Cs^2 = 1 the pool is M/M/c, sized by `pool_servers` for what is left."""
+    """Agreement: with Ca^2 = Cs^2 = 1 the pool is M/M/c, sized by `servers_needed` for what is left."""
     got = prefill_replicas(
         requests_per_s=20.0,
         prefill_s=0.4,
@@ -41,7 +41,7 @@ def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
         occupancy_fraction=0.9,
     )
 
-    assert got == pool_servers(
+    assert got == servers_needed(
         offered_load=8.0,
         service_h=0.4 / 3600,
         wait_target_h=0.6 / 3600,
@@ -50,36 +50,32 @@ def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
     )
 
 
-def step_s(batch, **change):
-    """A step of Llama 3.3 70B on four accelerators without prompts."""
-    hardware = HARDWARE["H100-80GB-SXM"]
-    arguments = (
-        LLAMA_70B
-        | VLLM
-        | {
-            "active_parameters": LLAMA_70B["parameters"],
-            "touched_parameters": LLAMA_70B["parameters"],
-            "weight_bytes": 2.0,
-            "kv_bytes": 2.0,
-            "tp": 4.0,
-            "peak_tflop_per_s": hardware["bf16"],
-            "memory_gb_per_s": hardware["memory_gb_per_s"],
-            "link_gb_per_s": hardware["link_gb_per_s"],
-            "batch": batch,
-            "prefill_tokens": 0.0,
-            "context_tokens": 2200.0,
-            "peak_share_fraction": 0.6,
-        }
-    )
-    arguments.pop("parameters")
-    return decode_step_s(**arguments | change)
+def parts(**hardware):
+    """Llama 3.3 70B in 16 bits on four accelerators."""
+    return {
+        "model": served_transformer("Llama 3.3 70B"),
+        "chip": served_chip(H100, **hardware),
+        "engine": VLLM,
+        "layout": served_layout(H100, 4.0),
+    }
+
+
+def step_s(batch, prefill_tokens=0.0, **hardware):
+    """A step of Llama 3.3 70B on four accelerators, without prompts or with one."""
+    return step_times(
+        **parts(**hardware),
+        writing=batch,
+        prefill_tokens=prefill_tokens,
+        context_tokens=2200.0,
+        prompt_tokens=2000.0,
+    ).total_s
 
 
 def pools(**change):
     states = np.arange(1.0, 193.0)
     arguments = {
         "requests_per_s": 20.0,
-        "prefill_s": float(step_s(1.0, prefill_tokens=2000.0)),
+        "prefill_s": float(step_s(0.0, prefill_tokens=2000.0)),
         "prefill_scv_ratio": 0.9,
         "arrival_scv_ratio": 1.2,
         "transfer_s": 0.02,
@@ -93,13 +89,13 @@ def pools(**change):
         "quantile_fraction": 0.9,
         "utilisation_fraction": 0.75,
     }
-    return disaggregated_pools(**arguments | change)
+    return disaggregated_replicas(**arguments | change)
 
 
 def test_pools_hold_their_load_with_the_margin_that_was_asked_for():
     """Both pools stay at or below 75 % and one replica fewer would not; waits follow Allen-Cunneen."""
     got = pools()
-    load = 20.0 * float(step_s(1.0, prefill_tokens=2000.0))
+    load = 20.0 * float(step_s(0.0, prefill_tokens=2000.0))
 
     assert load / got.prefill_replicas <= 0.75
     assert got.decode_replicas == np.ceil(20.0 / got.decode_requests_per_s)
@@ -116,34 +112,19 @@ def test_a_tight_token_time_is_cheaper_apart_and_a_loose_one_is_not_out_of_reach
     DistServe and Splitwise report this interference as the reason to separate. The joint replica is sized
     by `replica_capacity` on the same hardware, targets and margin.
     """
-    hardware = HARDWARE["H100-80GB-SXM"]
-    joint = (
-        LLAMA_70B
-        | VLLM
-        | {
-            "active_parameters": LLAMA_70B["parameters"],
-            "routed_parameters": 0.0,
-            "experts": 1.0,
-            "experts_per_token": 1.0,
-            "weight_bytes": 2.0,
-            "kv_bytes": 2.0,
-            "input_tokens": 2000.0,
-            "output_tokens": 200.0,
-            "chunk_tokens": 2048.0,
-            "batch_limit": 128.0,
-            "queue_places": 64.0,
-            "tp": 4.0,
-            "peak_tflop_per_s": hardware["bf16"],
-            "memory_gb_per_s": hardware["memory_gb_per_s"],
-            "link_gb_per_s": hardware["link_gb_per_s"],
-            "peak_share_fraction": 0.6,
-            "ttft_target_s": 1.0,
-            "quantile_fraction": 0.9,
-            "arrival_scv_ratio": 1.2,
-            "utilisation_fraction": 0.75,
-        }
-    )
-    tight, loose = (replica_capacity(**joint, tpot_target_s=target).requests_per_s for target in (0.025, 0.2))
+    joint = parts() | {
+        "requests": Requests(input_tokens=2000.0, output_tokens=200.0),
+        "limits": Limits(batch_limit=128.0, queue_places=64.0, chunk_tokens=2048.0),
+        "measured": Measured(),
+        "arrival_scv_ratio": 1.2,
+        "utilisation_fraction": 0.75,
+    }
+
+    def together(target_s):
+        targets = Targets(ttft_target_s=1.0, tpot_target_s=target_s, quantile_fraction=0.9)
+        return replica_capacity(**joint, targets=targets).requests_per_s
+
+    tight, loose = together(0.025), together(0.2)
     apart = pools(tpot_target_s=0.025)
 
     assert apart.prefill_replicas + apart.decode_replicas < (20.0 / tight if tight > 0 else np.inf)

@@ -44,7 +44,7 @@ LLAMA_70B = {
     "sequence_tokens": 8192,
 }
 LAYOUT = {
-    "gpus": 8,
+    "accelerators": 8,
     "global_batch": 8,
     "tp": 4,
     "pp": 1,
@@ -75,7 +75,7 @@ def test_adapters_of_gpt_3():
 
 
 @pytest.mark.parametrize(
-    ("chip", "gpus", "batch", "published"),
+    ("chip", "accelerators", "batch", "published"),
     [
         ("H100-80GB-SXM", 8, 8, 2.182),
         ("H200-141GB-SXM", 8, 8, 2.474),
@@ -84,7 +84,7 @@ def test_adapters_of_gpt_3():
         ("B200-SXM", 8, 8, 5.289),
     ],
 )
-def test_lora_of_llama_2_70b(chip, gpus, batch, published):
+def test_lora_of_llama_2_70b(chip, accelerators, batch, published):
     """MLPerf Training v4.0 to v5.0 logs, samples a second, no row fitted; within the 20 % of its rows.
 
     Derived from throughput keys; result not verified by MLCommons Association.
@@ -92,7 +92,7 @@ def test_lora_of_llama_2_70b(chip, gpus, batch, published):
     memory = {"H100-80GB-SXM": 80, "H200-141GB-SXM": 141, "B200-SXM": 180}[chip]
     found = best_layout(
         **LLAMA_70B
-        | {"gpus": gpus, "global_batch": batch, "memory_gb": memory, "usable_fraction": 0.92}
+        | {"accelerators": accelerators, "global_batch": batch, "memory_gb": memory, "usable_fraction": 0.92}
         | FITTED
         | MODERN
         | hardware_arguments(chip, "fp8"),

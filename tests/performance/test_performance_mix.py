@@ -276,6 +276,7 @@ def two_classes(batch=12, waiting=30, scv=1.0, prompts=(200.0, 2000.0)):
     return mixed_replica(
         prefill_s=40e-6 * np.array(prompts)[:, None] * slower,
         tpot_s=TOKEN_S * slower,
+        step_s=TOKEN_S * slower,
         batch_limit=float(batch),
         queue_places=float(waiting),
         arrival_scv_ratio=scv,
@@ -324,6 +325,7 @@ def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
     replica = mixed_replica(
         prefill_s=prefill,
         tpot_s=token,
+        step_s=token,
         share_fraction=conversation.share_fraction,
         output_tokens=conversation.output_tokens,
         output_scv_ratio=np.zeros(len(prefill)),
@@ -357,6 +359,7 @@ def test_the_largest_rate_keeps_its_promise_in_a_simulation(conversation):
     replica = mixed_replica(
         prefill_s=prefill[:1],
         tpot_s=token,
+        step_s=token,
         share_fraction=classes.share_fraction,
         output_tokens=mean_tokens(mix)[1] * classes.output_ratio,
         output_scv_ratio=classes.output_scv_ratio,

@@ -15,9 +15,9 @@ from planner.performance import (
     serving_memory_use_fraction,
     stalled_power_kw,
     training_compute_use_fraction,
-    training_memory_use_fraction,
+    training_power_kw,
 )
-from planner.performance.power import average_power_kw, energy_per_token_kwh
+from planner.performance.power import average_power_kw, energy_per_token_kwh, host_at_load_kw
 
 PROMPT = 90
 
@@ -75,7 +75,7 @@ def test_node_power_while_training():
         recompute=0,
         global_batch=2048,
         sequence_tokens=2048,
-        gpus=512,
+        accelerators=512,
         step_s=2048 * 2048 / 404_455,
         peak_tflop_per_s=1979,
     )
@@ -122,7 +122,7 @@ def test_adapters_compute_two_passes_less():
         "parameters": 70e9,
         "global_batch": 8,
         "sequence_tokens": 8192,
-        "gpus": 8,
+        "accelerators": 8,
         "step_s": 4.0,
         "peak_tflop_per_s": 1979,
     }
@@ -146,16 +146,57 @@ def test_stalls_and_caps():
     assert capped_power_kw(power_kw=np.array([0.3, 0.6]), cap_kw=0.35).tolist() == [0.3, 0.35]
 
 
-def test_training_memory_use_is_bytes_over_time():
-    """A step that only moved memory at its reachable speed uses exactly that share of the bandwidth."""
-    got = training_memory_use_fraction(
-        elementwise_s=np.array([3.0, 0.5]),
-        optimizer_s=np.array([1.0, 0.5]),
+@pytest.mark.parametrize(
+    ("computing", "moving", "watts"),
+    [(4.0, 0.0, 700.0), (0.0001, 3.9999, 0.7e3 * (0.3 + 0.4 * 0.85)), (0.0001, 0.0, 350.0)],
+)
+def test_a_step_draws_what_its_parts_draw(computing, moving, watts):
+    """A step that only multiplied draws the rating, one that only moved values less, one that waited half.
+
+    By hand: 30 % at no load, 40 % more for the whole memory bandwidth, of which 85 % is reached.
+    """
+    got = training_power_kw(
+        tdp_kw=0.7,
+        computing_s=computing,
+        moving_s=moving,
         total_s=4.0,
+        compute_use_fraction=0.6 * computing / 4.0,
         memory_efficiency_fraction=0.85,
+        exchange_power_fraction=0.5,
+        idle_share_factor=0.3,
+        memory_factor=0.4,
+        compute_factor=0.5,
+        compute_root_factor=1.0,
     )
 
-    assert got.tolist() == [pytest.approx(0.85), pytest.approx(0.2125)]
+    assert 1e3 * got == pytest.approx(watts, rel=1e-3)
+
+
+@given(computing=st.floats(0.1, 2.0), moving=st.floats(0.0, 2.0), use=st.floats(0.0, 1.0))
+def test_a_busier_step_draws_no_less(computing, moving, use):
+    """The less of a step is spent waiting, the more it draws, up to the rating."""
+    law = {
+        "tdp_kw": 0.7,
+        "computing_s": computing,
+        "moving_s": moving,
+        "memory_efficiency_fraction": 0.85,
+        "exchange_power_fraction": 0.3,
+        **H100_POWER,
+    }
+    busy, waiting = (training_power_kw(**law, total_s=t, compute_use_fraction=use / t) for t in (4.0, 6.0))
+
+    assert waiting <= busy * (1 + 1e-12)
+    assert busy <= 0.7 * (1 + 1e-12)
+
+
+def test_a_host_between_its_two_metered_states():
+    """1,570 W while its H100 idle at 72 W, 1,750 W at the rating; half of the way at half of the load."""
+    ends = {"host_idle_kw": 1.57, "host_kw": 1.75, "idle_kw": 0.072, "tdp_kw": 0.7}
+    each = np.array([0.05, 0.072, 0.386, 0.7, 0.9])
+
+    assert host_at_load_kw(accelerator_kw=each, **ends).tolist() == pytest.approx(
+        [1.57, 1.57, 1.66, 1.75, 1.75]
+    )
 
 
 @given(

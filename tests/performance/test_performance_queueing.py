@@ -13,9 +13,9 @@ from planner.performance import (
     largest_rate_per_s,
     mmc_wait_h,
     n_plus_k_spares,
-    pool_servers,
-    pool_wait_h,
     replica_state,
+    servers_needed,
+    servers_wait_h,
 )
 from planner.performance.queueing import departures_per_s, state_probability_fraction, ttft_met_fraction
 
@@ -51,7 +51,7 @@ def test_erlang_c_against_the_recursion(servers, occupancy):
 def test_waits_in_a_pool():
     """M/M/10 at load 8 (closed form; Ciw simulated 0.217) and M/D/1 at 0.8 (Pollaczek-Khinchine)."""
     assert mmc_wait_h(servers=10, offered_load=8.0, service_h=1.0) == pytest.approx(0.2045900754, abs=1e-9)
-    deterministic = pool_wait_h(
+    deterministic = servers_wait_h(
         servers=1, offered_load=0.8, service_h=1.0, arrival_scv_ratio=1.0, service_scv_ratio=0.0
     )
     assert deterministic == pytest.approx(2.0, rel=1e-9)
@@ -59,7 +59,7 @@ def test_waits_in_a_pool():
 
 def test_a_call_centre():
     """Example of pyworkforce: 100 calls in 30 min of 3 min each, 80 % within 20 s, at most 85 % busy: 14."""
-    column = pool_servers(
+    column = servers_needed(
         offered_load=np.array([10.0, 10.0]),
         service_h=3 / 60,
         wait_target_h=20 / 3600,

@@ -26,7 +26,7 @@ from planner.validation.registry import evaluate
 # DLRM-DCNv2 on eight H100: 13-512-256-128, three cross layers of rank 512 on 27 x 128, 1024-1024-512-256-1.
 STEP = {
     "global_batch": 55296.0,
-    "gpus": 8.0,
+    "accelerators": 8.0,
     "bottom_multiplications": 170_496.0,
     "top_multiplications": 15_859_968.0,
     "dense_parameters": 16_030_464.0,
@@ -106,7 +106,7 @@ def test_devices_for_tables_by_capacity():
 
 
 @pytest.mark.parametrize(
-    ("gpu", "gpus", "batch", "published", "within"),
+    ("gpu", "accelerators", "batch", "published", "within"),
     [
         ("H100-80GB-SXM", 8, 55296, 13.744e6, 0.25),
         ("H100-80GB-SXM", 64, 135168, 49.066e6, 0.25),
@@ -114,12 +114,12 @@ def test_devices_for_tables_by_capacity():
         ("A100-80GB-SXM", 64, 135168, 22.844e6, 0.40),
     ],
 )
-def test_training_rate_of_the_benchmark(gpu, gpus, batch, published, within):
+def test_training_rate_of_the_benchmark(gpu, accelerators, batch, published, within):
     """MLPerf Training v4 logs of DLRM-DCNv2 (not verified by MLCommons). Its A100 system is 32 % slower.
 
     Boards on PCI Express are left out: they exchange through the host, 1.4 and 3 times slower than ours.
     """
-    inputs = {"model": "DLRM-dcnv2 (MLPerf)", "gpu": gpu, "gpus": gpus, "global_batch": batch}
+    inputs = {"model": "DLRM-dcnv2 (MLPerf)", "gpu": gpu, "accelerators": accelerators, "global_batch": batch}
     got, _ = evaluate("train_dlrm_system", inputs, "samples/s (system)")
 
     assert got == pytest.approx(published, rel=within)
@@ -135,7 +135,7 @@ def test_training_rate_of_the_benchmark(gpu, gpus, batch, published, within):
 )
 def test_serving_rate_of_the_benchmark(gpu, scenario, published):
     """MLPerf Inference v4.1 closed, DLRM-v2 on eight GPUs; queries of 270 pairs, nothing fitted."""
-    inputs = {"benchmark": "dlrm-v2-99", "scenario": scenario, "gpu": gpu, "gpus": 8}
+    inputs = {"benchmark": "dlrm-v2-99", "scenario": scenario, "gpu": gpu, "accelerators": 8}
     got, _ = evaluate("serve_system", inputs, "samples/s")
 
     assert got == pytest.approx(published, rel=0.15)
@@ -236,21 +236,21 @@ def test_schedule_against_a_simulation_of_two_streams():
 
 @given(
     batch=st.floats(64, 1e6),
-    gpus=st.sampled_from([1, 2, 8, 16, 19 * 8, 1024]),
+    accelerators=st.sampled_from([1, 2, 8, 16, 19 * 8, 1024]),
     peak=st.floats(50, 5000),
     memory=st.floats(300, 10000),
 )
-def test_never_above_peak_and_more_bandwidth_is_never_slower(batch, gpus, peak, memory):
+def test_never_above_peak_and_more_bandwidth_is_never_slower(batch, accelerators, peak, memory):
     """Three passes of the dense work bound the step; each faster part makes no step longer."""
     step = {
         **STEP,
         "global_batch": batch,
-        "gpus": float(gpus),
+        "accelerators": float(accelerators),
         "peak_tflop_per_s": peak,
         "memory_gb_per_s": memory,
     }
     total = recommendation_training_step(**step).total_s
-    work = 6 * (STEP["bottom_multiplications"] + STEP["top_multiplications"]) * batch / gpus
+    work = 6 * (STEP["bottom_multiplications"] + STEP["top_multiplications"]) * batch / accelerators
 
     assert total >= work / (peak * 1e12)
     for name in ("peak_tflop_per_s", "memory_gb_per_s", "link_gb_per_s", "network_gb_per_s"):
@@ -258,11 +258,11 @@ def test_never_above_peak_and_more_bandwidth_is_never_slower(batch, gpus, peak, 
         assert faster <= total * (1 + 1e-12)
 
 
-@given(batch=st.floats(1024, 1e6), gpus=st.integers(1, 512))
-def test_terms_add_up_and_twice_the_accelerators_are_at_most_twice_as_fast(batch, gpus):
+@given(batch=st.floats(1024, 1e6), accelerators=st.integers(1, 512))
+def test_terms_add_up_and_twice_the_accelerators_are_at_most_twice_as_fast(batch, accelerators):
     """Dense, embedding, exposed, optimizer and fixed time are the step; scaling is never superlinear."""
-    one = recommendation_training_step(**{**STEP, "global_batch": batch, "gpus": float(gpus)})
-    two = recommendation_training_step(**{**STEP, "global_batch": batch, "gpus": 2.0 * gpus})
+    one = recommendation_training_step(**{**STEP, "global_batch": batch, "accelerators": float(accelerators)})
+    two = recommendation_training_step(**{**STEP, "global_batch": batch, "accelerators": 2.0 * accelerators})
     terms = one.dense_s + one.embedding_s + one.exposed_communication_s + one.optimizer_s + one.fixed_s
 
     assert terms == pytest.approx(one.total_s)
@@ -273,15 +273,15 @@ def test_terms_add_up_and_twice_the_accelerators_are_at_most_twice_as_fast(batch
 def test_columns_agree_with_single_values():
     """One call on columns gives what a loop gives."""
     sizes = np.array([1.0, 8.0, 64.0])
-    columns = recommendation_training_step(**{**STEP, "gpus": sizes}).total_s
+    columns = recommendation_training_step(**{**STEP, "accelerators": sizes}).total_s
 
     for size, total in zip(sizes, columns, strict=True):
-        assert recommendation_training_step(**{**STEP, "gpus": size}).total_s == pytest.approx(total)
+        assert recommendation_training_step(**{**STEP, "accelerators": size}).total_s == pytest.approx(total)
 
 
 def test_one_accelerator_sends_nothing():
     """Without peers neither vectors nor gradients travel."""
-    alone = recommendation_training_step(**{**STEP, "gpus": 1.0})
+    alone = recommendation_training_step(**{**STEP, "accelerators": 1.0})
 
     assert (alone.all_to_all_s, alone.all_reduce_s) == (0, 0)
     assert alone.exposed_communication_s == pytest.approx(0, abs=1e-15)
@@ -300,11 +300,11 @@ def test_memory_grows_with_batch_and_tables_spread(samples, more):
         "sample_values": 50_000,
         "value_bytes": 2,
     }
-    small = recommendation_memory_gb(samples=samples, gpus=8, **held)
+    small = recommendation_memory_gb(samples=samples, accelerators=8, **held)
 
-    assert recommendation_memory_gb(samples=samples + more, gpus=8, **held) >= small
-    assert recommendation_memory_gb(samples=0, gpus=1, **held) == pytest.approx(104.54, abs=0.01)
-    assert recommendation_memory_gb(samples=0, gpus=8, **held) == pytest.approx(104.54 / 8, abs=0.01)
+    assert recommendation_memory_gb(samples=samples + more, accelerators=8, **held) >= small
+    assert recommendation_memory_gb(samples=0, accelerators=1, **held) == pytest.approx(104.54, abs=0.01)
+    assert recommendation_memory_gb(samples=0, accelerators=8, **held) == pytest.approx(104.54 / 8, abs=0.01)
 
 
 def test_a_batch_waits_for_the_slower_of_exchange_and_bottom():
@@ -322,7 +322,7 @@ def test_exchange_across_nodes_is_bound_by_the_network():
         tables=4096,
         embedding_dim=94,
         exchange_bytes=2,
-        gpus=128,
+        accelerators=128,
         link_domain=8,
         link_gb_per_s=300,
         network_gb_per_s=25,
@@ -417,9 +417,9 @@ def test_wrong_input_is_named():
             memory_gb_per_s=1,
             memory_efficiency_fraction=1,
         )
-    with pytest.raises(ValueError, match="gpus must be above zero, got 0"):
-        recommendation_training_step(**{**STEP, "gpus": 0.0})
-    power = {"model": "FLUX.1-dev", "gpu": "T4", "gpus": 1, "batch": 1, "latency_s": 100}
+    with pytest.raises(ValueError, match="accelerators must be above zero, got 0"):
+        recommendation_training_step(**{**STEP, "accelerators": 0.0})
+    power = {"model": "FLUX.1-dev", "gpu": "T4", "accelerators": 1, "batch": 1, "latency_s": 100}
     with pytest.raises(NotUnderstood, match="no power law is assigned to 't4'"):
         evaluate("serve_diffusion_power", power, "W")
     with pytest.raises(ValueError, match="met_fraction must stay below 1"):

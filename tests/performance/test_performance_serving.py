@@ -1,21 +1,32 @@
 """Serving speed against measurements, and the capacity of a replica."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from performance_constants import HARDWARE, SERVED, VLLM
+from performance_constants import VLLM, VLLM_B200, served_chip, served_layout, served_transformer
 
 from planner.performance import (
-    decode_step_s,
+    Engine,
+    Limits,
+    Measured,
+    Requests,
+    Targets,
+    Transformer,
+    average_step,
+    group_size_value,
     kv_cache_gb_per_token,
+    matrix_parameters,
     offline_tokens_per_s,
     output_tokens_per_s,
     prefill_steps,
-    prefill_tokens,
     replica_capacity,
     replica_state,
-    touched_parameters,
+    replica_use,
+    step_times,
+    touched_routed_parameters,
     ttft_s,
 )
 from planner.performance.calibrate_serving import (
@@ -24,79 +35,75 @@ from planner.performance.calibrate_serving import (
     serving_factor,
     serving_factor_at,
 )
+from planner.performance.engine import exchange_s
 from planner.performance.queueing import departures_per_s
-from planner.performance.serving import exchange_s, latent_head_dim, uncached_tokens
+from planner.performance.serving import latent_head_dim, uncached_tokens
 
-PROMPT = 90  # the record does not say; about this in its data set
-
-# vLLM of ML.ENERGY v3 on dense models and H100, as benchmarks/studies/fit_serving.py gives them.
-ENGINE = {
-    "weight_factor": 1.14,
-    "compute_factor": 0.45,
-    "kv_factor": 1.61,
-    "link_latency_s": 5.4e-6,
-    "ring_factor": 5.4,
-    "layer_s": 51.5e-6,
-    "sequence_s": 57e-6,
-    "eight_bit_layer_s": 46e-6,
-}
+H100, B200 = "H100-80GB-SXM", "B200-SXM"
+PROMPT = 90.0  # the record does not say; about this in its data set
 
 # Model, chip, tensor-parallel size, mean batch, mean answer, weight bytes, tokens/s published, share within.
 MEASURED = [
-    ("Llama 3.1 8B", "H100-80GB-SXM", 1, 31.91, 390.3, 2, 3391.1, 0.15),
-    ("Llama 3.1 8B", "H100-80GB-SXM", 1, 127.6, 404.6, 2, 7036.5, 0.15),
-    ("Qwen 3 8B", "H100-80GB-SXM", 1, 255.5, 654.0, 2, 7718.8, 0.15),
-    ("Qwen 3 32B", "H100-80GB-SXM", 2, 63.86, 635.1, 2, 2653.8, 0.15),
-    ("Llama 3.3 70B", "H100-80GB-SXM", 4, 255.5, 413.3, 2, 5130.2, 0.15),
-    ("Llama 3.1 405B", "H100-80GB-SXM", 8, 127.7, 360.9, 1, 1895.9, 0.15),
-    ("Qwen 3 32B", "B200-SXM", 1, 127.8, 634.1, 2, 4675.8, 0.25),
+    ("Llama 3.1 8B", H100, 1, 31.91, 390.3, 2, 3391.1, 0.15),
+    ("Llama 3.1 8B", H100, 1, 127.6, 404.6, 2, 7036.5, 0.15),
+    ("Qwen 3 8B", H100, 1, 255.5, 654.0, 2, 7718.8, 0.15),
+    ("Qwen 3 32B", H100, 2, 63.86, 635.1, 2, 2653.8, 0.15),
+    ("Llama 3.3 70B", H100, 4, 255.5, 413.3, 2, 5130.2, 0.15),
+    ("Llama 3.1 405B", H100, 8, 127.7, 360.9, 1, 1895.9, 0.15),
+    ("Qwen 3 32B", B200, 1, 127.8, 634.1, 2, 4675.8, 0.15),
+    ("Llama 3.1 405B", B200, 4, 127.7, 368.6, 1, 2170.3, 0.15),
 ]
 
 
-def served(model, chip, tp, weight_bytes):
-    """The arguments of `decode_step_s` that do not depend on the load."""
-    facts = dict(SERVED[model])
-    parameters = facts.pop("parameters")
-    hardware = HARDWARE[chip]
-    return (
-        facts
-        | ENGINE
-        | {name: hardware[name] for name in ("memory_gb_per_s", "link_gb_per_s")}
-        | {"touched_parameters": parameters, "active_parameters": parameters, "weight_bytes": weight_bytes}
-        | {"kv_bytes": 2, "tp": tp, "peak_tflop_per_s": hardware["fp8" if weight_bytes == 1 else "bf16"]}
-    )
+def served(model, chip, tp, weight_bytes=2, **hardware):
+    """What a step is made of: a dense model in 16 or 8 bits, an accelerator, the engine measured on it."""
+    return {
+        "model": served_transformer(model, float(weight_bytes)),
+        "chip": served_chip(chip, "fp8" if weight_bytes == 1 else "bf16", **hardware),
+        "engine": VLLM_B200 if chip == B200 else VLLM,
+        "layout": served_layout(chip, float(tp)),
+    }
 
 
 def decode(model, chip, tp, batch, output_tokens, weight_bytes):
-    return decode_step_s(
+    """Step of a full engine: answers are met in proportion to their length, spread like exponential ones."""
+    return average_step(
         **served(model, chip, tp, weight_bytes),
-        batch=batch,
-        prefill_tokens=prefill_tokens(batch=batch, input_tokens=PROMPT, output_tokens=output_tokens),
-        # Half of an answer is written on average, and answers are met in proportion to their length: lengths
-        # spread like exponential ones (squared coefficient of variation 1) make it a whole mean answer.
-        context_tokens=PROMPT + output_tokens,
-    )
+        requests=Requests(input_tokens=PROMPT, output_tokens=output_tokens),
+        running=batch,
+    ).total_s
+
+
+def step_s(parts, writing, prefill_tokens=0.0, context_tokens=1000.0, prompt_tokens=1000.0):
+    """Time of one step."""
+    return step_times(
+        **parts,
+        writing=writing,
+        prefill_tokens=prefill_tokens,
+        context_tokens=context_tokens,
+        prompt_tokens=prompt_tokens,
+    ).total_s
 
 
 @pytest.mark.parametrize(("model", "chip", "tp", "batch", "answer", "size", "published", "within"), MEASURED)
 def test_measured_output_rates(model, chip, tp, batch, answer, size, published, within):
-    """ML.ENERGY leaderboard v3, vLLM. The seven constants were fitted on part of its H100 dense rows."""
+    """ML.ENERGY leaderboard v3, vLLM of 2025, whose host terms were fitted on part of these rows."""
     step = decode(model, chip, tp, batch, answer, size)
 
     assert output_tokens_per_s(batch=batch, step_s=step) == pytest.approx(published, rel=within)
 
 
-def test_mean_error_on_dense_h100_rows_is_that_of_the_fit():
-    """The fit states 3.6 %, 5.1 % on models outside it; six rows are enough to see a broken term."""
-    rows = [row for row in MEASURED if row[1].startswith("H100")]
+def test_mean_error_on_dense_h100_rows_is_that_of_the_law():
+    """Kernels measured alone and the constants of an engine: 6 % on six rows; a broken term shows."""
+    rows = [row for row in MEASURED if row[1] == H100]
     errors = [abs(b / decode(m, c, t, b, o, w) / published - 1) for m, c, t, b, o, w, published, _ in rows]
 
-    assert np.mean(errors) < 0.051
+    assert np.mean(errors) < 0.08
 
 
 def test_known_failure_small_models_on_b200_are_host_bound():
     """ML.ENERGY v3: Llama 3.1 8B on B200 writes 4,570 tokens/s, fewer than on H100; we say twice that."""
-    step = decode("Llama 3.1 8B", "B200-SXM", 1, 127.5, 395.6, 2)
+    step = decode("Llama 3.1 8B", B200, 1, 127.5, 395.6, 2)
 
     assert 127.5 / step / 4570.2 > 1.5
 
@@ -121,22 +128,36 @@ def test_offline_engines_of_mlperf(chip_fp8, share, published):
     assert got == pytest.approx(published, rel=0.03)
 
 
+# Mixtral 8x7B: 2 of 8 experts for each token.
+MIXTRAL = Transformer(
+    parameters=46.7e9,
+    routed_parameters=32 * 8 * 3 * 4096 * 14336.0,
+    embedding_parameters=32_000 * 4096.0,
+    head_parameters=32_000 * 4096.0,
+    experts=8.0,
+    experts_per_token=2.0,
+    layers=32.0,
+    hidden=4096.0,
+    attention_width=4096.0,
+    cache_width=4096.0,
+    kv_heads=8.0,
+    head_dim=128.0,
+    weight_bytes=2.0,
+    kv_bytes=2.0,
+)
+
+
 def test_touched_weights_of_a_mixture():
     """Mixtral 8x7B: 46.7 B parameters, 2 of 8 experts; one token touches 12.9 B, many touch all."""
-    routed = 32 * 8 * 3 * 4096 * 14336
-    few = touched_parameters(
-        parameters=46.7e9,
-        routed_parameters=routed,
-        experts=8,
-        experts_per_token=2,
-        batch=np.array([1, 2, 64]),
-    )
+    routed, common = MIXTRAL.routed_parameters, MIXTRAL.parameters - MIXTRAL.routed_parameters
+    few = common + touched_routed_parameters(model=MIXTRAL, tokens=np.array([1.0, 2.0, 64.0]))
 
     assert few[0] == pytest.approx(12.9e9, rel=0.01)
-    assert few[1] == pytest.approx(46.7e9 - routed + routed * 7 / 16, rel=1e-12)  # 1 - (3/4)^2
+    assert few[1] == pytest.approx(common + routed * 7 / 16, rel=1e-12)  # 1 - (3/4)^2
     assert few[2] == pytest.approx(46.7e9, rel=1e-6)
-    dense = touched_parameters(parameters=8e9, routed_parameters=0, experts=1, experts_per_token=1, batch=7)
-    assert dense == 8e9
+    # Each token is multiplied with what it touches, but for the table of the input, which is looked up.
+    assert matrix_parameters(MIXTRAL) == pytest.approx(few[0] - 32_000 * 4096, rel=1e-12)
+    assert touched_routed_parameters(model=served_transformer("Llama 3.1 8B"), tokens=7.0) == 0.0
 
 
 def test_touched_weights_against_drawing_experts():
@@ -146,43 +167,136 @@ def test_touched_weights_against_drawing_experts():
     chosen = np.argsort(keys, axis=-1)[..., :2]
     reached = np.array([len(np.unique(draw)) for draw in chosen]) / 8
 
-    got = (
-        touched_parameters(parameters=8.0, routed_parameters=8.0, experts=8, experts_per_token=2, batch=3) / 8
-    )
+    got = touched_routed_parameters(model=MIXTRAL, tokens=3.0) / MIXTRAL.routed_parameters
 
     assert abs(reached.mean() - got) < 3 * reached.std() / np.sqrt(len(reached))
 
 
+BETTER = ["memory_gb_per_s", "link_gb_per_s", "peak_tflop_per_s", "half_peak_tflop_per_s"]
+
+
 @given(
-    name=st.sampled_from(["memory_gb_per_s", "link_gb_per_s", "peak_tflop_per_s"]),
+    name=st.sampled_from(BETTER),
     factor=st.floats(1.01, 10),
     batch=st.floats(1, 512),
     tp=st.sampled_from([1, 2, 8]),
 )
 def test_better_hardware_is_never_slower(name, factor, batch, tp):
-    arguments = served("Llama 3.3 70B", "H100-80GB-SXM", tp, 2) | {"batch": batch, "prefill_tokens": batch}
-    slow = decode_step_s(**arguments, context_tokens=1000)
+    slow = served("Llama 3.3 70B", H100, tp)
+    if name == "link_gb_per_s":
+        fast = slow | {"layout": served_layout(H100, float(tp), link_gb_per_s=450.0 * factor)}
+    else:
+        fast = slow | {"chip": replace(slow["chip"], **{name: factor * getattr(slow["chip"], name)})}
+    before, after = (step_s(parts, batch, batch) for parts in (slow, fast))
 
-    fast = decode_step_s(**arguments | {name: factor * arguments[name]}, context_tokens=1000)
-
-    assert fast <= slow
     if name != "link_gb_per_s" or tp > 1:
-        assert fast < slow
+        assert after < before
+    else:
+        assert after == before
 
 
-def test_long_prompts_never_beat_the_hardware():
-    """20 k prompt tokens a step of a 70B on 4 H100: 2 N n / (t P) = 0.71 s at the peak, 1.18 s at 60 %."""
-    arguments = served("Llama 3.3 70B", "H100-80GB-SXM", 4, 2)
-    arguments |= {"batch": 1.0, "prefill_tokens": 20_000.0}
-    at_peak = 2 * 70.6e9 * 20_001 / (4 * 989e12)
+KERNEL_SHARES = [
+    "matrix_fraction",
+    "weight_read_fraction",
+    "grouped_fraction",
+    "grouped_read_fraction",
+    "half_matrix_fraction",
+    "attention_fraction",
+    "cache_read_fraction",
+]
 
-    assert decode_step_s(**arguments, context_tokens=1000) >= at_peak * 0.999
-    assert decode_step_s(**arguments, context_tokens=1000, peak_share_fraction=0.6) >= at_peak * 0.999 / 0.6
+
+@given(name=st.sampled_from(KERNEL_SHARES), part=st.floats(0.05, 0.99), batch=st.floats(1, 512))
+def test_slower_kernels_make_slower_steps(name, part, batch):
+    parts = {
+        "model": MIXTRAL,
+        "chip": served_chip(H100),
+        "engine": VLLM,
+        "layout": served_layout(H100, 2.0),
+    }
+    slower = parts | {"chip": replace(parts["chip"], **{name: part * getattr(parts["chip"], name)})}
+
+    assert step_s(slower, batch, 50.0) > step_s(parts, batch, 50.0)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Engine)])
+def test_whatever_an_engine_spends_more_takes_longer(name):
+    """No constant is read in vain: each of them, doubled, makes a step of a split mixture slower."""
+    parts = {"model": MIXTRAL, "chip": served_chip(H100), "layout": served_layout(H100, 2.0, 2.0)}
+    dearer = replace(VLLM, **{name: 2.0 * getattr(VLLM, name)})
+
+    assert step_s(parts | {"engine": dearer}, 16.0, 50.0) > step_s(parts | {"engine": VLLM}, 16.0, 50.0)
+
+
+@given(
+    batch=st.floats(1, 1000),
+    prefill=st.floats(0, 20_000),
+    context=st.floats(1, 50_000),
+    tp=st.sampled_from([1, 2, 4, 8]),
+)
+def test_no_step_beats_the_hardware(batch, prefill, context, tp):
+    """A step takes longer than its bytes over the bandwidth, operations over the peak, values over links."""
+    parts = served("Llama 3.3 70B", H100, tp, 2)
+    got = step_times(
+        **parts, writing=batch, prefill_tokens=prefill, context_tokens=context, prompt_tokens=2 * context
+    )
+    weights = 2 * matrix_parameters(parts["model"]) / tp
+    cache = 2 * 80 * 8 * 128 * 2 * batch * context / tp
+    ring = 2 * 80 * 2 * (tp - 1) / tp * (batch + prefill) * 8192 * 2 / 450e9
+
+    assert got.total_s * 3350e9 >= weights + cache
+    assert got.total_s * 989e12 >= 2 * (matrix_parameters(parts["model"]) - 128_256 * 8192) * prefill / tp
+    assert got.total_s * 989e12 >= got.tflop * 1e12
+    assert got.total_s >= ring
+    assert got.read_gb * 1e9 == pytest.approx(weights + cache, rel=1e-9)
+
+
+def test_parts_of_a_step_make_its_whole():
+    """All that a step is spent on is told: five parts, and what moves values between layers with the host."""
+    parts = {
+        "model": MIXTRAL,
+        "chip": served_chip(H100),
+        "engine": VLLM,
+        "layout": served_layout(H100, 2.0, 2.0),
+    }
+    got = step_times(**parts, writing=16.0, prefill_tokens=300.0, context_tokens=900.0, prompt_tokens=700.0)
+    named = ("matrix_s", "expert_s", "attention_s", "cache_s", "exchange_s", "host_s")
+
+    assert got.total_s == pytest.approx(sum(getattr(got, name) for name in named), rel=1e-12)
+    assert all(getattr(got, name) > 0 for name in named)
+
+
+def test_a_long_prompt_pays_for_its_attention():
+    """Llama 3.3 70B, one prompt of p tokens: 4 (p/2) w p L operations at e_a p/(p + p_h) of the peak."""
+    parts = served("Llama 3.3 70B", H100, 4)
+    got = step_times(
+        **parts, writing=0.0, prefill_tokens=32_768.0, context_tokens=1.0, prompt_tokens=32_768.0
+    )
+    flop = 4 * (32_768 / 2) * 8192 * 32_768 * 80 / 4
+
+    assert got.attention_s == pytest.approx(flop / (989e12 * 0.667) * (1 + 1290 / 32_768), rel=1e-12)
+
+
+def test_keys_and_values_are_repeated_beyond_their_heads():
+    """Llama 3.3 70B has 8 key-value heads: split over 16 accelerators each still reads one of them whole."""
+    eight, sixteen = (
+        step_times(
+            **served("Llama 3.3 70B", B200, tp),
+            writing=64.0,
+            prefill_tokens=0.0,
+            context_tokens=4000.0,
+            prompt_tokens=1.0,
+        )
+        for tp in (8, 16)
+    )
+    weights_gb = 2 * matrix_parameters(served_transformer("Llama 3.3 70B")) / 1e9
+
+    assert eight.read_gb - weights_gb / 8 == pytest.approx(sixteen.read_gb - weights_gb / 16, rel=1e-9)
 
 
 @given(batch=st.floats(1, 500), more=st.floats(1.01, 4))
 def test_larger_batches_write_more_and_make_each_request_slower(batch, more):
-    few, many = (decode("Llama 3.3 70B", "H100-80GB-SXM", 4, b, 400, 2) for b in (batch, batch * more))
+    few, many = (decode("Llama 3.3 70B", H100, 4, b, 400, 2) for b in (batch, batch * more))
 
     assert many > few
     assert batch * more / many > batch / few
@@ -196,28 +310,25 @@ def test_first_token_waits_for_whole_chunks():
     assert ttft_s(wait_s=0.5, prefill_steps=3.0, prefill_step_s=0.2) == pytest.approx(1.1)
 
 
-def chat(**change):
-    """Capacity of a replica for a chat service."""
-    model = served("Llama 3.3 70B", "H100-80GB-SXM", 4, 1)
-    parameters = model.pop("touched_parameters")
-    arguments = model | {
-        "parameters": parameters,
-        "routed_parameters": 0.0,
-        "experts": 1.0,
-        "experts_per_token": 1.0,
-        "input_tokens": 1155.0,
-        "output_tokens": 211.0,
-        "chunk_tokens": 2048.0,
-        "batch_limit": 128.0,
-        "queue_places": 256.0,
-        "ttft_target_s": 1.0,
-        "tpot_target_s": 0.05,
-        "quantile_fraction": 0.95,
-        "arrival_scv_ratio": 1.0,
-        "utilisation_fraction": 0.8,
-        "peak_share_fraction": 0.6,
+def chat_arguments(**change):
+    """A replica for a chat service: what it is made of, and what users expect."""
+    bundles = served("Llama 3.3 70B", H100, 4, 1) | {
+        "requests": Requests(input_tokens=1155.0, output_tokens=211.0),
+        "limits": Limits(batch_limit=128.0, queue_places=256.0, chunk_tokens=2048.0),
+        "targets": Targets(ttft_target_s=1.0, tpot_target_s=0.05, quantile_fraction=0.95),
+        "measured": Measured(),
     }
-    return replica_capacity(**arguments | change)
+    for name, value in change.items():
+        owner = next(key for key, one in bundles.items() if hasattr(one, name))
+        bundles[owner] = replace(bundles[owner], **{name: value})
+    return bundles
+
+
+def chat(arrival_scv_ratio=1.0, **change):
+    """Capacity of a replica for a chat service."""
+    return replica_capacity(
+        **chat_arguments(**change), arrival_scv_ratio=arrival_scv_ratio, utilisation_fraction=0.8
+    )
 
 
 def test_a_planned_replica_keeps_its_targets():
@@ -234,9 +345,11 @@ def test_a_planned_replica_keeps_its_targets():
 
 def test_looser_targets_and_better_memory_carry_more_load():
     base = chat().requests_per_s
+    # Time of a chat replica full of requests.
+    full_s = chat(tpot_target_s=10.0, ttft_target_s=100.0).tpot_s
 
     assert chat(tpot_target_s=0.08).requests_per_s >= base
-    assert chat(tpot_target_s=0.03).requests_per_s < base
+    assert chat(tpot_target_s=0.5 * full_s).requests_per_s < base
     assert chat(memory_gb_per_s=4800.0).requests_per_s > base
     assert (
         chat(arrival_scv_ratio=100.0, ttft_target_s=0.5).requests_per_s
@@ -253,28 +366,68 @@ def test_impossible_targets_and_full_memory_give_no_capacity():
     assert column.running[1:].tolist() == [0.0, 0.0]
 
 
-# vLLM 0.15 on H100. Rate, prompt and mean end-to-end time as recorded; answers of 248 tokens; nine tenths
-# of each prompt found in the prefix cache (assumed). Host terms set to this engine version, the rest as
-# for ML.ENERGY but a smaller exchange.
-VLLM_0_15 = VLLM | {"link_latency_s": 5.5e-6, "ring_factor": 3.0, "layer_s": 57.5e-6, "sequence_s": 0.2e-6}
-LLAMA_2 = {
-    "7B": {
-        "touched_parameters": 6.74e9,
-        "layers": 32,
-        "hidden": 4096,
-        "kv_heads": 32,
-        "head_dim": 128,
-        "tp": 1,
-    },
-    "70B": {
-        "touched_parameters": 68.98e9,
-        "layers": 80,
-        "hidden": 8192,
-        "kv_heads": 8,
-        "head_dim": 128,
-        "tp": 4,
-    },
-}
+def test_answers_of_one_token_are_prompts_alone():
+    """An embedding comes with its prompt: no time per token to keep, no more prompts than the peak reads."""
+    got = chat(output_tokens=1.0, tpot_target_s=1e-9)
+    flop = 2 * matrix_parameters(served_transformer("Llama 3.3 70B")) * 1155
+
+    assert got.tpot_s == 0.0
+    assert 0 < got.limit_requests_per_s * flop < 4 * 1979e12
+    assert got.limit_requests_per_s * flop > 0.1 * 4 * 1979e12
+    assert chat(output_tokens=2.0, tpot_target_s=1e-9).requests_per_s == 0.0
+
+
+def used(requests_per_s, **change):
+    """What the chat replica uses at a load."""
+    arguments = chat_arguments(**change)
+    arguments.pop("targets")
+    return replica_use(**arguments, arrival_scv_ratio=1.0, requests_per_s=requests_per_s)
+
+
+def test_a_replica_with_any_request_reads_all_its_weights():
+    """At a twentieth of its load it steps a share of the time, and each step reads almost as much."""
+    largest = chat().limit_requests_per_s
+    low, high = used(0.05 * largest), used(largest)
+
+    assert low.busy_fraction < high.busy_fraction <= 1.0
+    assert low.busy_fraction > 2 * 0.05  # far more than its share of the load
+    assert low.memory_use_fraction > 0.5 * high.memory_use_fraction
+    assert low.compute_use_fraction < high.compute_use_fraction < 1.0
+    several = used(np.array([0.05, 1.0]) * largest)
+    assert several.busy_fraction == pytest.approx([low.busy_fraction, high.busy_fraction], rel=1e-9)
+
+
+# vLLM 0.15 and later on H100: the host prepares the next step meanwhile. Rate, prompt and mean end-to-end
+# time as recorded; answers of 248 tokens; nine tenths of each prompt found in the prefix cache (assumed).
+NEWER = Engine(
+    step_s=600e-6,
+    layer_s=3e-6,
+    expert_layer_s=40e-6,
+    sequence_s=2e-6,
+    value_bytes=9.0,
+    cache_factor=0.82,
+    link_latency_factor=1.1,
+    expert_link_factor=1.6,
+    imbalance_factor=1.0,
+)
+
+
+def llama_2(parameters, layers, hidden, kv_heads):
+    table, width = 32_000.0 * hidden, float(hidden)
+    return replace(
+        served_transformer("Llama 3.1 8B"),
+        parameters=parameters,
+        embedding_parameters=table,
+        head_parameters=table,
+        layers=layers,
+        hidden=width,
+        attention_width=width,
+        cache_width=width,
+        kv_heads=kv_heads,
+    )
+
+
+LLAMA_2 = {"7B": (llama_2(6.74e9, 32.0, 4096, 32.0), 1.0), "70B": (llama_2(68.98e9, 80.0, 8192, 8.0), 4.0)}
 
 
 @pytest.mark.parametrize(
@@ -293,25 +446,22 @@ LLAMA_2 = {
     ],
 )
 def test_end_to_end_time_at_a_given_rate(model, requests_per_s, prompt, published_s):
-    """Measured vLLM 0.15 runs published with BLIS (inference-sim): step time and queue together, within 10 %.
+    """Measured vLLM 0.15 runs published with BLIS (inference-sim): step time and queue together.
 
-    Four host and exchange terms were set on these rows, so they test the form over rates and sizes.
+    The constants are those of newer engines, set on other runs; within 12 %.
     """
-    facts = LLAMA_2[model]
+    facts, tp = LLAMA_2[model]
     states = np.arange(1.0, 257.0)
-    step = decode_step_s(
-        **facts,
-        **VLLM_0_15,
-        active_parameters=facts["touched_parameters"],
-        weight_bytes=2,
-        kv_bytes=2,
-        batch=states,
+    step = step_times(
+        model=facts,
+        chip=served_chip(H100),
+        engine=NEWER,
+        layout=served_layout(H100, tp),
+        writing=states * (1 - 1 / 248),
+        prefill_tokens=states * 0.1 * prompt / 248,
         context_tokens=prompt + 248 / 2,
-        peak_tflop_per_s=989,
-        memory_gb_per_s=3350,
-        link_gb_per_s=450,
-        prefill_tokens=prefill_tokens(batch=states, input_tokens=0.1 * prompt, output_tokens=248),
-    )
+        prompt_tokens=prompt,
+    ).total_s
     state = replica_state(
         arrivals_per_s=requests_per_s,
         batch_limit=256,
@@ -320,7 +470,7 @@ def test_end_to_end_time_at_a_given_rate(model, requests_per_s, prompt, publishe
         departures_per_s=departures_per_s(running=states, prefill_s=step, tpot_s=step, output_tokens=248),
     )
 
-    assert state.residence_s == pytest.approx(published_s, rel=0.10)
+    assert state.residence_s == pytest.approx(published_s, rel=0.12)
 
 
 def test_what_is_cached_is_not_read_again():
@@ -339,70 +489,64 @@ def test_latent_attention_keeps_one_vector_a_token():
     assert kv_cache_gb_per_token(**shape, head_dim=head_dim, tp=8.0) == pytest.approx(69_120e-9)
 
 
-@given(context=st.floats(1.0, 1e6), batch=st.floats(1.0, 256.0))
-def test_a_constant_state_costs_the_same_at_every_length(context, batch):
-    """No attention layers: 0.1 GB of state, read and written, for each request, whatever its context."""
-    arguments = served("Llama 3.3 70B", "H100-80GB-SXM", 1, 2) | {"batch": batch, "prefill_tokens": 0.0}
-    short = decode_step_s(**arguments, attention_layers=0.0, state_gb=0.1, context_tokens=1.0)
-    bare = decode_step_s(**arguments, attention_layers=0.0, context_tokens=1.0)
-
-    assert decode_step_s(
-        **arguments, attention_layers=0.0, state_gb=0.1, context_tokens=context
-    ) == pytest.approx(short)
-    assert short - bare == pytest.approx(1.61 * 2 * 0.1 * batch / 3350, rel=1e-6)
-    assert decode_step_s(**arguments, attention_layers=80.0, context_tokens=context) == decode_step_s(
-        **arguments, context_tokens=context
-    )
-
-
 # Qwen 3 235B: 94 layers of 128 experts, 8 for each token; 227.1 B of 235.1 B weights lie in experts.
-MIXTURE = {
-    "layers": 94,
-    "hidden": 4096,
-    "kv_heads": 4,
-    "head_dim": 128,
-    "active_parameters": 22e9,
-    "kv_bytes": 2,
-    "memory_gb_per_s": 3350,
-    "link_gb_per_s": 450,
-    "peak_tflop_per_s": 1979,
-    "weight_bytes": 1,
-    "experts_per_token": 8,
-    **ENGINE,
-}
+MIXTURE = Transformer(
+    parameters=235.1e9,
+    routed_parameters=227.1e9,
+    embedding_parameters=151_936 * 4096.0,
+    head_parameters=151_936 * 4096.0,
+    experts=128.0,
+    experts_per_token=8.0,
+    layers=94.0,
+    hidden=4096.0,
+    attention_width=8192.0,
+    cache_width=8192.0,
+    kv_heads=4.0,
+    head_dim=128.0,
+    weight_bytes=1.0,
+    kv_bytes=2.0,
+)
 
 
-def routed(batch, ep, **change):
-    """Step of the mixture on `ep` accelerators that repeat its attention."""
-    reached = 1 - (1 - 8 / 128) ** batch
-    arguments = MIXTURE | {
-        "touched_expert_parameters": 227.1e9 * reached,
-        "touched_parameters": 8e9 + 227.1e9 * reached,
-        "batch": batch,
-        "prefill_tokens": batch * PROMPT / 870,
-        "context_tokens": PROMPT + 870,
-        "tp": 1,
-        "ep": ep,
-        "expert_layer_s": 85e-6,
-    }
-    return decode_step_s(**arguments | change)
+def routed(batch, ep, tp=1, **change):
+    """Step of the mixture on `ep` groups of accelerators that repeat its attention."""
+    return average_step(
+        model=replace(MIXTURE, **change),
+        chip=served_chip(H100, "fp8"),
+        engine=VLLM,
+        layout=served_layout(H100, float(tp), float(ep)),
+        requests=Requests(input_tokens=PROMPT, output_tokens=870.0),
+        running=batch,
+    ).total_s
 
 
 @pytest.mark.parametrize(
     ("ep", "batch", "published"),
     [(4, 16, 420.7), (4, 64, 1262.3), (4, 128, 2294.9), (8, 32, 1016.9), (8, 128, 2840.0), (8, 256, 4321.7)],
 )
-def test_measured_rates_of_experts_spread_over_accelerators(ep, batch, published):
-    """ML.ENERGY v3, Qwen 3 235B in FP8 on 4 and 8 H100, within twice the mean error of mixtures (12 %)."""
-    assert batch / routed(batch, ep) == pytest.approx(published, rel=0.24)
+def test_known_failure_experts_of_2025_were_slower_than_their_kernels(ep, batch, published):
+    """ML.ENERGY v3, Qwen 3 235B in FP8 on 4 and 8 H100: kernels of that year reached less than today's.
+
+    We say 1.2 to 1.9 times what was measured.
+    """
+    assert 1.2 < batch / routed(batch, ep) / published < 2.0
 
 
-def test_experts_on_one_accelerator_are_a_tensor_parallel_group_of_one():
-    """Agreement: with ep 1 the split into experts and the rest changes nothing but the time of choosing."""
-    whole = routed(16, 1)
-    plain = routed(16, 1, touched_expert_parameters=0.0)
+def test_a_dense_model_has_no_experts():
+    """Agreement: a mixture whose experts are all chosen does the work of a dense one, by grouped kernels."""
+    dense = replace(MIXTRAL, routed_parameters=0.0, experts=1.0, experts_per_token=1.0)
+    chip = served_chip(H100, grouped_fraction=0.8, grouped_read_fraction=0.8, grouped_half_tokens=0.0)
+    parts = {"chip": chip, "engine": VLLM, "layout": served_layout(H100, 1.0)}
+    load = {"writing": 8.0, "prefill_tokens": 20.0, "context_tokens": 900.0, "prompt_tokens": 900.0}
+    every = replace(MIXTRAL, experts_per_token=8.0)
 
-    assert whole == pytest.approx(plain + 94 * 85e-6, rel=1e-12)
+    one = step_times(model=dense, **parts, **load)
+    other = step_times(model=every, **parts, **load)
+
+    assert one.expert_s == 0.0
+    assert other.read_gb == pytest.approx(one.read_gb, rel=1e-12)
+    assert other.tflop == pytest.approx(one.tflop, rel=1e-12)
+    assert (one.cache_s, one.attention_s) == (other.cache_s, other.attention_s)
 
 
 @given(batch=st.floats(8, 512), ep=st.sampled_from([2, 4, 8]))
@@ -411,45 +555,86 @@ def test_experts_on_more_accelerators_take_less_time(batch, ep):
     assert routed(batch, 2 * ep) < routed(batch, ep)
 
 
+def test_layouts_of_a_mixture_trade_exchanges_for_caches():
+    """Four heads over eight accelerators are read twice; attention of its own each reads its caches once."""
+    shared, apart = (
+        average_step(
+            model=MIXTURE,
+            chip=served_chip(H100, "fp8"),
+            engine=NEWER,
+            layout=served_layout(H100, tp, dp),
+            requests=Requests(input_tokens=8000.0, output_tokens=400.0),
+            running=256.0,
+        )
+        for tp, dp in ((8.0, 1.0), (1.0, 8.0))
+    )
+
+    assert shared.cache_s == pytest.approx(2 * apart.cache_s, rel=1e-3)
+    assert shared.exchange_s != pytest.approx(apart.exchange_s, rel=0.01)
+    assert shared.expert_s == pytest.approx(apart.expert_s, rel=0.05)  # experts lie on all eight in both
+
+
 def test_bytes_of_an_exchange():
     """Four GPUs, 100 tokens of 8192 values in 16 bits, 80 layers: two rings of 1.5 x 1.64 MB a layer.
 
-    To 8 of the experts on 4 GPUs go 3/4 x 8 vectors a token and direction, whatever the ring sends.
+    To 8 of the experts on 4 GPUs go 3/4 x 4 vectors a token and direction, 8 bits there and 16 back.
     """
-    common = {"tokens": 100.0, "layers": 80.0, "hidden": 8192.0, "link_gb_per_s": 450.0}
-    ring = exchange_s(**common, tp=4.0, ep=1.0, experts_per_token=1.0, link_latency_s=0.0, ring_factor=1.0)
-    routed_s = exchange_s(
-        **common, tp=1.0, ep=4.0, experts_per_token=8.0, link_latency_s=0.0, ring_factor=1.0
+    model = replace(
+        served_transformer("Llama 3.3 70B"), routed_parameters=1e9, experts=64.0, experts_per_token=8.0
+    )
+    free = replace(VLLM, link_latency_factor=0.0, expert_link_factor=1.0)
+
+    def taken(tp, dp):
+        layout = replace(
+            served_layout(H100, tp, dp), ring_gb_per_s=450.0, expert_gb_per_s=450.0, expert_latency_s=0.0
+        )
+        return exchange_s(model=model, engine=free, layout=layout, tokens=100.0)
+
+    ring = 2 * 80 * 1.5 * 100 * 8192 * 2 / 450e9
+    assert taken(4.0, 1.0) == pytest.approx(ring)
+    assert taken(1.0, 4.0) == pytest.approx(80 * 2 * 0.75 * 4 * 100 * 8192 * 1.5 / 450e9)
+    assert taken(1.0, 1.0) == 0.0
+
+
+@given(
+    at_two=st.floats(0.1, 10), at_four=st.floats(0.1, 10), at_eight=st.floats(0.1, 10), size=st.floats(1, 72)
+)
+def test_links_between_measured_sizes(at_two, at_four, at_eight, size):
+    """Measured sizes come back, those between lie between, and larger groups are as eight."""
+    points = {"at_two": at_two, "at_four": at_four, "at_eight": at_eight}
+    got = group_size_value(**points, accelerators=size)
+
+    assert min(points.values()) * (1 - 1e-9) <= got <= max(points.values()) * (1 + 1e-9)
+    assert group_size_value(**points, accelerators=np.array([1.0, 2.0, 4.0, 8.0, 72.0])) == pytest.approx(
+        [at_two, at_two, at_four, at_eight, at_eight]
     )
 
-    assert ring == pytest.approx(2 * 80 * 1.5 * 100 * 8192 * 2 / 450e9)
-    assert routed_s / ring == pytest.approx(0.75 * 8 / 1.5)
-    assert exchange_s(
-        **common, tp=1.0, ep=1.0, experts_per_token=1.0, link_latency_s=1e-5, ring_factor=5.0
-    ) == pytest.approx(0.0)
 
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("chip", {"matrix_fraction": 1.2}, "matrix_fraction is a share above 0 and at most 1"),
+        ("chip", {"memory_gb_per_s": 0.0}, "memory_gb_per_s must be above zero"),
+        ("model", {"experts_per_token": 3.0}, "experts_per_token_over_experts"),
+        ("model", {"layers": -1.0}, "layers must be above zero"),
+        ("layout", {"tp": 0.0}, "tp must be above zero"),
+    ],
+)
+def test_what_no_hardware_has_is_refused(part, change, message):
+    parts = served("Llama 3.3 70B", H100, 4)
 
-def test_one_byte_weights_pay_for_their_scaling():
-    """46 us a layer beside half the bytes: 126 layers of a 405B lose 5.8 ms of what they win."""
-    arguments = served("Llama 3.1 405B", "H100-80GB-SXM", 8, 1)
-    load = {"batch": 8.0, "prefill_tokens": 2.0, "context_tokens": 450.0}
-
-    without = {"eight_bit_layer_s": 0.0}
-
-    lost_s = decode_step_s(**arguments, **load) - decode_step_s(**arguments | without, **load)
-    assert lost_s == pytest.approx(126 * 46e-6)
-    wide = arguments | {"weight_bytes": 2}
-    assert decode_step_s(**wide, **load) == decode_step_s(**wide | without, **load)
+    with pytest.raises(ValueError, match=message):
+        step_s(parts | {part: replace(parts[part], **change)}, 1.0)
 
 
 def test_one_measured_batch_predicts_the_others():
-    """ML.ENERGY v3, Qwen 3 32B on two H100: the factor of 64 requests predicts 16 and 256 within 10 %.
+    """ML.ENERGY v3, Qwen 3 32B on two H100: the factor of 64 requests predicts 16 and 256 within 12 %.
 
     The same through the time between tokens, which is batch over rate; the measured batch comes back itself.
     """
     rates = {16: (15.97, 625.6, 970.2), 64: (63.86, 635.1, 2653.8), 256: (255.6, 634.5, 5155.5)}
     modelled = {
-        name: batch / decode("Qwen 3 32B", "H100-80GB-SXM", 2, batch, answer, 2)
+        name: batch / decode("Qwen 3 32B", H100, 2, batch, answer, 2)
         for name, (batch, answer, _) in rates.items()
     }
     factor = serving_factor(
@@ -459,7 +644,7 @@ def test_one_measured_batch_predicts_the_others():
 
     for name in rates:
         step_s = calibrated_step_s(step_s=rates[name][0] / modelled[name], factor=factor)
-        assert rates[name][0] / step_s == pytest.approx(rates[name][2], rel=0.10 if name != 64 else 1e-12)
+        assert rates[name][0] / step_s == pytest.approx(rates[name][2], rel=0.12 if name != 64 else 1e-12)
 
 
 @given(batch=st.floats(1, 1000))

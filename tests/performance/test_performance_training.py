@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments, shape_arguments, stack_of
 
+from planner.inputs.software import stack_named
 from planner.performance import (
     calibration_ratio,
     mfu_fraction,
@@ -19,16 +20,19 @@ from planner.performance import (
     training_time_h,
 )
 from planner.performance.training import StepTime
+from planner.trace.errors import InputError
 from planner.validation.aliases import catalogue_name
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate
 from planner.validation.software import (
     sharding_stage,
-    stack_constants,
+    split_by_stack,
     stack_of_source,
-    stack_vintage,
+    stack_of_year,
+    vintage_of,
     with_software,
 )
+from planner.validation.steps import hardware, values
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 GPT3 = {
@@ -71,41 +75,51 @@ LLAMA_405B = {
 # source, row, tokens/s per accelerator as published (or from seconds per step, or TFLOP/s by the paper's
 # own formula), share within which the model has to be.
 PUBLISHED = [
-    ("Narayanan, SC'21, table 2", GPT3 | {"gpus": 384, "global_batch": 1536}, 106.69, 0.08),
-    ("Narayanan, SC'21, table 2", GPT3 | {"gpus": 1536, "global_batch": 1536}, 98.326, 0.08),
-    ("Narayanan, SC'21, table 2", GPT_530B | {"gpus": 560, "global_batch": 2240}, 39.725, 0.08),
-    ("Narayanan, SC'21, table 2", GPT_530B | {"gpus": 2240, "global_batch": 2240}, 36.937, 0.08),
+    ("Narayanan, SC'21, table 2", GPT3 | {"accelerators": 384, "global_batch": 1536}, 106.69, 0.08),
+    ("Narayanan, SC'21, table 2", GPT3 | {"accelerators": 1536, "global_batch": 1536}, 98.326, 0.08),
+    ("Narayanan, SC'21, table 2", GPT_530B | {"accelerators": 560, "global_batch": 2240}, 39.725, 0.08),
+    ("Narayanan, SC'21, table 2", GPT_530B | {"accelerators": 2240, "global_batch": 2240}, 36.937, 0.08),
     (
         "Korthikanti, 2205.05198, table 5",
-        GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3},
+        GPT_530B | {"accelerators": 280, "global_batch": 280, "vp": 3},
         41.753,
         0.08,
     ),
     (
         "Korthikanti, 2205.05198, table 5",
-        GPT_530B | {"gpus": 280, "global_batch": 280, "vp": 3, "recompute": "selective"},
+        GPT_530B | {"accelerators": 280, "global_batch": 280, "vp": 3, "recompute": "selective"},
         54.137,
         0.08,
     ),
     (
         "Megatron-Core README, H100",
-        CORE | {"gpus": 2304, "global_batch": 1152, "pp": 6, "vp": 4},
+        CORE | {"accelerators": 2304, "global_batch": 1152, "pp": 6, "vp": 4},
         389.45,
         0.08,
     ),
-    ("MegaScale, NSDI'24, Megatron-LM rows", MEGASCALE | {"gpus": 256, "global_batch": 768}, 153.6, 0.10),
-    ("MegaScale, NSDI'24, Megatron-LM rows", MEGASCALE | {"gpus": 8192, "global_batch": 6144}, 125.49, 0.10),
-    ("MegaScale, NSDI'24", MEGASCALE | {"gpus": 256, "global_batch": 768}, 192.0, 0.10),
-    ("MegaScale, NSDI'24", MEGASCALE | {"gpus": 8192, "global_batch": 6144}, 160.67, 0.10),
+    (
+        "MegaScale, NSDI'24, Megatron-LM rows",
+        MEGASCALE | {"accelerators": 256, "global_batch": 768},
+        153.6,
+        0.10,
+    ),
+    (
+        "MegaScale, NSDI'24, Megatron-LM rows",
+        MEGASCALE | {"accelerators": 8192, "global_batch": 6144},
+        125.49,
+        0.10,
+    ),
+    ("MegaScale, NSDI'24", MEGASCALE | {"accelerators": 256, "global_batch": 768}, 192.0, 0.10),
+    ("MegaScale, NSDI'24", MEGASCALE | {"accelerators": 8192, "global_batch": 6144}, 160.67, 0.10),
     (
         "Megatron-Bridge, FP8",
-        LLAMA_405B | {"gpus": 1024, "global_batch": 1536, "pp": 8, "vp": 8, "cp": 2, "dtype": "fp8"},
+        LLAMA_405B | {"accelerators": 1024, "global_batch": 1536, "pp": 8, "vp": 8, "cp": 2, "dtype": "fp8"},
         326.0,
         0.12,
     ),
     (
         "Llama 3 herd, 2407.21783, table 4",
-        LLAMA_405B | {"gpus": 8192, "global_batch": 2048, "pp": 16, "vp": 8, "dtype": "bf16"},
+        LLAMA_405B | {"accelerators": 8192, "global_batch": 2048, "pp": 16, "vp": 8, "dtype": "bf16"},
         169.54,
         0.12,
     ),
@@ -127,7 +141,7 @@ def modelled(source: str, row: dict) -> float:
             global_batch=row["global_batch"],
             sequence_tokens=row["seq"],
             step_s=step.total_s,
-            gpus=row["gpus"],
+            accelerators=shape_arguments(row)["accelerators"],
         )
     )
 
@@ -195,10 +209,10 @@ def test_one_measured_point_calibrates_the_series():
     anchor = 6144 * 2048 / (23.66 * 3072)
     factor = calibration_ratio(
         measured_tokens_per_s=anchor,
-        modelled_tokens_per_s=modelled(source, MEGASCALE | {"gpus": 3072, "global_batch": 6144}),
+        modelled_tokens_per_s=modelled(source, MEGASCALE | {"accelerators": 3072, "global_batch": 6144}),
     )
 
-    predicted = factor * modelled(source, MEGASCALE | {"gpus": 8192, "global_batch": 6144})
+    predicted = factor * modelled(source, MEGASCALE | {"accelerators": 8192, "global_batch": 6144})
 
     assert 6144 * 2048 / (predicted * 8192) == pytest.approx(9.56, rel=0.08)
 
@@ -206,7 +220,11 @@ def test_one_measured_point_calibrates_the_series():
 def test_gpt_3_takes_34_days():
     """Narayanan et al., SC'21, section 5.1: 300 B tokens, 1,024 A100 at 140 TFLOP/s, with recomputation."""
     hours = training_time_h(
-        parameters=175e9, tokens=300e9, gpus=1024, achieved_tflop_per_s=140, flops_per_parameter_token=8
+        parameters=175e9,
+        tokens=300e9,
+        accelerators=1024,
+        achieved_tflop_per_s=140,
+        flops_per_parameter_token=8,
     )
 
     assert hours / 24 == pytest.approx(34, rel=0.02)
@@ -224,17 +242,17 @@ def test_palm_utilisation():
 
 
 @pytest.mark.parametrize(
-    ("gpus", "global_batch", "tokens_per_s"),
+    ("accelerators", "global_batch", "tokens_per_s"),
     [(4096, 2048, 2_347_972), (8192, 4096, 4_483_626), (10752, 2688, 5_152_984)],
 )
-def test_rows_of_2023_with_their_software(gpus, global_batch, tokens_per_s):
+def test_rows_of_2023_with_their_software(accelerators, global_batch, tokens_per_s):
     """MLPerf v3.1 GPT-3 logs: 22 to 32 % fast without a date, within 14 % with the dated factor.
 
     The factor is NVIDIA's own gain at 512 H100, which is none of these rows.
     """
     inputs = {
         "gpu": "H100-80GB-SXM",
-        "gpus": gpus,
+        "accelerators": accelerators,
         "global_batch": global_batch,
         "dtype": "fp8",
         "layers": 96,
@@ -257,21 +275,20 @@ def test_rows_of_2023_with_their_software(gpus, global_batch, tokens_per_s):
 def test_a_utilisation_takes_the_length_of_its_family():
     """MaxText's tables: one cell holds the lengths of two families; both spellings give one value.
 
-    Ours is 11 to 13 points low on TPU: their matrix efficiency was read off whole steps, so that what
-    attention and exchange cost is taken off twice.
+    Losses are charged once: kernels at what they were measured at, and what MaxText loses beside them.
     """
     row = {"accelerator": "TPU v6e", "model": "Llama2-70B"}
     listed, _ = evaluate("train_mfu", row | {"seq": "4096 (Llama2) / 8192 (Llama3.1)"}, "% MFU")
     plain, _ = evaluate("train_mfu", row | {"seq": 4096}, "% MFU")
 
     assert listed == plain
-    assert 0.6 * 43.8 < listed < 43.8
+    assert listed == pytest.approx(43.8, abs=5)
     with pytest.raises(NotUnderstood, match="no sequence length for 'Llama2-70B' in 'long'"):
         evaluate("train_mfu", row | {"seq": "long"}, "% MFU")
 
 
 BASE = (
-    shape_arguments(MEGASCALE | {"gpus": 1024, "global_batch": 1536})
+    shape_arguments(MEGASCALE | {"accelerators": 1024, "global_batch": 1536})
     | hardware_arguments("H100-80GB-SXM")
     | FITTED
     | MODERN
@@ -316,13 +333,19 @@ def test_better_hardware_is_never_slower(name, factor, sharding, tp):
         assert fast < slow
 
 
-@given(gpus=st.sampled_from([64, 128, 256, 512, 1024, 2048, 4096]), recompute=st.sampled_from([0, 1]))
-def test_a_fixed_batch_on_more_accelerators_is_faster_but_less_efficient(gpus, recompute):
+@given(accelerators=st.sampled_from([64, 128, 256, 512, 1024, 2048, 4096]), recompute=st.sampled_from([0, 1]))
+def test_a_fixed_batch_on_more_accelerators_is_faster_but_less_efficient(accelerators, recompute):
     """Strong scaling: the step shortens, and each accelerator does less."""
-    few, many = step(gpus=gpus, global_batch=6144), step(gpus=2 * gpus, global_batch=6144)
+    few, many = (
+        step(accelerators=accelerators, global_batch=6144),
+        step(accelerators=2 * accelerators, global_batch=6144),
+    )
 
     assert many.total_s < few.total_s < 2 * many.total_s
-    assert step(gpus=gpus, recompute=recompute + 1).total_s > step(gpus=gpus, recompute=recompute).total_s
+    assert (
+        step(accelerators=accelerators, recompute=recompute + 1).total_s
+        > step(accelerators=accelerators, recompute=recompute).total_s
+    )
 
 
 def test_splitting_tensors_further_costs_compute_and_exchange():
@@ -358,7 +381,7 @@ def test_a_column_gives_what_its_entries_give():
     [
         ({"matrix_efficiency_fraction": 1.2}, "matrix_efficiency_fraction is a share above 0 .* got 1.2"),
         ({"tp": 0}, "tp must be above zero, got 0"),
-        ({"gpus": 32}, "global_batch must hold a micro-batch for each of"),
+        ({"accelerators": 32}, "global_batch must hold a micro-batch for each of"),
         ({"global_batch": 8}, "global_batch must hold a micro-batch for each of"),
     ],
 )
@@ -378,9 +401,12 @@ def test_stacks_rebuild_the_software_that_literals_name(shared):
         inputs = json.loads(row["inputs"])
         if inputs["kind"] != "train" or row["tolerance"] == "informative":
             continue
-        name, word = stack_of_source(row["source"]), inputs["recompute"]
-        chip = catalogue_name("accelerator", inputs["gpu"])
-        ours = stack_constants(name, chip=chip, recompute=RECOMPUTE[word])
+        chip, word = catalogue_name("accelerator", inputs["gpu"]), inputs["recompute"]
+        name = stack_of_source(row["source"], chip)
+        if stack_named(name).year >= 2024:
+            continue  # their constants were fitted later, and on other runs
+        ours = values(hardware(chip, inputs["dtype"], name))
+        ours["sequence_parallel"] = split_by_stack(stack_named(name), RECOMPUTE[word])
         literal, stage = stack_of(row["source"], word, inputs["gpu"])
 
         assert {key: ours[key] for key in literal} == literal, row["id"]
@@ -392,16 +418,28 @@ def test_stacks_rebuild_the_software_that_literals_name(shared):
     ("source", "stack"),
     [
         ("MLPerf Training v3.1 GPT-3, NVIDIA", "modern-2023"),
-        ("MLPerf Training v5.0 Llama 3.1 405B, Nebius", "modern"),
+        ("MLPerf Training v4.1 GPT-3, NVIDIA", "modern"),
+        ("MLPerf Training v5.0 Llama 3.1 405B, Nebius", "megatron-2025"),
+        ("PyTorch blog on torchtitan", "torchtitan"),
         ("Jiang et al., MegaScale, Table 2 (Megatron-LM rows)", "early-sequence-parallel"),
         ("megascale, another table", "megascale"),
-        ("a cluster of our own", "modern"),
+        ("a cluster of our own", "megatron-2026"),
     ],
 )
 def test_a_publication_tells_its_software(source, stack):
-    """The round of a benchmark or the name of a system; whatever is unknown ran what the planner assumes."""
-    assert stack_of_source(source) == stack
-    assert with_software("train", {"gpus": 8}, source) == {"gpus": 8, "software": stack}
+    """The round of a benchmark or the name of a system; whatever is unknown ran the newest of its chip."""
+    assert stack_of_source(source, "h100-sxm-80gb") == stack
+    row = {"gpu": "H100-80GB-SXM", "accelerators": 8}
+    assert with_software("train", row, source) == {**row, "software": stack}
+
+
+def test_software_runs_on_the_chip():
+    """The same round of a benchmark holds chips of several makers; a year takes the stack of its time."""
+    assert stack_of_source("MLPerf Training v5.1, AMD", "mi355x") == "primus"
+    assert stack_of_source("MLPerf Training v5.0, Google", "tpu-v6e") == "maxtext"
+    assert stack_of_year("h200-sxm-141gb", 2024) == "modern"
+    assert stack_of_year("h200-sxm-141gb", 2025) == "megatron-2025"
+    assert with_software("train", {"gpu": "an abacus"}, "MegaScale") == {"gpu": "an abacus"}
 
 
 def test_what_a_row_states_of_its_software_wins():
@@ -410,12 +448,13 @@ def test_what_a_row_states_of_its_software_wins():
 
     assert [with_software("train", each, "MegaScale") for each in mine] == list(mine)
     assert with_software("mfu", {"chips": 4}, "MegaScale") == {"chips": 4}
-    with pytest.raises(NotUnderstood, match=r"software must be one of .* got 'unheard'"):
-        stack_constants("unheard", chip="h100-sxm-80gb", recompute=0)
+    with pytest.raises(InputError, match=r"software must be one of .* got 'unheard'"):
+        hardware("h100-sxm-80gb", "bf16", "unheard")
 
 
 def test_a_dated_stack_is_slower_by_the_measured_gain():
     """NVIDIA, GPT-3 on 512 H100, v3.1 over v4.1: 345,322 / 404,455; unmeasured accelerators keep theirs."""
-    assert stack_vintage("h100-sxm-80gb", "modern-2023") == pytest.approx(345_322 / 404_455, rel=1e-3)
-    assert stack_vintage("h100-sxm-80gb", "megascale") == 1
-    assert stack_vintage("b200-sxm-180gb", "modern-2023") == 1
+    assert vintage_of("h100-sxm-80gb", "modern-2023", None) == pytest.approx(345_322 / 404_455, rel=1e-3)
+    assert vintage_of("h100-sxm-80gb", "megascale", None) == 1
+    assert vintage_of("b200-sxm-180gb", "modern-2023", None) == 1
+    assert vintage_of("h100-sxm-80gb", None, None) == 1

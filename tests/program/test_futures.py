@@ -248,11 +248,11 @@ def hedged(found: FuturesPlan) -> float:
 def test_each_future_is_verified() -> None:
     found = planned(PAIR | {"horizon.periods": 2})
     assert found.hedge is not None
-    for problem, plan, told in zip(
+    for problem, plan, shown in zip(
         found.together.problems, found.hedge.plans, found.hedge.objectives, strict=True
     ):
         assert verify(problem, plan, 1e-6) == []
-        assert told == pytest.approx(objective_value(problem, plan))
+        assert shown == pytest.approx(objective_value(problem, plan))
 
 
 def test_what_is_made_least_is_least() -> None:
@@ -302,8 +302,8 @@ def test_the_words() -> None:
     nodes = document["first_stage"][0]["nodes"]
     assert f"Order {nodes} nodes of h100-8 at virginia in 2027 Q1, whatever comes." in text
     assert "The plan for the mean future has no way through high." in text
-    assert document["futures"][0]["mean_plan_usd"] is not None
-    assert document["futures"][1]["mean_plan_usd"] is None
+    assert document["futures"][0]["mean_plan_value"] is not None
+    assert document["futures"][1]["mean_plan_value"] is None
     assert json.loads(json.dumps(document)) == document
 
 

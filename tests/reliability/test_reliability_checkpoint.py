@@ -38,7 +38,7 @@ from reliability.two_level import (
 from reliability.two_level_ettr import two_level_ettr_fraction
 from reliability.writing import asynchronous_write, burst_write_h, write_bandwidth_gb_per_s
 
-RATIOS = np.geomspace(1e-5, 2.0, 25)  # write time over MTBF
+RATIOS = np.geomspace(1e-5, 2.0, 25)  # write time over MTTF
 WEIGHTS = {"work_weight_factor": 1.0, "write_weight_factor": 0.3, "restart_weight_factor": 0.4}
 # 13 failures a day, 80 % of them local, writes of 0.1 and 5 min, restarts of 2 and 10 min.
 PATTERN = {
@@ -74,15 +74,15 @@ def most(function: Callable[[float], float], guess: float) -> float:
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_blocking_and_asynchronous_intervals_reach_the_true_optimum(ratio: float) -> None:
     """SciPy's search on the exact ETTR finds nothing better than 1e-6, for C/M from 1e-5 to 2."""
-    job = {"mtbf_h": 1.0, "restart_h": 0.1}
-    best_h = float(optimal_interval_h(mtbf_h=1.0, write_h=ratio))
+    job = {"mttf_h": 1.0, "restart_h": 0.1}
+    best_h = float(optimal_interval_h(mttf_h=1.0, write_h=ratio))
     reached = ettr_fraction(interval_h=best_h, write_h=ratio, **job)
     assert reached == pytest.approx(
         most(lambda w: float(ettr_fraction(interval_h=w, write_h=ratio, **job)), best_h), abs=1e-6
     )
 
     persist = {"blocking_h": ratio / 20, "persist_h": ratio}
-    behind_h = float(asynchronous_optimal_interval_h(mtbf_h=1.0, **persist))
+    behind_h = float(asynchronous_optimal_interval_h(mttf_h=1.0, **persist))
     tried = np.maximum(np.geomspace(behind_h / 30, behind_h * 30, 4001), ratio - ratio / 20)
     every = asynchronous_ettr_fraction(interval_h=tried, **persist, **job)
     assert asynchronous_ettr_fraction(interval_h=behind_h, **persist, **job) >= np.max(every) - 1e-12
@@ -91,7 +91,7 @@ def test_blocking_and_asynchronous_intervals_reach_the_true_optimum(ratio: float
 @pytest.mark.parametrize("shape", [0.5, 0.7, 1.0, 2.0])
 def test_weibull_intervals_reach_the_true_optimum(shape: float) -> None:
     """As above for Weibull gaps, on columns; at shape 1 the interval itself is Lambert's."""
-    job = {"mtbf_h": 1.0, "restart_h": 0.1, "weibull_shape": shape}
+    job = {"mttf_h": 1.0, "restart_h": 0.1, "weibull_shape": shape}
     best_h = np.asarray(weibull_optimal_interval_h(write_h=RATIOS, **job))
     reached = weibull_ettr_fraction(interval_h=best_h, write_h=RATIOS, **job)
 
@@ -101,12 +101,12 @@ def test_weibull_intervals_reach_the_true_optimum(shape: float) -> None:
         )
         assert ettr == pytest.approx(top, abs=1e-6)
     if shape == 1.0:
-        assert best_h == pytest.approx(np.asarray(optimal_interval_h(mtbf_h=1.0, write_h=RATIOS)), rel=1e-5)
+        assert best_h == pytest.approx(np.asarray(optimal_interval_h(mttf_h=1.0, write_h=RATIOS)), rel=1e-5)
 
 
 def test_weighted_weibull_interval_is_unbeaten() -> None:
     """Trying 2,001 intervals finds none of less weighted hours; at shape 1 it is the closed form's."""
-    job = {"mtbf_h": 5.0, "restart_h": 0.3, "write_h": 0.1, **WEIGHTS}
+    job = {"mttf_h": 5.0, "restart_h": 0.3, "write_h": 0.1, **WEIGHTS}
     for shape in (0.6, 1.0, 1.5):
         best_h = float(weibull_optimal_interval_h(weibull_shape=shape, **job))
         tried = best_h * np.geomspace(0.02, 50, 2001)
@@ -264,7 +264,7 @@ def play_pattern(
 def test_weibull_hours_are_the_exponential_ones_at_shape_one() -> None:
     """Memoryless gaps have hours by state in closed form: the sums of survival have to give them."""
     interval_h, write_h = np.meshgrid(np.geomspace(1e-3, 3, 7), np.geomspace(1e-4, 1, 5))
-    case = {"interval_h": interval_h, "write_h": write_h, "mtbf_h": 1.3, "restart_h": 0.2}
+    case = {"interval_h": interval_h, "write_h": write_h, "mttf_h": 1.3, "restart_h": 0.2}
     closed, sums = hours_by_state(**case), weibull_hours_by_state(weibull_shape=1.0, **case)
 
     for state in closed.__slots__:
@@ -274,7 +274,7 @@ def test_weibull_hours_are_the_exponential_ones_at_shape_one() -> None:
 @pytest.mark.parametrize("shape", [0.6, 1.8])
 def test_weibull_hours_are_those_of_a_played_job(shape: float) -> None:
     """Every state of a long played job is within 3 standard errors; the run's ends weigh 1 in 3,000."""
-    case = {"interval_h": 0.5, "mtbf_h": 2.0, "weibull_shape": shape, "write_h": 0.1, "restart_h": 0.15}
+    case = {"interval_h": 0.5, "mttf_h": 2.0, "weibull_shape": shape, "write_h": 0.1, "restart_h": 0.15}
     hours = weibull_hours_by_state(**case)
     played = simulate_job(intervals=12_000, replicas=60, seed=5, **case)
 
@@ -290,7 +290,7 @@ def test_weibull_hours_are_those_of_a_played_job(shape: float) -> None:
 @pytest.mark.parametrize("weights", [{}, WEIGHTS], ids=["time", "weighted"])
 def test_flat_region_ends_where_the_cost_is_a_thousandth_more(weights: dict[str, float]) -> None:
     """SciPy's root of cost(W) = 1.001 * least on either side; the reference road for the halving."""
-    job = {"mtbf_h": 12.0, "write_h": 0.05, "restart_h": 0.2}
+    job = {"mttf_h": 12.0, "write_h": 0.05, "restart_h": 0.2}
     every = {**{name: 1.0 for name in WEIGHTS}, **weights}
     best_h = float(objective_optimal_interval_h(**job, **every))
 
@@ -305,7 +305,7 @@ def test_flat_region_ends_where_the_cost_is_a_thousandth_more(weights: dict[str,
 
 def test_flat_region_of_a_background_write_stops_where_one_snapshot_is_in_flight() -> None:
     """P - b is the shortest interval there is: where the optimum lies on it, the region starts there."""
-    job = {"mtbf_h": 12.0, "write_h": 0.01, "restart_h": 0.2, "persist_h": 2.0}
+    job = {"mttf_h": 12.0, "write_h": 0.01, "restart_h": 0.2, "persist_h": 2.0}
     even = {name: 1.0 for name in WEIGHTS}
     best_h = float(objective_optimal_interval_h(**job, **even))
     flat = flat_region_h(interval_h=best_h, loss_fraction=0.001, **job)
@@ -411,11 +411,11 @@ def test_a_background_write_splits_into_copy_and_store() -> None:
             "local_saves must be a finite number from 1 up, got 0.5",
         ),
         (
-            lambda: weibull_optimal_interval_h(mtbf_h=1, weibull_shape=-1, write_h=1, restart_h=0),
+            lambda: weibull_optimal_interval_h(mttf_h=1, weibull_shape=-1, write_h=1, restart_h=0),
             "weibull_shape must be a finite number above 0, got -1",
         ),
         (
-            lambda: flat_region_h(interval_h=1, mtbf_h=1, write_h=1, restart_h=0, loss_fraction=0.0),
+            lambda: flat_region_h(interval_h=1, mttf_h=1, write_h=1, restart_h=0, loss_fraction=0.0),
             "loss_fraction must be a finite number above 0, got 0",
         ),
     ],

@@ -79,12 +79,12 @@ def test_titan(shared: Path):
     """
     import pandas as pd
 
-    gpus = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv").query("batch == 'old'")
+    accelerators = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv").query("batch == 'old'")
     place = ["col", "row", "cage", "slot", "node"] if at_night() else ["cage", "node"]
     found = cross_check(
-        duration_h=8760 * gpus["years"],
-        observed=gpus["dead"],
-        covariates={name: gpus[name] for name in place},
+        duration_h=8760 * accelerators["years"],
+        observed=accelerators["dead"],
+        covariates={name: accelerators[name] for name in place},
         categorical=place,
     )
     cox = dict(zip(found.compared[-2].names, found.compared[-2].lifelines, strict=True))

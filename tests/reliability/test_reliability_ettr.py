@@ -31,18 +31,18 @@ from reliability.ettr import (
 from reliability.restart import FailureClass, pooled_class
 from reliability.two_level_ettr import two_level_ettr_fraction, two_level_linear_ettr_fraction
 
-mtbfs_h = st.floats(0.05, 1e5)
+mttfs_h = st.floats(0.05, 1e5)
 intervals_h = st.floats(1e-3, 100)
 delays_h = st.floats(0, 10)
 writes_h = st.floats(1e-4, 5)
 weights = st.floats(0.05, 20)
 
 
-@given(interval_h=intervals_h, mtbf_h=mtbfs_h, write_h=delays_h, restart_h=delays_h, queue_h=delays_h)
-def test_ettr_is_a_share_and_falls_with_the_failure_rate(interval_h, mtbf_h, write_h, restart_h, queue_h):
+@given(interval_h=intervals_h, mttf_h=mttfs_h, write_h=delays_h, restart_h=delays_h, queue_h=delays_h)
+def test_ettr_is_a_share_and_falls_with_the_failure_rate(interval_h, mttf_h, write_h, restart_h, queue_h):
     rarer, oftener = ettr_fraction(
         interval_h=interval_h,
-        mtbf_h=np.array([mtbf_h, mtbf_h / 2]),
+        mttf_h=np.array([mttf_h, mttf_h / 2]),
         write_h=write_h,
         restart_h=restart_h,
         queue_h=queue_h,
@@ -52,8 +52,8 @@ def test_ettr_is_a_share_and_falls_with_the_failure_rate(interval_h, mtbf_h, wri
 
 
 def test_a_job_without_failures_loses_its_writes_only():
-    """Infinite MTBF: W / (W + C), in every form."""
-    given_h = {"interval_h": 0.9, "mtbf_h": np.inf, "restart_h": 0.5}
+    """Infinite MTTF: W / (W + C), in every form."""
+    given_h = {"interval_h": 0.9, "mttf_h": np.inf, "restart_h": 0.5}
 
     assert ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
     assert linear_ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
@@ -65,25 +65,25 @@ def test_a_job_without_failures_loses_its_writes_only():
 
 
 def test_a_hopeless_job_has_an_ettr_of_zero_and_no_warning():
-    """5000 MTBFs between checkpoints: exp(-5000) underflows to zero, as it should."""
-    assert ettr_fraction(interval_h=5000.0, mtbf_h=1.0, write_h=0.0, restart_h=1.0) == 0
+    """5000 MTTFs between checkpoints: exp(-5000) underflows to zero, as it should."""
+    assert ettr_fraction(interval_h=5000.0, mttf_h=1.0, write_h=0.0, restart_h=1.0) == 0
 
 
 def test_linear_form_is_the_first_order_of_the_exact_one():
-    """Halving all times against the MTBF must quarter the difference."""
+    """Halving all times against the MTTF must quarter the difference."""
     gaps = []
-    for mtbf_h in (50.0, 100.0, 200.0):
-        job = {"interval_h": 1.0, "mtbf_h": mtbf_h, "write_h": 0.0, "restart_h": 0.2, "queue_h": 0.3}
+    for mttf_h in (50.0, 100.0, 200.0):
+        job = {"interval_h": 1.0, "mttf_h": mttf_h, "write_h": 0.0, "restart_h": 0.2, "queue_h": 0.3}
         gaps.append(ettr_fraction(**job) - linear_ettr_fraction(**job))
 
     assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.05)
     assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.03)
 
 
-@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), restart_h=delays_h)
-def test_the_line_is_at_most_its_loss_squared_below_the_exact_form(interval_h, mtbf_h, restart_h):
+@given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), restart_h=delays_h)
+def test_the_line_is_at_most_its_loss_squared_below_the_exact_form(interval_h, mttf_h, restart_h):
     """The exact form lies between 1 - z and 1 / (1 + z), z the loss: it is what `in_range` rests on."""
-    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "restart_h": restart_h}
+    job = {"interval_h": interval_h, "mttf_h": mttf_h, "restart_h": restart_h}
     loss = linear_loss_fraction(**job)
     line, exact = linear_ettr_fraction(write_h=0.0, **job), ettr_fraction(write_h=0.0, **job)
 
@@ -93,8 +93,13 @@ def test_the_line_is_at_most_its_loss_squared_below_the_exact_form(interval_h, m
 
 def test_the_line_says_when_it_is_out_of_its_range():
     """RSC-1's rate, an hour: 4096 GPUs are in, 16,000 (0.684, exact 0.721) and 100,000 (below 0) are out."""
-    gpus = np.array([4096, 16_000, 100_000])
-    job = {"interval_h": 1.0, "mtbf_h": 24_000 / 6.5 / (gpus / 8), "write_h": 0.0, "restart_h": 5 / 60}
+    accelerators = np.array([4096, 16_000, 100_000])
+    job = {
+        "interval_h": 1.0,
+        "mttf_h": 24_000 / 6.5 / (accelerators / 8),
+        "write_h": 0.0,
+        "restart_h": 5 / 60,
+    }
     read = linear_ettr(**job)
 
     assert read.in_range.tolist() == [True, False, False]
@@ -115,7 +120,7 @@ QUEUED = {
 def test_a_queue_after_each_failure_is_a_longer_restart(form):
     """Nothing fails and nothing is done in either, so only their sum can matter."""
     ettr, costs = QUEUED[form]
-    job = {"interval_h": 0.5, "mtbf_h": 9.0, **costs}
+    job = {"interval_h": 0.5, "mttf_h": 9.0, **costs}
 
     assert ettr(restart_h=0.2, queue_h=0.7, **job) == pytest.approx(ettr(restart_h=0.9, **job), rel=1e-14)
 
@@ -126,7 +131,7 @@ def test_a_queue_in_the_other_forms():
     costs = {"local_write_h": 0.01, "remote_write_h": 0.1}
     restarts = {"local_restart_h": 0.1, "remote_restart_h": 0.4}
     longer = {"local_restart_h": 0.8, "remote_restart_h": 1.1}
-    job = {"interval_h": 0.5, "mtbf_h": 9.0, "write_h": 0.02, "restart_h": 0.2}
+    job = {"interval_h": 0.5, "mttf_h": 9.0, "write_h": 0.02, "restart_h": 0.2}
     line = two_level_linear_ettr_fraction(**rates, **costs, **restarts)
 
     assert two_level_ettr_fraction(queue_h=0.7, **rates, **costs, **restarts) == pytest.approx(
@@ -143,23 +148,23 @@ def test_a_queue_in_the_other_forms():
 def test_queue_counts_after_each_failure_and_once_at_the_start():
     """By hand, lambda 0.01: (1 - 0.01 * 0.7) / ((1 + 0.003 + 0.5 / 1000) * 1.1)."""
     ours = linear_ettr_fraction(
-        interval_h=1.0, mtbf_h=100.0, write_h=0.1, restart_h=0.2, queue_h=0.3, productive_h=1000.0
+        interval_h=1.0, mttf_h=100.0, write_h=0.1, restart_h=0.2, queue_h=0.3, productive_h=1000.0
     )
 
     assert ours == pytest.approx(0.993 / (1.0035 * 1.1), rel=1e-14)
 
 
-@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
-def test_a_restart_that_can_fail_is_never_better(interval_h, mtbf_h, write_h, restart_h):
-    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h}
+@given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_a_restart_that_can_fail_is_never_better(interval_h, mttf_h, write_h, restart_h):
+    job = {"interval_h": interval_h, "mttf_h": mttf_h, "write_h": write_h, "restart_h": restart_h}
 
     assert ettr_restart_can_fail_fraction(**job) <= ettr_fraction(**job) * (1 + 1e-12)
 
 
-@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
-def test_weibull_of_shape_one_is_the_exact_form(interval_h, mtbf_h, write_h, restart_h):
+@given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_weibull_of_shape_one_is_the_exact_form(interval_h, mttf_h, write_h, restart_h):
     """The sum is then geometric; it is added term by term and by Euler and Maclaurin."""
-    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h}
+    job = {"interval_h": interval_h, "mttf_h": mttf_h, "write_h": write_h, "restart_h": restart_h}
 
     assert weibull_ettr_fraction(weibull_shape=1.0, **job) == pytest.approx(
         ettr_fraction(**job), rel=1e-9, abs=1e-12
@@ -175,14 +180,14 @@ def test_weibull_sum_against_adding_every_term(shape, interval_h):
     terms = np.arange(1, 2_000_001) * interval_h * gamma(1 + 1 / shape)
     expected = interval_h * np.exp(-(terms**shape)).sum() / 1.1
     ours = weibull_ettr_fraction(
-        interval_h=interval_h, mtbf_h=1.0, weibull_shape=shape, write_h=0.0, restart_h=0.1
+        interval_h=interval_h, mttf_h=1.0, weibull_shape=shape, write_h=0.0, restart_h=0.1
     )
 
     assert ours == pytest.approx(expected, rel=1e-9)
 
 
 def test_asynchronous_without_a_background_write_is_blocking():
-    job = {"interval_h": 0.7, "mtbf_h": 9.0, "restart_h": 0.2}
+    job = {"interval_h": 0.7, "mttf_h": 9.0, "restart_h": 0.2}
 
     assert asynchronous_ettr_fraction(blocking_h=0.05, persist_h=0.0, **job) == ettr_fraction(
         write_h=0.05, **job
@@ -190,17 +195,17 @@ def test_asynchronous_without_a_background_write_is_blocking():
 
 
 def test_asynchronous_loses_half_the_interval_and_the_time_to_store():
-    """To first order 1 / ETTR - 1 = (u0 + W/2 + P) / M; at an MTBF of 1e6 h the rest is below 1e-5 of it."""
+    """To first order 1 / ETTR - 1 = (u0 + W/2 + P) / M; at an MTTF of 1e6 h the rest is below 1e-5 of it."""
     ours = asynchronous_ettr_fraction(
-        interval_h=2.0, mtbf_h=1e6, blocking_h=0.0, persist_h=1.5, restart_h=0.25
+        interval_h=2.0, mttf_h=1e6, blocking_h=0.0, persist_h=1.5, restart_h=0.25
     )
 
     assert (1 / ours - 1) * 1e6 == pytest.approx(0.25 + 1.0 + 1.5, rel=1e-5)
 
 
-@given(interval_h=intervals_h, mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
-def test_asynchronous_weibull_of_shape_one_is_the_asynchronous_form(interval_h, mtbf_h, write_h, restart_h):
-    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "restart_h": restart_h}
+@given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_asynchronous_weibull_of_shape_one_is_the_asynchronous_form(interval_h, mttf_h, write_h, restart_h):
+    job = {"interval_h": interval_h, "mttf_h": mttf_h, "restart_h": restart_h}
     persist_h = (interval_h + write_h) / 2
 
     assert weibull_ettr_fraction(weibull_shape=1.0, write_h=write_h, persist_h=persist_h, **job) == (
@@ -215,7 +220,7 @@ def test_asynchronous_weibull_against_played_jobs(shape):
     """Renewal theory holds in the long run: the played ETTR of 4000 h is within 0.4 %."""
     job = {
         "interval_h": 1.0,
-        "mtbf_h": 3.0,
+        "mttf_h": 3.0,
         "write_h": 0.05,
         "restart_h": 0.2,
         "weibull_shape": shape,
@@ -264,7 +269,7 @@ def test_several_kinds_of_failure_against_played_jobs(persist_h):
     finish_h = play_classes(CLASSES, intervals=2000, replicas=600, seed=12, **job)
     pool = pooled_class(CLASSES)
     ettr = rollback_ettr_fraction(
-        mtbf_h=1 / pool.rate_per_h,
+        mttf_h=1 / pool.rate_per_h,
         restart_h=pool.restart_h,
         rollback_intervals=pool.rollback_intervals,
         **job,
@@ -276,7 +281,7 @@ def test_several_kinds_of_failure_against_played_jobs(persist_h):
 
 def test_a_rollback_is_a_restart_that_redoes_the_intervals():
     """Redoing k intervals takes k * W / ETTR: as part of the restart that gives the same ETTR."""
-    job = {"interval_h": 0.4, "mtbf_h": 5.0, "write_h": 0.03}
+    job = {"interval_h": 0.4, "mttf_h": 5.0, "write_h": 0.03}
     ettr = rollback_ettr_fraction(restart_h=0.2, rollback_intervals=1.5, **job)
 
     assert ettr_fraction(restart_h=0.2 + 1.5 * 0.4 / ettr, **job) == pytest.approx(ettr, rel=1e-13)
@@ -284,7 +289,7 @@ def test_a_rollback_is_a_restart_that_redoes_the_intervals():
 
 def test_a_job_that_goes_back_further_than_it_comes_gets_nowhere():
     """Ten intervals are stored between failures, on average fewer than the twelve given up."""
-    job = {"interval_h": 1.0, "mtbf_h": 10.0, "write_h": 0.0, "restart_h": 0.1}
+    job = {"interval_h": 1.0, "mttf_h": 10.0, "write_h": 0.0, "restart_h": 0.1}
     ettr = rollback_ettr_fraction(rollback_intervals=np.array([0.0, 9.0, 12.0]), **job)
 
     assert ettr[0] == ettr_fraction(**job)
@@ -292,22 +297,22 @@ def test_a_job_that_goes_back_further_than_it_comes_gets_nowhere():
     assert ettr[2] == 0
 
 
-def exact_by_decimals(interval, mtbf, write, restart):
+def exact_by_decimals(interval, mttf, write, restart):
     with localcontext() as context:
         context.prec = 50
-        w, m, c, u = (Decimal(x) for x in (interval, mtbf, write, restart))
+        w, m, c, u = (Decimal(x) for x in (interval, mttf, write, restart))
         return float(w / ((m + u) * (((w + c) / m).exp() - 1)))
 
 
-def best_by_decimals(mtbf, write):
+def best_by_decimals(mttf, write):
     """Halve 1 - x = exp(-c - x), the condition for the largest ETTR, in 50 digits."""
     with localcontext() as context:
         context.prec = 50
-        ratio, low, high = Decimal(write) / Decimal(mtbf), Decimal(0), Decimal(1)
+        ratio, low, high = Decimal(write) / Decimal(mttf), Decimal(0), Decimal(1)
         for _ in range(120):
             middle = (low + high) / 2
             low, high = (middle, high) if 1 - middle > (-ratio - middle).exp() else (low, middle)
-        return float(high * Decimal(mtbf))
+        return float(high * Decimal(mttf))
 
 
 @pytest.mark.slow
@@ -315,10 +320,10 @@ def test_fifty_digits_agree_on_a_thousand_random_jobs():
     """Decimal arithmetic from the plain formulas; ours is rearranged to survive extreme ratios."""
     random = np.random.default_rng(4)
     ratio, write_h = 10 ** random.uniform(-12, 0.3, 1000), 10 ** random.uniform(-3, 0, 1000)
-    mtbf_h, restart_h = write_h / ratio, 10 ** random.uniform(-3, 1, 1000)
-    best_h = optimal_interval_h(mtbf_h=mtbf_h, write_h=write_h)
-    ours = ettr_fraction(interval_h=best_h, mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h)
-    jobs = list(zip(best_h, mtbf_h, write_h, restart_h, strict=True))
+    mttf_h, restart_h = write_h / ratio, 10 ** random.uniform(-3, 1, 1000)
+    best_h = optimal_interval_h(mttf_h=mttf_h, write_h=write_h)
+    ours = ettr_fraction(interval_h=best_h, mttf_h=mttf_h, write_h=write_h, restart_h=restart_h)
+    jobs = list(zip(best_h, mttf_h, write_h, restart_h, strict=True))
 
     assert best_h == pytest.approx([best_by_decimals(m, c) for _, m, c, _ in jobs], rel=1e-9)
     assert ours == pytest.approx([exact_by_decimals(*job) for job in jobs], rel=1e-11)
@@ -345,18 +350,18 @@ def test_fifty_digits_agree_on_the_other_forms():
     """Asynchronous, restarts that can fail, rollbacks, two levels and Weibull, a hundred random jobs each."""
     random = np.random.default_rng(8)
     for _ in range(100):
-        interval, mtbf, write, restart, share = 10 ** random.uniform([-2, 0, -4, -3, -2], [0, 3, -1, 0, 0])
-        job = {"interval_h": interval, "mtbf_h": mtbf}
+        interval, mttf, write, restart, share = 10 ** random.uniform([-2, 0, -4, -3, -2], [0, 3, -1, 0, 0])
+        job = {"interval_h": interval, "mttf_h": mttf}
         persist, saves = share * interval, int(random.integers(1, 30))
         with localcontext() as context:
             context.prec = 50
-            w, m, c, u, p = digits(interval, mtbf, write, restart, persist)
+            w, m, c, u, p = digits(interval, mttf, write, restart, persist)
             grown = ((w + c) / m).exp() - 1
             asynchronous = float(w * (-p / m).exp() / ((m + u) * grown))
             can_fail = float(w / (m * (u / m).exp() * grown))
             back = float(w * ((-p / m).exp() / grown - Decimal(share)) / (m + u))
             levels = two_level_by_decimals(
-                interval, saves, share / mtbf, 1 / mtbf, write / 9, write, restart / 4, restart
+                interval, saves, share / mttf, 1 / mttf, write / 9, write, restart / 4, restart
             )
 
         assert asynchronous_ettr_fraction(
@@ -371,8 +376,8 @@ def test_fifty_digits_agree_on_the_other_forms():
         assert two_level_ettr_fraction(
             interval_h=interval,
             local_saves=saves,
-            local_rate_per_h=share / mtbf,
-            remote_rate_per_h=1 / mtbf,
+            local_rate_per_h=share / mttf,
+            remote_rate_per_h=1 / mttf,
             local_write_h=write / 9,
             remote_write_h=write,
             local_restart_h=restart / 4,
@@ -396,7 +401,7 @@ def test_fifty_digits_agree_on_weibull(shape, persist_h):
             total += term
         expected = float(Decimal("0.4") * total / Decimal("5.3"))
     ours = weibull_ettr_fraction(
-        interval_h=0.4, mtbf_h=5.0, weibull_shape=shape, write_h=0.05, restart_h=0.3, persist_h=persist_h
+        interval_h=0.4, mttf_h=5.0, weibull_shape=shape, write_h=0.05, restart_h=0.3, persist_h=persist_h
     )
 
     assert ours == pytest.approx(expected, rel=1e-9)
@@ -414,35 +419,35 @@ def test_ettr_at_the_recommended_interval_is_the_best(ratio):
         per_useful_hour, bounds=(np.log(ratio) - 3, 3), method="bounded", options={"xatol": 1e-9}
     )
     ours = ettr_fraction(
-        interval_h=optimal_interval_h(mtbf_h=1.0, write_h=ratio), mtbf_h=1.0, write_h=ratio, restart_h=0.2
+        interval_h=optimal_interval_h(mttf_h=1.0, write_h=ratio), mttf_h=1.0, write_h=ratio, restart_h=0.2
     )
 
     assert ours == pytest.approx(1 / float(found.fun), abs=1e-12)
 
 
-@given(mtbf_h=mtbfs_h, write_h=writes_h, restart_h=delays_h, factor=st.floats(0.05, 20))
-def test_no_interval_beats_the_optimum(mtbf_h, write_h, restart_h, factor):
-    best_h = optimal_interval_h(mtbf_h=mtbf_h, write_h=write_h)
+@given(mttf_h=mttfs_h, write_h=writes_h, restart_h=delays_h, factor=st.floats(0.05, 20))
+def test_no_interval_beats_the_optimum(mttf_h, write_h, restart_h, factor):
+    best_h = optimal_interval_h(mttf_h=mttf_h, write_h=write_h)
     best, other = ettr_fraction(
-        interval_h=best_h * np.array([1, factor]), mtbf_h=mtbf_h, write_h=write_h, restart_h=restart_h
+        interval_h=best_h * np.array([1, factor]), mttf_h=mttf_h, write_h=write_h, restart_h=restart_h
     )
 
     assert other <= best * (1 + 1e-12)
 
 
 @given(
-    mtbf_h=st.floats(1, 1e4),
+    mttf_h=st.floats(1, 1e4),
     blocking_h=st.floats(0, 0.5),
     persist_h=st.floats(0.01, 2),
     factor=st.floats(1, 9),
 )
-def test_no_allowed_interval_beats_the_asynchronous_optimum(mtbf_h, blocking_h, persist_h, factor):
+def test_no_allowed_interval_beats_the_asynchronous_optimum(mttf_h, blocking_h, persist_h, factor):
     """Both sides of the optimum, as far as one snapshot in flight allows."""
-    best_h = asynchronous_optimal_interval_h(mtbf_h=mtbf_h, blocking_h=blocking_h, persist_h=persist_h)
+    best_h = asynchronous_optimal_interval_h(mttf_h=mttf_h, blocking_h=blocking_h, persist_h=persist_h)
     shorter_h = max(best_h / factor, persist_h - blocking_h)
     best, longer, shorter = asynchronous_ettr_fraction(
         interval_h=np.array([best_h, best_h * factor, shorter_h]),
-        mtbf_h=mtbf_h,
+        mttf_h=mttf_h,
         blocking_h=blocking_h,
         persist_h=persist_h,
         restart_h=0.1,
@@ -451,10 +456,10 @@ def test_no_allowed_interval_beats_the_asynchronous_optimum(mtbf_h, blocking_h, 
     assert max(longer, shorter) <= best * (1 + 1e-12)
 
 
-@given(interval_h=st.floats(0.1, 50), mtbf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
-def test_states_add_up_to_one_over_ettr(interval_h, mtbf_h, write_h, restart_h):
+@given(interval_h=st.floats(0.1, 50), mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
+def test_states_add_up_to_one_over_ettr(interval_h, mttf_h, write_h, restart_h):
     """Blocking and, where it fits, with half of the interval to store."""
-    job = {"interval_h": interval_h, "mtbf_h": mtbf_h, "restart_h": restart_h}
+    job = {"interval_h": interval_h, "mttf_h": mttf_h, "restart_h": restart_h}
     for persist_h in (0.0, interval_h / 2):
         hours = hours_by_state(write_h=write_h, persist_h=persist_h, **job)
         total = hours.useful_h + hours.checkpoint_h + hours.lost_h + hours.restart_h
@@ -465,7 +470,7 @@ def test_states_add_up_to_one_over_ettr(interval_h, mtbf_h, write_h, restart_h):
 
 
 @given(
-    mtbf_h=st.floats(1, 1e4),
+    mttf_h=st.floats(1, 1e4),
     write_h=st.floats(0.005, 1),
     restart_h=st.floats(0, 2),
     work=weights,
@@ -473,9 +478,9 @@ def test_states_add_up_to_one_over_ettr(interval_h, mtbf_h, write_h, restart_h):
     restart=weights,
     factor=st.floats(0.1, 10),
 )
-def test_no_interval_beats_the_weighted_optimum(mtbf_h, write_h, restart_h, work, write, restart, factor):
+def test_no_interval_beats_the_weighted_optimum(mttf_h, write_h, restart_h, work, write, restart, factor):
     job = {
-        "mtbf_h": mtbf_h,
+        "mttf_h": mttf_h,
         "write_h": write_h,
         "restart_h": restart_h,
         "work_weight_factor": work,
@@ -491,7 +496,7 @@ def test_no_interval_beats_the_weighted_optimum(mtbf_h, write_h, restart_h, work
 def test_equal_weights_make_the_optimum_of_time():
     """And cheap stalls (idle power while writing) pay for more frequent checkpoints, dear ones for fewer."""
     job = {
-        "mtbf_h": 3.0,
+        "mttf_h": 3.0,
         "write_h": 0.1,
         "restart_h": 0.2,
         "work_weight_factor": 10.0,
@@ -499,13 +504,13 @@ def test_equal_weights_make_the_optimum_of_time():
     }
     cheap, equal, dear = objective_optimal_interval_h(write_weight_factor=np.array([3.0, 10.0, 30.0]), **job)
 
-    assert equal == pytest.approx(optimal_interval_h(mtbf_h=3.0, write_h=0.1), rel=1e-12)
+    assert equal == pytest.approx(optimal_interval_h(mttf_h=3.0, write_h=0.1), rel=1e-12)
     assert cheap < 0.7 * equal < 1.3 * equal < dear
 
 
 def test_two_level_without_the_second_kind_of_failure_or_save_is_one_level():
     """One save a pattern, all failures remote: the exact one-level form with C1 + C2 as its write."""
-    one = ettr_fraction(interval_h=0.5, mtbf_h=4.0, write_h=0.15, restart_h=0.3)
+    one = ettr_fraction(interval_h=0.5, mttf_h=4.0, write_h=0.15, restart_h=0.3)
     two = two_level_ettr_fraction(
         interval_h=0.5,
         local_saves=1,
@@ -561,25 +566,25 @@ def test_two_level_plan_is_near_the_best_of_all_patterns(per_day, local, local_m
     ("change", "message"),
     [
         ({"interval_h": 0.0}, "interval_h must be a finite number above 0, got 0"),
-        ({"mtbf_h": np.array([1.0, -2.0])}, "mtbf_h must be above 0 (infinite for never), got -2 in row 1"),
+        ({"mttf_h": np.array([1.0, -2.0])}, "mttf_h must be above 0 (infinite for never), got -2 in row 1"),
         ({"write_h": float("nan")}, "write_h must be a finite number from 0 up, got nan"),
         ({"restart_h": -0.5}, "restart_h must be a finite number from 0 up, got -0.5"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(change, message):
     with pytest.raises(ValueError, match="must be") as refusal:
-        ettr_fraction(**({"interval_h": 1.0, "mtbf_h": 5.0, "write_h": 0.1, "restart_h": 0.1} | change))
+        ettr_fraction(**({"interval_h": 1.0, "mttf_h": 5.0, "write_h": 0.1, "restart_h": 0.1} | change))
 
     assert str(refusal.value) == message
 
 
 def test_two_snapshots_in_flight_are_refused():
     with pytest.raises(ValueError, match="persist_h must not exceed interval_h"):
-        asynchronous_ettr_fraction(interval_h=0.1, mtbf_h=5.0, blocking_h=0.0, persist_h=0.2, restart_h=0.1)
+        asynchronous_ettr_fraction(interval_h=0.1, mttf_h=5.0, blocking_h=0.0, persist_h=0.2, restart_h=0.1)
 
 
 def test_free_checkpoints_have_no_best_interval():
     with pytest.raises(ValueError, match="write_h must be a finite number above 0"):
-        optimal_interval_h(mtbf_h=5.0, write_h=0.0)
+        optimal_interval_h(mttf_h=5.0, write_h=0.0)
     with pytest.raises(ValueError, match="with free checkpoints the best interval is zero"):
-        asynchronous_optimal_interval_h(mtbf_h=5.0, blocking_h=0.0, persist_h=0.0)
+        asynchronous_optimal_interval_h(mttf_h=5.0, blocking_h=0.0, persist_h=0.0)

@@ -8,7 +8,7 @@ from reliability.ettr import ettr_fraction, rollback_ettr_fraction
 from reliability.finish import finish_quantile_h, lost_quantile_node_h, on_time_fraction
 
 PERCENTILES = np.array([0.05, 0.5, 0.95])
-JOB = {"interval_h": 0.2, "mtbf_h": 24 / 13, "write_h": 0.02, "restart_h": 0.1}
+JOB = {"interval_h": 0.2, "mttf_h": 24 / 13, "write_h": 0.02, "restart_h": 0.1}
 SHARES, WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
@@ -37,7 +37,7 @@ def test_mean_and_spread_of_lost_node_hours(persist_h):
 @pytest.mark.parametrize("failures", [1, 3, 10, 100])
 def test_percentiles_of_lost_node_hours(failures):
     """From one expected failure on p50 and p95 are within 2.5 % of 30,000 played jobs, p5 within 4.3 %."""
-    job = {"interval_h": 1.0, "mtbf_h": 10.0, "write_h": 0.05, "restart_h": 0.3}
+    job = {"interval_h": 1.0, "mttf_h": 10.0, "write_h": 0.05, "restart_h": 0.3}
     played = simulate_job(intervals=10 * failures, replicas=30_000, seed=22, **job)
     ours = lost_quantile_node_h(nodes=8, useful_h=10.0 * failures, quantile_fraction=PERCENTILES, **job)
     theirs = np.quantile(lost_node_h(played, 8), PERCENTILES)
@@ -50,7 +50,7 @@ def test_doubt_about_the_rate_widens_the_lost_hours():
     """Each of 20,000 runs with its own rate from Gamma(6): p5, p50 and p95 within 2 %."""
     rates = np.random.default_rng(5).gamma(6.0, 1 / 6.0, 20_000)
     played = simulate_job(
-        intervals=1000, replicas=20_000, seed=23, **(JOB | {"mtbf_h": JOB["mtbf_h"] / rates})
+        intervals=1000, replicas=20_000, seed=23, **(JOB | {"mttf_h": JOB["mttf_h"] / rates})
     )
     job = {"nodes": 8, "useful_h": 200.0, "quantile_fraction": PERCENTILES, **JOB}
     ours, sure = lost_quantile_node_h(rate_shape=6.0, **job), lost_quantile_node_h(**job)
@@ -61,7 +61,7 @@ def test_doubt_about_the_rate_widens_the_lost_hours():
 
 def test_a_run_that_most_often_meets_no_failure():
     """A week of 16 nodes at one failure in five weeks: 82 % of such runs lose their 84 writes and no more."""
-    job = {"interval_h": 2.0, "mtbf_h": 840.0, "write_h": 0.01, "restart_h": 0.5}
+    job = {"interval_h": 2.0, "mttf_h": 840.0, "write_h": 0.01, "restart_h": 0.5}
     lost = lost_quantile_node_h(nodes=16, useful_h=168.0, quantile_fraction=np.array([0.5, 0.8, 0.83]), **job)
 
     assert lost[:2] == pytest.approx(16 * 84 * 0.01, rel=1e-12)
@@ -85,13 +85,13 @@ def test_a_queue_delays_the_finish_and_holds_no_nodes():
 
 
 def play_spread_restarts(
-    *, intervals, interval_h, mtbf_h, write_h, persist_h, draw_restarts_h, replicas, seed
+    *, intervals, interval_h, mttf_h, write_h, persist_h, draw_restarts_h, replicas, seed
 ):
     """Finish of each job, failure by failure, each with a restart time of its own."""
     random = np.random.default_rng(seed)
     left, finish_h, running = np.full(replicas, float(intervals)), np.zeros(replicas), np.arange(replicas)
     while running.size:
-        up_h = random.exponential(mtbf_h, running.size)
+        up_h = random.exponential(mttf_h, running.size)
         needed_h = left[running] * (interval_h + write_h) + persist_h
         fails = up_h < needed_h
         finish_h[running[~fails]] += needed_h[~fails]
@@ -104,7 +104,7 @@ def play_spread_restarts(
 @pytest.mark.parametrize("persist_h", [0.0, 0.12])
 def test_restarts_that_spread_widen_the_finish(persist_h):
     """A spare in 80 % (0.1 h), else the scheduler (2 h): mean 0.48 h, deviation 0.76 h, 20,000 jobs."""
-    job = {"interval_h": 0.2, "mtbf_h": 3.0, "write_h": 0.02}
+    job = {"interval_h": 0.2, "mttf_h": 3.0, "write_h": 0.02}
     finish_h = play_spread_restarts(
         intervals=500,
         replicas=20_000,
@@ -127,7 +127,7 @@ def test_finish_of_a_job_with_loss_spikes():
 
     Redone work spreads more than a restart of sure length: p5 and p95 are within 2 % of played jobs.
     """
-    job = {"interval_h": 0.5, "mtbf_h": 6.0, "write_h": 0.02}
+    job = {"interval_h": 0.5, "mttf_h": 6.0, "write_h": 0.02}
     ettr = rollback_ettr_fraction(restart_h=0.2, rollback_intervals=5 / 8, **job)
     redo_h = 0.5 / ettr * 5
     restarts = {"restart_h": 0.2 + redo_h / 8, "restart_deviation_h": redo_h * np.sqrt(7 / 64)}

@@ -338,8 +338,10 @@ def test_exponential_band_is_that_of_the_log_mean():
 def titan(shared):
     import pandas as pd
 
-    gpus = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv", usecols=["years", "dead", "batch"])
-    return gpus[gpus["batch"] == "old"]
+    accelerators = pd.read_csv(
+        shared / "data/titan_gpu_life/gc_summary_loc.csv", usecols=["years", "dead", "batch"]
+    )
+    return accelerators[accelerators["batch"] == "old"]
 
 
 def test_titan_wears_out(titan):

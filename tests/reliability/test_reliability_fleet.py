@@ -288,7 +288,7 @@ def test_published_rate_and_measurement_of_rsc_1_disagree():
     )
 
     assert gap.model_h == pytest.approx(28.85, rel=1e-3)
-    assert gap.implied_node_mtbf_h / 24 == pytest.approx(42.1, abs=0.05)
+    assert gap.implied_node_mttf_h / 24 == pytest.approx(42.1, abs=0.05)
     assert failures_in_1000_node_days(failure_rate_per_node_h=gap.implied_rate_per_node_h) == pytest.approx(
         23.7, abs=0.05
     )

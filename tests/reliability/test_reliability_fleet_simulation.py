@@ -27,7 +27,7 @@ def standard_errors_off(sample, expected):
 
 AIRESIM = {
     "nodes": FleetNodes(job_nodes=4096, warm_standbys=16, working_nodes=4160, spare_nodes=200),
-    "failures": NodeFailures(node_mtbf_h=24 / 0.01, bad_fraction=0.15, bad_rate_multiplier=1 + 5),
+    "failures": NodeFailures(node_mttf_h=24 / 0.01, bad_fraction=0.15, bad_rate_multiplier=1 + 5),
     "stops": StopHours(recovery_h=20 * MINUTE_H, selection_h=3 * MINUTE_H, preempt_h=20 * MINUTE_H),
     "job_h": 256 * 24,
 }
@@ -119,7 +119,7 @@ def test_job_with_checkpoints_on_many_nodes():
         replicas=200,
         seed=3,
     )
-    ettr = ettr_fraction(interval_h=2.0, mtbf_h=10.0, write_h=0.2, restart_h=0.5)
+    ettr = ettr_fraction(interval_h=2.0, mttf_h=10.0, write_h=0.2, restart_h=0.5)
 
     assert standard_errors_off(played.finish_h, 500 / ettr) < 3
     assert played.finish_h == pytest.approx(sum(getattr(played, state) for state in STATES), rel=1e-12)
@@ -175,7 +175,7 @@ def test_spares_are_called_in_once():
 @pytest.mark.parametrize("shape", [0.5, 1.0, 2.5])
 def test_nodes_of_stationary_age_fail_at_the_rate_of_their_mean(shape):
     """Renewed nodes that started long ago fail N * t / M times in t hours, whatever the shape of a life."""
-    ages_h = stationary_ages_h(node_mtbf_h=200.0, weibull_shape=shape, nodes=30 * 200, seed=6)
+    ages_h = stationary_ages_h(node_mttf_h=200.0, weibull_shape=shape, nodes=30 * 200, seed=6)
     failures = [
         simulate_fleet(
             nodes=FleetNodes(200, 200, 400),
@@ -229,7 +229,7 @@ def test_own_ages_shift_the_hazard():
 
 
 def test_bad_nodes_fail_by_their_multiple_until_repair_helps():
-    """Each of 20 bad nodes fails until a repair helps, 1 / 0.25 times; in 300 of their MTBFs all are helped.
+    """Each of 20 bad nodes fails until a repair helps, 1 / 0.25 times; in 300 of their MTTFs all are helped.
 
     From then on 100 good nodes fail 100 * t / M times, and the 20 did so since they were helped, after 40 h.
     """

@@ -91,17 +91,17 @@ def test_json_that_ends_too_early(tmp_path):
 
 def test_mostly_bad_rows_stop_the_reading():
     """Three of four rows are bad: most likely the mapping is wrong; the first of them are shown."""
-    told = refused(BROKEN / "mostly-bad.csv", Mapping("events", EVENTS))
+    shown = refused(BROKEN / "mostly-bad.csv", Mapping("events", EVENTS))
 
-    assert "mostly-bad.csv: 3 of 4 rows cannot be used: correct the mapping or the file" in told
-    assert "mostly-bad.csv:2: start 'yesterday' is not a time" in told
+    assert "mostly-bad.csv: 3 of 4 rows cannot be used: correct the mapping or the file" in shown
+    assert "mostly-bad.csv:2: start 'yesterday' is not a time" in shown
 
 
 def test_times_without_a_zone_need_one():
     mapping = Mapping("events", {"unit": "hostname", "start": "timestamp"})
-    told = refused(BROKEN.parent / "xid.csv", mapping)
+    shown = refused(BROKEN.parent / "xid.csv", mapping)
 
-    assert "xid.csv: times carry no zone: add timezone, such as 'UTC', to the mapping" in told
+    assert "xid.csv: times carry no zone: add timezone, such as 'UTC', to the mapping" in shown
 
 
 def test_times_without_a_year_need_one():
@@ -110,13 +110,13 @@ def test_times_without_a_year_need_one():
 
 def test_columns_that_are_not_there_are_all_named():
     mapping = Mapping("events", {"unit": "nodes", "start": "begin", "cause": ("cause", "why")})
-    told = refused(BROKEN / "end-before-start.csv", mapping).splitlines()
+    shown = refused(BROKEN / "end-before-start.csv", mapping).splitlines()
 
-    assert told[0] == "end-before-start.csv: columns.unit: there is no column 'nodes': did you mean 'node'?"
-    assert told[1].startswith(
+    assert shown[0] == "end-before-start.csv: columns.unit: there is no column 'nodes': did you mean 'node'?"
+    assert shown[1].startswith(
         "end-before-start.csv: columns.start: there is no column 'begin': there is node"
     )
-    assert told[2].startswith("end-before-start.csv: columns.cause: there is no column 'why'")
+    assert shown[2].startswith("end-before-start.csv: columns.cause: there is no column 'why'")
 
 
 def test_a_window_that_ends_before_it_starts():
@@ -128,9 +128,9 @@ def test_a_window_that_ends_before_it_starts():
 
 
 def test_a_window_that_is_no_time():
-    told = refused(BROKEN / "duplicates.csv", Mapping("events", EVENTS, window_start="noon"))
+    shown = refused(BROKEN / "duplicates.csv", Mapping("events", EVENTS, window_start="noon"))
 
-    assert "window.start: 'noon' is not a time as in the log (iso)" in told
+    assert "window.start: 'noon' is not a time as in the log (iso)" in shown
 
 
 def test_more_units_than_the_fleet_has():

@@ -128,8 +128,8 @@ def test_every_problem_of_a_mapping_is_told(text, problems):
         parse_mapping(text, "m.toml")
 
     assert len(caught.value.problems) == len(problems)
-    for told, wanted in zip(caught.value.problems, problems, strict=True):
-        assert told.startswith(wanted)
+    for shown, wanted in zip(caught.value.problems, problems, strict=True):
+        assert shown.startswith(wanted)
 
 
 def test_a_mapping_that_is_not_there(tmp_path):

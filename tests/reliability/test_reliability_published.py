@@ -15,7 +15,7 @@ from reliability import (
     ettr_fraction,
     failure_rate_per_node_h,
     failures_in_1000_node_days,
-    implied_node_mtbf_h,
+    implied_node_mttf_h,
     job_mttf_h,
     linear_ettr_fraction,
     optimal_interval_h,
@@ -34,13 +34,15 @@ SECOND_H = 1 / 3600
 THIRTEEN_A_DAY_H = 24 / 13  # RSC-1 at 16,000 GPUs
 
 
-def rsc_1_mttf_h(gpus):
+def rsc_1_mttf_h(accelerators):
     """Kokolis et al., arXiv 2410.21680: 6.50 failures per 1000 node-days, 8 GPUs a node."""
-    return job_mttf_h(nodes=gpus / 8, failure_rate_per_node_h=rate_per_node_h(failures_in_1000_node_days=6.5))
+    return job_mttf_h(
+        nodes=accelerators / 8, failure_rate_per_node_h=rate_per_node_h(failures_in_1000_node_days=6.5)
+    )
 
 
-def at_hour_interval(model, gpus):
-    return model(interval_h=1.0, mtbf_h=rsc_1_mttf_h(gpus), write_h=0.0, restart_h=5 * MINUTE_H)
+def at_hour_interval(model, accelerators):
+    return model(interval_h=1.0, mttf_h=rsc_1_mttf_h(accelerators), write_h=0.0, restart_h=5 * MINUTE_H)
 
 
 def test_job_mttf_of_the_rsc_1_projection():
@@ -48,9 +50,9 @@ def test_job_mttf_of_the_rsc_1_projection():
     assert rsc_1_mttf_h(16_384) == pytest.approx(1.8, rel=0.02)
 
 
-def test_model_and_measurement_of_1024_gpus_disagree_by_a_known_factor():
+def test_model_and_measurement_of_1024_accelerators_disagree_by_a_known_factor():
     """The paper's rate gives 28.85 h at 1024 GPUs, its text 7.9 h: 42.1 days a node, 3.65 times the rate."""
-    implied_h = implied_node_mtbf_h(job_mttf_h=7.9, nodes=128)
+    implied_h = implied_node_mttf_h(job_mttf_h=7.9, nodes=128)
 
     assert rsc_1_mttf_h(1024) == pytest.approx(28.85, rel=0.005)
     assert implied_h / 24 == pytest.approx(42.1, rel=0.005)
@@ -58,35 +60,38 @@ def test_model_and_measurement_of_1024_gpus_disagree_by_a_known_factor():
 
 
 @pytest.mark.parametrize(
-    ("gpus", "interval_min", "published", "tolerance"),
+    ("accelerators", "interval_min", "published", "tolerance"),
     [
         (16_000, 60, 0.70, 0.025),  # printed with one digit
         (16_000, 5, 0.93, 0.006),
         (100_000, 7, 0.50, 0.03),
     ],
 )
-def test_linear_ettr_of_the_paper(gpus, interval_min, published, tolerance):
+def test_linear_ettr_of_the_paper(accelerators, interval_min, published, tolerance):
     """Kokolis et al., arXiv 2410.21680: restart 5 min, no write, no queue."""
     ours = linear_ettr_fraction(
-        interval_h=interval_min * MINUTE_H, mtbf_h=rsc_1_mttf_h(gpus), write_h=0.0, restart_h=5 * MINUTE_H
+        interval_h=interval_min * MINUTE_H,
+        mttf_h=rsc_1_mttf_h(accelerators),
+        write_h=0.0,
+        restart_h=5 * MINUTE_H,
     )
 
     assert ours == pytest.approx(published, abs=tolerance)
 
 
 @pytest.mark.parametrize("model", [linear_ettr_fraction, ettr_fraction])
-@pytest.mark.parametrize("gpus", [2048, 4096])
-def test_one_day_runs_exceed_nine_tenths(model, gpus):
+@pytest.mark.parametrize("accelerators", [2048, 4096])
+def test_one_day_runs_exceed_nine_tenths(model, accelerators):
     """Kokolis et al.: runs of 2048 to 4096 GPUs at an hour's interval stay above 0.9."""
-    assert 0.9 < at_hour_interval(model, gpus) < 0.97
+    assert 0.9 < at_hour_interval(model, accelerators) < 0.97
 
 
-def test_linear_form_is_within_five_percent_of_simulation_at_8000_gpus():
+def test_linear_form_is_within_five_percent_of_simulation_at_8000_accelerators():
     """The paper's own claim about its formula; the gap is 1.1 % by an independent calculation."""
     simulated = simulate_job(
         intervals=1000,
         interval_h=1.0,
-        mtbf_h=rsc_1_mttf_h(8000),
+        mttf_h=rsc_1_mttf_h(8000),
         write_h=0.0,
         restart_h=5 * MINUTE_H,
         replicas=400,
@@ -99,11 +104,11 @@ def test_linear_form_is_within_five_percent_of_simulation_at_8000_gpus():
 
 
 @pytest.mark.parametrize("model", [linear_ettr_fraction, ettr_fraction])
-def test_ten_second_writes_reach_nine_tenths_at_12000_gpus(model):
+def test_ten_second_writes_reach_nine_tenths_at_12000_accelerators(model):
     """Kokolis et al.: at 12,000 GPUs a write of about 10 s is needed for 0.9 (0.92 at 7.0 min)."""
-    mtbf_h = rsc_1_mttf_h(12_000)
-    interval_h = young_interval_h(mtbf_h=mtbf_h, write_h=10 * SECOND_H)
-    ours = model(interval_h=interval_h, mtbf_h=mtbf_h, write_h=10 * SECOND_H, restart_h=5 * MINUTE_H)
+    mttf_h = rsc_1_mttf_h(12_000)
+    interval_h = young_interval_h(mttf_h=mttf_h, write_h=10 * SECOND_H)
+    ours = model(interval_h=interval_h, mttf_h=mttf_h, write_h=10 * SECOND_H, restart_h=5 * MINUTE_H)
 
     assert interval_h / MINUTE_H == pytest.approx(7.0, rel=0.01)
     assert ours == pytest.approx(0.92, abs=0.005)
@@ -111,7 +116,7 @@ def test_ten_second_writes_reach_nine_tenths_at_12000_gpus(model):
 
 def test_young_interval_of_the_paper():
     """Kokolis et al.: 5 min writes at 12,000 GPUs give 38.4 min."""
-    ours = young_interval_h(mtbf_h=rsc_1_mttf_h(12_000), write_h=5 * MINUTE_H)
+    ours = young_interval_h(mttf_h=rsc_1_mttf_h(12_000), write_h=5 * MINUTE_H)
 
     assert ours / MINUTE_H == pytest.approx(38.4, rel=0.005)
 
@@ -126,10 +131,10 @@ def test_llama_3_time_between_interruptions():
 
 def test_llama_3_exceeds_nine_tenths_with_ten_minute_restarts_only():
     """The paper says above 90 %; 10 s writes and 10 min restarts give 0.906 to 0.909, 20 min miss it."""
-    mtbf_h = job_mttf_h(nodes=2048, failure_rate_per_node_h=rate_per_node_h(failures_in_1000_node_days=3.789))
-    interval_h = optimal_interval_h(mtbf_h=mtbf_h, write_h=10 * SECOND_H)
+    mttf_h = job_mttf_h(nodes=2048, failure_rate_per_node_h=rate_per_node_h(failures_in_1000_node_days=3.789))
+    interval_h = optimal_interval_h(mttf_h=mttf_h, write_h=10 * SECOND_H)
     ten, twenty = ettr_fraction(
-        interval_h=interval_h, mtbf_h=mtbf_h, write_h=10 * SECOND_H, restart_h=np.array([10, 20]) * MINUTE_H
+        interval_h=interval_h, mttf_h=mttf_h, write_h=10 * SECOND_H, restart_h=np.array([10, 20]) * MINUTE_H
     )
 
     assert ten == pytest.approx(0.9085, abs=0.001)
@@ -157,12 +162,12 @@ def test_a_thousand_cards_fail_on_most_days():
     assert ours == pytest.approx(0.93, abs=0.005)
 
 
-def test_half_an_hour_between_failures_of_100000_gpus():
+def test_half_an_hour_between_failures_of_100000_accelerators():
     """Epoch AI: 50,000 h a GPU and 100,000 GPUs; a 'node' of one GPU."""
     assert job_mttf_h(nodes=100_000, failure_rate_per_node_h=1 / 50_000) == pytest.approx(0.5, rel=0.005)
 
 
-def test_three_and_two_thirds_days_of_1024_gpus():
+def test_three_and_two_thirds_days_of_1024_accelerators():
     """CoreWeave: 3748 GPU-days a failure."""
     ours = job_mttf_h(nodes=1024, failure_rate_per_node_h=1 / (3748.25 * 24))
 
@@ -177,19 +182,19 @@ def test_checkpoint_of_530_billion_parameters_takes_42_minutes():
     assert ours / MINUTE_H == pytest.approx(42, rel=0.015)
 
 
-@pytest.mark.parametrize(("mtbf_h", "published_min"), [(24, 117), (6, 57)])
-def test_daly_higher_order_interval(mtbf_h, published_min):
+@pytest.mark.parametrize(("mttf_h", "published_min"), [(24, 117), (6, 57)])
+def test_daly_higher_order_interval(mttf_h, published_min):
     """Daly, FGCS 22(3), 2006, figures 3 to 5, dump 5 min: whole minutes, his simulation agrees."""
-    ours = daly_interval_h(mtbf_h=mtbf_h, write_h=5 * MINUTE_H)
+    ours = daly_interval_h(mttf_h=mttf_h, write_h=5 * MINUTE_H)
 
     assert ours / MINUTE_H == pytest.approx(published_min, rel=0.006)
 
 
 def test_young_interval_of_64_nodes():
     """GraphLab, PVLDB 2012: 64 machines, one failure a year each, 2 min writes: 3 h."""
-    mtbf_h = job_mttf_h(nodes=64, failure_rate_per_node_h=1 / 8766)
+    mttf_h = job_mttf_h(nodes=64, failure_rate_per_node_h=1 / 8766)
 
-    assert young_interval_h(mtbf_h=mtbf_h, write_h=2 * MINUTE_H) == pytest.approx(3, rel=0.015)
+    assert young_interval_h(mttf_h=mttf_h, write_h=2 * MINUTE_H) == pytest.approx(3, rel=0.015)
 
 
 @pytest.mark.parametrize(
@@ -206,8 +211,8 @@ def test_young_interval_of_64_nodes():
     ],
 )
 def test_error_of_the_approximate_intervals(formula, write_h, percent, tolerance):
-    """Against Lambert's optimum (Daly 2006) with an MTBF of 1: the known errors in percent."""
-    error = formula(mtbf_h=1.0, write_h=write_h) / optimal_interval_h(mtbf_h=1.0, write_h=write_h) - 1
+    """Against Lambert's optimum (Daly 2006) with an MTTF of 1: the known errors in percent."""
+    error = formula(mttf_h=1.0, write_h=write_h) / optimal_interval_h(mttf_h=1.0, write_h=write_h) - 1
 
     assert 100 * error == pytest.approx(percent, abs=tolerance)
 
@@ -217,7 +222,7 @@ def test_exact_ettr_at_thirteen_failures_a_day(interval_min, write_min, expected
     """Closed form, restart 5 min; a Monte Carlo by others gives 0.7206 +- 0.0001 for the first."""
     ours = ettr_fraction(
         interval_h=interval_min * MINUTE_H,
-        mtbf_h=THIRTEEN_A_DAY_H,
+        mttf_h=THIRTEEN_A_DAY_H,
         write_h=write_min * MINUTE_H,
         restart_h=5 * MINUTE_H,
     )
@@ -229,7 +234,7 @@ def test_asynchronous_ettr_at_thirteen_failures_a_day():
     """Closed form: 0.8649 with 0.1 min blocking and 5 min to store, against 0.9 were storing free."""
     ours = asynchronous_ettr_fraction(
         interval_h=10 * MINUTE_H,
-        mtbf_h=THIRTEEN_A_DAY_H,
+        mttf_h=THIRTEEN_A_DAY_H,
         blocking_h=0.1 * MINUTE_H,
         persist_h=5 * MINUTE_H,
         restart_h=5 * MINUTE_H,
@@ -242,7 +247,7 @@ def test_weibull_ettr_at_thirteen_failures_a_day():
     """Renewal sums for shapes 0.5, 0.7, 1 at the same mean: early failures waste less of an interval."""
     ours = weibull_ettr_fraction(
         interval_h=1.0,
-        mtbf_h=THIRTEEN_A_DAY_H,
+        mttf_h=THIRTEEN_A_DAY_H,
         weibull_shape=np.array([0.5, 0.7, 1.0]),
         write_h=0.0,
         restart_h=5 * MINUTE_H,
@@ -278,9 +283,9 @@ def test_two_level_ettr():
 
 def test_one_level_is_far_behind_two():
     """The same failures with 5 min writes only: about 0.66 at its own best interval."""
-    interval_h = optimal_interval_h(mtbf_h=THIRTEEN_A_DAY_H, write_h=5 * MINUTE_H)
+    interval_h = optimal_interval_h(mttf_h=THIRTEEN_A_DAY_H, write_h=5 * MINUTE_H)
     ours = ettr_fraction(
-        interval_h=interval_h, mtbf_h=THIRTEEN_A_DAY_H, write_h=5 * MINUTE_H, restart_h=10 * MINUTE_H
+        interval_h=interval_h, mttf_h=THIRTEEN_A_DAY_H, write_h=5 * MINUTE_H, restart_h=10 * MINUTE_H
     )
 
     assert ours == pytest.approx(0.66, abs=0.01)

@@ -338,8 +338,8 @@ def test_a_covariate_of_no_effect_leaves_the_plain_weibull():
 def titan(shared):
     import pandas as pd
 
-    gpus = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv")
-    return gpus[gpus["batch"] == "old"]
+    accelerators = pd.read_csv(shared / "data/titan_gpu_life/gc_summary_loc.csv")
+    return accelerators[accelerators["batch"] == "old"]
 
 
 PLACE = ["col", "row", "cage", "slot", "node"]

@@ -86,7 +86,7 @@ def test_start_up_time_at_the_mtbf_of_llama_3():
     """ETTR goes as 1 / (M + u0): 5 s in place of 1047 s is worth 0.2894 h of 3.09 + 0.0814 h, 9.1 %."""
     rest = {"detect_h": 0.01, "replace_h": 0.03, "load_h": 0.02, "warm_up_h": 0.02}
     slow, quick = (restart_h(initialise_h=s / 3600, **rest) for s in (1047.0, 5.0))
-    job = {"interval_h": 0.14, "mtbf_h": 3.09, "write_h": 10 / 3600}
+    job = {"interval_h": 0.14, "mttf_h": 3.09, "write_h": 10 / 3600}
 
     gained = ettr_fraction(restart_h=quick, **job) / ettr_fraction(restart_h=slow, **job)
 
@@ -98,10 +98,10 @@ def test_load_time_of_a_405b_checkpoint():
     assert checkpoint_load_h(size_gb=4860.0, bandwidth_gb_per_s=2000.0) * 3600 == pytest.approx(2.43)
 
 
-@given(mtbf=st.floats(0.5, 1e4), restart=st.floats(0, 5), downtime=st.floats(0, 5))
-def test_a_retried_restart_makes_the_form_of_restarts_that_can_fail(mtbf, restart, downtime):
-    job = {"interval_h": 0.4, "mtbf_h": mtbf, "write_h": 0.02}
-    retried_h = retried_restart_h(restart_h=restart, mtbf_h=mtbf, downtime_h=downtime)
+@given(mttf=st.floats(0.5, 1e4), restart=st.floats(0, 5), downtime=st.floats(0, 5))
+def test_a_retried_restart_makes_the_form_of_restarts_that_can_fail(mttf, restart, downtime):
+    job = {"interval_h": 0.4, "mttf_h": mttf, "write_h": 0.02}
+    retried_h = retried_restart_h(restart_h=restart, mttf_h=mttf, downtime_h=downtime)
 
     assert retried_h >= (restart + downtime) * (1 - 1e-12)
     assert ettr_fraction(restart_h=retried_h, **job) == pytest.approx(
@@ -110,17 +110,17 @@ def test_a_retried_restart_makes_the_form_of_restarts_that_can_fail(mtbf, restar
 
 
 def test_a_retried_restart_against_drawn_ones():
-    """Downtime, then a restart of 0.6 h at an MTBF of 1 h, again until none fails: three standard errors."""
+    """Downtime, then a restart of 0.6 h at an MTTF of 1 h, again until none fails: three standard errors."""
     random = np.random.default_rng(6)
     spent_h, trying = np.zeros(100_000), np.arange(100_000)
     while trying.size:
         up_h = random.exponential(1.0, trying.size)
         spent_h[trying] += 0.2 + np.minimum(up_h, 0.6)
         trying = trying[up_h < 0.6]
-    ours_h = retried_restart_h(restart_h=0.6, mtbf_h=1.0, downtime_h=0.2)
+    ours_h = retried_restart_h(restart_h=0.6, mttf_h=1.0, downtime_h=0.2)
 
     assert abs(spent_h.mean() - ours_h) < 3 * spent_h.std() / np.sqrt(100_000)
-    assert retried_restart_h(restart_h=0.6, mtbf_h=np.inf, downtime_h=0.2) == pytest.approx(0.8, rel=1e-15)
+    assert retried_restart_h(restart_h=0.6, mttf_h=np.inf, downtime_h=0.2) == pytest.approx(0.8, rel=1e-15)
 
 
 def test_kinds_of_failure_pooled_by_hand():

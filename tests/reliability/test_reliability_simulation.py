@@ -25,7 +25,7 @@ from reliability.simulate import simulate_failure_classes
 
 RANDOM = np.random.default_rng(2025)
 JOBS = [
-    dict(zip(("interval_h", "mtbf_h", "write_h", "restart_h"), row, strict=True))
+    dict(zip(("interval_h", "mttf_h", "write_h", "restart_h"), row, strict=True))
     for row in 10 ** RANDOM.uniform([-1, -0.3, -2.5, -1.5], [0.2, 1.5, -0.7, 0.3], (12, 4))
 ]
 
@@ -35,11 +35,11 @@ def standard_errors_off(sample, expected):
 
 
 def plain_loop(
-    *, intervals, interval_h, mtbf_h, write_h, restart_h, replicas, seed, persist_h=0.0, weibull_shape=1.0
+    *, intervals, interval_h, mttf_h, write_h, restart_h, replicas, seed, persist_h=0.0, weibull_shape=1.0
 ):
     """The job of `simulate_job` in plain Python, uptime by uptime: finish, checkpoint, lost, failures."""
     draw = random.Random(seed)
-    scale_h = mtbf_h / math.gamma(1 + 1 / weibull_shape)
+    scale_h = mttf_h / math.gamma(1 + 1 / weibull_shape)
     cycle_h = interval_h + write_h
     played = []
     for _ in range(replicas):
@@ -64,7 +64,7 @@ def test_the_same_law_as_a_plain_loop(persist_h, weibull_shape):
 
     The loop uses Python's own generator. Of 24 comparisons one below 1e-4 would be rare.
     """
-    job = {"intervals": 40, "interval_h": 0.5, "mtbf_h": 2.0, "write_h": 0.1, "restart_h": 0.2}
+    job = {"intervals": 40, "interval_h": 0.5, "mttf_h": 2.0, "write_h": 0.1, "restart_h": 0.2}
     job |= {"persist_h": persist_h, "weibull_shape": weibull_shape, "replicas": 3000, "seed": 21}
     ours = simulate_job(**job)
     states = (ours.finish_h, ours.checkpoint_h, ours.lost_h, ours.failures)
@@ -78,23 +78,23 @@ def test_each_replica_may_have_its_own_rate():
     """A column of two rates in turn gives each replica the mean of a run with that rate alone."""
     job = {"intervals": 200, "interval_h": 0.5, "write_h": 0.05, "restart_h": 0.2, "persist_h": 0.1}
     rates = np.tile([2.0, 20.0], 3000)
-    mixed = simulate_job(mtbf_h=rates, replicas=6000, seed=31, **job)
+    mixed = simulate_job(mttf_h=rates, replicas=6000, seed=31, **job)
 
-    for mtbf_h in (2.0, 20.0):
-        alone = simulate_job(mtbf_h=mtbf_h, replicas=3000, seed=32, **job)
+    for mttf_h in (2.0, 20.0):
+        alone = simulate_job(mttf_h=mttf_h, replicas=3000, seed=32, **job)
         for state in ("finish_h", "checkpoint_h", "lost_h"):
-            mine, others = getattr(mixed, state)[rates == mtbf_h], getattr(alone, state)
+            mine, others = getattr(mixed, state)[rates == mttf_h], getattr(alone, state)
             assert stats.ks_2samp(mine, others).pvalue > 1e-4
 
 
 def test_a_block_of_failures_may_end_anywhere():
     """150,000 failures of one job span three blocks, and jobs without a failure lie between: sums hold.
 
-    The finish has a mean and a deviation in closed form; one job of 100,000 MTBFs is within 3 deviations.
+    The finish has a mean and a deviation in closed form; one job of 100,000 MTTFs is within 3 deviations.
     """
-    job = {"interval_h": 1.0, "mtbf_h": 1.0, "write_h": 0.0, "restart_h": 0.1}
+    job = {"interval_h": 1.0, "mttf_h": 1.0, "write_h": 0.0, "restart_h": 0.1}
     long = simulate_job(intervals=90_000, replicas=1, seed=5, **job)
-    rare = simulate_job(intervals=2, replicas=50, seed=5, **job | {"mtbf_h": 1e4})
+    rare = simulate_job(intervals=2, replicas=50, seed=5, **job | {"mttf_h": 1e4})
     mean_h = 90_000 / ettr_fraction(**job)
     # Var[T] = M^2 (e^2x - 2x e^x - 1) + u0 e^x (2M (e^x - 1 - x) + u0 (e^x - 1)) at x = 1
     variance = np.e**2 - 2 * np.e - 1 + 0.1 * np.e * (2 * (np.e - 2) + 0.1 * (np.e - 1))
@@ -126,7 +126,7 @@ def test_hours_by_state_against_played_jobs(job, stored_share):
 
 def test_exact_ettr_of_thirteen_failures_a_day():
     """Finish times average to useful / ETTR: 0.7210, which others find as 0.7206 +- 0.0001 over 60 days."""
-    job = {"interval_h": 1.0, "mtbf_h": 24 / 13, "write_h": 0.0, "restart_h": 5 / 60}
+    job = {"interval_h": 1.0, "mttf_h": 24 / 13, "write_h": 0.0, "restart_h": 5 / 60}
     played = simulate_job(intervals=1000, replicas=20_000, seed=3, **job)
 
     assert standard_errors_off(played.finish_h, 1000 / ettr_fraction(**job)) < 3
@@ -136,7 +136,7 @@ def test_exact_ettr_of_thirteen_failures_a_day():
 @pytest.mark.parametrize("shape", [0.5, 0.7, 1.8])
 def test_weibull_ettr_against_played_jobs(shape):
     """Renewal theory holds in the long run: the played ETTR of 4000 h is within 0.3 %."""
-    job = {"interval_h": 1.0, "mtbf_h": 24 / 13, "write_h": 0.05, "restart_h": 5 / 60, "weibull_shape": shape}
+    job = {"interval_h": 1.0, "mttf_h": 24 / 13, "write_h": 0.05, "restart_h": 5 / 60, "weibull_shape": shape}
     played = simulate_job(intervals=4000, replicas=300, seed=5, **job)
 
     assert 4000 / played.finish_h.mean() == pytest.approx(weibull_ettr_fraction(**job), rel=0.003)
@@ -162,13 +162,13 @@ def test_two_level_ettr_against_played_jobs(saves):
 
 
 def random_job(draw):
-    """Cycle from 0.01 to 2 MTBFs, writes up to half of it, restart from 0.001 to 1 MTBF."""
-    mtbf_h = 10 ** draw.uniform(-0.5, 2.0)
-    cycle_h = mtbf_h * 10 ** draw.uniform(-2.0, 0.3)
+    """Cycle from 0.01 to 2 MTTFs, writes up to half of it, restart from 0.001 to 1 MTTF."""
+    mttf_h = 10 ** draw.uniform(-0.5, 2.0)
+    cycle_h = mttf_h * 10 ** draw.uniform(-2.0, 0.3)
     write_h = cycle_h * draw.uniform(0.0, 0.5)
-    restart_h = mtbf_h * 10 ** draw.uniform(-3.0, 0.0)
-    job = {"interval_h": cycle_h - write_h, "mtbf_h": mtbf_h, "write_h": write_h, "restart_h": restart_h}
-    return job, max(int(60 / np.expm1(cycle_h / mtbf_h)), 3)
+    restart_h = mttf_h * 10 ** draw.uniform(-3.0, 0.0)
+    job = {"interval_h": cycle_h - write_h, "mttf_h": mttf_h, "write_h": write_h, "restart_h": restart_h}
+    return job, max(int(60 / np.expm1(cycle_h / mttf_h)), 3)
 
 
 def blocking_score(draw, seed):
@@ -184,7 +184,7 @@ def asynchronous_score(draw, seed):
     persist_h = draw.uniform() * (job["interval_h"] + job["write_h"])
     blocking_h, job["persist_h"] = job.pop("write_h"), persist_h
     ettr = asynchronous_ettr_fraction(blocking_h=blocking_h, **job)
-    first_h = (job["mtbf_h"] + job["restart_h"]) * np.expm1(persist_h / job["mtbf_h"])
+    first_h = (job["mttf_h"] + job["restart_h"]) * np.expm1(persist_h / job["mttf_h"])
     finish_h = simulate_job(intervals=intervals, replicas=400, seed=seed, write_h=blocking_h, **job).finish_h
     return score(finish_h, intervals * job["interval_h"] / ettr + first_h)
 
@@ -194,7 +194,7 @@ def weibull_score(draw, seed):
     job, _ = random_job(draw)
     job["weibull_shape"] = draw.uniform(0.5, 2.5)
     ettr = weibull_ettr_fraction(**job)
-    intervals = max(int(60 * job["mtbf_h"] * ettr / job["interval_h"]), 3)
+    intervals = max(int(60 * job["mttf_h"] * ettr / job["interval_h"]), 3)
     half_h = simulate_job(intervals=intervals, replicas=400, seed=seed, **job).finish_h
     whole_h = simulate_job(intervals=2 * intervals, replicas=400, seed=seed + 10**6, **job).finish_h
     second_h = whole_h.mean() - half_h.mean() - intervals * job["interval_h"] / ettr
@@ -203,20 +203,20 @@ def weibull_score(draw, seed):
 
 def two_level_score(draw, seed):
     """Each pattern ends in a remote save, where all starts anew: p patterns take p * n * W / ETTR."""
-    mtbf_h, local, saves = 10 ** draw.uniform(-0.5, 2.0), draw.uniform(0.05, 0.95), int(draw.integers(1, 12))
-    cycle_h = mtbf_h * 10 ** draw.uniform(-2.5, -0.5)
+    mttf_h, local, saves = 10 ** draw.uniform(-0.5, 2.0), draw.uniform(0.05, 0.95), int(draw.integers(1, 12))
+    cycle_h = mttf_h * 10 ** draw.uniform(-2.5, -0.5)
     pattern = {
         "interval_h": 0.8 * cycle_h,
         "local_saves": saves,
-        "local_rate_per_h": local / mtbf_h,
-        "remote_rate_per_h": (1 - local) / mtbf_h,
+        "local_rate_per_h": local / mttf_h,
+        "remote_rate_per_h": (1 - local) / mttf_h,
         "local_write_h": 0.2 * cycle_h * draw.random(),
         "remote_write_h": 3 * cycle_h * draw.random(),
-        "local_restart_h": mtbf_h * 10 ** draw.uniform(-3, -0.5),
-        "remote_restart_h": mtbf_h * 10 ** draw.uniform(-2, 0),
+        "local_restart_h": mttf_h * 10 ** draw.uniform(-3, -0.5),
+        "remote_restart_h": mttf_h * 10 ** draw.uniform(-2, 0),
     }
     ettr, useful_h = two_level_ettr_fraction(**pattern), saves * pattern["interval_h"]
-    patterns = max(int(60 * mtbf_h * ettr / useful_h), 3)
+    patterns = max(int(60 * mttf_h * ettr / useful_h), 3)
     finish_h = simulate_two_level_finish_h(patterns=patterns, replicas=400, seed=seed, **pattern)
     return score(finish_h, patterns * useful_h / ettr)
 
@@ -228,9 +228,9 @@ def score(sample, expected):
 def rollback_score(draw, seed):
     """The start, where nothing can be given up, is forgotten in the second half of a run."""
     job, _ = random_job(draw)
-    rates = draw.dirichlet([1.0, 1.0, 1.0]) / job["mtbf_h"]
+    rates = draw.dirichlet([1.0, 1.0, 1.0]) / job["mttf_h"]
     restarts_h = job["restart_h"] * draw.uniform(0.2, 5.0, 3)
-    stored = 1 / np.expm1((job["interval_h"] + job["write_h"]) / job["mtbf_h"])
+    stored = 1 / np.expm1((job["interval_h"] + job["write_h"]) / job["mttf_h"])
     back = np.floor(np.array([0.0, 0.2, 0.5]) * stored)
     pooled = {
         "rollback_intervals": np.average(back, weights=rates),
@@ -239,7 +239,7 @@ def rollback_score(draw, seed):
     ettr = rollback_ettr_fraction(**job | pooled)
     classes = {"rate_per_h": rates, "rollback_intervals": back, "restart_h": restarts_h}
     classes |= {"interval_h": job["interval_h"], "write_h": job["write_h"], "replicas": 400}
-    intervals = max(int(100 * job["mtbf_h"] * ettr / job["interval_h"]), 3)
+    intervals = max(int(100 * job["mttf_h"] * ettr / job["interval_h"]), 3)
     half_h = simulate_failure_classes(intervals=intervals, seed=seed, **classes).finish_h
     whole_h = simulate_failure_classes(intervals=2 * intervals, seed=seed + 10**6, **classes).finish_h
     second_h = whole_h.mean() - half_h.mean() - intervals * job["interval_h"] / ettr
@@ -287,7 +287,7 @@ def test_scores_find_a_form_that_is_off():
         finish_h = simulate_job(intervals=intervals, replicas=400, seed=seed, **job).finish_h
         loss_h = job["restart_h"] + (job["interval_h"] + job["write_h"]) / 2
         cycles_h = intervals * (job["interval_h"] + job["write_h"])
-        return score(finish_h, cycles_h * (1 + loss_h / job["mtbf_h"]))
+        return score(finish_h, cycles_h * (1 + loss_h / job["mttf_h"]))
 
     with pytest.raises(AssertionError):
         assert_standard_normal(np.array([off(np.random.default_rng([60, i]), i) for i in range(60)]))
@@ -298,7 +298,7 @@ def test_one_class_is_the_plain_job():
     job = {"intervals": 60, "interval_h": 0.5, "write_h": 0.1, "replicas": 4000}
     one = {"rate_per_h": np.array([0.5]), "rollback_intervals": np.zeros(1), "restart_h": np.array([0.2])}
     ours = simulate_failure_classes(seed=1, **one, **job)
-    plain = simulate_job(mtbf_h=2.0, restart_h=0.2, seed=2, **job)
+    plain = simulate_job(mttf_h=2.0, restart_h=0.2, seed=2, **job)
 
     for state in ("finish_h", "checkpoint_h", "lost_h", "failures"):
         assert stats.ks_2samp(getattr(ours, state), getattr(plain, state)).pvalue > 1e-4
@@ -307,7 +307,7 @@ def test_one_class_is_the_plain_job():
 
 
 def test_classes_that_never_end_are_refused():
-    """With a cycle of one MTBF 1 / (e - 1) = 0.58 intervals are stored for each one that is given up."""
+    """With a cycle of one MTTF 1 / (e - 1) = 0.58 intervals are stored for each one that is given up."""
     with pytest.raises(ValueError, match=r"never ends: a mean of 1 is given up after 0\.58"):
         simulate_failure_classes(
             intervals=10,
@@ -349,16 +349,16 @@ def test_ten_thousand_replicas_of_a_54_day_run():
     Each failure takes an uptime and a restart. ETTR p5/p50/p95 of 0.929, 0.933, 0.937 by others, to their
     last digit; our errors are below 1e-4.
     """
-    mtbf_h = 1000 * 24 / (3.79 * 16_384 / 8)
-    played = simulate_job(intervals=9189, replicas=10_000, seed=12, **LLAMA_LIKE | {"mtbf_h": mtbf_h})
+    mttf_h = 1000 * 24 / (3.79 * 16_384 / 8)
+    played = simulate_job(intervals=9189, replicas=10_000, seed=12, **LLAMA_LIKE | {"mttf_h": mttf_h})
     ettr = monte_carlo(played.ettr_fraction)
 
-    assert played.failures.sum() == pytest.approx(10_000 * 54 * 24 / (mtbf_h + 5 / 60), rel=0.003)
+    assert played.failures.sum() == pytest.approx(10_000 * 54 * 24 / (mttf_h + 5 / 60), rel=0.003)
     assert (ettr.p5, ettr.p50, ettr.p95) == pytest.approx((0.929, 0.933, 0.937), abs=0.0005)
     assert max(ettr.standard_error, ettr.p5_standard_error, ettr.p95_standard_error) < 1e-4
 
 
-LLAMA_LIKE = {"interval_h": 7.9 / 60, "mtbf_h": 24 / 7.76, "write_h": 10 / 3600, "restart_h": 5 / 60}
+LLAMA_LIKE = {"interval_h": 7.9 / 60, "mttf_h": 24 / 7.76, "write_h": 10 / 3600, "restart_h": 5 / 60}
 PERCENTILES = np.array([0.05, 0.5, 0.95])
 
 
@@ -373,7 +373,7 @@ def test_spread_of_a_54_day_run():
     assert ours_h == pytest.approx(np.quantile(played.finish_h, PERCENTILES), rel=3e-4)
 
 
-HARD = {"interval_h": 0.2, "mtbf_h": 24 / 13, "write_h": 0.02, "restart_h": 0.1}
+HARD = {"interval_h": 0.2, "mttf_h": 24 / 13, "write_h": 0.02, "restart_h": 0.1}
 
 
 @pytest.mark.parametrize("persist_h", [0.0, 0.15])
@@ -394,7 +394,7 @@ def test_mean_and_spread_of_the_finish(persist_h):
 @pytest.mark.parametrize("failures", [1, 3, 10])
 def test_a_run_with_few_failures(failures):
     """The added hours are skewed: 95 % within 0.5 % and median within 1.3 % of 50,000 played jobs."""
-    job = {"interval_h": 1.0, "mtbf_h": 10.0, "write_h": 0.05, "restart_h": 0.3}
+    job = {"interval_h": 1.0, "mttf_h": 10.0, "write_h": 0.05, "restart_h": 0.3}
     played = simulate_job(intervals=10 * failures, replicas=50_000, seed=6, **job)
     ours_h = finish_quantile_h(useful_h=10.0 * failures, quantile_fraction=PERCENTILES, **job)
 
@@ -406,7 +406,7 @@ def test_a_run_with_few_failures(failures):
 def test_doubt_about_the_rate_widens_the_finish():
     """Each of 20,000 runs with its own rate from Gamma(6): percentiles within 0.5 %, p99 within 1.5 %."""
     rates = np.random.default_rng(5).gamma(6.0, 1 / 6.0, 20_000)
-    unsure = HARD | {"mtbf_h": HARD["mtbf_h"] / rates}
+    unsure = HARD | {"mttf_h": HARD["mttf_h"] / rates}
     played_h = simulate_job(intervals=1000, replicas=20_000, seed=4, **unsure).finish_h
     shares = np.array([0.05, 0.5, 0.95, 0.99])
     ours_h = finish_quantile_h(useful_h=200.0, quantile_fraction=shares, rate_shape=6.0, **HARD)
@@ -428,7 +428,7 @@ def test_chance_to_be_on_time_inverts_the_quantile(rate_shape):
 
 def test_a_run_without_failures_finishes_to_the_minute():
     """No failures, no spread: 10 intervals of 0.2 h with writes of 0.02 h take 2.2 h."""
-    sure = HARD | {"mtbf_h": np.inf}
+    sure = HARD | {"mttf_h": np.inf}
 
     assert finish_quantile_h(useful_h=2.0, quantile_fraction=0.99, **sure) == pytest.approx(2.2, rel=1e-14)
     assert on_time_fraction(available_h=np.array([2.19, 2.21]), useful_h=2.0, **sure).tolist() == [0, 1]
@@ -436,10 +436,10 @@ def test_a_run_without_failures_finishes_to_the_minute():
 
 def test_columns_give_what_single_values_give():
     """One call on columns of candidates is the same arithmetic as one call for each."""
-    useful_h, mtbf_h = np.array([50.0, 500.0]), np.array([1.0, 30.0])
+    useful_h, mttf_h = np.array([50.0, 500.0]), np.array([1.0, 30.0])
     job = {"interval_h": 0.3, "write_h": 0.01, "restart_h": 0.2, "quantile_fraction": 0.95, "rate_shape": 4.0}
-    column = finish_quantile_h(useful_h=useful_h, mtbf_h=mtbf_h, **job)
-    single = [finish_quantile_h(useful_h=u, mtbf_h=m, **job) for u, m in zip(useful_h, mtbf_h, strict=True)]
+    column = finish_quantile_h(useful_h=useful_h, mttf_h=mttf_h, **job)
+    single = [finish_quantile_h(useful_h=u, mttf_h=m, **job) for u, m in zip(useful_h, mttf_h, strict=True)]
 
     assert column.tolist() == single
     assert isinstance(single[0], float)

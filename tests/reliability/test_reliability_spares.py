@@ -13,13 +13,13 @@ from scipy import stats
 
 from reliability.outages import (
     DownHistory,
-    PoolBacktest,
-    backtest_pool,
+    SparesBacktest,
+    backtest_spares,
     down_history,
     down_statistics,
     nodes_down_at,
     past_of,
-    spare_pool,
+    spares_by_history,
 )
 from reliability.spares import (
     installed_for_availability,
@@ -119,7 +119,7 @@ def test_pool_covers_simulated_fleets(burst, log_sigma):
     covered = []
     for seed in range(30):
         history = _queue(seed, days=189.0, arrivals_per_day=3.0, log_sigma=log_sigma, burst=burst)
-        pool = spare_pool(
+        pool = spares_by_history(
             history=past_of(history, until_h=182 * DAY_H), confidence_fraction=0.95, review_h=WEEK_H
         )
         last_week_h = np.linspace(182.0, 189.0, 200) * DAY_H
@@ -131,7 +131,7 @@ def test_pool_covers_simulated_fleets(burst, log_sigma):
 def test_steady_fleet_needs_little_more_than_poisson():
     """Two years of M/G/infinity: Poisson's pool of the known mean, and up to a third for not knowing."""
     history = _queue(8, days=730.0, arrivals_per_day=8.0, log_sigma=0.5)
-    pool = spare_pool(history=history, confidence_fraction=0.99, review_h=WEEK_H)
+    pool = spares_by_history(history=history, confidence_fraction=0.99, review_h=WEEK_H)
     theory = stats.poisson(8.0 * math.exp(0.125)).ppf(0.99)
 
     assert theory <= pool.spares <= 4 / 3 * theory
@@ -144,7 +144,7 @@ def test_pool_grows_with_confidence(outages, low, more):
     start = np.array([s for s, _ in outages], dtype=float)
     end = start + np.array([length for _, length in outages])
     history = down_history(start_h=start, end_h=end, window_end_h=100.0)
-    ask = partial(spare_pool, history=history, review_h=10.0)
+    ask = partial(spares_by_history, history=history, review_h=10.0)
 
     assert ask(confidence_fraction=low).spares <= ask(confidence_fraction=low + more).spares
 
@@ -153,7 +153,7 @@ def test_short_and_quiet_histories_answer():
     """One look gives the prior's width around it; a fleet without outages may still lose a node."""
     short = down_history(start_h=[1.0] * 5, end_h=[math.nan] * 5, window_end_h=2.0)
     quiet = down_history(start_h=[], end_h=[], window_end_h=52 * WEEK_H)
-    ask = partial(spare_pool, confidence_fraction=0.99, review_h=WEEK_H)
+    ask = partial(spares_by_history, confidence_fraction=0.99, review_h=WEEK_H)
 
     assert ask(history=short).reviews == 0
     assert ask(history=short).spares > spares_for_confidence(mean_down=5.0, confidence_fraction=0.99)
@@ -163,7 +163,7 @@ def test_short_and_quiet_histories_answer():
 def test_pool_backtest_by_hand():
     """One node down from hour 4 to 7 of 10: no spares held over 2..6 and 4..8 cover 1/2 and 1/4 of 4 h."""
     history = down_history(start_h=[4.0], end_h=[7.0], window_end_h=10.0)
-    got = backtest_pool(
+    got = backtest_spares(
         history=history,
         rule=lambda past: past.still_down,
         confidence_fraction=0.9,
@@ -283,12 +283,12 @@ def _quiet() -> DownHistory:
 
 
 def _pool(**change):
-    return spare_pool(**{"history": _quiet(), "confidence_fraction": 0.9, "review_h": 5.0, **change})
+    return spares_by_history(**{"history": _quiet(), "confidence_fraction": 0.9, "review_h": 5.0, **change})
 
 
-def _backtest(**change) -> PoolBacktest:
+def _backtest(**change) -> SparesBacktest:
     usual = {"rule": lambda past: 1, "first_h": 10.0, "step_h": 10.0, "hold_h": 20.0}
-    return backtest_pool(**{"history": _quiet(), "confidence_fraction": 0.9, **usual, **change})
+    return backtest_spares(**{"history": _quiet(), "confidence_fraction": 0.9, **usual, **change})
 
 
 def _k_of_n(**change):
@@ -321,12 +321,12 @@ def _poisson_of_the_past(past: DownHistory) -> float:
 
 
 def _ours(past: DownHistory, review_h: float = WEEK_H) -> float:
-    return spare_pool(history=past, confidence_fraction=0.99, review_h=review_h).spares
+    return spares_by_history(history=past, confidence_fraction=0.99, review_h=review_h).spares
 
 
-def _on_sixty_days(trace: DownHistory, rule, step_h: float = 2 * DAY_H, **change) -> PoolBacktest:
+def _on_sixty_days(trace: DownHistory, rule, step_h: float = 2 * DAY_H, **change) -> SparesBacktest:
     window = {"first_h": 60 * DAY_H, "step_h": step_h, "hold_h": 60 * DAY_H, **change}
-    return backtest_pool(history=trace, rule=rule, confidence_fraction=0.99, **window)
+    return backtest_spares(history=trace, rule=rule, confidence_fraction=0.99, **window)
 
 
 def test_our_history_gives_the_published_figures(trace):

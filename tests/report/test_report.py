@@ -73,7 +73,7 @@ def infeasible(document: dict[str, Any]) -> dict[str, Any]:
     }
     document |= {"totals": [], "headline": [], "why": [], "tornado": [], "explanations": {}}
     document["tables"] = {name: [] for name in document["tables"]}
-    document["objective"]["value_usd"] = None
+    document["objective"]["value"] = None
     document["clash"] = {
         "text": "chat needs more power at oregon than there is.",
         "families": [

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from planner.answers.futures.page import aligned, amount, futures_text, save_futures
+from planner.answers.futures.page import aligned, futures_text, save_futures
 from planner.report import ReportError
 from planner.report.charts import FUTURES_PICTURES, to_svg
+from planner.report.format import amount
 
 DOCUMENT: dict[str, Any] = {
-    "everfleet_futures": 1,
+    "everfleet_futures": 2,
     "title": "a fleet <for> two futures",
-    "measure": "money",
+    "objective": {"kind": "money", "value": 2.5e6, "unit": "USD"},
     "status": {"name": "optimal", "text": "No better one exists.", "verified": True},
     "headline": [
         "Order 2 nodes of h100-8 at iowa in 2027 Q1, whatever comes.",
@@ -32,27 +33,27 @@ DOCUMENT: dict[str, Any] = {
         {
             "future": "low",
             "probability_fraction": 0.5,
-            "objective_usd": 2e6,
+            "objective_value": 2e6,
             "cost_usd": 2e6,
             "carbon_kgco2e": 4e5,
-            "known_usd": 1e6,
+            "known_value": 1e6,
             "regret_fraction": 1.0,
-            "mean_plan_usd": 1.5e6,
+            "mean_plan_value": 1.5e6,
             "nodes_ordered": 2,
         },
         {
             "future": "high",
             "probability_fraction": 0.5,
-            "objective_usd": 3e6,
+            "objective_value": 3e6,
             "cost_usd": 3e6,
             "carbon_kgco2e": 5e5,
-            "known_usd": 3e6,
+            "known_value": 3e6,
             "regret_fraction": 0.0,
-            "mean_plan_usd": None,
+            "mean_plan_value": None,
             "nodes_ordered": 2,
         },
     ],
-    "worth": [{"name": "knowing", "usd": 5e5}],
+    "worth": [{"name": "knowing", "value": 5e5}],
     "explanations": {},
 }
 NO_PLAN = {
@@ -97,7 +98,7 @@ def test_the_page_and_markdown_say_each_sentence_once(tmp_path: Path) -> None:
 
 def test_a_carbon_objective_is_told_as_carbon(tmp_path: Path) -> None:
     """Where carbon is made least the objective counts kilograms: a million of them are 1,000 t."""
-    document = {**DOCUMENT, "measure": "carbon"}
+    document = {**DOCUMENT, "objective": {"kind": "carbon", "value": 2.5e6, "unit": "kgCO2e"}}
     save_futures(document, tmp_path / "futures")
     (low, _) = rows(tmp_path / "futures" / "csv" / "futures.csv")
     picture = FUTURES_PICTURES["futures"](document)
@@ -150,4 +151,4 @@ def test_a_folder_of_others_is_not_touched(tmp_path: Path) -> None:
 def test_cells_stand_below_each_other() -> None:
     """Two blanks between columns, none at the end of a line."""
     assert aligned([["a", "bb"], ["ccc", ""]]) == ["a    bb", "ccc"]
-    assert (amount(2e6, "money"), amount(2e6, "carbon")) == ("2.00 MUSD", "2.00 ktCO2e")
+    assert (amount(2e6, "USD"), amount(2e6, "kgCO2e")) == ("2.00 MUSD", "2.00 ktCO2e")

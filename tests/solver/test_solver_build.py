@@ -9,7 +9,7 @@ import pytest
 from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps, work
 
 from solver import build, constrain_fleet, constrain_limits, constrain_tasks
-from solver.problem import Cohorts, Contracts, ElasticOptions, Jobs, Moves, Problem, Services, Tiers
+from solver.problem import Cohorts, Contracts, Jobs, Moves, PausableOptions, Problem, Services, Tiers
 from solver.program import FAMILIES, Program
 from solver.variables import empty
 
@@ -42,9 +42,9 @@ def everything() -> Problem:
 
 
 def rows(
-    constraint: Callable[[Program], None], elastic: tuple[str, ...] = (), of: Problem | None = None
+    constraint: Callable[[Program], None], relaxed: tuple[str, ...] = (), of: Problem | None = None
 ) -> str:
-    program = empty(of or everything(), frozenset(elastic))
+    program = empty(of or everything(), frozenset(relaxed))
     constraint(program)
     return "".join(row.asCplexLpConstraint(name) for name, row in program.model.constraints.items())
 
@@ -165,9 +165,9 @@ def every_decision() -> Problem:
     """Two sites of one SKU over two periods of 100 h, with what `everything` leaves out.
 
     A move that takes a period, 3 of 4 nodes available in period 1, orders of 4 nodes at most at either
-    site: 6 earn a quarter off the price of 400 USD. The elastic job works 150 node-hours on two nodes, one of
-    them in period 1; another like it may be done in part. Unmet demand has a price in period 1. Parking saves
-    0.75 kW.
+    site: 6 earn a quarter off the price of 400 USD. The pausable job works 150 node-hours on two nodes, one
+    of them in period 1; another like it may be done in part. Unmet demand has a price in period 1. Parking
+    saves 0.75 kW.
     """
     flat = np.ones((2, 2))
     return problem(
@@ -214,7 +214,7 @@ def every_decision() -> Problem:
             count=[2, 1],
             partial=[False, True],
         ),
-        elastic_options=ElasticOptions(
+        pausable_options=PausableOptions(
             job=[0, 1],
             pool=[0, 0],
             nodes=[2, 2],
@@ -247,8 +247,8 @@ def every_decision() -> Problem:
 
 
 def with_counts() -> Problem:
-    """The same, but the first elastic job needs 2 nodes at once, and in period 1 one replica stands by."""
-    more = changed(every_decision(), "elastic_options", nodes_least=[2, 0])
+    """The same, but the first pausable job needs 2 nodes at once, and in period 1 one replica stands by."""
+    more = changed(every_decision(), "pausable_options", nodes_least=[2, 0])
     return changed(more, "serve_options", standby=[[0, 1]])
 
 
@@ -257,9 +257,9 @@ OTHERS = {
 job_0: choose_0 + left_out_0 = 2
 job_1: completed_1 + left_out_1 = 1
 """,
-    constrain_tasks.do_elastic_jobs: """
-elastic_0: - choose_0 + 0.666666666667 done_0_0 + 0.666666666667 done_0_1 = 0
-elastic_1: - completed_1 + 0.666666666667 done_1_0 + 0.666666666667 done_1_1
+    constrain_tasks.do_pausable_jobs: """
+pausable_0: - choose_0 + 0.666666666667 done_0_0 + 0.666666666667 done_0_1 = 0
+pausable_1: - completed_1 + 0.666666666667 done_1_0 + 0.666666666667 done_1_1
  = 0
 pace_0_1: - choose_0 + done_0_1 <= 0
 """,
@@ -452,5 +452,5 @@ def test_labels_that_clash_do_not_meet_in_the_program() -> None:
 
 
 def test_a_family_that_is_not_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"elastic names \['gravity'\]; the families are power, space"):
+    with pytest.raises(ValueError, match=r"relaxed names \['gravity'\]; the families are power, space"):
         build.build(problem(), ["gravity"])

@@ -21,10 +21,10 @@ from solver.infeasible import explain_infeasible
 from solver.problem import (
     Cohorts,
     Contracts,
-    ElasticOptions,
     Jobs,
     Moves,
     Objective,
+    PausableOptions,
     Problem,
     RunOptions,
     ServeOptions,
@@ -167,7 +167,7 @@ def draw(seed: int) -> Problem:
 def draw_more(seed: int) -> Problem:
     """A fleet of `draw` with every other decision there is: each is there in about half of the fleets.
 
-    Parking is never worse than idling, and elastic hours have their corners on the grid of `every_pace`: no
+    Parking is never worse than idling, and pausable hours have their corners on the grid of `every_pace`: no
     caps, no work, and whole nodes beside them.
     """
     case, rng = draw(seed), np.random.default_rng([seed, 1])
@@ -212,7 +212,7 @@ def draw_more(seed: int) -> Problem:
     if half():
         caps = rng.choice([30.0, 60.0, 120.0, np.inf], case.periods)
         case = changed(case, "limits", carbon_cap_by_period_kgco2e=caps)
-    return with_elastic_jobs(case, rng) if len(case.jobs) and half() else case
+    return with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
 
 
 def with_tiers(case: Problem, rng: np.random.Generator) -> Problem:
@@ -248,12 +248,12 @@ def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
     return dataclasses.replace(case, cohorts=cohorts, moves=moves)
 
 
-def with_elastic_jobs(case: Problem, rng: np.random.Generator) -> Problem:
-    """Each job has an elastic option beside its runs; some may be done in part."""
+def with_pausable_jobs(case: Problem, rng: np.random.Generator) -> Problem:
+    """Each job has a pausable option beside its runs; some may be done in part."""
     jobs, hours = len(case.jobs), case.pools.hours
     pool = rng.integers(0, len(case.pools), jobs)
     nodes = rng.integers(1, 3, jobs)
-    options = ElasticOptions(
+    options = PausableOptions(
         job=np.arange(jobs),
         pool=pool,
         nodes=nodes,
@@ -282,7 +282,7 @@ def with_elastic_jobs(case: Problem, rng: np.random.Generator) -> Problem:
     case = changed(case, "jobs", partial=case.jobs.optional & (rng.random(jobs) < 0.5))
     return dataclasses.replace(
         case,
-        elastic_options=options,
+        pausable_options=options,
         work=Work.none(case.periods),
         work_options=WorkOptions.none(case.periods),
     )
@@ -406,8 +406,8 @@ class Use:
     busy: Any  # [P, T] mean nodes
     power: Any  # [S, T] above idle
     cost: Sum
-    elastic: Any  # [P, T] mean nodes of elastic jobs, among those used
-    least: Any  # [P, T] the most that an elastic job at work asks for at once
+    pausable: Any  # [P, T] mean nodes of pausable jobs, among those used
+    least: Any  # [P, T] the most that a pausable job at work asks for at once
 
     @classmethod
     def none(cls, case: Problem) -> Use:
@@ -422,16 +422,16 @@ class Use:
             self.busy + other.busy,
             self.power + other.power,
             cost,
-            self.elastic + other.elastic,
+            self.pausable + other.pausable,
             np.maximum(self.least, other.least),
         )
 
 
 def ways_of_job(case: Problem, j: int) -> list[Use]:
-    """Every number of copies by every option; elastic hours on a grid that holds every corner of theirs."""
-    jobs, runs, elastic, pools = case.jobs, case.run_options, case.elastic_options, case.pools
+    """Every number of copies by every option; pausable hours on a grid that holds every corner of theirs."""
+    jobs, runs, pausable, pools = case.jobs, case.run_options, case.pausable_options, case.pools
     fixed = [r for r in range(len(runs)) if runs.job[r] == j and runs.late_h[r] <= jobs.allowed_late_h[j]]
-    loose = [e for e in range(len(elastic)) if elastic.job[e] == j]
+    loose = [e for e in range(len(pausable)) if pausable.job[e] == j]
     count, found = int(jobs.count[j]), []
     for copies in itertools.product(range(count + 1), repeat=len(fixed) + len(loose)):
         if sum(copies) > count:
@@ -449,15 +449,15 @@ def ways_of_job(case: Problem, j: int) -> list[Use]:
             one = plain + Use.none(case)
             done = float(sum(copies[: len(fixed)]))
             for (e, _), worked in zip(chosen, hours, strict=True):
-                p, mean = elastic.pool[e], np.array(worked) / pools.hours
+                p, mean = pausable.pool[e], np.array(worked) / pools.hours
                 one.used[p] += mean
                 one.busy[p] += mean
-                one.elastic[p] += mean
-                one.least[p] = np.maximum(one.least[p], elastic.nodes_least[e] * (mean > 0))
-                one.power[pools.site[p]] += mean * elastic.active_kw[e]
-                one.cost.usd[:-1] += worked * elastic.usd_per_node_h[e]
-                one.cost.kgco2e[:-1] += worked * elastic.kgco2e_per_node_h[e]
-                done += sum(worked) / elastic.node_hours[e]
+                one.pausable[p] += mean
+                one.least[p] = np.maximum(one.least[p], pausable.nodes_least[e] * (mean > 0))
+                one.power[pools.site[p]] += mean * pausable.active_kw[e]
+                one.cost.usd[:-1] += worked * pausable.usd_per_node_h[e]
+                one.cost.kgco2e[:-1] += worked * pausable.kgco2e_per_node_h[e]
+                done += sum(worked) / pausable.node_hours[e]
             if done < count - 1e-9 and not jobs.optional[j]:
                 continue
             one.cost.add(-1, (count - done) * jobs.left_out_usd[j], (count - done) * jobs.left_out_kgco2e[j])
@@ -470,7 +470,7 @@ GRID_H = 25.0
 
 def every_pace(case: Problem, e: int, copies: int, partial: bool) -> list[tuple[float, ...]]:
     """Node-hours by period on a grid: in full, or any part of it where that is allowed."""
-    options = case.elastic_options
+    options = case.pausable_options
     total = copies * options.node_hours[e]
     steps = [np.arange(0, copies * most + 1e-9, GRID_H) for most in options.node_hours_limit[e]]
     return [
@@ -544,7 +544,7 @@ def least_by_fleet(case: Problem) -> list[float]:
         return []
     spares = np.array(list(itertools.compress(asked, within)), dtype=float)
     busy = np.array([use.busy for use in uses])
-    held = np.array([use.used - use.elastic + use.least for use in uses])
+    held = np.array([use.used - use.pausable + use.least for use in uses])
     need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), busy), held)
     above = np.array([use.power for use in uses])
     use_usd, use_kg = (np.array([getattr(use.cost, kind) for use in uses]) for kind in ("usd", "kgco2e"))
@@ -611,7 +611,7 @@ def test_no_plan_is_better_than_the_best(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, size(150, nightly=500), 50))
 def test_no_plan_is_better_over_all_decisions(first: int) -> None:
-    """Fleets with moves, rebates, rental, parking, elastic jobs and caps, each by trying everything.
+    """Fleets with moves, rebates, rental, parking, pausable jobs and caps, each by trying everything.
 
     150 by day, which with 95 % have met what goes wrong in 2 of a hundred; 500 by night, in 6 of a thousand.
     """

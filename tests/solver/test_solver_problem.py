@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps
 
-from solver.problem import Cohorts, ElasticOptions, Jobs, Moves, Objective, Tiers
+from solver.problem import Cohorts, Jobs, Moves, Objective, PausableOptions, Tiers
 from solver.tables import ProblemError
 
 
@@ -25,9 +25,9 @@ def partial(*, optional: bool) -> Jobs:
     return Jobs(("train",), [optional], [1.0], [0.0], partial=[True])  # type: ignore[arg-type]
 
 
-def elastic(*, limit_h: float, least: int = 0) -> ElasticOptions:
+def pausable(*, limit_h: float, least: int = 0) -> PausableOptions:
     one = np.ones((1, 1))
-    return ElasticOptions([0], [0], [2], [300], limit_h * one, [1], one, one, nodes_least=[least])  # type: ignore[arg-type]
+    return PausableOptions([0], [0], [2], [300], limit_h * one, [1], one, one, nodes_least=[least])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
         ({"cohorts": two_cohorts(), "moves": move(to_cohort=[5])}, r"moves.to_cohort\[0\] is 5"),
         ({"jobs": partial(optional=False)}, r"jobs.partial\[0\] is true, but the job is not optional"),
         (
-            {"jobs": one_job(), "elastic_options": elastic(limit_h=201)},
+            {"jobs": one_job(), "pausable_options": pausable(limit_h=201)},
             r"node_hours_limit\[0, 0\] is 201, but 2 nodes have 200 hours then",
         ),
         (
-            {"jobs": one_job(), "elastic_options": elastic(limit_h=100, least=3)},
+            {"jobs": one_job(), "pausable_options": pausable(limit_h=100, least=3)},
             r"nodes_least\[0\] is 3, but the option has 2 nodes",
         ),
         ({"tiers": Tiers([7], [1], [0.1])}, r"tiers.sku\[0\] is 7"),  # type: ignore[arg-type]

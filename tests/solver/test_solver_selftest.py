@@ -34,9 +34,9 @@ class Engine:
 
     def __call__(self, model: Any) -> selftest.Answered:
         self.asked += 1
-        told, answer = self.lie
+        shown, answer = self.lie
         truth = {str(make()): (ended, best) for make, ended, best in PROGRAMS}
-        return answer if str(model) == told else truth[str(model)]
+        return answer if str(model) == shown else truth[str(model)]
 
 
 def points(model: Any) -> Iterator[dict[str, float]]:

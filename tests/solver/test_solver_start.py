@@ -156,11 +156,11 @@ def test_the_bound_is_looked_for_beside_the_plan(rebates: bool, monkeypatch: pyt
     def noted(place: object, name: str) -> None:
         function = getattr(place, name)
 
-        def told(*parts: object, **named: object) -> object:
+        def shown(*parts: object, **named: object) -> object:
             seen.append(name)
             return function(*parts, **named)
 
-        monkeypatch.setattr(place, name, told)
+        monkeypatch.setattr(place, name, shown)
 
     for place, name in (
         (Floor, "begin_with_rebates"),
@@ -233,7 +233,7 @@ def test_barring_keeps_the_relaxation(seed: int) -> None:
     bar_the_rest(program, relaxed)
     again = backend.relax(program.model, time_limit_s=20)
     problem = program.problem
-    jobs = np.concatenate([problem.run_options.job, problem.elastic_options.job])
+    jobs = np.concatenate([problem.run_options.job, problem.pausable_options.job])
     ways = np.array([start[each.name] for each in (*program.run, *program.choose)])
 
     assert again.objective == pytest.approx(relaxed.objective, rel=1e-6, abs=1e-9)

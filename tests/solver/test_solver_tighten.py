@@ -17,7 +17,7 @@ from benchmarks import fleets
 from benchmarks.fleets import fleet
 from solver import steps
 from solver.build import build
-from solver.problem import ElasticOptions, Objective, Problem, Tiers
+from solver.problem import Objective, PausableOptions, Problem, Tiers
 from solver.program import Program
 from solver.tighten import keep_the_pace, split_by_rebate
 
@@ -89,7 +89,7 @@ def eight_nodes(**tasks: Any) -> Problem:
     return problem(pools=pools(holding_usd_per_node=usd, capital_usd_per_node=usd), tiers=tiers, **tasks)
 
 
-ELASTIC = ElasticOptions(
+PAUSABLE = PausableOptions(
     job=np.array([0]),
     pool=np.array([0]),
     nodes=np.array([8]),
@@ -101,7 +101,7 @@ ELASTIC = ElasticOptions(
 )
 
 
-@pytest.mark.parametrize("options", [{"run_options": run_option([[8]])}, {"elastic_options": ELASTIC}])
+@pytest.mark.parametrize("options", [{"run_options": run_option([[8]])}, {"pausable_options": PAUSABLE}])
 def test_a_job_gets_a_rebate_in_full_where_it_is_reached(options: dict[str, Any]) -> None:
     """All 8 nodes are rebated, by 75 USD each, and none of them is used at full price."""
     case = eight_nodes(jobs=one_job(), **options)

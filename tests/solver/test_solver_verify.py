@@ -15,9 +15,9 @@ from solver.answer import WrongAnswer, answer
 from solver.problem import (
     Cohorts,
     Contracts,
-    ElasticOptions,
     Jobs,
     Moves,
+    PausableOptions,
     Problem,
     Services,
     Solution,
@@ -160,7 +160,7 @@ def other_case() -> Problem:
             left_out_kgco2e=[0],
             partial=[True],  # type: ignore[arg-type]
         ),
-        elastic_options=ElasticOptions(
+        pausable_options=PausableOptions(
             job=[0],
             pool=[1],
             nodes=[3],
@@ -204,10 +204,10 @@ def test_the_other_case_holds_and_decides_everything() -> None:
         ("rented", (1, 1), 2, "rental"),
         ("parked", (0, 0), 9, "parked"),
         ("parked", (1, 1), 1, "parked"),
-        ("chosen", 0, -1, "elastic pace"),
+        ("chosen", 0, -1, "pausable pace"),
         ("chosen", 0, 1, "jobs begun"),
-        ("completed", 0, 0.1, "elastic work"),
-        ("completed", 0, 0.6, "elastic part"),
+        ("completed", 0, 0.1, "pausable work"),
+        ("completed", 0, 0.6, "pausable part"),
         ("done_node_h", (0, 1), 50, "node-hours"),
         ("left_out", 0, -0.25, "job runs once"),
         ("shed_fraction", (0, 1), -0.5, "demand"),
@@ -225,22 +225,22 @@ def test_another_tampered_decision_is_found(part: str, index: Any, by: float, ru
     assert rule in {violation.rule for violation in verify(of, bad, TOLERANCE)}
 
 
-def test_an_elastic_job_on_too_few_nodes_is_found() -> None:
+def test_a_pausable_job_on_too_few_nodes_is_found() -> None:
     """It works on the three nodes that came to finland, and of another four there are not enough.
 
     One more rented node would do, one that is parked would not.
     """
     of = other_case()
     good = plan(of)
-    more = changed(of, "elastic_options", nodes=np.array([4]), nodes_least=np.array([4]))
+    more = changed(of, "pausable_options", nodes=np.array([4]), nodes_least=np.array([4]))
     rented = dataclasses.replace(good, rented=moved(good.rented, (1, 1), 1))
 
-    assert {each.rule for each in verify(more, good, TOLERANCE)} == {"elastic nodes"}
-    assert "elastic nodes" not in {
+    assert {each.rule for each in verify(more, good, TOLERANCE)} == {"pausable nodes"}
+    assert "pausable nodes" not in {
         each.rule for each in verify(more, with_decisions(more, rented), TOLERANCE)
     }
     parked = dataclasses.replace(rented, parked=moved(rented.parked, (1, 1), 1))
-    assert "elastic nodes" in {each.rule for each in verify(more, with_decisions(more, parked), TOLERANCE)}
+    assert "pausable nodes" in {each.rule for each in verify(more, with_decisions(more, parked), TOLERANCE)}
 
 
 def test_standby_does_not_carry() -> None:
@@ -305,7 +305,7 @@ def test_every_rule_of_the_program_has_its_check() -> None:
     for part in ("completed", "matched_kwh"):
         false = dataclasses.replace(other, **{part: getattr(other, part) + 1e4})
         reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
-    strict = changed(other_case(), "elastic_options", nodes=np.array([4]), nodes_least=np.array([4]))
+    strict = changed(other_case(), "pausable_options", nodes=np.array([4]), nodes_least=np.array([4]))
     reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
     planted = problem(jobs=one_job(), run_options=run_option([[0]]))
     reached |= {check for check in CHECKS if list(check(planted, plan_of_one_run(planted), TOLERANCE))}

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event, inspect
+from sqlalchemy import Engine, create_engine, event, inspect, update
+from sqlalchemy import text as sql
 
 from planner.answers.futures import futures_document, plan_futures
 from planner.answers.futures.page import futures_text
@@ -50,7 +51,7 @@ from planner.inputs.scenario import (
 from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.program.plan import plan_fleet
 from planner.report import ReportError, to_json
-from planner.store import Store, StoreError, addresses, open_store
+from planner.store import Store, StoreError, addresses, open_store, schema
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
 from planner.trace.errors import InputError
@@ -130,7 +131,7 @@ def test_what_is_saved_comes_back(store: Store, scenario: Scenario, document: di
     assert store.document(saved.digest) == plain(document)
     assert (saved.cost_usd, saved.carbon_kgco2e) == (totals["cost"], totals["carbon"])
     assert (saved.energy_kwh, saved.capex_usd) == (totals["energy"], totals["capex"])
-    assert saved.objective_usd == document["objective"]["value_usd"]
+    assert (saved.objective_value, saved.objective_unit) == (document["objective"]["value"], "USD")
     assert (saved.facts_digest, saved.scenario) == (document["facts_digest"], digest(scenario))
     assert (saved.status, saved.seed, saved.baselines) == ("optimal", 0, False)
     assert {"everfleet", "highspy", "python"} <= saved.versions.keys()
@@ -211,9 +212,9 @@ def test_fits_are_kept(store: Store) -> None:
 
 
 FUTURES: dict[str, Any] = {
-    "everfleet_futures": 1,
+    "everfleet_futures": 2,
     "title": "one training job",
-    "measure": "money",
+    "objective": {"kind": "money", "value": 2.5e6, "unit": "USD"},
     "first_stage": [],
     "worth": [],
     "status": {"name": "optimal", "text": "the best", "seconds": 1.5, "verified": True},
@@ -223,12 +224,12 @@ FUTURES: dict[str, Any] = {
         {
             "future": "as stated",
             "probability_fraction": 1.0,
-            "objective_usd": 2000.0,
+            "objective_value": 2000.0,
             "cost_usd": 2000.0,
             "carbon_kgco2e": 50.0,
-            "known_usd": 2000.0,
+            "known_value": 2000.0,
             "regret_fraction": 0.0,
-            "mean_plan_usd": None,
+            "mean_plan_value": None,
             "nodes_ordered": 0,
         },
     ],
@@ -623,6 +624,20 @@ def tables_of(file: Path) -> dict[str, set[tuple[str, str]]]:
     }
 
 
+def save_as_edition_3(store: Store, document: dict[str, Any], kind: str, text: str) -> None:
+    """A plan as a store of edition 3 held it, in the tables of that edition."""
+    stated = {"kind": kind, "text": text, "value": 500.2, "unit": "USD"}
+    store.save_plan(KeptScenario("a" * 64, "t", "", "text"), document | {"objective": stated})
+    before = {"kind": kind, "text": text, "value_usd": 500.2}
+    with store.writing() as connection:
+        connection.execute(
+            update(schema.plans).values(document=packed(document | {"schema": 1, "objective": before}))
+        )
+        for change in ("RENAME COLUMN objective_value TO objective_usd", "DROP COLUMN objective_unit"):
+            connection.execute(sql(f"ALTER TABLE everfleet_plans {change}"))
+        connection.execute(update(schema.edition).values(version=3))
+
+
 def test_an_older_store_is_brought_up_to_date(
     tmp_path: Path, store: Store, file: Path, document: dict[str, Any]
 ) -> None:
@@ -640,7 +655,7 @@ def test_an_older_store_is_brought_up_to_date(
     assert upgraded.sweeps.all() == []
     assert upgraded.futures.all() == []
     with closing(sqlite3.connect(old)) as raw:
-        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(3,)]
+        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(4,)]
 
 
 def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) -> None:
@@ -648,6 +663,8 @@ def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) ->
     new = tables_of(file)
     with closing(sqlite3.connect(file)) as raw, raw:
         raw.execute("DROP TABLE everfleet_futures")
+        raw.execute("ALTER TABLE everfleet_plans RENAME COLUMN objective_value TO objective_usd")
+        raw.execute("ALTER TABLE everfleet_plans DROP COLUMN objective_unit")
         raw.execute("UPDATE everfleet_schema SET version = 2")
         raw.execute("INSERT INTO everfleet_scenarios VALUES (?, 't', '', 'text', '2026')", ["a" * 64])
         grid = '{"kind": "varied", "points": []}'
@@ -664,12 +681,40 @@ def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) ->
     held.close()
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "unit"),
+    [
+        ("money", "least cost", "USD"),
+        ("carbon", "least carbon", "kgCO2e"),
+        ("lexicographic", "least cost, then least carbon with 1 % more of the first", "kgCO2e"),
+        ("lexicographic", "least carbon, then least cost with 1 % more of the first", "USD"),
+    ],
+)
+def test_an_objective_of_edition_3_gets_its_unit(
+    kind: str, text: str, unit: str, file: Path, store: Store, document: dict[str, Any]
+) -> None:
+    """The number stays; its unit follows the policy, and the document says the same."""
+    new = tables_of(file)
+    save_as_edition_3(store, document, kind, text)
+    upgraded = open_store(str(file))
+    (saved,) = upgraded.plans()
+
+    assert tables_of(file) == new
+    assert (saved.objective, saved.objective_value, saved.objective_unit) == (kind, 500.2, unit)
+    assert upgraded.document(saved.digest)["objective"] == {
+        "kind": kind,
+        "text": text,
+        "value": 500.2,
+        "unit": unit,
+    }
+
+
 def test_a_newer_store_is_refused(file: Path, store: Store) -> None:
     """And left as it is."""
     with closing(sqlite3.connect(file)) as raw, raw:
-        raw.execute("UPDATE everfleet_schema SET version = 4")
+        raw.execute("UPDATE everfleet_schema SET version = 5")
 
-    with pytest.raises(StoreError, match="is a store of edition 4, and this everfleet knows 3: use a newer"):
+    with pytest.raises(StoreError, match="is a store of edition 5, and this everfleet knows 4: use a newer"):
         open_store(str(file))
 
 

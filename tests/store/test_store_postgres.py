@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, text, update
 
 from planner.answers.plan.document import plan_document
 from planner.answers.saved.recompute import recompute
@@ -24,8 +24,9 @@ from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import Scenario, load_scenario
 from planner.inputs.scenario.bundle import KeptScenario
 from planner.program.plan import plan_fleet
-from planner.store import StoreError, open_store
+from planner.store import StoreError, open_store, schema
 from planner.store import store as plans
+from planner.store.packing import packed
 
 USER = "postgres"
 
@@ -133,6 +134,26 @@ def test_postgresql_says_what_sqlite_says(
     assert len(stores[0].plans(title="TRAINING")) == len(stores[1].plans(title="TRAINING")) == 1
     for store in stores:
         store.close()
+
+
+def test_an_objective_of_edition_3_gets_its_unit(address: str, document: dict[str, Any]) -> None:
+    """The step that renames a column and reads the documents works on a server too."""
+    stated = {"kind": "carbon", "text": "least carbon", "value": 500.2, "unit": "USD"}
+    before = {"kind": "carbon", "text": "least carbon", "value_usd": 500.2}
+    store = open_store(address)
+    store.save_plan(KeptScenario("a" * 64, "t", "", "text"), document | {"objective": stated})
+    with store.writing() as connection:
+        connection.execute(update(schema.plans).values(document=packed(document | {"objective": before})))
+        for change in ("RENAME COLUMN objective_value TO objective_usd", "DROP COLUMN objective_unit"):
+            connection.execute(text(f"ALTER TABLE everfleet_plans {change}"))
+        connection.execute(update(schema.edition).values(version=3))
+    store.close()
+    upgraded = open_store(address)
+    (saved,) = upgraded.plans()
+
+    assert (saved.objective_value, saved.objective_unit) == (500.2, "kgCO2e")
+    assert upgraded.document(saved.digest)["objective"]["unit"] == "kgCO2e"
+    upgraded.close()
 
 
 def test_a_sweep_goes_into_postgresql(address: str, tmp_path: Path, scenario: Scenario) -> None:

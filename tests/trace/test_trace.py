@@ -75,6 +75,25 @@ def split(*, hours_h, busy_fraction):
     return Split(hours_h * busy_fraction, hours_h * (1 - busy_fraction))
 
 
+@dataclass(frozen=True)
+class Building:
+    pue: object
+    grid_kgco2e_per_kwh: object
+
+
+def building_kgco2e(*, building, it_energy_kwh):
+    """Carbon of the energy used in a building.
+
+    C = E_IT * PUE * I
+    """
+    return it_energy_kwh * building.pue * building.grid_kgco2e_per_kwh
+
+
+@pytest.fixture
+def building():
+    return Building(fact("site.pue", 1.2, "1"), fact("grid.a", 0.5, "kgCO2e/kWh", grid="average/direct"))
+
+
 @pytest.fixture
 def chain():
     energy = fact("job.energy", 1000.0, "kWh")
@@ -182,3 +201,30 @@ def test_a_matrix_by_period_opens_row_and_period():
     matrix = derive(operational_kgco2e, facility_energy_kwh=tall, grid_kgco2e_per_kwh=by_period)
     assert matrix.value.tolist() == [[1.0, 2.0], [2.0, 4.0]]
     assert [step.name for step in explain(matrix, row=(0, 1)).facts()] == ["e0", "g1"]
+
+
+def test_a_bundle_opens_field_by_field(building):
+    """1,000 kWh x 1.2 x 0.5 kg/kWh; each field keeps its fact, and the boundary of one is that of all."""
+    carbon = derive(building_kgco2e, building=building, it_energy_kwh=fact("job.energy", 1000.0, "kWh"))
+
+    assert carbon.value == pytest.approx(600.0)
+    assert carbon.boundary == {"grid": "average/direct"}
+    assert set(carbon.call.inputs) == {"building.pue", "building.grid_kgco2e_per_kwh", "it_energy_kwh"}
+    assert [step.name for step in explain(carbon).facts()] == ["site.pue", "grid.a", "job.energy"]
+    assert "C = E_IT * PUE * I" in explain(carbon).to_text()
+
+
+def test_a_bundle_is_computed_again_from_other_facts(building):
+    carbon = derive(building_kgco2e, building=building, it_energy_kwh=fact("job.energy", 1000.0, "kWh"))
+
+    assert recompute([carbon], {"site.pue": 1.5, "grid.a": 0.1})[0] == pytest.approx(150.0)
+
+
+def test_units_in_a_bundle_are_checked_and_bare_values_refused(building):
+    energy = fact("job.energy", 1000.0, "kWh")
+    wrong = Building(building.pue, fact("job.power", 3.0, "kW"))
+
+    with pytest.raises(TraceError, match=r"building\.grid_kgco2e_per_kwh\) wants kgCO2e/kWh, but job.power"):
+        derive(building_kgco2e, building=wrong, it_energy_kwh=energy)
+    with pytest.raises(TraceError, match=r"building_kgco2e\(building\.pue\) got the bare value 1\.2"):
+        derive(building_kgco2e, building=Building(1.2, wrong.pue), it_energy_kwh=energy)

@@ -561,6 +561,23 @@ def test_what_a_limit_is_worth_is_looked_for_on_asking(
     assert opened_table(page, "prices-Show data")[0]["where"] == "oregon"
 
 
+def test_services_are_played_on_asking(open_page: Open, works: Works, document: dict[str, Any]) -> None:
+    """What was found in words, then line by line."""
+    works.next = done(document)
+    page = tab(open_page("plan"), "Details")
+    row = {"service": "chat", "period": "2027 Q1", "measure": "first token", "simulated_p99_s": 0.5}
+    said = "chat in 2027 Q1: P99 of the first token is 500 ms when played."
+    played = document | {"verification": {"findings": [said], "about": "Drawn from the trace."}}
+    played["tables"] = document["tables"] | {"verification": [row]}
+    works.next = done(played)
+    label = "Play the services request by request"
+    next(button for button in page.button if button.label == label).click().run()
+
+    assert works.started[-1][1]["verify"] is True
+    assert shared.plain(said) in texts(page)
+    assert not page.exception
+
+
 def test_a_number_of_a_table_is_opened(open_page: Open, document: dict[str, Any]) -> None:
     """The second row of the fleet: its idle nodes are those in service less those in use."""
     page = open_page("plan")

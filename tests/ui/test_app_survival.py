@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import size
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest
 
@@ -38,7 +39,7 @@ PLAN = str(ROOT / "planner" / "ui" / "plan.py")
 SAMPLE = json.loads((ROOT / "tests" / "sample_plan.json").read_text(encoding="utf-8"))
 SMALL = SAMPLE | {"explanations": {}, "tables": {}}
 TEXT = (ROOT / "data" / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
-KILLS = 200
+KILLS = size(70, nightly=200)
 PATIENCE_S = 60.0
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills and forks")
 
@@ -71,22 +72,22 @@ def save_for_ever(address: str, first: int, telling: int) -> None:
 
 
 @POSIX
-@pytest.mark.timeout(400)  # 200 processes: seconds, and minutes where others want the machine too
+@pytest.mark.timeout(400)  # a process for each kill: seconds, and minutes where others want the machine too
 def test_no_kill_takes_a_saved_plan_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 times signal 9 at a random moment of the app's own saving: what was told as saved is there, whole.
+    """Signal 9 at random moments of the app's own saving: what was told as saved is there, whole.
 
     Whole: SQLite finds no fault, and each document has the digest that it goes by.
     """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     address, moments = str(tmp_path / "plans.sqlite"), random.Random(7)
-    told = {saved(address, 0)}  # here first, so that each fork finds everything imported
+    shown = {saved(address, 0)}  # here first, so that each fork finds everything imported
     for number in range(1, KILLS + 1):
-        told |= killed_while_saving(address, 1000 * number, moments.uniform(0, 0.02))
+        shown |= killed_while_saving(address, 1000 * number, moments.uniform(0, 0.02))
     store = open_store(address)
     held = {plan.digest for plan in store.plans()}
 
-    assert told <= held
-    assert len(told) > KILLS
+    assert shown <= held
+    assert len(shown) > KILLS
     assert all(content_digest(store.document(digest)) == digest for digest in held)
     with closing(sqlite3.connect(address)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -100,14 +101,14 @@ def killed_while_saving(address: str, first: int, after_s: float) -> set[str]:
     victim = multiprocessing.get_context("fork").Process(target=save_for_ever, args=(address, first, writing))
     victim.start()
     os.close(writing)
-    told = os.read(reading, 100)
+    shown = os.read(reading, 100)
     time.sleep(after_s)
     victim.kill()
     victim.join()
     while more := os.read(reading, 100_000):
-        told += more
+        shown += more
     os.close(reading)
-    return set(told.decode().splitlines())
+    return set(shown.decode().splitlines())
 
 
 # A solver
@@ -180,9 +181,13 @@ def served() -> Iterator[Served]:
 
 def address_of(run: Run) -> str:
     """What the page put into its address."""
-    told = [ForwardMsg.FromString(content) for content in run.contents]
+    shown = [ForwardMsg.FromString(content) for content in run.contents]
     return next(
-        (one.page_info_changed.query_string for one in told if one.WhichOneof("type") == "page_info_changed"),
+        (
+            one.page_info_changed.query_string
+            for one in shown
+            if one.WhichOneof("type") == "page_info_changed"
+        ),
         "",
     )
 

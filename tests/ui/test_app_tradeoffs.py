@@ -66,7 +66,7 @@ def front(**more: Any) -> dict[str, Any]:
             plan(n + 1, usd, kg, {"policy.nothing": 1} if mark == "beaten" else capped)
             for n, (usd, kg, mark) in enumerate(values)
         ],
-        "objective": {"value_usd": 2e6},
+        "objective": {"value": 2e6, "unit": "USD"},
         "tornado": [
             {
                 "fact": "grid.x",
@@ -74,6 +74,7 @@ def front(**more: Any) -> dict[str, Any]:
                 "high": 0.2,
                 "at_low": 1.9e6,
                 "at_high": 2.2e6,
+                "at_unit": "USD",
                 "unit": "kgCO2e/kWh",
             }
         ],

@@ -93,6 +93,22 @@ def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     assert heard.texts[-1] == "looking for what the limits are worth"
 
 
+def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is there, and saved, before they are; asked to stop while they are played, it stays."""
+    monkeypatch.setattr("planner.answers.plan.verified.SECONDS", 5.0)
+    changes = {"horizon.periods": 1, "services.code.peak_rate": "6 /s", "services.chat.peak_rate": "40 /s"}
+    text = canonical_text(load_scenario(SCENARIO.with_name("serving-only.toml"), changes))
+    heard = Heard()
+    wanted = asked(tmp_path / "plans.sqlite", verify=True) | {"text": text}
+    found = plan(wanted, heard, go_on)
+    stopped = plan(wanted, Heard(), lambda: any("request by request" in said for said in heard.texts))
+
+    assert "verification" not in heard.parts[-1]["document"]
+    assert {row["service"] for row in found["document"]["verification"]["rows"]} == {"chat", "code"}
+    assert stopped["saved"] is not None
+    assert "verification" not in stopped["document"]
+
+
 def test_the_program_is_that_of_the_scenario(tmp_path: Path) -> None:
     """The text begins as an LP file does, and asks for the job of the scenario by its name."""
     text = program(asked(tmp_path / "plans.sqlite"), Heard(), go_on)["lp"]

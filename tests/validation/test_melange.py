@@ -51,7 +51,7 @@ def test_every_case_of_melange_has_its_optimum(shared: Path) -> None:
 
         assert mix.usd_per_h == pytest.approx(wanted["cost_usd_per_hour"], abs=1e-6), case["name"]
         if "counts" in wanted:
-            assert dict(zip(case["gpu_info"], mix.gpus, strict=True)) == wanted["counts"]
+            assert dict(zip(case["gpu_info"], mix.accelerators, strict=True)) == wanted["counts"]
         assert (mix.used_fraction <= 1 + 1e-9).all()
 
 
@@ -98,7 +98,7 @@ def test_carbon_of_a_mix_is_its_plain_sum() -> None:
         active_kgco2e_per_h=[7.0],
     )
 
-    assert mix.gpus.tolist() == [2]
+    assert mix.accelerators.tolist() == [2]
     assert mix.used_fraction == pytest.approx([0.75])
     assert mix.kgco2e_per_h == pytest.approx(2 * 10 + 1.5 * 7 + 0.5 * 4)
 

@@ -13,7 +13,7 @@ from planner.inputs.catalogue import load_catalogue
 
 
 @pytest.fixture(scope="module")
-def jobs() -> dict[str, Any]:
+def jobs(few_job_draws: None) -> dict[str, Any]:
     return {job.letter: job for job in peers.read_jobs(load_catalogue())}
 
 

@@ -8,15 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.answers.calibration.reading import (
-    POWERS,
-    Measurement,
-    Problems,
-    Served,
-    read_measurements,
-    refuse,
-)
-from planner.answers.calibration.serving import served_models
+from planner.answers.calibration.reading import POWERS, Measurement, Problems, Served
+from planner.answers.calibration.results import Stated, read_files, settled
+from planner.answers.calibration.serving import served_chip
 from planner.answers.calibration.steps import NoStep, Step, step_of, value
 from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
 from planner.performance.calibrate import (
@@ -50,30 +44,50 @@ class _Point:
         return self.efficiency / self.efficiency_before
 
 
-def calibration_document(path: Path, sizes: Sequence[int] = (), catalogue: Catalogue | None = None) -> Record:
-    """What the measurements of a file change, what follows at other sizes, and how wrong it may be.
+def calibration_document(
+    paths: Path | Sequence[Path],
+    sizes: Sequence[int] = (),
+    catalogue: Catalogue | None = None,
+    stated: Stated | None = None,
+) -> Record:
+    """What the measurements of files change, what follows at other sizes, and how wrong it may be.
 
     Args:
-        path: a CSV of measurements.
+        paths: tables of measurements, and result files of serving benchmarks.
         sizes: accelerators to look at; none: half, once, twice and four times the first measured size.
         catalogue: where our values come from; the shipped one where it is None.
+        stated: what result files do not say.
 
     Raises:
-        InputError: every problem of the file.
+        InputError: every problem of the files.
     """
     catalogue = catalogue or load_catalogue()
-    measurements, served, problems = read_measurements(path, catalogue)
-    trained, answering = _by_accelerator(measurements), _by_chip(served)
+    files = [paths] if isinstance(paths, Path) else list(paths)
+    found = read_files(files, catalogue, stated or Stated())
+    problems = found.problems
+    trained, answering = _by_accelerator(found.trained), _by_chip(found.served)
     hardware = [
         {
             **_accelerator(name, trained.get(name, []), sizes, catalogue, problems),
-            "serving": served_models(answering.get(name, []), catalogue, problems),
+            **dict(
+                zip(
+                    ("constants", "serving"),
+                    served_chip(name, answering.get(name, []), catalogue, problems),
+                    strict=True,
+                )
+            ),
         }
         for name in dict.fromkeys([*trained, *answering])
     ]
-    refuse(path.name, [f"line {line}: {what}" for line, what in sorted(problems)])
+    read_as = settled(found)
     facts = {one["key"]: one["stated"] for each in hardware for one in (each["speed"], each["power"]) if one}
-    return {"everfleet_calibration": 1, "file": path.name, "hardware": hardware, "facts": facts}
+    return {
+        "everfleet_calibration": 1,
+        "file": ", ".join(one["file"] for one in read_as),
+        "files": read_as,
+        "hardware": hardware,
+        "facts": facts,
+    }
 
 
 def _by_accelerator(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
@@ -99,7 +113,7 @@ def _accelerator(
             try:
                 points.append(_point(one, catalogue))
             except ValueError as error:
-                problems.append((one.line, str(error)))
+                problems.append((one.file, one.line, str(error)))
     speed = _speed(name, points, sizes, catalogue) if points else None
     calibrated = catalogue if speed is None else _with(catalogue, name, speed["after"])
     power = _power(name, [one for one in group if one.quantity in POWERS], calibrated, problems)
@@ -225,7 +239,7 @@ def _power(
         try:
             rows.append(_power_row(one, catalogue))
         except ValueError as error:
-            problems.append((one.line, str(error)))
+            problems.append((one.file, one.line, str(error)))
     if not rows:
         return None
     tdp_kw = value(catalogue, f"accelerator.{name}.tdp", "tdp_kw")
@@ -254,11 +268,14 @@ def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
     one = measured.workload
     kw = measured.value
     if measured.quantity == "node_power":
-        server = f"server.{one.sku.server}"
+        server, chip = f"server.{one.sku.server}", f"accelerator.{one.sku.accelerator}"
         kw = float(
             accelerator_share_kw(
                 node_kw=kw,
+                host_idle_kw=value(catalogue, f"{server}.host_idle_power", "host_kw"),
                 host_kw=value(catalogue, f"{server}.host_power", "host_kw"),
+                idle_kw=value(catalogue, f"{chip}.idle_power", "idle_kw"),
+                tdp_kw=value(catalogue, f"{chip}.tdp", "tdp_kw"),
                 accelerators=value(catalogue, f"{server}.accelerators", "accelerators"),
             )
         )

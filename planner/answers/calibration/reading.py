@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue, Sku
-from planner.inputs.files import limited_lines, read_limited, refuse_many
+from planner.inputs.files import limited_lines, no_cells, read_limited, refuse_many
 from planner.performance.calibrate_serving import measured_rate_per_s
+from planner.physics.precisions import FORMATS
 from planner.trace.errors import InputError
 from planner.trace.units import UnitError, convert_factor
 
@@ -40,7 +41,8 @@ LAYOUT_DEFAULTS = {
     "recompute": 1,
     "sharding": 1,
 }
-COLUMNS = (*NEEDED, *TRAINED, *SERVED, SPREAD, *LAYOUT_DEFAULTS)
+ENGINE = "engine"  # that served; the newest where its cell is empty
+COLUMNS = (*NEEDED, *TRAINED, *SERVED, SPREAD, ENGINE, *LAYOUT_DEFAULTS)
 FEW = 10  # names that a message lists in full
 LARGEST_CODE = {"recompute": 2, "sharding": 3}
 
@@ -67,6 +69,7 @@ class Workload:
 class Measurement:
     """One measured value, in the unit of its quantity."""
 
+    file: str
     line: int
     workload: Workload
     quantity: str
@@ -84,8 +87,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One measured replica: the requests that it ran, and the tokens that it wrote."""
+    """One measured replica: the requests that it ran, and the tokens that it wrote.
 
+    `groups` share attention; None leaves them to the planner.
+    """
+
+    file: str
     line: int
     sku: Sku
     model: str
@@ -97,47 +104,66 @@ class Served:
     output_scv_ratio: float
     tokens_per_s: float
     source: str
+    engine: str
+    groups: int | None = None
 
 
-Problems = list[tuple[int, str]]  # line of the file, what is wrong with it
+Problems = list[tuple[str, int, str]]  # file, line of it, what is wrong with that
 
 
-def read_measurements(path: Path, catalogue: Catalogue) -> tuple[list[Measurement], list[Served], Problems]:
-    """The measurements of training and of serving in a file, and what is wrong with its other rows.
+def file_text(path: Path) -> str:
+    """The text of a file of measurements.
 
     Raises:
-        InputError: the file cannot be read, its header is wrong, or it has no rows.
+        InputError: it cannot be read.
     """
     try:
-        text = read_limited(path).decode("utf-8-sig")
+        return read_limited(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: cannot be read: {_reason(error)}") from None
-    reader = csv.DictReader(limited_lines(path.name, text.splitlines()), restkey="")
-    refuse_many(path.name, 1, len(reader.fieldnames or ()))
-    header = [name.strip() for name in reader.fieldnames or ()]
+
+
+def read_measurements(
+    name: str, text: str, catalogue: Catalogue
+) -> tuple[list[Measurement], list[Served], Problems]:
+    """The measurements of training and of serving in a table, and what is wrong with its other rows.
+
+    Raises:
+        InputError: its header is wrong, or it has no rows.
+    """
+    reader = csv.DictReader(limited_lines(name, text.splitlines()), restkey="")
+    header = _header(name, reader)
+    refuse_many(name, 1, len(header))
     reader.fieldnames = header
-    refuse(path.name, _header_problems(header))
+    refuse(name, _header_problems(header))
     found: list[Measurement] = []
     served: list[Served] = []
     problems: Problems = []
-    for line, row in _rows(path.name, reader):
-        cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
+    for line, row in _rows(name, reader):
+        cells = {column: (row.get(column) or "").strip() for column in COLUMNS}
         wrong = ["has more cells than the header"] if "" in row else []
         wrong += _row_problems(cells, catalogue)
-        problems += [(line, what) for what in wrong]
+        problems += [(name, line, what) for what in wrong]
         if not wrong and cells["batch"]:
-            served.append(_served(line, cells, catalogue))
+            served.append(_served(name, line, cells, catalogue))
         elif not wrong:
-            found.append(_measurement(line, cells, catalogue))
-    refuse(path.name, [] if found or served or problems else ["has no measurement below its header"])
+            found.append(_measurement(name, line, cells, catalogue))
+    refuse(name, [] if found or served or problems else ["has no measurement below its header"])
     return found, served, problems
+
+
+def _header(name: str, reader: csv.DictReader[str]) -> list[str]:
+    try:
+        return [column.strip() for column in reader.fieldnames or ()]
+    except csv.Error as error:
+        raise no_cells(name, 1, error) from None
 
 
 def _rows(name: str, reader: csv.DictReader[str]) -> list[tuple[int, dict[str, str]]]:
     try:
         return [(reader.line_num, row) for row in reader]
     except csv.Error as error:
-        raise InputError(f"{name}: line {reader.line_num + 1}: {error}") from None
+        raise no_cells(name, reader.line_num, error) from None
 
 
 def refuse(name: str, problems: Iterable[str]) -> None:
@@ -148,11 +174,16 @@ def refuse(name: str, problems: Iterable[str]) -> None:
 
 
 def _header_problems(header: list[str]) -> list[str]:
+    if not set(header) & set(COLUMNS):
+        return [
+            f"is neither a table of measurements, whose header begins {','.join(NEEDED[:3])}, nor the JSON "
+            "of a benchmark"
+        ]
     kind = SERVED if set(SERVED) & set(header) else TRAINED
     problems = [f"the column '{name}' is missing" for name in (*NEEDED, *kind) if name not in header]
-    problems += [
-        f"the column '{name}' is not known{_near(name, COLUMNS)}" for name in header if name not in COLUMNS
-    ]
+    unknown = [name for name in header if name not in COLUMNS]
+    problems += [f"the column '{name[:64]}' is not known{near(name, COLUMNS)}" for name in unknown[:FEW]]
+    problems += [f"{len(unknown) - FEW:,} more columns are not known"] if len(unknown) > FEW else []
     return problems + [
         f"the column '{name}' occurs twice" for name in {n for n in header if header.count(n) > 1}
     ]
@@ -167,16 +198,21 @@ def _row_problems(cells: Mapping[str, str], catalogue: Catalogue) -> list[str]:
     ]
     problems += _served_problems(cells) if serves else _layout_problems(cells)
     quantities = SERVED_QUANTITIES if serves else QUANTITIES
-    known = {
+    known: dict[str, tuple[str, ...]] = {
         "sku": tuple(catalogue.skus),
         "model": catalogue.names("model", "layers"),
         "quantity": tuple(quantities),
     }
+    if cells[ENGINE]:
+        known[ENGINE] = tuple(catalogue.engines)
     for name, names in known.items():
         if cells[name] not in names:
-            problems.append(f"there is no {name} '{cells[name]}'{_near(cells[name], names)}")
+            problems.append(f"there is no {name} '{cells[name]}'{near(cells[name], names)}")
     sku = catalogue.skus.get(cells["sku"])
-    if sku and not catalogue.has(f"accelerator.{sku.accelerator}.{cells['precision']}_peak"):
+    peak = (
+        FORMATS[cells["precision"]].peak if serves and cells["precision"] in FORMATS else cells["precision"]
+    )
+    if sku and not catalogue.has(f"accelerator.{sku.accelerator}.{peak}_peak"):
         problems.append(
             f"{sku.accelerator} has no matrix rate at precision '{cells['precision']}': write bf16 or fp8"
         )
@@ -193,6 +229,8 @@ def _layout_problems(cells: Mapping[str, str]) -> list[str]:
         if not least <= count <= LARGEST_CODE.get(name, math.inf):
             most = f" to {LARGEST_CODE[name]}" if name in LARGEST_CODE else " or more"
             problems.append(f"{name} is '{cells[name]}': write a whole number from {least}{most}")
+    if cells[ENGINE]:
+        problems.append("engine is of a row that measured serving: fill its batch, or leave engine empty")
     if any(cells[name] for name in LAYOUT_DEFAULTS) and not (cells["tp"] and cells["pp"]):
         problems.append("a stated layout needs tp and pp; leave all of its cells empty for the planner's own")
     return problems
@@ -224,7 +262,7 @@ def _value_problems(cells: Mapping[str, str], quantities: Mapping[str, str]) -> 
     return problems
 
 
-def _measurement(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Measurement:
+def _measurement(file: str, line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Measurement:
     layout = None
     if cells["tp"]:
         layout = tuple((name, _count(cells[name] or str(usual))) for name, usual in LAYOUT_DEFAULTS.items())
@@ -238,10 +276,11 @@ def _measurement(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> M
         layout=layout,
     )
     factor = convert_factor(cells["unit"], QUANTITIES[cells["quantity"]])
-    return Measurement(line, workload, cells["quantity"], _number(cells["value"]) * factor, cells["source"])
+    value = _number(cells["value"]) * factor
+    return Measurement(file, line, workload, cells["quantity"], value, cells["source"])
 
 
-def _served(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served:
+def _served(file: str, line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served:
     value = _number(cells["value"]) * convert_factor(cells["unit"], SERVED_QUANTITIES[cells["quantity"]])
     accelerators, batch = _count(cells["accelerators"]), _number(cells["batch"])
     if cells["quantity"] == "inter_token_time":
@@ -249,6 +288,7 @@ def _served(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served
     elif cells["quantity"] == "tokens_rate_per_accelerator":
         value *= accelerators
     return Served(
+        file,
         line,
         catalogue.skus[cells["sku"]],
         cells["model"],
@@ -260,6 +300,7 @@ def _served(line: int, cells: Mapping[str, str], catalogue: Catalogue) -> Served
         _number(cells[SPREAD] or "1"),
         value,
         cells["source"],
+        cells[ENGINE] or catalogue.default_engine,
     )
 
 
@@ -281,7 +322,8 @@ def _number(text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def _near(name: str, names: Sequence[str]) -> str:
+def near(name: str, names: Sequence[str]) -> str:
+    """The names nearest to one that is not known, as the end of a message."""
     close = difflib.get_close_matches(name[:64], names, n=3)
     if not close and len(names) <= FEW:
         return f"; there is {', '.join(names)}"

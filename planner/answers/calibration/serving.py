@@ -12,12 +12,15 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
 from planner.performance.calibrate import joint_factor
 from planner.performance.calibrate_serving import serving_factor_at
-from planner.physics.calibrated_serving import measured_factor, modelled_tokens_per_s
+from planner.physics.calibrated_serving import measured_factor, measured_replica, modelled_tokens_per_s
+from planner.physics.fitted_serving import FittedPoint, enough, fitted_chip
 from planner.physics.measured_serving import calibrated_error, other_split_error
 from planner.physics.requests import SERVICE, inputs_of
+from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record
 
 Key = tuple[str, str]  # model and precision
+CALIBRATION = Source("calibration", "own measurements")
 
 BATCHES = (0.5, 1.0, 2.0, 4.0)  # of the first measured batch, to show what follows
 NO_SERVICE = {"rate": 1.0, "ttft_s": 1.0, "tpot_s": 1.0, "availability": 0.99}  # none of it enters a step
@@ -25,40 +28,115 @@ NO_SERVICE = {"rate": 1.0, "ttft_s": 1.0, "tpot_s": 1.0, "availability": 0.99}  
 
 @dataclass(frozen=True)
 class _Point:
-    """One measured replica and its factor."""
+    """One measured replica, the rate that the catalogue gives it, and its factor on the fitted one."""
 
     measured: Served
+    modelled_per_s: float
     factor: float
 
-    @property
-    def modelled_per_s(self) -> float:
-        return self.measured.tokens_per_s / self.factor
 
+def served_chip(
+    name: str, group: Sequence[Served], catalogue: Catalogue, problems: Problems
+) -> tuple[Record | None, list[Record]]:
+    """What the measured replicas of an accelerator say: of its constants, and for each model and precision.
 
-def served_models(group: Sequence[Served], catalogue: Catalogue, problems: Problems) -> list[Record]:
-    """What the measured replicas of an accelerator say, for each model and precision."""
-    points: dict[Key, list[_Point]] = {}
+    Constants are fitted where there are more points than constants; factors are what is left then.
+    """
+    able: list[tuple[Served, float]] = []
     for one in group:
         try:
-            points.setdefault((one.model, one.precision), []).append(_point(one, catalogue))
+            able.append((one, one.tokens_per_s / _factor(one, catalogue)))
         except ValueError as error:
-            problems.append((one.line, str(error)))
-    return [_model(key, found, catalogue) for key, found in points.items() if found]
+            problems.append((one.file, one.line, str(error)))
+    constants, fitted = None, catalogue
+    if len(able) >= enough([one.engine for one, _ in able]):
+        constants, facts = _constants(name, [one for one, _ in able], catalogue)
+        fitted = catalogue.with_facts(facts)
+    points: dict[Key, list[_Point]] = {}
+    for one, modelled in able:
+        factor = one.tokens_per_s / modelled if fitted is catalogue else _factor(one, fitted)
+        points.setdefault((one.model, one.precision), []).append(_Point(one, modelled, factor))
+    return constants, [_model(key, found, catalogue, fitted) for key, found in points.items()]
 
 
-def _point(one: Served, catalogue: Catalogue) -> _Point:
-    inputs = _inputs(one, catalogue)
-    factor = measured_factor(one.tokens_per_s, inputs, one.accelerators, one.batch, one.output_scv_ratio)
-    return _Point(one, factor)
+def _constants(name: str, group: Sequence[Served], catalogue: Catalogue) -> tuple[Record, list[Fact]]:
+    """The fitted constants of an accelerator and its engines, and what they do to the points."""
+    found = fitted_chip(
+        service_of(group[0], catalogue),
+        name,
+        [
+            FittedPoint(
+                measured_replica(
+                    service_of(one, catalogue), one.accelerators, one.groups, one.output_scv_ratio
+                ),
+                one.engine,
+                one.precision,
+                one.batch,
+                one.tokens_per_s,
+                (one.model, one.precision, one.accelerators),
+            )
+            for one in group
+        ],
+        CALIBRATION,
+    )
+    apart = np.abs(found.left_out_errors)
+    left_out = "model and split predicted from the others"
+    if not found.by_series:
+        left_out = "point predicted from the others, all of one model; of other models it says nothing"
+    record = {
+        "points": len(group),
+        "constants": [
+            {
+                "constant": one.name,
+                "engine": one.engine,
+                "factor": one.factor,
+                "low_factor": one.low_factor,
+                "high_factor": one.high_factor,
+            }
+            for one in found.constants
+        ],
+        "facts": [
+            {
+                "key": fact.key,
+                "value": fact.value,
+                "unit": fact.unit,
+                "low": fact.low,
+                "high": fact.high,
+                "note": fact.note,
+            }
+            for fact in found.facts
+        ],
+        "before_error": float(np.median(np.abs(found.before_errors))),
+        "after_error": float(np.median(np.abs(found.after_errors))),
+        "expected_error": {
+            "median": float(np.median(apart)),
+            "worst": float(apart.max()),
+            "errors": [float(error) for error in found.left_out_errors],
+            "from": f"each {left_out}",
+        },
+    }
+    return record, found.facts
 
 
-def _inputs(one: Served, catalogue: Catalogue) -> Inputs:
-    lengths = f"tokens_in = {one.input_tokens!r}\ntokens_out = {one.output_tokens!r}"
+def _factor(one: Served, catalogue: Catalogue) -> float:
+    return measured_factor(
+        one.tokens_per_s,
+        service_of(one, catalogue),
+        one.accelerators,
+        one.batch,
+        one.output_scv_ratio,
+        one.groups,
+    )
+
+
+def service_of(one: Served, catalogue: Catalogue) -> Inputs:
+    """A measured replica as a service on its node."""
+    lengths = f"tokens_in = {one.input_tokens!r}\ntokens_out = {one.output_tokens!r}\nengine = '{one.engine}'"
     text = SERVICE.format(model=one.model, precision=one.precision, lengths=lengths, **NO_SERVICE)
     return inputs_of(catalogue, (one.sku.name,), text)
 
 
-def _model(key: Key, points: Sequence[_Point], catalogue: Catalogue) -> Record:
+def _model(key: Key, points: Sequence[_Point], catalogue: Catalogue, fitted: Catalogue) -> Record:
     splits = _splits(points)
     error = _expected_error(points, splits, catalogue)
     return {
@@ -71,7 +149,7 @@ def _model(key: Key, points: Sequence[_Point], catalogue: Catalogue) -> Record:
             for batch, factor in factors.items()
         ],
         "expected_error": error,
-        "batches": _batches(points[0].measured, splits, error["worst"], catalogue),
+        "batches": _batches(points[0].measured, splits, error["worst"], catalogue, fitted),
     }
 
 
@@ -119,7 +197,7 @@ def _expected_error(
         for batch, factor in own.items()
     ]
     one = points[0].measured
-    inputs = _inputs(one, catalogue)
+    inputs = service_of(one, catalogue)
     other = other_split_error(inputs)
     found: Record = {"errors": errors, "other_splits_worst": other.high}
     if errors:
@@ -147,16 +225,23 @@ def _at(batch: float, factors: dict[float, float]) -> float:
 
 
 def _batches(
-    one: Served, splits: dict[int, dict[float, float]], worst: float, catalogue: Catalogue
+    one: Served,
+    splits: dict[int, dict[float, float]],
+    worst: float,
+    catalogue: Catalogue,
+    fitted: Catalogue,
 ) -> list[Record]:
     """The first measured replica at other batches."""
     found = []
     for share in BATCHES:
         batch = max(1.0, share * one.batch)
-        before, most = modelled_tokens_per_s(
-            _inputs(one, catalogue), one.accelerators, batch, one.output_scv_ratio
+        (before, _), (now, most) = (
+            modelled_tokens_per_s(
+                service_of(one, facts), one.accelerators, batch, one.output_scv_ratio, one.groups
+            )
+            for facts in (catalogue, fitted)
         )
-        after = min(before * _at(batch, splits[one.accelerators]), most)
+        after = min(now * _at(batch, splits[one.accelerators]), most)
         found.append(
             {
                 "accelerators": one.accelerators,

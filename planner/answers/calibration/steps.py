@@ -8,20 +8,15 @@ from typing import Any
 from planner.answers.calibration.reading import Workload
 from planner.inputs.catalogue import Catalogue
 from planner.performance.layouts import NoLayout, best_layout, require_layout
-from planner.performance.power import (
-    accelerator_power_kw,
-    sustained_power_kw,
-    training_compute_use_fraction,
-    training_memory_use_fraction,
-)
+from planner.performance.power import training_compute_use_fraction, training_power_kw
 from planner.performance.training import StepTime, training_step_s
 from planner.physics.nodes import POWER_CURVE
-from planner.physics.training_options import ACCELERATOR_FACTS, LAYOUT, SHAPE, TRAINING_CONSTANTS
+from planner.physics.training_step import AS_FAST, BESIDE_STEP, LAYOUT, WHOLE, step_arguments
 from planner.trace.units import convert_factor, unit_of
 
 EFFICIENCY = "matrix_efficiency_fraction"
 DIVIDED = (
-    "gpus",
+    "accelerators",
     "global_batch",
     "layers",
     "heads",
@@ -63,31 +58,31 @@ class Step:
     def accelerator_kw(self, efficiency: float) -> float:
         """Power of one accelerator in training."""
         time, one = self.time(efficiency), self.workload
-        memory = training_memory_use_fraction(
-            elementwise_s=time.elementwise_s,
-            optimizer_s=time.optimizer_s,
-            total_s=time.total_s,
-            memory_efficiency_fraction=self.arguments["memory_efficiency_fraction"],
-        )
         compute = training_compute_use_fraction(
             parameters=value(self.catalogue, f"model.{one.model}.parameters", "parameters"),
             recompute=self.arguments["recompute"],
             global_batch=one.batch_sequences,
             sequence_tokens=one.sequence_tokens,
-            gpus=one.accelerators,
+            accelerators=one.accelerators,
             step_s=time.total_s,
-            peak_tflop_per_s=self.arguments["matrix_tflop_per_s"],
+            peak_tflop_per_s=self.arguments["attention_tflop_per_s"],
         )
         tdp_kw = value(self.catalogue, f"accelerator.{one.sku.accelerator}.tdp", "tdp_kw")
         curve = {
             name: value(self.catalogue, f"performance.power.{one.sku.power_curve}.{c}", name)
             for name, c in POWER_CURVE.items()
         }
-        law = accelerator_power_kw(
-            tdp_kw=tdp_kw, memory_use_fraction=memory, compute_use_fraction=compute, **curve
+        drawn = training_power_kw(
+            tdp_kw=tdp_kw,
+            computing_s=time.matrix_s + time.attention_s + time.head_s,
+            moving_s=time.elementwise_s + time.optimizer_s,
+            total_s=time.total_s,
+            compute_use_fraction=compute,
+            memory_efficiency_fraction=self.arguments["memory_efficiency_fraction"],
+            exchange_power_fraction=value(self.catalogue, "performance.power.exchange", "power_fraction"),
+            **curve,
         )
-        share = value(self.catalogue, "performance.power.training", "sustained_fraction")
-        return float(sustained_power_kw(power_kw=law, tdp_kw=tdp_kw, sustained_fraction=share))
+        return float(drawn)
 
 
 def step_of(catalogue: Catalogue, workload: Workload) -> Step:
@@ -107,7 +102,8 @@ def step_of(catalogue: Catalogue, workload: Workload) -> Step:
             layout = dict(workload.layout)
             says = f"TP{layout['tp']} PP{layout['pp']}, as stated"
             require_layout(**{name: {**fixed, **layout}[name] for name in DIVIDED})
-        step = Step(catalogue, workload, {**fixed, **layout}, says)
+        timed = {name: one for name, one in {**fixed, **layout}.items() if name not in BESIDE_STEP}
+        step = Step(catalogue, workload, timed, says)
         step.seconds(fixed[EFFICIENCY])
     except ValueError as error:
         raise NoStep(str(error)) from None
@@ -122,22 +118,11 @@ def value(catalogue: Catalogue, key: str, parameter: str) -> float:
 
 def _arguments(catalogue: Catalogue, workload: Workload) -> dict[str, Any]:
     """Everything that the step wants, but for the layout, on the software that the planner assumes."""
-    model, chip = f"model.{workload.model}", f"accelerator.{workload.sku.accelerator}"
-    fp8 = workload.precision == "fp8"
+    nodes = step_arguments(catalogue, workload.model, workload.sku.accelerator, workload.precision)
     return {
-        **{name: round(value(catalogue, f"{model}.{name}", name)) for name in SHAPE},
-        **{name: value(catalogue, f"{chip}.{word}", name) for name, word in ACCELERATOR_FACTS.items()},
-        **{
-            name: value(catalogue, f"performance.training.{word}", name)
-            for name, word in TRAINING_CONSTANTS.items()
-        },
-        "vocabulary": round(value(catalogue, f"{model}.vocab", "vocabulary")),
-        "link_domain": round(value(catalogue, f"{chip}.link_domain", "link_domain")),
-        "matrix_tflop_per_s": value(catalogue, f"{chip}.{workload.precision}_peak", "matrix_tflop_per_s"),
-        "precision_factor": value(catalogue, "performance.training.fp8_factor", "factor") if fp8 else 1.0,
-        "sequence_parallel": 1,
-        "fused_attention": 1,
-        "gpus": workload.accelerators,
+        **{name: node.value for name, node in nodes.items()},
+        **{name: round(float(nodes[name].value)) for name in WHOLE},
+        "accelerators": workload.accelerators,
         "global_batch": workload.batch_sequences,
         "sequence_tokens": workload.sequence_tokens,
     }
@@ -148,6 +133,7 @@ def _planned(catalogue: Catalogue, workload: Workload, fixed: dict[str, Any]) ->
         **fixed,
         memory_gb=value(catalogue, f"accelerator.{workload.sku.accelerator}.memory", "memory_gb"),
         usable_fraction=value(catalogue, "performance.training.usable_memory", "usable_fraction"),
+        as_fast_fraction=AS_FAST,
     )
     if isinstance(found, NoLayout):
         raise NoStep(found.reason)

@@ -14,17 +14,34 @@ SERVED = (
 
 def to_text(document: Record) -> str:
     """Each accelerator: the measurements, the factor, other sizes, power, and the facts to copy."""
-    lines: list[str] = []
+    lines: list[str] = list(_files(document))
     for one in document["hardware"]:
         lines.append(one["accelerator"])
         if one["speed"]:
             lines += _speed(one["speed"])
         if one["power"]:
             lines += _power(one["power"])
+        if one["constants"]:
+            lines += _constants(one["constants"])
         for model in one["serving"]:
             lines += _serving(model)
         lines.append("")
     return "\n".join([*lines, facts_toml(document).rstrip()])
+
+
+def _files(document: Record) -> Iterator[str]:
+    """As what each result file was read, and what was left out of it."""
+    for file in document["files"]:
+        if "left_out" not in file:
+            continue
+        yield f"{_plain(file['file'])}: {file['format']}, {_points(file['points'])}"
+        for one in file["left_out"]:
+            yield f"  left out {_points(len(one['points']))}: {one['reason']}"
+        yield ""
+
+
+def _points(count: int) -> str:
+    return f"{count:,} point{'s' * (count != 1)}"
 
 
 def facts_toml(document: Record) -> str:
@@ -75,6 +92,26 @@ def _size(size: Record) -> str:
         f"  {size['accelerators']:>17,} {size['before_tokens_per_s']:>13,.0f} "
         f"{size['after_tokens_per_s']:>13,.0f} {between:>27}  {size['layout']}"
     )
+
+
+WHAT = {
+    "matrices": "rate of matrices",
+    "memory": "rate of memory",
+    "step": "time of a step on the host",
+    "sequence": "time of each request on the host",
+}
+
+
+def _constants(fitted: Record) -> Iterator[str]:
+    """Factors on the constants of the accelerator and its engines."""
+    yield (
+        f"  constants of serving, fitted to {fitted['points']} points: median error "
+        f"{fitted['before_error']:.1%} before, {fitted['after_error']:.1%} after"
+    )
+    for one in fitted["constants"]:
+        what = WHAT[one["constant"]] + (f", {one['engine']}" if one["engine"] else "")
+        yield f"    {what:<48} x {one['factor']:.3f} ({one['low_factor']:.3f} .. {one['high_factor']:.3f})"
+    yield f"  error to expect of other models: {_error(fitted['expected_error'])}"
 
 
 def _serving(model: Record) -> Iterator[str]:

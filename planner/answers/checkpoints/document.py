@@ -18,11 +18,13 @@ from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.models import with_model_cards
+from planner.physics.equations.money import goodput_usd
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 from reliability.checkpoint import daly_interval_h, young_interval_h
+from reliability.ettr import not_training_h
 
 ROWS = 41
 SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
@@ -132,6 +134,8 @@ def document_of(
     low, high = policy.flat(
         Pattern(best), weights_of(policy, "time"), chosen("loss_fraction", FLAT, "a loss too small to matter")
     )
+    ettr = policy.hours(Pattern(best)).ettr
+    worth = _worth(setting, ettr)
     document: Record = {
         "inputs": {**named, **_inputs(setting, policy, sku)},
         "rows": _table(policy, best, linear),
@@ -139,10 +143,12 @@ def document_of(
             {"name": name, **row(policy, Pattern(interval), linear)} for name, interval in intervals.items()
         ],
         "flat": {"low_min": float(low.value) * 60, "high_min": float(high.value) * 60, "loss_fraction": FLAT},
+        "worth": {name: float(one.value) for name, one in worth.items()},
         "policies": optima,
         "best": best_policies(optima),
         "explanations": {
-            "ettr": explain(policy.hours(Pattern(best)).ettr).to_dict(),
+            "ettr": explain(ettr).to_dict(),
+            **{f"worth.{name}": explain(one).to_dict() for name, one in worth.items()},
             **{f"interval.{name}": explain(interval).to_dict() for name, interval in intervals.items()},
         },
         "policy_explanations": why,
@@ -155,6 +161,21 @@ def document_of(
     return document
 
 
+def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:
+    """Hours of a day that train nothing at an interval, and what a point of ETTR is worth in a day."""
+    day = chosen("day", 24.0, "one day", "h")
+    return {
+        "not_training_h_a_day": derive(not_training_h, ettr_fraction=ettr, period_h=day),
+        "usd_a_point_and_day": derive(
+            goodput_usd,
+            units=setting.nodes,
+            duration_h=day,
+            hour_usd=setting.working().usd,
+            goodput_fraction=chosen("goodput_fraction", 0.01, "one point"),
+        ),
+    }
+
+
 def intervals_of(policy: OneLevel) -> dict[str, Traced]:
     """The three optima and, where the job waits for its writes, the two lines of reference."""
     intervals = {
@@ -162,7 +183,7 @@ def intervals_of(policy: OneLevel) -> dict[str, Traced]:
         for objective in OBJECTIVES
     }
     if policy.name == "blocking":
-        job = {"mtbf_h": policy.setting.mttf_h, "write_h": policy.write_h}
+        job = {"mttf_h": policy.setting.mttf_h, "write_h": policy.write_h}
         intervals |= {"Young": derive(young_interval_h, **job), "Daly": derive(daly_interval_h, **job)}
     return intervals
 

@@ -113,7 +113,7 @@ class OneLevel:
     def renewal(self, restart_h: Traced | None = None) -> dict[str, Traced]:
         """What the renewal equations want next to the interval."""
         return {
-            "mtbf_h": self.setting.mttf_h,
+            "mttf_h": self.setting.mttf_h,
             "write_h": self.write_h,
             "restart_h": restart_h or self.setting.restart_h,
             "persist_h": self.persist_h,

@@ -22,8 +22,8 @@ from reliability.two_level_simulation import simulate_two_level_finish_h
 
 QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
 MOST_REPLICAS = 100_000
-# A played run is this many MTBFs long where no hours are requested: its ends then weigh nothing.
-PLAYED_MTBFS = 200.0
+# A played run is this many MTTFs long where no hours are requested: its ends then weigh nothing.
+PLAYED_MTTFS = 200.0
 
 
 def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Record], dict[str, Any]]:
@@ -60,7 +60,7 @@ def simulation_rows(
     found = []
     for name, policy in policies.items():
         pattern = policy.best(weights_of(policy, "time"))
-        asked_h = useful_h or PLAYED_MTBFS * float(policy.setting.mttf_h.value)
+        asked_h = useful_h or PLAYED_MTTFS * float(policy.setting.mttf_h.value)
         useful, finish = _played(policy, pattern, asked_h, replicas, seed)
         played = monte_carlo(finish)
         ettr = useful / played.mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
@@ -23,7 +24,7 @@ from planner.answers.checkpoints.equations import (
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, one_hour, restart_part
 from planner.inputs.resolved import HOURS_PER_YEAR
-from planner.performance.power import node_power_kw, stalled_power_kw
+from planner.performance.power import stalled_power_kw
 from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
 from planner.physics.equations.ownership import (
     down_variance_to_mean_ratio,
@@ -32,6 +33,7 @@ from planner.physics.equations.ownership import (
 )
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.equations.training import background_stall_h
+from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
 from reliability.checkpoint import checkpoint_size_gb, checkpoint_write_h
@@ -176,9 +178,8 @@ class _Costs:
     """What a node costs an hour whatever it does, and how to price what it draws."""
 
     terms: Terms
-    host_kw: Traced
+    host: Mapping[str, Traced]
     accelerators: Traced
-    tdp_kw: Traced
     kept_kw: Traced
     owned_usd: Traced
     storage_usd: Traced
@@ -221,10 +222,9 @@ class _Costs:
         )
 
     def _node_kw(self, power: str) -> Traced:
-        stalled = derive(stalled_power_kw, tdp_kw=self.tdp_kw, stall_fraction=self.terms.fact(power))
-        return derive(
-            node_power_kw, host_kw=self.host_kw, accelerators=self.accelerators, accelerator_kw=stalled
-        )
+        tdp = self.host["tdp_kw"]
+        stalled = derive(stalled_power_kw, tdp_kw=tdp, stall_fraction=self.terms.fact(power))
+        return working_node_kw(self.host, self.accelerators, stalled)
 
     def _energy(self, power_kw: Traced) -> tuple[Traced, Traced]:
         """Money and carbon of an hour's draw."""
@@ -254,9 +254,8 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
     life = derive(lifetime_h, lifetime_y=terms.embodied_life)
     return _Costs(
         terms=terms,
-        host_kw=fact(f"{server}.host_power"),
+        host=host_facts(fact, one),
         accelerators=count,
-        tdp_kw=fact(f"{accelerator}.tdp"),
         kept_kw=derive(kept_kw, kept_gb=kept, storage_kw_per_gb=fact(f"{storage}.power"), nodes=nodes),
         owned_usd=_owned(terms, server, terms.price(one.server)),
         storage_usd=derive(

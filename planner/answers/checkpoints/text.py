@@ -96,6 +96,11 @@ def _intervals(document: Record) -> Iterator[str]:
         f"From {flat['low_min']:.1f} to {flat['high_min']:.1f} min the loss is below "
         f"{flat['loss_fraction']:.1%} of the best."
     )
+    worth = document["worth"]
+    yield (
+        f"At the best, {worth['not_training_h_a_day']:.2f} h of a day train nothing; a point of ETTR is "
+        f"worth {worth['usd_a_point_and_day']:,.0f} USD a day."
+    )
 
 
 def _policies(document: Record) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
-from planner.answers.failures.downtime import outages_of, pool_scores
+from planner.answers.failures.downtime import outages_of, spares_scores
 from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
 from planner.trace.errors import InputError
 from planner.trace.records import Record
@@ -50,7 +50,7 @@ def backtest_document(
     scores = (
         []
         if outages is None
-        else pool_scores(outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d)
+        else spares_scores(outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d)
     )
     sections["pools"] = _pools(scores, asked)
     return {

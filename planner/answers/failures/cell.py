@@ -16,6 +16,8 @@ from reliability.fleet import failure_rate_per_node_h, failures_in_1000_node_day
 
 IN_1000_NODE_DAYS_H = 24_000.0
 RATE = ("failures", "node_h", "confidence_fraction", "variance_to_mean_ratio")
+# Names of inputs in fits that were saved earlier, by the name of today.
+FORMER_INPUTS = {"mttf_h": "mtbf_h"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Cell:
         """A number of a kept explanation, found by names of inputs, with all that lies beneath it."""
         steps, number = self.document["explanations"][name], 0
         for below in path:
-            number = steps[number]["inputs"][below]
+            inputs = steps[number]["inputs"]
+            number = inputs[below if below in inputs else FORMER_INPUTS.get(below, below)]
         return _rebuilt(steps, number)
 
     def inputs_of(self, name: str) -> dict[str, Traced]:
@@ -73,7 +76,7 @@ class Cell:
         found = self.inputs_of("rate")
         return {name: found[name] for name in RATE}
 
-    def told(
+    def reported(
         self, function: Callable[..., Any], part: str = "", unit: str = "1", /, **inputs: Traced
     ) -> Derived:
         """The cell's number as a function gave it for rows of the log that are not kept."""

@@ -52,7 +52,7 @@ def rate_cell(cell: Cell) -> Traced:
     if name.endswith("hours up only"):
         counts.pop("node_h")
         if not cell.row["per_1000_node_d"]:
-            return cell.told(rate_interval, cell.key, **counts)
+            return cell.reported(rate_interval, cell.key, **counts)
         counts["node_h"] = _hours(cell, cell.document["failures"], _UP)
     return in_papers_unit(derive_parts(rate_interval, **counts)[end])
 
@@ -69,7 +69,7 @@ def cause_cell(cell: Cell) -> Traced:
     whole = math.isclose(math.fsum(one["of_all_fraction"] for one in cell.rows), 1.0)
     if key in _ENDS and whole and (cell.table == "causes" or row["failures"]):
         return in_papers_unit(derive_parts(rate_interval, **counts)[_ENDS[key]])
-    return cell.told(group_rates, key, **counts)
+    return cell.reported(group_rates, key, **counts)
 
 
 def published_cell(cell: Cell) -> Traced:
@@ -98,7 +98,7 @@ def published_cell(cell: Cell) -> Traced:
 
 def size_cell(cell: Cell) -> Traced:
     """How often a job of one size stops, and what is left of its hours."""
-    kept = ("ettr", "mtbf_h", "nodes", "accelerators_per_node")
+    kept = ("ettr", "mttf_h", "nodes", "accelerators_per_node")
     accelerators = chosen("accelerators", float(cell.row["accelerators"]), "sizes of the table")
     if cell.key == "accelerators":
         return accelerators
@@ -110,13 +110,13 @@ def size_cell(cell: Cell) -> Traced:
     rate = {"": _rate(cell, "rate"), "low": _rate(cell, "high"), "high": _rate(cell, "low")}[end]
     mttf = derive(job_mttf_h, nodes=nodes, failure_rate_per_node_h=rate)
     write, restart = cell.kept("ettr", "write_h"), cell.kept("ettr", "restart_h")
-    interval = derive(optimal_interval_h, mtbf_h=mttf, write_h=write)
+    interval = derive(optimal_interval_h, mttf_h=mttf, write_h=write)
     found: dict[str, Callable[[], Traced]] = {
         "nodes": lambda: nodes,
         "mttf_h": lambda: mttf,
         "interval_min": lambda: convert(interval, "min"),
         "ettr_fraction": lambda: derive(
-            ettr_fraction, interval_h=interval, mtbf_h=mttf, write_h=write, restart_h=restart
+            ettr_fraction, interval_h=interval, mttf_h=mttf, write_h=write, restart_h=restart
         ),
     }
     return found[what]()
@@ -159,7 +159,7 @@ def forecast_cell(cell: Cell) -> Traced:
     if key == "node_h":
         return cell.here(f"of the last {cell.row['next']}", "h")
     rule = poisson_forecast if key.startswith("poisson_") else forecast_count
-    return cell.told(rule, key.removeprefix("poisson_"), **cell.inputs_of(name))
+    return cell.reported(rule, key.removeprefix("poisson_"), **cell.inputs_of(name))
 
 
 def period_cell(cell: Cell) -> Traced:
@@ -196,7 +196,7 @@ def hazard_cell(cell: Cell) -> Traced:
         "confidence_fraction": cell.kept("rate", "confidence_fraction"),
     }
     if not cell.row["failed"]:
-        return cell.told(rate_interval, cell.key, **counts)
+        return cell.reported(rate_interval, cell.key, **counts)
     hours = _hours(cell, cell.row["failed"], "that units lived in this stretch of age")
     return in_papers_unit(derive_parts(rate_interval, node_h=hours, **counts)[_ENDS[cell.key]])
 

@@ -25,7 +25,7 @@ from reliability.goodness import fit_test
 from reliability.lemons import find_lemons
 from reliability.lifetimes import mean_h, quantile_h
 from reliability.lifetimes import survival_fraction as model_survival_fraction
-from reliability.outages import backtest_pool, down_history, spare_pool
+from reliability.outages import backtest_spares, down_history, spares_by_history
 from reliability.survival import goodness_of_fit, kaplan_meier
 
 # Lifetime -> what fits it.
@@ -84,13 +84,13 @@ def fit_cell(cell: Cell) -> Traced:
     if key in ("parameters", "log_likelihood"):
         return _likelihood(cell, parameters)
     if key == "largest_gap_fraction":
-        return cell.told(goodness_of_fit, "distance_fraction", **parameters, **_lives(cell))
+        return cell.reported(goodness_of_fit, "distance_fraction", **parameters, **_lives(cell))
     if key == "fit_p":
-        return cell.told(fit_test, "p_value", **parameters, **_lives(cell))
+        return cell.reported(fit_test, "p_value", **parameters, **_lives(cell))
     if key == "median_d":
         half = chosen("dead_fraction", 0.5, "the age by which one half has failed")
-        return cell.told(quantile_h, "", "d", dead_fraction=half, **parameters)
-    return cell.told(mean_h, "", "d", **parameters)
+        return cell.reported(quantile_h, "", "d", dead_fraction=half, **parameters)
+    return cell.reported(mean_h, "", "d", **parameters)
 
 
 def curve_cell(cell: Cell) -> Traced:
@@ -99,12 +99,12 @@ def curve_cell(cell: Cell) -> Traced:
     if cell.key == "age_d":
         return age
     if not cell.key.startswith("model_"):
-        return cell.told(kaplan_meier, cell.key, age_d=age, **_lives(cell))
+        return cell.reported(kaplan_meier, cell.key, age_d=age, **_lives(cell))
     best = cell.table_of("lives", "fits")[0]
     parameters = _parameters(cell, best)
     if cell.key == "model_fraction":
-        return cell.told(model_survival_fraction, best["lifetime"], age_d=age, **parameters)
-    return cell.told(survival_band, cell.key.removeprefix("model_"), age_d=age, **parameters)
+        return cell.reported(model_survival_fraction, best["lifetime"], age_d=age, **parameters)
+    return cell.reported(survival_band, cell.key.removeprefix("model_"), age_d=age, **parameters)
 
 
 def risk_cell(cell: Cell) -> Traced:
@@ -135,7 +135,7 @@ def incidence_cell(cell: Cell) -> Traced:
         return first
     if cell.key == "by_age_d":
         return cell.here("the last age at which a unit failed", "d")
-    return cell.told(cumulative_incidence, cell.key, first_failures=first, **_lives(cell))
+    return cell.reported(cumulative_incidence, cell.key, first_failures=first, **_lives(cell))
 
 
 def covariate_cell(cell: Cell) -> Traced:
@@ -143,7 +143,7 @@ def covariate_cell(cell: Cell) -> Traced:
     known = _lives(cell)
     if cell.key != "hazard_ratio":
         known["hazard_ratio"] = cell.counted("hazard_ratio", cell.row["hazard_ratio"])
-    return cell.told(fit_cox, cell.key, **known)
+    return cell.reported(fit_cox, cell.key, **known)
 
 
 def shape_cell(cell: Cell) -> Traced:
@@ -153,7 +153,7 @@ def shape_cell(cell: Cell) -> Traced:
         return count
     unit = "h" if cell.key == "scale_h" else "1"
     part = cell.key if cell.key in ("shape", "scale_h") else f"shape_{cell.key}"
-    return cell.told(fit_weibull, part, unit, times=count)
+    return cell.reported(fit_weibull, part, unit, times=count)
 
 
 def node_cell(cell: Cell) -> Traced:
@@ -169,7 +169,7 @@ def node_cell(cell: Cell) -> Traced:
     if cell.key != "expected_per_1000_node_d":
         key = "expected_per_1000_node_d"
         known["expected"] = cell.counted(key, row[key], note="its rate, drawn to the fleet's")
-    return cell.told(find_lemons, cell.key, **known)
+    return cell.reported(find_lemons, cell.key, **known)
 
 
 def outage_cell(cell: Cell) -> Traced:
@@ -179,25 +179,27 @@ def outage_cell(cell: Cell) -> Traced:
     return hours if cell.key == "length_h" else convert(hours, "d")
 
 
-def pool_cell(cell: Cell) -> Traced:
+def spares_cell(cell: Cell) -> Traced:
     """A pool of spares by one rule."""
     name = cell.row["pool"]
     if name == "most ever down at once":
         return cell.here("the most nodes that were ever down at once")
     if name.startswith("by the history"):
-        return cell.told(spare_pool, cell.key, confidence_fraction=cell.kept("spares", "confidence_fraction"))
+        return cell.reported(
+            spares_by_history, cell.key, confidence_fraction=cell.kept("spares", "confidence_fraction")
+        )
     kept = "spares.poisson" if name.startswith("Poisson") else "spares"
     if cell.key == "spares":
         return cell.kept(kept)
     return cell.kept(kept, "mean_down")
 
 
-def tested_pool_cell(cell: Cell) -> Traced:
+def tested_spares_cell(cell: Cell) -> Traced:
     """How a rule for spares would have fared on the log."""
     if cell.key == "reviews":
         return cell.here("times that a pool was sized from the past alone and then held")
-    return cell.told(
-        backtest_pool,
+    return cell.reported(
+        backtest_spares,
         cell.key,
         reviews=cell.counted("reviews", cell.row["reviews"]),
         confidence_fraction=cell.kept("spares", "confidence_fraction"),
@@ -207,7 +209,7 @@ def tested_pool_cell(cell: Cell) -> Traced:
 def down_cell(cell: Cell) -> Traced:
     """The most nodes down in a stretch of time."""
     day = cell.counted("day", cell.row["day"], "d", "start of a stretch, from the start of the log")
-    return day if cell.key == "day" else cell.told(down_history, "nodes_down", from_day=convert(day, "h"))
+    return day if cell.key == "day" else cell.reported(down_history, "nodes_down", from_day=convert(day, "h"))
 
 
 def age_forecast_cell(cell: Cell) -> Traced:
@@ -217,7 +219,7 @@ def age_forecast_cell(cell: Cell) -> Traced:
     if cell.key in ("alive", "mean_age_d"):
         return alive if cell.key == "alive" else age
     parameters = _parameters(cell, cell.table_of("lives", "fits")[0])
-    return cell.told(cohort_forecast, cell.key, units=alive, mean_age=age, **parameters)
+    return cell.reported(cohort_forecast, cell.key, units=alive, mean_age=age, **parameters)
 
 
 def beside_cell(cell: Cell) -> Traced:
@@ -230,8 +232,8 @@ def beside_cell(cell: Cell) -> Traced:
     if key == "values":
         return cell.here(f"numbers of {row['estimate']} that were compared")
     if key == "log_likelihood":
-        return cell.told(fit_best, key, **_lives(cell))
-    return cell.told(cross_check, key, **_lives(cell))
+        return cell.reported(fit_best, key, **_lives(cell))
+    return cell.reported(cross_check, key, **_lives(cell))
 
 
 def read_cell(cell: Cell) -> Traced | None:
@@ -276,4 +278,4 @@ def _likelihood(cell: Cell, parameters: dict[str, Traced]) -> Traced:
     """How likely the fit makes the log: highest at its parameters."""
     row = cell.row
     there = Cell(cell.document, cell.section, cell.table, cell.number, "log_likelihood")
-    return there.told(_FAMILIES[row["lifetime"]], "log_likelihood", **parameters, **_lives(cell))
+    return there.reported(_FAMILIES[row["lifetime"]], "log_likelihood", **parameters, **_lives(cell))

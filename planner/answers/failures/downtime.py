@@ -11,12 +11,21 @@ from planner.answers.failures.options import DAY_H, FitAsked, Section
 from planner.answers.failures.rates import Rate, log_fact
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
-from reliability.logs import FailureLog
-from reliability.outages import DownHistory, backtest_pool, down_history, down_statistics, spare_pool
+from reliability.logs import FailureLog, joined_outages
+from reliability.outages import (
+    DownHistory,
+    backtest_spares,
+    down_history,
+    down_statistics,
+    nodes_down_quantile,
+    spares_by_history,
+)
 from reliability.spares import mean_nodes_down, spares_for_confidence
 
 FEWEST_OUTAGES = 5
 STEPS_SHOWN, MOST_REVIEWS = 200, 100
+# Periods that all pools of a test look back on together, some seconds: 100 pools of ten years of weeks.
+MOST_LOOKED_BACK = 35_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ def outages_of(log: FailureLog) -> Outages | None:
     ended = failures.dropna(subset=["end_h"])
     if log.kind != "events" or len(ended) < FEWEST_OUTAGES:
         return None
-    down = _joined(ended)
+    down = joined_outages(ended)
     history = down_history(
         start_h=down["start_h"].to_numpy(dtype=float),
         end_h=down["end_h"].to_numpy(dtype=float),
@@ -74,6 +83,9 @@ def downtime_section(
         f"{len(lasted):,} outages; nodes are away {away:.2%} of the time, {seen.mean_down:.1f} at once on "
         f"average. The count of nodes down has {seen.variance_to_mean_ratio:.2f} times the variance of a "
         "Poisson count.",
+        f"For {asked.spare_confidence_fraction:.4g} of the time on record at most "
+        f"{nodes_down_quantile(outages.history, time_fraction=asked.spare_confidence_fraction):.0f} were "
+        "down at once.",
         f"Hold {pool} spares for {asked.spare_confidence_fraction:.4g} of the time until a review in "
         f"{asked.review_d:g} d.",
     ]
@@ -85,7 +97,7 @@ def downtime_section(
             for name, hours in lengths.items()
         ],
         "spares": pools,
-        "pool_backtest": pool_scores(
+        "pool_backtest": spares_scores(
             outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d
         ),
         "nodes_down": _steps(outages.history),
@@ -114,7 +126,7 @@ def _pools(
             variance_to_mean_ratio=bursts,
         ),
     }
-    pool = spare_pool(
+    pool = spares_by_history(
         history=outages.history,
         confidence_fraction=asked.spare_confidence_fraction,
         review_h=DAY_H * asked.review_d,
@@ -138,14 +150,16 @@ def _pools(
     )
 
 
-def pool_scores(history: DownHistory, confidence_fraction: float, review_h: float) -> list[Record]:
+def spares_scores(history: DownHistory, confidence_fraction: float, review_h: float) -> list[Record]:
     """Pools that are sized anew from a quarter of the history on; none where it is too short."""
     first_h = max(review_h, (history.end_h - history.from_h[0]) / 4.0)
     if history.end_h - history.from_h[0] < first_h + 2.0 * review_h:
         return []
 
     def drifting(past: DownHistory) -> float:
-        return spare_pool(history=past, confidence_fraction=confidence_fraction, review_h=review_h).spares
+        return spares_by_history(
+            history=past, confidence_fraction=confidence_fraction, review_h=review_h
+        ).spares
 
     def poisson(past: DownHistory) -> float:
         mean = down_statistics(past).mean_down
@@ -156,9 +170,12 @@ def pool_scores(history: DownHistory, confidence_fraction: float, review_h: floa
         "Poisson of the past mean": poisson,
         "most ever down at once": lambda past: float(past.nodes_down.max()),
     }
-    step_h = max(review_h / 2.0, (history.end_h - first_h) / MOST_REVIEWS)
+    # A pool looks back from its origin to the start, so that a longer history tests fewer pools.
+    looked_back = (first_h + history.end_h - history.from_h[0]) / 2.0 / review_h
+    pools = min(MOST_REVIEWS, max(2.0, MOST_LOOKED_BACK / looked_back))
+    step_h = max(review_h / 2.0, (history.end_h - first_h) / pools)
     tested = {
-        name: backtest_pool(
+        name: backtest_spares(
             history=history,
             rule=rule,
             confidence_fraction=confidence_fraction,
@@ -189,11 +206,3 @@ def _steps(history: DownHistory) -> list[Record]:
     most = np.zeros(STEPS_SHOWN)
     np.maximum.at(most, stretch, down)
     return [{"day": float(edges[i]) / DAY_H, "most_down": int(most[i])} for i in range(STEPS_SHOWN)]
-
-
-def _joined(ended: pd.DataFrame) -> pd.DataFrame:
-    """Outages of one node that overlap as one."""
-    rows = ended.sort_values(["unit", "start_h"], kind="stable")
-    latest = rows.groupby("unit")["end_h"].cummax().groupby(rows["unit"]).shift()
-    part = (~(rows["start_h"] < latest)).cumsum()
-    return rows.groupby(part).agg(unit=("unit", "first"), start_h=("start_h", "min"), end_h=("end_h", "max"))

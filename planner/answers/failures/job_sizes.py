@@ -74,8 +74,8 @@ def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tu
         rate if float(rate.value) > 0 else chosen("least_rate_per_node_h", 1e-15, "a rate of 0, but for this")
     )
     mttf = derive(job_mttf_h, nodes=nodes, failure_rate_per_node_h=tiny)
-    interval = derive(optimal_interval_h, mtbf_h=mttf, write_h=write_h)
-    useful = derive(ettr_fraction, interval_h=interval, mtbf_h=mttf, write_h=write_h, restart_h=restart_h)
+    interval = derive(optimal_interval_h, mttf_h=mttf, write_h=write_h)
+    useful = derive(ettr_fraction, interval_h=interval, mttf_h=mttf, write_h=write_h, restart_h=restart_h)
     return mttf, interval, useful
 
 

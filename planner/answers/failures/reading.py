@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from planner.inputs.files import NO_FILE, may_never_end
 from planner.trace.errors import InputError
 from reliability.logs import (
     FailureLog,
@@ -40,6 +41,8 @@ def mapping_for(path: Path, mapping: Path | None) -> Mapping:
         InputError: every problem of the mapping or the log.
     """
     _refuse_folder(path)
+    if mapping is not None and may_never_end(mapping):
+        raise InputError(f"{mapping}: {NO_FILE}")
     try:
         return propose_mapping(path) if mapping is None else read_mapping(mapping)
     except LogError as error:

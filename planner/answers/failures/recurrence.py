@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,7 +12,7 @@ from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
 from planner.answers.failures.rates import in_1000_node_days
 from planner.trace.records import Record
 from reliability.fitting import fit_weibull
-from reliability.lemons import find_lemons, removal_gain
+from reliability.lemons import find_lemons, removal_gain, worst_nodes_fraction
 from reliability.logs import FailureLog, gaps_h
 from reliability.recurrent import trend_test
 
@@ -19,6 +21,7 @@ Floats = NDArray[np.float64]
 FEWEST_GAPS = 10
 FALSE_DISCOVERIES = 0.1
 MOST_NODES = 25
+WORST_FRACTION = 0.05  # of the nodes: how much of the record they hold is said
 # A part outlasts the repeats of one fault: half a year, or half of a shorter log.
 PART_H = 4_380.0
 
@@ -113,6 +116,11 @@ def lemons_section(log: FailureLog, asked: FitAsked) -> Section:
         f"{log.window_h / parts / DAY_H:.0f} d. Lasting rates of nodes differ by "
         f"{found.spread_fraction:.0%} of their mean (one standard deviation)."
     ]
+    worst = math.ceil(WORST_FRACTION * len(names))
+    said.append(
+        f"{worst_nodes_fraction(failures=total, worst=worst):.1%} of the failures on record fell on the "
+        f"{worst} nodes that failed most, chance and repeats of one fault among them."
+    )
     if log.kind == "jobs":
         said.append("Days of a node are those from its first job to its last, idle ones with them.")
     if 0 < lemons < len(names):

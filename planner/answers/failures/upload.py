@@ -16,10 +16,10 @@ def log_found(name: str, document: dict[str, Any]) -> Found:
     read = document["sections"]["read"]
     file = f"{Path(name).name.partition('.')[0][:LONGEST_STEM] or 'log'}-fit.json"
     section, rate = document["sections"]["rate"], document["rate"]
-    told = f"{rate['value']:.3g} {rate['unit']}, 95 % interval {rate['low']:.3g} to {rate['high']:.3g}"
+    shown = f"{rate['value']:.3g} {rate['unit']}, 95 % interval {rate['low']:.3g} to {rate['high']:.3g}"
     return Found(
         what="a failure log",
-        facts=(*((row["read"], row["value"]) for row in read["tables"]["read"]), ("failure rate", told)),
+        facts=(*((row["read"], row["value"]) for row in read["tables"]["read"]), ("failure rate", shown)),
         notes=(*read["said"], *section["said"]),
         dropped=tuple((row["line"], row["reason"]) for row in document["bad_rows"][:MOST_DROPPED]),
         dropped_count=document["bad_row_count"],

@@ -7,17 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from planner.answers.futures.document import futures_document
-from planner.answers.futures.page import aligned, amount, futures_text
+from planner.answers.futures.page import aligned, futures_text
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.schema_futures import Future
+from planner.program.assembly import objective_unit
 from planner.program.draws import Stop
 from planner.program.future_scenarios import without_futures
 from planner.program.futures import Watch, plan_futures
 from planner.program.grids import drawn
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
+from planner.report.format import amount
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
 from planner.trace.records import Record
@@ -120,12 +122,15 @@ def replay_document(played: Replay) -> Record:
         else {name: getattr(plan.ledger, name) for name in ("objective", "cost", "carbon", "energy")}
     )
     return {
-        "everfleet_replay": 1,
+        "everfleet_replay": 2,
         "title": played.scenario.title,
         "realised": played.realised.name,
         "status": {"verified": plan is not None, "text": _ended(played)},
         "stopped": played.stopped,
-        "measure": "carbon" if played.scenario.policy.objective == "carbon" else "money",
+        "objective": {
+            "kind": played.scenario.policy.objective,
+            "unit": objective_unit(played.assembled.problem.objective),
+        },
         "steps": steps,
         "ways": [_way(played, name, found) for name, found in ways.items()],
         "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
@@ -144,11 +149,12 @@ def replay_text(document: Record) -> str:
         for step in document["steps"]
         if step["planned"]
     ]
+    unit = document["objective"]["unit"]
     none = "not known" if document["stopped"] else "no plan"
     ways = [
         [
             way["way"],
-            none if way["objective"] is None else amount(way["objective"], document["measure"]),
+            none if way["objective_value"] is None else amount(way["objective_value"], unit),
             "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}",
         ]
         for way in document["ways"]
@@ -168,7 +174,7 @@ def _way(played: Replay, name: str, found: Answer | None) -> Record:
     plan = None if found is None else found.solution
     return {
         "way": name,
-        "objective": None if found is None or plan is None else found.objective,
+        "objective_value": None if found is None or plan is None else found.objective,
         "cost_usd": None if plan is None else plan.usd,
         "carbon_kgco2e": None if plan is None else plan.kgco2e,
         "regret_fraction": played.regret_fraction(found),

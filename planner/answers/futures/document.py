@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.futures.page import amount
 from planner.answers.plan.document import STATUS_NAMES
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
+from planner.report.format import amount
 from planner.trace.explain import explain
 from planner.trace.records import Record, fact_record
 
@@ -29,13 +29,17 @@ def futures_document(found: FuturesPlan) -> Record:
     """The document of a plan for several futures, or of why there is none."""
     solved = found.hedge is not None and bool(found.hedge.plans)
     document: Record = {
-        "everfleet_futures": 1,
+        "everfleet_futures": 2,
         "title": found.scenario.title,
         "scenario": found.scenario.path.name if found.scenario.path else "",
         "scenario_digest": digest(found.scenario),
         "facts_digest": found.inputs[0].catalogue.digest,
         "aim": found.aim,
-        "measure": "carbon" if found.scenario.policy.objective == "carbon" else "money",
+        "objective": {
+            "kind": found.scenario.policy.objective,
+            "value": float(found.expected.value) if solved else None,
+            "unit": found.objective_unit,
+        },
         "status": _status(found),
         "periods_decided_now": found.together.shared_periods,
         "headline": [],
@@ -102,12 +106,12 @@ def future_records(found: FuturesPlan) -> list[Record]:
             {
                 "future": future.name,
                 "probability_fraction": future.probability_fraction,
-                "objective_usd": float(found.hedge.objectives[i]),
+                "objective_value": float(found.hedge.objectives[i]),
                 "cost_usd": plan.ledger.cost.value,
                 "carbon_kgco2e": plan.ledger.carbon.value,
-                "known_usd": known.objective,
+                "known_value": known.objective,
                 "regret_fraction": float(found.regrets[i]),
-                "mean_plan_usd": None if held is None or held.solution is None else held.objective,
+                "mean_plan_value": None if held is None or held.solution is None else held.objective,
                 "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
             }
         )
@@ -144,28 +148,28 @@ def _accounts(found: FuturesPlan) -> Record:
     return {
         "first_stage": first_stage_records(found),
         "futures": future_records(found),
-        "worth": [{"name": name, "usd": float(node.value)} for name, node in found.worth.items()],
+        "worth": [{"name": name, "value": float(node.value)} for name, node in found.worth.items()],
         "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
     }
 
 
 def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
     said = first_stage_text(document["first_stage"]) or ["Order, retire and move nothing now."]
-    told = partial(amount, measure=document["measure"])
+    shown = partial(amount, unit=document["objective"]["unit"])
     worst = max(document["futures"], key=lambda row: row["regret_fraction"])
     said.append(
-        f"Over {len(found.futures)} futures this takes {told(float(found.expected.value))} in the mean; at "
+        f"Over {len(found.futures)} futures this takes {shown(float(found.expected.value))} in the mean; at "
         f"most {worst['regret_fraction']:.1%} more than had the future been known ({worst['future']})."
     )
-    worth = {row["name"]: row["usd"] for row in document["worth"]}
+    worth = {row["name"]: row["value"] for row in document["worth"]}
     if "hedging" in worth:
         saved = worth["hedging"]
         than = "less" if saved >= 0 else "more"
-        said.append(f"That is {told(abs(saved))} {than} in the mean than the plan for the mean future.")
+        said.append(f"That is {shown(abs(saved))} {than} in the mean than the plan for the mean future.")
     else:
-        broken = [row["future"] for row in document["futures"] if row["mean_plan_usd"] is None]
+        broken = [row["future"] for row in document["futures"] if row["mean_plan_value"] is None]
         said.append(f"The plan for the mean future has no way through {', '.join(broken)}.")
-    said.append(f"Knowing the future before ordering would be worth {told(max(worth['knowing'], 0.0))}.")
+    said.append(f"Knowing the future before ordering would be worth {shown(max(worth['knowing'], 0.0))}.")
     return said
 
 

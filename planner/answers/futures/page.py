@@ -10,7 +10,7 @@ from typing import Any
 from planner.report import findings
 from planner.report.charts import Document, Record
 from planner.report.data import to_json
-from planner.report.format import mass, money
+from planner.report.format import amount, mass, money
 from planner.report.saving import FolderKind, write_folder
 
 FUTURES = FolderKind(
@@ -28,15 +28,15 @@ WORTH = {
 _COLUMNS = {
     "future": "future",
     "probability_fraction": "probability_fraction",
-    "objective_usd": "objective",
-    "known_usd": "had_it_been_known",
+    "objective_value": "objective",
+    "known_value": "had_it_been_known",
     "regret_fraction": "regret_fraction",
-    "mean_plan_usd": "plan_for_the_mean_future",
+    "mean_plan_value": "plan_for_the_mean_future",
     "cost_usd": "cost_usd",
     "carbon_kgco2e": "carbon_kgco2e",
     "nodes_ordered": "nodes_ordered",
 }
-_OBJECTIVES = ("objective_usd", "known_usd", "mean_plan_usd")
+_OBJECTIVES = ("objective_value", "known_value", "mean_plan_value")
 
 
 def save_futures(document: Document, folder: Path) -> list[Path]:
@@ -56,27 +56,22 @@ def futures_text(document: Mapping[str, Any]) -> str:
     lines = list(document["headline"])
     if not document["futures"]:
         return "\n".join(lines)
-    told = partial(amount, measure=document["measure"])
+    shown = partial(amount, unit=document["objective"]["unit"])
     header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
     rows = [
         [
             row["future"],
             f"{row['probability_fraction']:.1%}",
-            told(row["objective_usd"]),
-            told(row["known_usd"]),
+            shown(row["objective_value"]),
+            shown(row["known_value"]),
             f"{max(row['regret_fraction'], 0.0):.1%}",
-            "no plan" if row["mean_plan_usd"] is None else told(row["mean_plan_usd"]),
+            "no plan" if row["mean_plan_value"] is None else shown(row["mean_plan_value"]),
             money(row["cost_usd"]),
             mass(row["carbon_kgco2e"]),
         ]
         for row in document["futures"]
     ]
     return "\n".join([*lines, "", *aligned([header, *rows])])
-
-
-def amount(value: float, measure: str) -> str:
-    """An objective in words; where carbon is minimized, a dollar in it weighs a hundredth of a gram."""
-    return mass(value) if measure == "carbon" else money(value)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -100,7 +95,7 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
     )
     if not found:
         return
-    unit = "kgco2e" if document["measure"] == "carbon" else "usd"
+    unit = document["objective"]["unit"].lower()
     worth = document["worth"]
     yield (
         "futures",
@@ -115,7 +110,7 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
         _section(
             "What planning for several futures is worth",
             [],
-            worth=[{"worth_of": WORTH[row["name"]], f"mean_saving_{unit}": row["usd"]} for row in worth],
+            worth=[{"worth_of": WORTH[row["name"]], f"mean_saving_{unit}": row["value"]} for row in worth],
         ),
     )
 

@@ -166,7 +166,7 @@ def prediction(cell: Cell) -> Opened:
         "duration_h": done.duration_h,
         "ettr_fraction": done.useful,
         "interval_min": convert(done.states.renewal["interval_h"], "min"),
-        "mttf_h": done.states.renewal["mtbf_h"],
+        "mttf_h": done.states.renewal["mttf_h"],
     }
     node = found[cell.key]
     assert node is not None, "all of it is predicted"

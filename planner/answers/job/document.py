@@ -76,7 +76,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "failures": _failure_rows(footprint),
         "changes": changes_of(footprint),
         "embodied": _embodied(footprint) if why_embodied else [],
-        "tornado": swing_records(tornado(footprint.carbon, most=SWINGS)),
+        "tornado": swing_records(tornado(footprint.carbon, most=SWINGS), footprint.carbon.unit),
         "predicted": _predicted(footprint),
         "explanations": {name: explain(node).to_dict() for name, node in traced.items()},
         "facts": [_fact_record(fact) for _, fact in sorted(facts_of(*traced.values()).items())],
@@ -162,7 +162,7 @@ def _predicted(footprint: Footprint) -> Record:
         "duration_h": float(done.duration_h.value),
         "ettr_fraction": float(done.useful.value),
         "interval_min": float(renewal["interval_h"].value) * 60,
-        "mttf_h": float(renewal["mtbf_h"].value),
+        "mttf_h": float(renewal["mttf_h"].value),
     }
 
 

@@ -19,8 +19,8 @@ from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
 from planner.inputs.job.schema import Inference
 from planner.inputs.resolved import Inputs
 from planner.physics.nodes import node_columns
-from planner.physics.serving import Replicas, replica_columns
-from planner.physics.serving_options import serving_candidates
+from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, asked_per_s
+from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, derive, rows
 from planner.trace.units import DIMENSIONLESS
@@ -72,7 +72,7 @@ def _measured(setting: Setting, asked: Inference, requests: Traced) -> Done:
 def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
     """By the serving model."""
     sku = setting.sku(asked.sku).name
-    inputs = _inputs(setting, asked, sku, float(requests.value))
+    inputs = _inputs(setting, asked, sku)
     replica = _replica(setting, asked, inputs, sku)
     only = np.array(0)
     hours = derive(
@@ -85,8 +85,12 @@ def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
     )
     node_h = derive(run_node_h, nodes=rows(replica.nodes, only), duration_h=hours)
     it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(rows(replica.planned_kw, only), only))
-    tp = int(replica.candidates.tp[0])
-    said = f"{requests.value:,.0f} requests to {asked.model} on {sku}, {tp} accelerators each (predicted)"
+    size = int(replica.candidates.accelerators[0])
+    demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
+    said = (
+        f"{requests.value:,.0f} requests to {asked.model} on {sku}, {size} accelerators each (predicted, as "
+        f"one of the replicas that share {demand_per_s:,.4g} requests/s)"
+    )
     return Done(sku, node_h, it, said=said)
 
 
@@ -124,16 +128,20 @@ def _tokens(setting: Setting, asked: Inference) -> tuple[Traced, Traced]:
     )
 
 
-def _inputs(setting: Setting, asked: Inference, sku: str, requests: float) -> Inputs:
-    """The service as a scenario of its own; a batch of requests may wait as long as a scenario can say."""
+def _inputs(setting: Setting, asked: Inference, sku: str) -> Inputs:
+    """The service as a scenario of its own; a batch of requests may wait as long as a scenario can say.
+
+    A batch has no busiest hour: its replicas are asked about as those of a large pool.
+    """
     batch = asked.requests is not None
     mean_to_peak = asked.mean_to_peak_fraction or (1.0 if batch else setting.fact("job.mean_to_peak").value)
     longest = 3600.0
     first, per = (
-        stated or (longest if batch else setting.fact(f"job.{name}").value)
-        for name, stated in (("first_token", asked.first_token_s), ("per_token", asked.per_token_s))
+        stated or (longest if batch else setting.fact(name).value)
+        for name, stated in ((FIRST_TOKEN, asked.first_token_s), (PER_TOKEN, asked.per_token_s))
     )
-    per_s = (requests if batch else (asked.requests_per_day or 0.0)) / 86_400.0 / mean_to_peak
+    stated_per_s = None if batch else (asked.requests_per_day or 0.0) / 86_400.0 / mean_to_peak
+    per_s = asked_per_s(stated_per_s, setting.fact)
     lengths = (
         f'traffic = "{asked.traffic}"'
         if asked.traffic is not None

@@ -64,8 +64,8 @@ def grid_said(document: Record) -> str:
 
 def assumed_said(document: Record) -> str:
     """What nobody stated and the figures rest on; empty where the job states all of it."""
-    told = "; ".join(f"{row['what']} {row['value']}" for row in document["assumed"])
-    return f"Not stated, so assumed: {told}." if told else ""
+    shown = "; ".join(f"{row['what']} {row['value']}" for row in document["assumed"])
+    return f"Not stated, so assumed: {shown}." if shown else ""
 
 
 def _hours(totals: Record) -> str:

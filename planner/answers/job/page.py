@@ -71,8 +71,8 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
         ),
     )
     if document["embodied"]:
-        told = "Each step changes one cause from ours to theirs; what is left over is the residual."
-        yield "embodied", _section("Why others print other figures", [told], embodied=document["embodied"])
+        shown = "Each step changes one cause from ours to theirs; what is left over is the residual."
+        yield "embodied", _section("Why others print other figures", [shown], embodied=document["embodied"])
     yield (
         "changes",
         _section(
@@ -81,8 +81,8 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
             changes=document["changes"],
         ),
     )
-    told = "Carbon with each fact at its low and at its high end."
-    yield "uncertainty", _section("What is least certain", [told], tornado=tornado_rows(document))
+    shown = "Carbon with each fact at its low and at its high end."
+    yield "uncertainty", _section("What is least certain", [shown], tornado=tornado_rows(document))
     yield "facts", _section("Facts and their sources", [], facts=document["facts"])
 
 

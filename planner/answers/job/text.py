@@ -96,11 +96,11 @@ def _scopes(document: Record) -> str:
 def _failures(document: Record) -> str:
     if not document["failures"]:
         return ""
-    told = [
+    shown = [
         f"{row['state']} {_mass(row['kgco2e'])} ({row['of_training_fraction']:.2%})"
         for row in document["failures"]
     ]
-    return _wrapped(f"Of the training run: {'; '.join(told)}.")
+    return _wrapped(f"Of the training run: {'; '.join(shown)}.")
 
 
 def _changes(document: Record) -> str:

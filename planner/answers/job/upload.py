@@ -29,7 +29,7 @@ Files = Mapping[str, bytes]
 LONGEST_NAME = 200  # bytes; what file systems take
 
 
-def handed_document(
+def uploaded_document(
     text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
 ) -> Record:
     """The document of a job in a TOML text; the files that it names are those of `files`.
@@ -39,23 +39,23 @@ def handed_document(
     Raises:
         InputError: the text or a file of it is wrong, or it names a file that was not passed in.
     """
-    with handed_job(text, name, files, catalogue, own=own) as job:
+    with uploaded_job(text, name, files, catalogue, own=own) as job:
         return job_document(job, catalogue)
 
 
-def handed_places(
+def uploaded_places(
     text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
 ) -> Record:
     """The same job elsewhere and at other times.
 
     Raises:
-        InputError: as `handed_document`.
+        InputError: as `uploaded_document`.
     """
-    with handed_job(text, name, files, catalogue, own=own) as job:
+    with uploaded_job(text, name, files, catalogue, own=own) as job:
         return place_document(job, catalogue)
 
 
-def handed_cell(
+def uploaded_cell(
     text: str,
     name: str,
     files: Files,
@@ -68,9 +68,9 @@ def handed_cell(
     """Why a cell of such a document holds its number: table, number of the row from 0, column.
 
     Raises:
-        InputError: as `handed_document`.
+        InputError: as `uploaded_document`.
     """
-    with handed_job(text, name, files, catalogue, own=own) as job:
+    with uploaded_job(text, name, files, catalogue, own=own) as job:
         return cell_explanation(job, document, *cell, catalogue)
 
 
@@ -85,7 +85,7 @@ def takes_long(text: str, name: str) -> bool:
 
 
 @contextmanager
-def handed_job(
+def uploaded_job(
     text: str, name: str, files: Files, catalogue: Catalogue | None = None, *, own: bool = False
 ) -> Iterator[Job]:
     """The job, for as long as its files are needed; messages name files, never where they lay.
@@ -102,7 +102,7 @@ def whole_text(text: str, name: str, files: Files) -> str:
     """An own job as a job file that says all of it, the command's defaults too.
 
     Raises:
-        InputError: as `handed_job`.
+        InputError: as `uploaded_job`.
     """
     with _laid_out(text, name, files, load_catalogue()) as (tables, _, _):
         return write_toml(tables)

@@ -87,7 +87,7 @@ def _skus(footprint: Footprint) -> Iterator[Change]:
     for phase in predicted:
         assert phase.done is not None, "work has nodes"
         tried: dict[str, Footprint] = {}
-        for name in setting.catalogue.skus:
+        for name in setting.catalogue.sold:
             if name != phase.done.sku and (changed := _on_sku(setting, phase, name)) is not None:
                 tried[name] = changed
         if not tried:

@@ -21,7 +21,7 @@ from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.training import ettr_ratio, expected_duration_h
-from planner.physics.nodes import node_columns
+from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
 from planner.trace.errors import InputError
@@ -165,18 +165,14 @@ def hours_done(setting: Setting, phase: str, hours: float, power_kw: float | Non
 def node_kw_of(setting: Setting, phase: str, power_kw: float | None, sku: str | None, state: str) -> Traced:
     """Power of a node: from what an accelerator draws with its share of the host, else by state."""
     one = setting.sku(sku)
+    count = setting.fact(f"server.{one.server}.accelerators")
     if power_kw is not None:
         each: Traced = setting.yours(f"{phase}.power", power_kw, "kW")
         host: Traced = chosen("host_kw", 0.0, "the stated power holds the share of the host")
-    else:
-        each = derive(
-            stalled_power_kw,
-            tdp_kw=setting.fact(f"accelerator.{one.accelerator}.tdp"),
-            stall_fraction=setting.fact(state),
-        )
-        host = setting.fact(f"server.{one.server}.host_power")
-    count = setting.fact(f"server.{one.server}.accelerators")
-    return derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=each)
+        return derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=each)
+    ends = host_facts(setting.fact, one)
+    drawn = derive(stalled_power_kw, tdp_kw=ends["tdp_kw"], stall_fraction=setting.fact(state))
+    return working_node_kw(ends, count, drawn)
 
 
 def _measured(setting: Setting, phase: str, work: Work) -> Done:

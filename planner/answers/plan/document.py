@@ -12,9 +12,12 @@ from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
+from planner.answers.plan.verified import verification_records
 from planner.answers.plan.work import pausable_explanations
+from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
+from planner.program.assembly import objective_unit
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import UNITS, Give, Infeasibility, Status
 from planner.trace.explain import explain
@@ -22,7 +25,7 @@ from planner.trace.quantities import facts_of
 from planner.trace.records import Record, fact_record, swing_records, total_records
 from planner.trace.uncertainty import tornado
 
-SCHEMA = 1
+SCHEMA = 2
 DRAWS = 64  # stratified: p5 and p95 of the shipped plans lie within 4 % of those of 600 draws
 
 STATUS_NAMES = {
@@ -53,7 +56,12 @@ def plan_document(plan: Plan) -> Record:
             "periods": list(horizon.period_labels),
         },
         "status": _status(plan),
-        "objective": {"kind": scenario.policy.objective, "text": _objective_text(plan), "value_usd": None},
+        "objective": {
+            "kind": scenario.policy.objective,
+            "text": _objective_text(plan),
+            "value": None,
+            "unit": objective_unit(plan.problem.objective),
+        },
         "totals": [],
         "headline": [],
         "why": [],
@@ -64,13 +72,20 @@ def plan_document(plan: Plan) -> Record:
     }
     if solved:
         document |= _accounts(plan)
+        document["headline"], document["why"] = why_this_plan(plan)
+        # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
         document["tables"]["energy"] = energy_records(plan)
-        document["objective"]["value_usd"] = plan.ledger.objective.value
-        document["headline"], document["why"] = why_this_plan(plan)
+        document["objective"]["value"] = plan.ledger.objective.value
+        if plan.verification is not None:
+            document["verification"] = plan.verification
+            document["tables"]["verification"] = verification_records(plan.verification)
+            document["why"] += plan.verification["findings"]
     elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
-    document["why"] += [f"{note}." for note in idle_notes(plan.inputs.idle_facts, "this plan")]
+    notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
+    notes += idle_notes(plan.inputs.idle_facts, "this plan")
+    document["why"] += [f"{note}." for note in notes]
     return document
 
 
@@ -117,7 +132,7 @@ def _accounts(plan: Plan) -> Record:
     explanations |= pausable_explanations(plan)
     return {
         "totals": total_records(named, DRAWS),
-        "tornado": swing_records(tornado(ledger.objective)),
+        "tornado": swing_records(tornado(ledger.objective), ledger.objective.unit),
         "explanations": explanations,
     }
 

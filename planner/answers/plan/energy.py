@@ -70,12 +70,12 @@ def _uses(plan: Plan, solution: Solution) -> Iterator[tuple[str, str, NDArray[np
         candidate = ledger.runs.candidate[ledger.run_rows]
         for use, share in _shares(ledger.runs.progress, candidate).items():
             yield use, "training", pools, kwh * share
-    if ledger.paused is not None:
-        options = ledger.paused.options
-        elastic = problem.elastic_options
-        kwh = (elastic.kwh_per_node_h[options] * solution.done_node_h[options]).sum(axis=1)
-        for use, share in _shares(ledger.paused.elastic.progress, ledger.paused.rows).items():
-            yield use, "elastic", elastic.pool[options], kwh * share
+    if ledger.pausable is not None:
+        options = ledger.pausable.options
+        pausable = problem.pausable_options
+        kwh = (pausable.kwh_per_node_h[options] * solution.done_node_h[options]).sum(axis=1)
+        for use, share in _shares(ledger.pausable.jobs.progress, ledger.pausable.rows).items():
+            yield use, "pausable", pausable.pool[options], kwh * share
     if ledger.replicas is not None:
         options = ledger.replica_options
         kwh = (ledger.replicas.facility_kwh.value * solution.replicas[options]).sum(axis=1)

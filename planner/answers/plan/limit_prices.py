@@ -7,16 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from planner.answers.plan.names import labels_of, limit_place, limit_text
+from planner.program.assembly import objective_unit
 from planner.program.plan import Plan
 from planner.program.searches import AT_LEAST, Move, Price, prices
 from planner.program.solution import LIMITS
-from planner.report.format import mass, money
+from planner.report.format import amount
 from planner.trace.records import Record
 
 CONFIRMED = tuple(family for family in LIMITS if family not in ("deadlines", "end of life"))
 NOTHING = 1e-6  # of an objective: rounding, not a price
 # Unit of a limit -> the larger one that prices are told in, and how many it holds.
-TOLD_IN = {"kW": ("MW", 1000.0), "kgCO2e": ("tCO2e", 1000.0)}
+SHOWN_IN = {"kW": ("MW", 1000.0), "kgCO2e": ("tCO2e", 1000.0)}
 ONE_IS = {"racks": "rack", "nodes": "node", "requests/s": "request/s", "node-h": "node-hour", "jobs": "job"}
 
 
@@ -50,7 +51,7 @@ def _tells(plan: Plan, price: Price) -> bool:
 
 def price_records(plan: Plan) -> list[Record]:
     """One row for each limit that has a price: three routes to it, and how far it was looked."""
-    unit, found = objective_unit(plan), []
+    unit, found = objective_unit(plan.problem.objective), []
     for price in plan.prices:
         where, period = limit_place(plan.problem, labels_of(plan), price.family, price.index)
         found.append(
@@ -75,19 +76,14 @@ def price_sentences(plan: Plan) -> list[str]:
     return [_sentence(plan, each) for each in ordered]
 
 
-def objective_unit(plan: Plan) -> str:
-    """In what the objective counts: money wherever money weighs as such, else carbon."""
-    return "USD" if plan.problem.objective.money_weight == 1.0 else "kgCO2e"
-
-
 def objective_text(plan: Plan, value: float) -> str:
     """An amount of the objective."""
-    return (money if objective_unit(plan) == "USD" else mass)(value)
+    return amount(value, objective_unit(plan.problem.objective))
 
 
 def _sentence(plan: Plan, price: Price) -> str:
     name = limit_text(plan.problem, labels_of(plan), price.family, price.index)
-    what, size = TOLD_IN.get(price.unit, (ONE_IS.get(price.unit, price.unit), 1.0))
+    what, size = SHOWN_IN.get(price.unit, (ONE_IS.get(price.unit, price.unit), 1.0))
     one = f"one {what} less saves" if price.family in AT_LEAST else f"one more {what} saves"
     said = [
         _step(plan, move, price, eased=move is price.eased)

@@ -83,13 +83,13 @@ def _needs(problem: Problem, limit: str, period: int) -> Floats:
 def _working_kw(problem: Problem) -> Floats:
     """Power of a node of each pool with the option that draws least on one; idle where there is none."""
     runs, serves = problem.run_options, problem.serve_options
-    works, elastic = problem.work_options, problem.elastic_options
+    works, pausable = problem.work_options, problem.pausable_options
     above = np.full(len(problem.pools), np.inf)
     nowhere = np.full(runs.nodes.shape, np.inf)
     each = np.divide(runs.active_kw, runs.nodes, out=nowhere, where=runs.nodes > 0)
     np.minimum.at(above, runs.pool, each.min(axis=1, initial=np.inf))
     np.minimum.at(above, serves.pool, serves.active_kw / np.maximum(serves.nodes, 1.0))
-    for options in (works, elastic):
+    for options in (works, pausable):
         np.minimum.at(above, options.pool, options.active_kw)
     working: Floats = problem.pools.idle_kw + np.where(np.isfinite(above), above, 0.0)
     return working

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.program.assembly import objective_unit
 from planner.program.market_based import stand_ins
 from planner.program.plan import AS_TODAY, COST_ONLY, Plan
 from planner.program.solution import Solution, capex_usd
@@ -68,7 +69,7 @@ COST_LABELS = {
     "serving": "Serving: electricity",
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
-    "elastic": "Pausable jobs: electricity",
+    "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: hours in use",
     "parked": "Parked nodes: electricity",
     "unmet": "Demand not carried: penalties",
@@ -86,7 +87,7 @@ CARBON_LABELS = {
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
     "moved": "Moved nodes: carriage",
-    "elastic": "Pausable jobs: electricity",
+    "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: share of their making and repair",
     "parked": "Parked nodes: electricity",
     "contract": "Clean energy: avoided, market-based",
@@ -106,7 +107,11 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
     measures: list[tuple[str, str, Any]] = [
         (cost_label(plan), "USD", lambda one: one.usd),
         ("Carbon in the horizon", "kgCO2e", lambda one: one.kgco2e),
-        ("Objective", "USD", lambda one: weight.money_weight * one.usd + weight.carbon_weight * one.kgco2e),
+        (
+            "Objective",
+            objective_unit(weight),
+            lambda one: weight.money_weight * one.usd + weight.carbon_weight * one.kgco2e,
+        ),
         ("Purchases, cash", "USD", capex),
         (
             "Nodes bought",
@@ -151,7 +156,7 @@ def period_records(plan: Plan, solution: Solution) -> list[Record]:
         )
     if plan.assembled.work.facility_kwh is not None:
         kwh = kwh + (plan.assembled.work.facility_kwh.value * solution.work_node_h).sum(axis=0)
-    kwh = kwh + (problem.elastic_options.kwh_per_node_h * solution.done_node_h).sum(axis=0)
+    kwh = kwh + (problem.pausable_options.kwh_per_node_h * solution.done_node_h).sum(axis=0)
     kwh = kwh + (problem.pools.off_kwh_per_node * solution.parked).sum(axis=0)
     capex = capex_usd(problem, solution.orders)
     return [

@@ -108,9 +108,9 @@ def changes_text(
         return -abs(change.after - change.before) * float(unit)
 
     # What a job leaves is said by where it goes.
-    told = [each for each in changes if not (each.kind == "job" and each.after < each.before)] or list(
+    shown = [each for each in changes if not (each.kind == "job" and each.after < each.before)] or list(
         changes
     )
-    said = [change_text(problem, labels, each) for each in sorted(told, key=nodes)]
+    said = [change_text(problem, labels, each) for each in sorted(shown, key=nodes)]
     more = f"; and {len(said) - most} more" if len(said) > most else ""
     return "; ".join(said[:most]) + more

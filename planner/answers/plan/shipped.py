@@ -11,6 +11,7 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.scenario import digest, load_scenario, parse_scenario
 from planner.program.plan import plan_fleet
+from planner.report.editions import up_to_date
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 
@@ -42,8 +43,7 @@ def solved_path(stem: str) -> Path:
 
 def read_solved(path: Path) -> Record:
     """The document in a file."""
-    document: Record = json.loads(gzip.decompress(path.read_bytes()))
-    return document
+    return up_to_date(json.loads(gzip.decompress(path.read_bytes())))
 
 
 def write_solved(stem: str) -> Path:

@@ -11,6 +11,7 @@ from planner.answers.plan.fleet import (
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.work import (
     flexibility_sentences,
     left_out_sentences,
@@ -47,6 +48,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *limit_sentences(plan, solution),
     ]
     why += stand_in_sentences(plan)
+    why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)
     return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]
 

@@ -14,6 +14,7 @@ from planner.answers.plan.fleet import (
     rental_sentences,
 )
 from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
 from planner.program.solution import ServeOptions, Solution, totals_by
@@ -50,7 +51,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
-                "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.gpus.value[c]),
+                "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.accelerators.value[c]),
                 "ettr_fraction": float(runs.ettr.value[c]),
                 "interval_min": float(runs.interval_h.value[c] * 60),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
@@ -81,10 +82,10 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "service": problem.services.name[service],
                     "period": label,
                     **place(plan, int(problem.serve_options.pool[v])),
-                    "tensor_parallel": int(replicas.candidates.tp[row]),
+                    **_replica_layout(replicas.candidates, row),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
-                    "standby": _standing_by(problem.serve_options, int(v), t, count),
+                    "standby": standing_by(problem.serve_options, int(v), t, count),
                     "capacity_per_s": float(count * replicas.requests_per_s.value[row, t]),
                     "demand_per_s": float(problem.services.demand[service, t]),
                     "first_token_s": float(replicas.ttft_s.value[row, t]),
@@ -94,7 +95,14 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
 
 
-def _standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
+def _replica_layout(candidates: ServingCandidates, row: int) -> Record:
+    """Accelerators that share attention, and groups of them where a replica has several."""
+    groups = int(candidates.groups[row])
+    shared = {"tensor_parallel": int(candidates.accelerators[row]) // groups}
+    return shared if groups == 1 else {**shared, "groups": groups}
+
+
+def standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
     """Replicas beyond those that carry: a count, and a share where there are many."""
     counted = min(replicas, int(options.standby[option, period]))
     share = float(options.standby_fraction[option, period])
@@ -137,7 +145,7 @@ def _date(value: Any) -> str:
 
 def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
     """Pausable jobs by period: how much of each is done, on how many nodes on average."""
-    options, labels = plan.problem.elastic_options, plan.inputs.scenario.horizon.period_labels
+    options, labels = plan.problem.pausable_options, plan.inputs.scenario.horizon.period_labels
     hours = plan.problem.pools.hours
     return [
         {
@@ -159,18 +167,18 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
 
 def pausable_explanations(plan: Plan) -> dict[str, list[Record]]:
     """Where the numbers of the pausable jobs come from, under the names that other runs have."""
-    paused = plan.ledger.paused
-    if paused is None:
+    pausable = plan.ledger.pausable
+    if pausable is None:
         return {}
-    found, progress = {}, paused.elastic.progress
-    for row in paused.rows:
-        job = plan.problem.jobs.name[paused.elastic.candidates.job[row]]
+    found, progress = {}, pausable.jobs.progress
+    for row in pausable.rows:
+        job = plan.problem.jobs.name[pausable.jobs.candidates.job[row]]
         columns = {
             "ettr": progress.ettr,
             "interval": progress.renewal["interval_h"],
             "duration": progress.duration_h,
-            "node_hours": paused.elastic.node_h,
-            "mttf": progress.renewal["mtbf_h"],
+            "node_hours": pausable.jobs.node_h,
+            "mttf": progress.renewal["mttf_h"],
         }
         for name, node in columns.items():
             found[f"job.{job}.{name}"] = explain(node, row=int(row)).to_dict()
@@ -181,7 +189,7 @@ def pausable_placements(plan: Plan, solution: Solution) -> dict[str, str]:
     """Decision -> what was decided, for comparing two plans of one problem."""
     problem, placed = plan.problem, dict[str, list[str]]()
     for e in np.flatnonzero(solution.chosen):
-        options = problem.elastic_options
+        options = problem.pausable_options
         pool = problem.pool_name(int(options.pool[e]))
         placed.setdefault(problem.jobs.name[options.job[e]], []).append(
             f"{solution.done_node_h[e].sum():,.0f} node-hours on {pool}"
@@ -200,18 +208,18 @@ def flexibility_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
-    paused = plan.ledger.paused
-    if paused is None:
+    pausable = plan.ledger.pausable
+    if pausable is None:
         return
-    options, labels = plan.problem.elastic_options, plan.inputs.scenario.horizon.period_labels
-    for row, e in zip(paused.rows, paused.options, strict=True):
+    options, labels = plan.problem.pausable_options, plan.inputs.scenario.horizon.period_labels
+    for row, e in zip(pausable.rows, pausable.options, strict=True):
         job = plan.inputs.scenario.training[options.job[e]]
         done = solution.done_node_h[e]
         steps = ", ".join(f"{done[t]:,.0f} in {labels[t]}" for t in np.flatnonzero(done > 0.5))
         copies = "" if solution.chosen[e] == 1 else f"{solution.chosen[e]} x "
         part = solution.completed[e] / solution.chosen[e]
         said = "" if part > 1 - 1e-6 else f"; {part:.0%} of it is done"
-        interval_h = paused.elastic.progress.renewal["interval_h"].value[row]
+        interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
             f"{plan.problem.pool_name(int(options.pool[e]))}: node-hours {steps}{said}. It is done by "

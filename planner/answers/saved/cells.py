@@ -8,6 +8,7 @@ from functools import partial
 from planner.report.cells import Number, below, close, explanation_of, kept, kept_for, value_of
 from planner.report.charts import Record
 from planner.report.charts.compared import UNITS
+from planner.report.format import share_of
 from planner.trace.explain import Explanation
 
 OTHER = "this plan opens all of its numbers on its own page"
@@ -56,12 +57,11 @@ def _side_by_side(
         return explanation_of(
             Number("difference", one - other, unit, equation=f"difference = {name} - {first}", inputs=both)
         )
-    if not other:
+    share = share_of(one - other, other)
+    if share is None:
         return None
-    equation = f"difference_share = ({name} - {first}) / abs({first})"
-    return explanation_of(
-        Number("difference_share", (one - other) / abs(other), equation=equation, inputs=both)
-    )
+    equation = f"difference_share = ({name} - {first}) / {first}"
+    return explanation_of(Number("difference_share", share, equation=equation, inputs=both))
 
 
 def _total_of(record: Record, name: str, number: int, value: float) -> Explanation | None:

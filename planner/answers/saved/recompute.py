@@ -126,12 +126,12 @@ def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
     if before["facts_digest"] == after["facts_digest"]:
         return
     was, now = fact_values(before), fact_values(after)
-    told = [
+    shown = [
         f"fact {key} was {was.get(key, 'not used')} and is {now.get(key, 'not used')}"
         for key in sorted(was.keys() | now.keys())
         if was.get(key) != now.get(key)
     ]
-    yield from told or ["facts of the catalogue changed, none of those that this plan rests on"]
+    yield from shown or ["facts of the catalogue changed, none of those that this plan rests on"]
 
 
 def recompute_futures(

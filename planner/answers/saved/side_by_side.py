@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.answers.saved.compare import flat_inputs, head_of
 from planner.inputs.scenario.bundle import restored
+from planner.report.cells import FORMER_TERMS
 from planner.report.format import share_of
 from planner.store.store import Store
 from planner.trace.records import Record
@@ -100,7 +101,10 @@ def _totals(documents: Sequence[Record]) -> list[Record]:
 
 def _terms(documents: Sequence[Record], table: str, unit: str) -> list[Record]:
     """Each term of a total in all plans; a plan without it has nothing of it, one without terms None."""
-    held = [{row["term"]: row for row in document["tables"][table]} for document in documents]
+    held = [
+        {FORMER_TERMS.get(row["term"], row["term"]): row for row in document["tables"][table]}
+        for document in documents
+    ]
     rows = []
     for term in dict.fromkeys(term for each in held for term in each):
         label = next(each[term]["label"] for each in held if term in each)

@@ -64,7 +64,7 @@ def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Recor
     """A sweep as plain data."""
     rows = sweep_records(result)
     return {
-        "everfleet_sweep": 1,
+        "everfleet_sweep": 2,
         "digest": result.digest,
         "title": scenario.title,
         "kind": grid.kind,

@@ -24,7 +24,7 @@ from planner.store.rows import plan_row
 from planner.store.store import DONE, WAITING
 from planner.trace.records import Record
 
-TOTALS = ("objective_usd", "cost_usd", "carbon_kgco2e", "energy_kwh", "capex_usd")
+TOTALS = ("objective_value", "objective_unit", "cost_usd", "carbon_kgco2e", "energy_kwh", "capex_usd")
 
 
 @dataclass(frozen=True, slots=True)

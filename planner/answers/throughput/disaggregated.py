@@ -1,7 +1,8 @@
-"""Prompts read on one pool of replicas and answers written on another, next to replicas that do both."""
+"""Prompts read by some replicas and answers written by others, next to replicas that do both."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -9,41 +10,49 @@ from numpy.typing import NDArray
 
 from planner.answers.throughput.setting import Row, Setting, Table
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
-from planner.performance.disaggregation import disaggregated_pools, kv_transfer_s, prefill_replicas
+from planner.performance.capacity import Limits, Measured, Requests
+from planner.performance.disaggregation import disaggregated_replicas, kv_transfer_s, prefill_replicas
+from planner.performance.engine import (
+    Chip,
+    Engine,
+    ReplicaLayout,
+    Transformer,
+    matrix_parameters,
+    on_axes,
+    step_times,
+    with_values,
+)
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
-from planner.performance.serving import decode_step_s, prefill_steps, touched_parameters
-from planner.physics.calibrated_serving import STEP, TOUCHED
+from planner.performance.serving import prefill_steps
 from planner.physics.equations.serving import replica_arrival_scv_ratio
-from planner.physics.serving import replica_arguments
-from planner.physics.serving_options import CLASSES, serving_candidates
-from planner.trace.quantities import chosen
+from planner.physics.serving import replica_arguments, serving_candidates
+from planner.physics.serving_options import layout_columns
 
 Floats = NDArray[np.float64]
-CACHE = ("layers", "kv_heads", "head_dim", "kv_bytes", "tp")
 WHOLE = 1.0  # the cache is sent after the prompt, so that its whole transfer is waited for
 
 
 def apart_rows(asked: Setting, joint: Table) -> list[Row]:
-    """Fewest accelerators of two pools, for every SKU that reads with every SKU that writes.
+    """Fewest accelerators of both kinds of replicas, for every SKU that reads with every SKU that writes.
 
     Args:
         asked: the setting with its question as a service.
-        joint: replicas that do both, with the pools that carry the demand.
+        joint: replicas that do both, with the numbers that carry the demand.
     """
     inputs = asked.inputs
     candidates, _ = serving_candidates(inputs)
     if not len(candidates):
         return []
     sku = inputs.pool_sku[candidates.pool]
-    tp = chosen("tp", candidates.tp.astype(float), "enumerated: accelerators that share the model")
-    arguments = {
-        name: np.asarray(node.value, dtype=np.float64)
-        for name, node in replica_arguments(inputs, candidates.service, sku, tp).items()
-    }
+    tp, dp = layout_columns(candidates.accelerators, candidates.groups)
+    traced = replica_arguments(inputs, candidates.service, sku, tp, dp)
+    size = candidates.accelerators.astype(float)
+    names = ("model", "chip", "engine", "layout", "requests", "limits", "measured")
+    replica = _Replica(size=size, **{name: with_values(traced[name]) for name in names})
     rate = inputs.scenario.services[0].peak_requests_per_s[0]
-    common = _common(asked, arguments, rate)
-    read_s, spread = _reading(arguments)
+    common = _common(asked, traced, rate)
+    read_s, spread = _reading(replica)
     readers = np.asarray(
         prefill_replicas(
             prefill_s=read_s,
@@ -53,22 +62,22 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
             **{name: common[name] for name in ("requests_per_s", "arrival_scv_ratio", "ttft_target_s")},
         )
     )
-    first = [_fewest(readers * arguments["tp"], sku == k) for k in np.unique(sku)]
+    first = [_fewest(readers * size, sku == k) for k in np.unique(sku)]
     r, w = (pair.ravel() for pair in np.meshgrid(first, np.arange(len(sku)), indexing="ij"))
     network = np.array([fact.value for fact in inputs.accelerator("network_bandwidth")])
-    pools = disaggregated_pools(
+    found = disaggregated_replicas(
         prefill_s=read_s[r],
         prefill_scv_ratio=spread[r],
-        transfer_s=_transfer_s(asked, arguments, r, np.minimum(network[sku[r]], network[sku[w]])),
-        decode_step_s=_writing_s(arguments)[w],
-        batch_limit=np.floor(arguments["batch_limit"][w]),
-        output_tokens=np.broadcast_to(arguments["output_tokens"], len(sku))[w],
+        transfer_s=_transfer_s(asked, replica, r, np.minimum(network[sku[r]], network[sku[w]])),
+        decode_step_s=_writing_s(replica)[w],
+        batch_limit=np.floor(replica.held)[w],
+        output_tokens=np.broadcast_to(replica.requests.output_tokens, len(sku))[w],
         # The second token may wait no longer than any later one.
         handover_target_s=common["tpot_target_s"],
         **common,
     )
-    need, have = np.asarray(pools.prefill_replicas), np.asarray(pools.decode_replicas)
-    chips = need * arguments["tp"][r] + have * arguments["tp"][w]
+    need, have = np.asarray(found.prefill_replicas), np.asarray(found.decode_replicas)
+    chips = need * size[r] + have * size[w]
     rows: list[Row] = []
     for reading in first:
         for k in np.unique(sku):
@@ -78,18 +87,18 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
             rows.append(row | {"fits": bool(np.isfinite(chips[at]))})
             if rows[-1]["fits"]:
                 rows[-1] |= {
-                    "prefill_tp": int(arguments["tp"][reading]),
+                    "prefill_tp": int(size[reading]),
                     "prefill_replicas": int(need[at]),
-                    "decode_tp": int(arguments["tp"][w[at]]),
+                    "decode_tp": int(size[w[at]]),
                     "decode_replicas": int(have[at]),
                     "accelerators": int(chips[at]),
-                    "ttft_s": float(np.asarray(pools.ttft_s)[at]),
+                    "ttft_s": float(np.asarray(found.ttft_s)[at]),
                 }
     return rows
 
 
-def _common(asked: Setting, arguments: dict[str, Floats], rate: float) -> dict[str, Any]:
-    """What both pools share: demand, its burstiness before it is dealt out, targets and margin."""
+def _common(asked: Setting, arguments: dict[str, Any], rate: float) -> dict[str, Any]:
+    """What both kinds share: demand, its burstiness before it is dealt out, targets and margin."""
     service, inputs = asked.inputs.scenario.services[0], asked.inputs
     burstiness = replica_arrival_scv_ratio(
         trace_scv_ratio=inputs.arrival_scv(service).value,
@@ -100,62 +109,106 @@ def _common(asked: Setting, arguments: dict[str, Floats], rate: float) -> dict[s
     return {
         "requests_per_s": rate,
         "arrival_scv_ratio": float(burstiness),
-        "queue_places": float(arguments["queue_places"]),
+        "queue_places": float(arguments["limits"].queue_places.value),
         "ttft_target_s": service.first_token_s,
         "tpot_target_s": service.per_token_s,
-        "quantile_fraction": float(arguments["quantile_fraction"]),
-        "utilisation_fraction": float(arguments["utilisation_fraction"]),
+        "quantile_fraction": float(arguments["targets"].quantile_fraction.value),
+        "utilisation_fraction": float(arguments["utilisation_fraction"].value),
     }
 
 
-def _reading(arguments: dict[str, Floats]) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Replica:
+    """Every candidate's size and what its steps are made of."""
+
+    size: Floats
+    model: Transformer
+    chip: Chip
+    engine: Engine
+    layout: ReplicaLayout
+    requests: Requests
+    limits: Limits
+    measured: Measured
+
+    @property
+    def held(self) -> Floats:
+        """Requests that a replica holds in all its groups."""
+        held: Floats = np.asarray(self.limits.batch_limit) * np.asarray(self.layout.dp)
+        return held
+
+    def step_s(
+        self, *, writing: Floats | float, joining: Floats | float, context: Floats, prompt: Floats
+    ) -> Floats:
+        """Steps of every candidate, with states or classes on the last axis."""
+        groups = np.asarray(self.layout.dp)[..., None]
+        modelled = step_times(
+            model=on_axes(self.model, 1),
+            chip=on_axes(self.chip, 1),
+            engine=on_axes(self.engine, 1),
+            layout=on_axes(self.layout, 1),
+            writing=writing / groups,
+            prefill_tokens=joining,
+            other_tokens=(groups - 1.0) * writing / groups,
+            context_tokens=context,
+            prompt_tokens=prompt,
+        ).total_s
+        factor = serving_factor_at(
+            batch=np.maximum(writing, 1.0),
+            measured_batches=np.asarray(self.measured.batches)[..., None, :],
+            factors=np.asarray(self.measured.factors)[..., None, :],
+        )
+        least = step_arithmetic_s(
+            active_parameters=np.asarray(matrix_parameters(self.model))[..., None],
+            tokens=np.asarray(writing) + joining,
+            tp=self.size[:, None],
+            peak_tflop_per_s=np.asarray(self.chip.peak_tflop_per_s)[..., None],
+        )
+        return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
+
+
+def _reading(replica: _Replica) -> tuple[Floats, Floats]:
     """Mean time to read a prompt alone, and its squared spread over the classes of prompts."""
-    share = arguments["share_fraction"][0]
-    prompts = arguments["input_tokens"][:, None] * arguments["input_ratio"]
-    chunks = prefill_steps(input_tokens=prompts, chunk_tokens=arguments["chunk_tokens"])
-    each = chunks * _step_s(arguments, batch=1.0, joining=prompts / chunks, context=prompts)
+    requests = replica.requests
+    share = np.asarray(requests.share_fraction)[0]
+    prompts = np.asarray(requests.input_tokens)[:, None] * requests.input_ratio
+    chunk = np.broadcast_to(replica.limits.chunk_tokens, len(replica.size))[:, None]
+    chunks = prefill_steps(input_tokens=prompts, chunk_tokens=chunk)
+    each = chunks * replica.step_s(writing=0.0, joining=prompts / chunks, context=prompts, prompt=prompts)
     mean: Floats = each @ share
     return mean, each**2 @ share / mean**2 - 1.0
 
 
-def _writing_s(arguments: dict[str, Floats]) -> Floats:
+def _writing_s(replica: _Replica) -> Floats:
     """Step of a replica that only writes, in every state up to its places; those who wait change nothing."""
-    lengths = {name: arguments[name] for name in ("input_tokens", "output_tokens", *CLASSES)}
-    context = np.asarray(class_context_tokens(written_fraction=0.5, **lengths))[:, None]
-    limit = np.floor(arguments["batch_limit"])[:, None]
-    running = np.minimum(np.arange(1.0, limit.max() + float(arguments["queue_places"]) + 1.0), limit)
-    return _step_s(arguments, batch=running, joining=0.0, context=context)
-
-
-def _step_s(
-    arguments: dict[str, Floats], *, batch: Floats | float, joining: Floats | float, context: Floats
-) -> Floats:
-    """Steps of every candidate, with states or classes on the last axis."""
-
-    def tall(*names: str) -> dict[str, Floats]:
-        return {name: arguments[name][..., None] for name in names}
-
-    touched = touched_parameters(batch=batch, **tall(*TOUCHED))
-    modelled = decode_step_s(
-        touched_parameters=touched, batch=batch, prefill_tokens=joining, context_tokens=context, **tall(*STEP)
-    )
-    factor = serving_factor_at(
-        batch=np.asarray(batch),
-        measured_batches=arguments["measured_batches"][..., None, :],
-        factors=arguments["measured_factors"][..., None, :],
-    )
-    least = step_arithmetic_s(tokens=batch + joining, **tall("active_parameters", "tp", "peak_tflop_per_s"))
-    return np.asarray(calibrated_step_s(step_s=modelled, factor=factor, least_s=least))
+    requests = replica.requests
+    context = np.asarray(
+        class_context_tokens(
+            written_fraction=0.5, **{f.name: getattr(requests, f.name) for f in fields(requests)}
+        )
+    )[:, None]
+    limit = np.floor(replica.held)[:, None]
+    places = float(np.max(replica.limits.queue_places))
+    running = np.minimum(np.arange(1.0, limit.max() + places + 1.0), limit)
+    return replica.step_s(writing=running, joining=0.0, context=context, prompt=np.ones_like(context))
 
 
 def _transfer_s(
-    asked: Setting, arguments: dict[str, Floats], readers: NDArray[np.intp], network_gb_per_s: Floats
+    asked: Setting, replica: _Replica, readers: NDArray[np.intp], network_gb_per_s: Floats
 ) -> Floats:
     """Time to send the cache of a mean prompt, each accelerator its share through its own port."""
-    cache = np.asarray(kv_cache_gb_per_token(**{name: arguments[name] for name in CACHE}))
+    model = replica.model
+    cache = np.asarray(
+        kv_cache_gb_per_token(
+            layers=model.layers,
+            kv_heads=model.kv_heads,
+            head_dim=model.head_dim,
+            kv_bytes=model.kv_bytes,
+            tp=replica.layout.tp,
+        )
+    )
     return np.asarray(
         kv_transfer_s(
-            input_tokens=arguments["input_tokens"][readers],
+            input_tokens=np.broadcast_to(replica.requests.input_tokens, len(replica.size))[readers],
             kv_cache_gb_per_token=cache[readers],
             state_gb=0.0,
             network_gb_per_s=network_gb_per_s,
@@ -173,9 +226,9 @@ def _fewest(accelerators: Floats, among: NDArray[np.bool_]) -> int:
 
 def _joint(table: Table, *skus: object) -> Row:
     """Fewest accelerators of replicas that do both, on either of the SKUs; none where no replica works."""
-    pools = [
+    sums = [
         int(float(str(row["replicas"]))) * int(str(row["accelerators"]))
         for row in table.rows
         if row["fits"] and row["sku"] in skus
     ]
-    return {"joint_accelerators": min(pools) if pools else None}
+    return {"joint_accelerators": min(sums) if sums else None}

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 Column = float | NDArray[Any]
 
 
-def system_per_s(*, rate_per_s_per_gpu: Column, gpus: Column) -> Column:
+def system_per_s(*, rate_per_s_per_gpu: Column, accelerators: Column) -> Column:
     """Rate of a whole system.
 
     X = x n
 
     Source: definition.
     """
-    return rate_per_s_per_gpu * gpus
+    return rate_per_s_per_gpu * accelerators
 
 
 def yield_per_kwh(*, rate_per_s: Column, nodes: Column, node_kw: Column) -> Column:
@@ -120,14 +120,14 @@ def pool_kw(*, replicas: Column, replica_kw: Column) -> Column:
     return replicas * replica_kw
 
 
-def rank_samples(*, global_batch: Column, gpus: Column) -> Column:
+def rank_samples(*, global_batch: Column, accelerators: Column) -> Column:
     """Samples of a step on one accelerator.
 
     b = B / n
 
     Source: definition.
     """
-    return np.divide(global_batch, gpus)
+    return np.divide(global_batch, accelerators)
 
 
 def kept_values(*, tables: Column, embedding_dim: Column, elementwise_values: Column) -> Column:
@@ -173,7 +173,7 @@ def multiplied_use_fraction(
     bottom_multiplications: Column,
     top_multiplications: Column,
     samples_per_s: Column,
-    gpus: Column,
+    accelerators: Column,
     peak_tflop_per_s: Column,
 ) -> Column:
     """Share of the dense peak that the layers of a recommendation model use in training.
@@ -185,7 +185,7 @@ def multiplied_use_fraction(
     Source: definition in the fit of `accelerator_power_kw`.
     """
     operations = 6.0 * (np.asarray(bottom_multiplications) + top_multiplications) * samples_per_s
-    result: Column = np.minimum(1.0, operations / (gpus * np.asarray(peak_tflop_per_s) * 1e12))
+    result: Column = np.minimum(1.0, operations / (accelerators * np.asarray(peak_tflop_per_s) * 1e12))
     return result
 
 

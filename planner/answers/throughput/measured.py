@@ -52,20 +52,20 @@ def with_point(setting: Setting) -> Setting:
     sku = setting.catalogue.skus[name]
     # The measured SKU need not be among those shown.
     alone = Setting(setting.question, inputs_of(setting.catalogue, (name,)), {})
-    gpus = nodes * int(alone.inputs.server("accelerators")[0].value)
+    accelerators = nodes * int(alone.inputs.server("accelerators")[0].value)
     key = f"accelerator.{sku.accelerator}.matrix_efficiency"
     source = Source("measurement", f"measured by you: {setting.question.measured.strip()}")
     calibrated, efficiency = alone, float(alone.fact(key).value)
     says = ""
     for _ in range(ROUNDS):
         work = work_of(calibrated)
-        layout = layout_of(calibrated, work, 0, gpus, work.batch)
+        layout = layout_of(calibrated, work, 0, accelerators, work.batch)
         if isinstance(layout, str):
             raise InputError(f"--measured: {name} x {nodes} nodes: {layout}")
         if layout.says() == says:
             break
         says = layout.says()
-        efficiency = _efficiency(work, gpus, layout, _seconds(work, gpus, value, unit))
+        efficiency = _efficiency(work, accelerators, layout, _seconds(work, accelerators, value, unit))
         fact = make_fact(key, efficiency, "1", source, locator=says)
         calibrated = replace(alone, inputs=inputs_of(alone.catalogue.with_facts([fact]), (name,)))
     fact = make_fact(key, efficiency, "1", source, locator=says)
@@ -174,20 +174,24 @@ def _positive(text: str, point: str) -> float:
     return value
 
 
-def _seconds(work: Work, gpus: int, value: float, unit: str) -> float:
+def _seconds(work: Work, accelerators: int, value: float, unit: str) -> float:
     """The measured step."""
     tokens = work.batch * float(work.sequence.value)
     of_unit = {"s": value, "samples/s": work.batch / value, "tokens/s": tokens / value}
-    return of_unit.get(unit, tokens / (value * gpus))
+    return of_unit.get(unit, tokens / (value * accelerators))
 
 
-def _efficiency(work: Work, gpus: int, layout: Layout, measured_s: float) -> float:
+def _efficiency(work: Work, accelerators: int, layout: Layout, measured_s: float) -> float:
     """Matrix efficiency at which the step on this layout takes as long as measured."""
     arguments = work.arguments[0]
     assert not isinstance(arguments, str), "a layout was found"
     fixed: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in BESIDE_STEP}
     fixed |= {name: getattr(layout, name) for name in LAYOUT}
-    fixed |= {"gpus": gpus, "global_batch": work.batch, "sequence_tokens": work.sequence.value}
+    fixed |= {
+        "accelerators": accelerators,
+        "global_batch": work.batch,
+        "sequence_tokens": work.sequence.value,
+    }
 
     def step_s(efficiency: float) -> float:
         return float(training_step_s(**{**fixed, "matrix_efficiency_fraction": efficiency}).total_s)

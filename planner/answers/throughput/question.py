@@ -10,8 +10,9 @@ from pathlib import Path
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, shown
+from planner.physics.precisions import FORMATS
 
-PRECISIONS = ("bf16", "fp16", "fp8")
+PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 # Sizes to look for a target in: four steps for each doubling.
 FINE = tuple(sorted({max(1, round(2**k * part)) for k in range(11) for part in (1.0, 1.25, 1.5, 1.75)}))
@@ -36,6 +37,7 @@ class Question:
     by_h: float | None = None
     measured: str = ""
     calibration: Path | None = None
+    engine: str | None = None
     mix: str | None = None
     input_tokens: float | None = None
     output_tokens: float | None = None
@@ -168,6 +170,12 @@ def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
         yield Problem(
             "--mix", f"the catalogue has no request mix {shown(question.mix)}; {near(question.mix, named)}"
         )
+    engines = [one.name for one in catalogue.engines.values() if not one.only]
+    if question.engine is not None and question.engine not in engines:
+        yield Problem(
+            "--engine",
+            f"the catalogue has no serving engine {shown(question.engine)}; {near(question.engine, engines)}",
+        )
 
 
 def _without_precision(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
@@ -175,7 +183,9 @@ def _without_precision(question: Question, catalogue: Catalogue) -> Iterator[Pro
     for sku in question.skus:
         if sku in catalogue.skus:
             chip = catalogue.skus[sku].accelerator
-            has = [name for name in PRECISIONS if catalogue.has(f"accelerator.{chip}.{name}_peak")]
+            has = [
+                name for name in PRECISIONS if catalogue.has(f"accelerator.{chip}.{FORMATS[name].peak}_peak")
+            ]
             if question.precision not in has:
                 yield Problem(
                     "--precision", f"{sku} does not compute in {question.precision}, but in {', '.join(has)}"
@@ -227,7 +237,7 @@ def _together(question: Question) -> Iterator[Problem]:
     if question.availability_fraction is not None and question.requests_per_s is None:
         yield Problem("--availability", "counts standby replicas, and needs --requests-per-second")
     if question.disaggregated and question.requests_per_s is None:
-        yield Problem("--disaggregated", "sizes pools for a demand, and needs --requests-per-second")
+        yield Problem("--disaggregated", "counts replicas for a demand, and needs --requests-per-second")
 
 
 def _not_meant(question: Question, kind: str) -> Iterator[Problem]:

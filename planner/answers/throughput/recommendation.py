@@ -17,46 +17,18 @@ from planner.answers.throughput.equations import (
 )
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.single_device import peak_of, reached_fraction
-from planner.performance.power import (
-    accelerator_power_kw,
-    node_power_kw,
-    sustained_power_kw,
-    training_memory_use_fraction,
-)
+from planner.performance.power import moving_s, training_power_kw
 from planner.performance.recommendation import recommendation_memory_gb, recommendation_training_step
 from planner.performance.throughput import exposed_communication_fraction, samples_per_s
 from planner.physics.equations.training import accelerators_in_use
-from planner.physics.nodes import power_curve
+from planner.physics.nodes import host_columns, power_curve, working_node_kw
+from planner.physics.recommendation_step import CHIP, SHAPE, recommendation_arguments
 from planner.physics.requests import given
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, rows
+from planner.physics.training_options import link_domain
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 BATCH = 65_536  # samples of a step where none is requested
 LAYERS = 3.0  # dense layers that share the weights where no width is published
-SHAPE = {
-    "bottom_multiplications": "bottom",
-    "top_multiplications": "top",
-    "elementwise_values": "elementwise",
-    "dense_parameters": "dense_parameters",
-    "tables": "tables",
-    "lookups": "lookups",
-    "embedding_dim": "embedding_dim",
-}
-STEP = {
-    "table_bytes": "table_bytes",
-    "value_bytes": "value_bytes",
-    "gradient_bytes": "gradient_bytes",
-    "imbalance_ratio": "imbalance",
-    "fixed_s": "fixed_time",
-    "memory_efficiency_fraction": "memory_efficiency",
-    "link_efficiency_fraction": "link_efficiency",
-    "network_efficiency_fraction": "network_efficiency",
-}
-LINKS = {
-    "memory_gb_per_s": "memory_bandwidth",
-    "link_gb_per_s": "link_bandwidth",
-    "link_domain": "link_domain",
-    "network_gb_per_s": "network_bandwidth",
-}
 
 
 def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
@@ -97,40 +69,48 @@ def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
     return Table("samples", listed, [int(i) for i in place[fits]], kept, about, _notes()).filled()
 
 
+def _arguments(setting: Setting, sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Arguments of the step as columns; what is the same on every SKU stays one node."""
+    inputs = setting.inputs
+    each = [
+        {
+            **recommendation_arguments(
+                inputs, setting.question.model, one.accelerator, setting.catalogue.link(one.accelerator)
+            ),
+            "link_domain": link_domain(inputs, k),
+        }
+        for k, one in enumerate(inputs.skus)
+    ]
+    return {
+        name: first if all(one[name] is first for one in each) else pick([one[name] for one in each], sku)
+        for name, first in each[0].items()
+    }
+
+
 def _columns(
     setting: Setting, batch: int, sku: NDArray[np.intp], nodes_at: NDArray[np.intp]
 ) -> tuple[Traced, dict[str, Traced]]:
     """Memory of an accelerator, and what each size delivers and draws."""
-    inputs, fact, own = setting.inputs, setting.fact, f"recommendation.{setting.question.model}"
+    inputs, fact = setting.inputs, setting.fact
     nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
-    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
-    gpus = derive(accelerators_in_use, nodes=nodes, accelerators=accelerators)
+    per_node = inputs.of_sku(inputs.server("accelerators"), sku)
+    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     samples = given("batch", float(batch), "1")
-    each = derive(rank_samples, global_batch=samples, gpus=gpus)
+    each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
     peak = peak_of(setting, sku, setting.question.precision)
-    shape: dict[str, Traced] = {name: fact(f"{own}.{word}") for name, word in SHAPE.items()}
-    constants: dict[str, Traced] = {
-        name: fact(f"performance.recommendation.{word}") for name, word in STEP.items()
-    }
-    constants["backward_traffic_ratio"] = (
-        fact(f"{own}.backward_traffic")
-        if setting.catalogue.has(f"{own}.backward_traffic")
-        else chosen("backward_traffic_ratio", 2.0, "an optimizer with one number a row")
-    )
+    arguments = _arguments(setting, sku)
+    shape = {name: arguments[name] for name in SHAPE}
+    constants = {name: node for name, node in arguments.items() if name not in (*SHAPE, *CHIP)}
     step = derive_parts(
         recommendation_training_step,
         global_batch=samples,
-        gpus=gpus,
+        accelerators=accelerators,
         peak_tflop_per_s=peak,
         matrix_efficiency_fraction=reached_fraction(setting, sku, layer_width(setting), each),
-        optimizer_bytes=fact("performance.training.optimizer_bytes_per_parameter"),
-        collective_latency_s=fact("performance.training.collective_latency"),
-        **{name: inputs.of_sku(inputs.accelerator(word), sku) for name, word in LINKS.items()},
-        **shape,
-        **constants,
+        **arguments,
     )
     rate = derive(samples_per_s, global_batch=samples, step_s=step.total_s)
-    node_kw = _node_kw(setting, sku, step, {**shape, **constants}, rate, gpus, peak)
+    node_kw = _node_kw(setting, sku, step, {**shape, **constants}, rate, accelerators, peak)
     none = chosen("expert_parallel_s", 0.0, "no such exchange")
     exposed = derive(
         exposed_communication_fraction,
@@ -148,7 +128,7 @@ def _columns(
         "node_kw": node_kw,
         "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
     }
-    return _memory(setting, shape, constants, each, gpus), columns
+    return _memory(setting, shape, constants, each, accelerators), columns
 
 
 def layer_width(setting: Setting) -> Traced:
@@ -161,7 +141,11 @@ def layer_width(setting: Setting) -> Traced:
 
 
 def _memory(
-    setting: Setting, shape: dict[str, Traced], constants: dict[str, Traced], each: Traced, gpus: Traced
+    setting: Setting,
+    shape: dict[str, Traced],
+    constants: dict[str, Traced],
+    each: Traced,
+    accelerators: Traced,
 ) -> Traced:
     state = derive(
         row_state_bytes,
@@ -183,7 +167,7 @@ def _memory(
         samples=each,
         sample_values=kept,
         value_bytes=constants["value_bytes"],
-        gpus=gpus,
+        accelerators=accelerators,
     )
 
 
@@ -193,45 +177,30 @@ def _node_kw(
     step: Parts,
     arguments: dict[str, Traced],
     rate: Traced,
-    gpus: Traced,
+    accelerators: Traced,
     peak: Traced,
 ) -> Traced:
     """Power of a node, from what the step uses of memory and units; lookups are what memory works on."""
     inputs = setting.inputs
-    memory = derive(
-        training_memory_use_fraction,
-        elementwise_s=step.embedding_s,
-        optimizer_s=step.optimizer_s,
-        total_s=step.total_s,
-        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
-    )
     compute = derive(
         multiplied_use_fraction,
         samples_per_s=rate,
-        gpus=gpus,
+        accelerators=accelerators,
         peak_tflop_per_s=peak,
         **{name: arguments[name] for name in ("bottom_multiplications", "top_multiplications")},
     )
-    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
-    law = derive(
-        accelerator_power_kw,
-        tdp_kw=tdp,
-        memory_use_fraction=memory,
+    busy = derive(
+        training_power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        computing_s=step.dense_s,
+        moving_s=derive(moving_s, elementwise_s=step.embedding_s, optimizer_s=step.optimizer_s),
+        total_s=step.total_s,
         compute_use_fraction=compute,
+        memory_efficiency_fraction=arguments["memory_efficiency_fraction"],
+        exchange_power_fraction=setting.fact("performance.power.exchange"),
         **power_curve(inputs, sku),
     )
-    busy = derive(
-        sustained_power_kw,
-        power_kw=law,
-        tdp_kw=tdp,
-        sustained_fraction=setting.fact("performance.power.training"),
-    )
-    return derive(
-        node_power_kw,
-        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-        accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
-        accelerator_kw=busy,
-    )
+    return working_node_kw(host_columns(inputs, sku), inputs.of_sku(inputs.server("accelerators"), sku), busy)
 
 
 def _notes() -> list[str]:

@@ -88,7 +88,7 @@ def _scorer(setting: Setting, sku: Index) -> Alone:
         samples=batch,
         sample_values=fact(f"{own}.elementwise"),
         value_bytes=size,
-        gpus=chosen("gpus", 1.0, "each accelerator holds every table"),
+        accelerators=chosen("accelerators", 1.0, "each accelerator holds every table"),
     )
     work = derive(scored_parameters, bottom=fact(f"{own}.bottom"), top=fact(f"{own}.top"))
     return Alone(

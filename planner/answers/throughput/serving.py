@@ -9,19 +9,19 @@ import numpy as np
 from planner.answers.throughput.disaggregated import apart_rows
 from planner.answers.throughput.equations import written_tokens_per_s, yield_per_kwh
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
-from planner.answers.throughput.traffic import about, asking, pool_of
+from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
 from planner.physics.equations.serving import shared_node_kw
 from planner.physics.measured_serving import (
-    FITTED,
-    MODERATE,
     Points,
     factors_of,
     measured_split,
     other_split_error,
+    rate_error,
+    rate_error_text,
 )
-from planner.physics.serving import Kinds, replica_kinds
-from planner.physics.serving_options import ServingCandidates, serving_candidates
+from planner.physics.serving import Kinds, replica_kinds, serving_candidates
+from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -42,7 +42,7 @@ def serving_table(setting: Setting) -> Table:
     if len(candidates):
         kinds = _working(asked, candidates, rows)
         names = [asked.inputs.skus[k].name for k in kinds.sku]
-        works = list(zip(names, (int(tp) for tp in kinds.tp.value), strict=True))
+        works = list(zip(names, (int(tp) for tp in kinds.accelerators.value), strict=True))
         columns = _columns(asked, kinds) if works else {}
     place = {sku.name: k for k, sku in enumerate(asked.inputs.skus)}
     keys = sorted({*rows, *works}, key=lambda key: (place[key[0]], key[1]))
@@ -51,7 +51,9 @@ def serving_table(setting: Setting) -> Table:
         for sku, tp in keys
     ]
     fitting = [keys.index(key) for key in works]
-    table = Table("requests", listed, fitting, columns, about(asked), _notes(asked)).filled()
+    served = np.array([place[sku] for sku, _ in works], dtype=np.intp)
+    notes = [*_notes(asked), *_rate_notes(asked, served)]
+    table = Table("requests", listed, fitting, columns, about(asked), notes).filled()
     if setting.question.disaggregated:
         return replace(table, about={**table.about, "apart": apart_rows(asked, table)})
     return table
@@ -61,7 +63,7 @@ def _working(setting: Setting, candidates: ServingCandidates, rows: dict[tuple[s
     """Kinds of replica that keep the targets; the others learn why not."""
     kinds, _ = replica_kinds(setting.inputs, candidates)
     able = np.asarray(kinds.capacity["requests_per_s"].value) > 0
-    for k, tp in zip(kinds.sku[~able], kinds.tp.value[~able], strict=True):
+    for k, tp in zip(kinds.sku[~able], kinds.accelerators.value[~able], strict=True):
         reason = "no load keeps the targets: a request alone is too slow"
         rows[setting.inputs.skus[k].name, int(tp)] = {"reason": reason}
     return kinds.some(np.flatnonzero(able))
@@ -74,7 +76,7 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     _, answer = setting.inputs.request_tokens(setting.inputs.scenario.services[0])
     tokens = derive(written_tokens_per_s, requests_per_s=capacity["rate_per_s"], tokens=answer)
     one = chosen("nodes", 1.0, "one replica with its share of the host")
-    columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.tp)) | {
+    columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.accelerators)) | {
         "batch": kinds.batch,
         **capacity,
         "tokens_per_s": tokens,
@@ -82,7 +84,7 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
         "tokens_per_kwh": derive(yield_per_kwh, rate_per_s=tokens, nodes=one, node_kw=replica_kw),
     }
     if setting.question.requests_per_s is not None:
-        columns |= pool_of(setting, kinds, replica_kw)
+        columns |= replicas_for(setting, kinds, replica_kw)
     return columns
 
 
@@ -109,15 +111,20 @@ def _measured_error(inputs: Inputs, points: Points, split: int) -> Traced:
 
 
 def _fitted_error(setting: Setting, accelerator: str) -> Traced:
-    mixture = is_mixture(setting.inputs, setting.question.model)
-    small = setting.fact(f"model.{setting.question.model}.parameters").value < MODERATE
-    own = FITTED.get(accelerator)
-    if own is None or (own and mixture):
-        error, what = "other_hardware_error", "other chips, engines and kinds of models"
-    else:
-        kind = "@experts" if mixture else f"{own}-small" if own and small else own
-        error, what = f"rate_error{kind}", "models not in the fit"
-    return worst(setting.fact(f"performance.serving.{error}"), what)
+    error = rate_error(setting.inputs, accelerator, setting.question.model)
+    return worst(error.fact, error.what)
+
+
+def _rate_notes(setting: Setting, sku: Index) -> list[str]:
+    """How far off rates are and what that rests on, a note for all SKUs of which the same is true."""
+    inputs, asked = setting.inputs, setting.question
+    names: dict[str, list[str]] = {}
+    for k in dict.fromkeys(int(each) for each in sku):
+        if factors_of(inputs.catalogue, inputs.skus[k].accelerator, asked.model, asked.precision, 1):
+            continue  # this model was measured there
+        error = rate_error(inputs, inputs.skus[k].accelerator, asked.model)
+        names.setdefault(rate_error_text("", error), []).append(inputs.skus[k].name)
+    return [f"rates on {', '.join(own)}{text}" for text, own in names.items()]
 
 
 def _notes(setting: Setting) -> list[str]:

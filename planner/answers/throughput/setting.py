@@ -12,6 +12,7 @@ from planner.answers.throughput.equations import joint_error_fraction, least_per
 from planner.answers.throughput.question import Question
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
+from planner.physics.precisions import FORMATS
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 
 Row = dict[str, object]
@@ -40,7 +41,8 @@ class Setting:
     def without_precision(self, sku: int) -> str:
         """Why a SKU cannot compute at the precision asked for; empty where it can."""
         chip, precision = self.inputs.skus[sku].accelerator, self.question.precision
-        return "" if self.catalogue.has(f"accelerator.{chip}.{precision}_peak") else f"no {precision} units"
+        unit = FORMATS[precision].peak
+        return "" if self.catalogue.has(f"accelerator.{chip}.{unit}_peak") else f"no {precision} units"
 
 
 @dataclass(frozen=True)

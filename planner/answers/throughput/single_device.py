@@ -9,11 +9,12 @@ import numpy as np
 
 from planner.answers.throughput.equations import joint_efficiency_fraction, system_per_s, yield_per_kwh
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged
-from planner.performance.power import accelerator_power_kw, node_power_kw
+from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
 from planner.performance.training import shape_efficiency_fraction
 from planner.physics.equations.training import accelerators_in_use
-from planner.physics.nodes import power_curve
+from planner.physics.nodes import host_columns, power_curve, working_node_kw
+from planner.physics.precisions import FORMATS
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 
@@ -91,7 +92,7 @@ def peak_of(setting: Setting, sku: Index, precision: str) -> Traced:
     """Dense peak of each row at a precision that its accelerator has."""
     used, place = np.unique(sku, return_inverse=True)
     chips = [setting.inputs.skus[k].accelerator for k in used]
-    return pick([setting.fact(f"accelerator.{chip}.{precision}_peak") for chip in chips], place)
+    return pick([setting.fact(f"accelerator.{chip}.{FORMATS[precision].peak}_peak") for chip in chips], place)
 
 
 def _columns(
@@ -104,10 +105,10 @@ def _columns(
     """What each size delivers and draws."""
     inputs = setting.inputs
     nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
-    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
-    gpus = derive(accelerators_in_use, nodes=nodes, accelerators=accelerators)
+    per_node = inputs.of_sku(inputs.server("accelerators"), sku)
+    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
-    rate = derive(system_per_s, rate_per_s_per_gpu=each, gpus=gpus)
+    rate = derive(system_per_s, rate_per_s_per_gpu=each, accelerators=accelerators)
     law = derive(
         accelerator_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
@@ -115,12 +116,7 @@ def _columns(
         compute_use_fraction=one.compute_use,
         **power_curve(inputs, sku),
     )
-    node_kw = derive(
-        node_power_kw,
-        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-        accelerators=accelerators,
-        accelerator_kw=held(setting, law, sku),
-    )
+    node_kw = working_node_kw(host_columns(inputs, sku), per_node, held(setting, law, sku))
     return ranged(rate, one.error) | {
         "step_s": one.time_s,
         "node_kw": node_kw,

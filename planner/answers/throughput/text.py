@@ -52,7 +52,8 @@ def _title(document: Record) -> str:
         return (
             f"{head}: {about['mix']}, {about['input_tokens']:,.0f} tokens in and "
             f"{about['output_tokens']:,.0f} out on average; {about['quantile_fraction']:.0%} within "
-            f"{about['ttft_s']:g} s to the first token and {1000 * about['tpot_s']:g} ms a token"
+            f"{about['ttft_s']:g} s to the first token and {1000 * about['tpot_s']:g} ms a token; "
+            f"one of the replicas that share {number(about['demand_per_s'])} requests/s"
         )
     if document["kind"] in (SCORE, GENERATE):
         return f"{head}: {about['batch']:,} {document['unit']} at once on each accelerator"
@@ -151,11 +152,11 @@ def _answer_cells(document: Record) -> list[Cell]:
 
 
 def _apart(document: Record) -> Iterator[str]:
-    """Pools that read and write apart, the best ratio of replicas for each pair of SKUs."""
+    """Replicas that read and write apart, the best ratio of replicas for each pair of SKUs."""
     rows = document["about"].get("apart")
     if rows is None:
         return
-    yield "Prompts read on one pool, answers written on another; accelerators without standby"
+    yield "Prompts read by some replicas, answers written by others; accelerators without standby"
     yield (
         f"{'reads':<12} {'replicas':>10} {'writes':<12} {'replicas':>10} {'chips':>6} {'together':>8} "
         f"{'TTFT s':>7}"
@@ -164,8 +165,8 @@ def _apart(document: Record) -> Iterator[str]:
         names = f"{row['prefill_sku']:<12} {{:>10}} {row['decode_sku']:<12} {{:>10}}"
         together = "-" if row["joint_accelerators"] is None else f"{row['joint_accelerators']:,}"
         if row["fits"]:
-            pools = [f"{row[f'{one}_replicas']} x {row[f'{one}_tp']}" for one in ("prefill", "decode")]
-            yield f"{names.format(*pools)} {row['accelerators']:>6,} {together:>8} {row['ttft_s']:>7.3f}"
+            counts = [f"{row[f'{one}_replicas']} x {row[f'{one}_tp']}" for one in ("prefill", "decode")]
+            yield f"{names.format(*counts)} {row['accelerators']:>6,} {together:>8} {row['ttft_s']:>7.3f}"
         else:
             yield f"{names.format('-', '-')} {'-':>6} {together:>8}  a target is out of reach"
     yield ""

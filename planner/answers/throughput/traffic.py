@@ -1,4 +1,4 @@
-"""Requests as they come, asked as a service of a plan, and the pool of replicas that takes them."""
+"""Requests as they come, asked as a service of a plan, and the replicas that take them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from planner.answers.throughput.setting import Setting
 from planner.performance.queueing import n_plus_k_spares
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.serving import needed_replicas, node_available_fraction
-from planner.physics.requests import SERVICE, given, inputs_of
+from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, asked_per_s, given, inputs_of
 from planner.physics.serving import Kinds
 from planner.trace.quantities import Traced, chosen, convert, derive
 
 MIX = "azure-2023-conv"
 AVAILABILITY = 0.999
-TTFT_S, TPOT_S = 1.0, 0.1
 QUANTILE = "performance.serving.first_token_quantile"
 
 
@@ -24,18 +23,19 @@ def asking(setting: Setting) -> Setting:
     """The setting with its question as a service, so that a replica is what a plan would have."""
     question, fact = setting.question, setting.fact
     if question.input_tokens is not None and question.output_tokens is not None:
-        trace = "default"
         lengths = f"tokens_in = {question.input_tokens!r}\ntokens_out = {question.output_tokens!r}"
     else:
         trace = mixes(setting.catalogue)[question.mix or MIX]
         lengths = f'traffic = "{trace}"'
+    if question.engine is not None:
+        lengths = f'engine = "{question.engine}"\n{lengths}'
     text = SERVICE.format(
         model=question.model,
         precision=question.precision,
         lengths=lengths,
-        rate=float(question.requests_per_s or fact(f"traffic.{trace}.rate").value),
-        ttft_s=question.ttft_s or TTFT_S,
-        tpot_s=question.tpot_s or TPOT_S,
+        rate=float(asked_per_s(question.requests_per_s, fact)),
+        ttft_s=float(question.ttft_s or fact(FIRST_TOKEN).value),
+        tpot_s=float(question.tpot_s or fact(PER_TOKEN).value),
         availability=question.availability_fraction or AVAILABILITY,
     )
     if question.quantile_fraction is not None:
@@ -54,10 +54,11 @@ def about(setting: Setting) -> dict[str, object]:
         "ttft_s": service.first_token_s,
         "tpot_s": service.per_token_s,
         "quantile_fraction": float(setting.fact(QUANTILE).value),
+        "demand_per_s": service.peak_requests_per_s[0],
     }
 
 
-def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
+def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
     """Replicas for a demand, with those on standby, and what all of them take."""
     fact = setting.fact
     needed = derive(
@@ -79,7 +80,7 @@ def pool_of(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Tra
     )
     target = given("availability", setting.question.availability_fraction or AVAILABILITY, "1")
     spares = derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)
-    whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.tp)
+    whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.accelerators)
     return {
         "replicas": needed,
         "spares": spares,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from planner.answers.throughput.equations import system_per_s, yield_per_kwh
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, training_error
+from planner.inputs.software import default_stack
 from planner.performance.adapters import adapter_parameters
-from planner.performance.layouts import Layout, NoLayout, best_layout
-from planner.performance.power import node_power_kw
+from planner.performance.layouts import Layout, NoLayout
 from planner.performance.throughput import (
     exposed_communication_fraction,
     mfu_fraction,
@@ -21,22 +20,18 @@ from planner.performance.throughput import (
 )
 from planner.performance.vision import patch_tokens
 from planner.physics.equations.training import accelerators_in_use
-from planner.physics.nodes import power_curve
+from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.physics.training import throughput, training_accelerator_kw
-from planner.physics.training_options import (
-    BESIDE_STEP,
-    EXPERTS,
-    LAYOUT,
-    WHOLE,
-    is_mixture,
-    training_arguments,
-)
+from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
+from planner.physics.training_step import layout_of as searched_layout
+from planner.physics.training_step import without_precision
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
 
 WAITS = (
     "tensor_parallel_s",
     "expert_parallel_s",
+    "context_parallel_s",
     "weight_gather_s",
     "pipeline_transfer_s",
     "data_parallel_s",
@@ -77,7 +72,10 @@ def work_of(setting: Setting) -> Work:
         batch = max(1, round(tokens / sequence.value))
     each: list[dict[str, Traced] | str] = []
     for k in range(len(setting.inputs.skus)):
-        each.append(setting.without_precision(k) or _arguments(setting, k, vision))
+        chip = setting.inputs.skus[k].accelerator
+        reason = cannot_train(setting.inputs, k) or setting.without_precision(k)
+        reason = reason or without_precision(setting.catalogue, chip, question.precision)
+        each.append(reason or _arguments(setting, k, vision))
     return Work(vision, is_mixture(setting.inputs, question.model), sequence, batch, each)
 
 
@@ -112,22 +110,19 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
     return Table(unit, rows, fitting, columns, about, _notes(setting, work)).filled()
 
 
-def layout_of(setting: Setting, work: Work, sku: int, gpus: int, batch: int) -> Layout | str:
+def layout_of(setting: Setting, work: Work, sku: int, accelerators: int, batch: int) -> Layout | str:
     """The fastest layout on a number of accelerators, or why there is none."""
     arguments = work.arguments[sku]
     if isinstance(arguments, str):
         return arguments
     inputs = setting.inputs
-    values: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in BESIDE_STEP}
-    whole = {name: int(values.pop(name)) for name in (*WHOLE, *EXPERTS) if name in values}
-    found = best_layout(
-        gpus=gpus,
+    found = searched_layout(
+        arguments,
+        accelerators=accelerators,
         global_batch=batch,
         sequence_tokens=int(work.sequence.value),
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
-        **whole,
-        **values,
     )
     return found.reason if isinstance(found, NoLayout) else found
 
@@ -143,21 +138,21 @@ def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
         arguments["adapter_parameters"] = derive(
             adapter_parameters,
             rank=given("adapter_rank", float(question.adapter_rank), "1"),
-            **{name: arguments[name] for name in ("hidden", "heads", "kv_heads")},
+            **{name: arguments[name] for name in ("hidden", "heads", "kv_heads", "head_dim")},
         )
     return arguments
 
 
-def _divisible(batch: int, gpus: int) -> int:
+def _divisible(batch: int, accelerators: int) -> int:
     """The nearest batch that an odd number of accelerators divides: 9 x 8 of them need a multiple of 9.
 
     Of multiples that are near enough the one with most factors of two, which leave most layouts; the batch
     itself where none is near.
     """
-    odd = gpus // (gpus & -gpus)
+    odd = accelerators // (accelerators & -accelerators)
     if odd == 1:
         return batch
-    factors = [odd << power for power in range(gpus.bit_length(), -1, -1)]
+    factors = [odd << power for power in range(accelerators.bit_length(), -1, -1)]
     tries = [(factor * max(1, round(batch / factor)), NEAR_BATCH) for factor in factors]
     tries.append((odd * max(1, round(batch / odd)), OTHER_BATCH))
     return next((other for other, most in tries if abs(other - batch) <= most * batch), batch)
@@ -170,8 +165,8 @@ def _columns(
     inputs, question = setting.inputs, setting.question
     sku = np.array([row[0] for row in found], dtype=np.intp)
     nodes = chosen("nodes", np.array([float(row[1]) for row in found]), "enumerated: a size to look at")
-    accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
-    gpus = derive(accelerators_in_use, nodes=nodes, accelerators=accelerators)
+    per_node = inputs.of_sku(inputs.server("accelerators"), sku)
+    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     arguments = _in_columns(work, sku)
     for name in LAYOUT:
         values = np.array([float(getattr(row[3], name)) for row in found])
@@ -180,28 +175,23 @@ def _columns(
         "global_batch", np.array([float(row[2]) for row in found]), "sequences of a step, as requested"
     )
     arguments["sequence_tokens"] = work.sequence
-    step, each = throughput(arguments, gpus)
+    step, each = throughput(arguments, accelerators)
     rate = (
         derive(samples_per_s, global_batch=arguments["global_batch"], step_s=step.total_s)
         if work.vision
-        else derive(system_per_s, rate_per_s_per_gpu=each, gpus=gpus)
+        else derive(system_per_s, rate_per_s_per_gpu=each, accelerators=accelerators)
     )
     parameters = inputs.fact(f"model.{question.model}.parameters")
     busy = training_accelerator_kw(
         inputs,
         arguments,
         step,
-        gpus,
+        accelerators,
         parameters,
         inputs.of_sku(inputs.accelerator("tdp"), sku),
         power_curve(inputs, sku),
     )
-    node_kw = derive(
-        node_power_kw,
-        host_kw=inputs.of_sku(inputs.server("host_power"), sku),
-        accelerators=accelerators,
-        accelerator_kw=busy,
-    )
+    node_kw = working_node_kw(host_columns(inputs, sku), per_node, busy)
     columns: dict[str, Traced] = ranged(rate, training_error(setting, sku, work.mixture))
     columns |= {
         "tokens_per_s_per_gpu": each,
@@ -246,15 +236,28 @@ def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced) -> Trac
     return derive(mfu_fraction, tokens_per_s_per_gpu=each, flops_per_token=flops, peak_tflop_per_s=peak)
 
 
+def _software_note(setting: Setting) -> str:
+    """Which training software the rates are of: the newest that each chip runs."""
+    chips: dict[str, list[str]] = {}
+    for sku in setting.inputs.skus:
+        if sku.trains:
+            names = chips.setdefault(default_stack(sku.accelerator).says, [])
+            names.append(sku.accelerator)
+    if len(chips) == 1:
+        return f"Software: {next(iter(chips))}."
+    each = (f"{says} ({', '.join(dict.fromkeys(names))})" for says, names in chips.items())
+    return f"Software, the newest of each accelerator: {'; '.join(each)}."
+
+
 def _notes(setting: Setting, work: Work) -> list[str]:
     """What this kind of work makes less sure."""
-    notes = []
+    notes = [_software_note(setting)]
     parameters = setting.fact(f"model.{setting.question.model}.parameters").value
     if work.mixture:
         doubt = setting.fact("performance.training.expert_calibration_factor")
         notes.append(
-            f"A mixture of experts: published runs lie at {doubt.low:g} to {doubt.high:g} times such rates, "
-            "and the range says so."
+            f"A mixture of experts: published runs of 2025 lie at {doubt.low:g} to {doubt.high:g} times what "
+            "the terms of a step add up to; the factor of its software is taken, and the range says so."
         )
     if parameters < SMALL:
         notes.append(

@@ -14,7 +14,7 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import Assembled, assemble
-from planner.program.plan import require_trusted
+from planner.program.engines import require_trusted
 from planner.program.searches import Front, Point, gathered, pareto_front
 from planner.program.solution import Problem, Solution, Status
 from planner.report.format import mass, money, share_of

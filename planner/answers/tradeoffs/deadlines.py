@@ -20,7 +20,7 @@ from planner.program.assembly import assemble
 from planner.program.plan import Plan
 from planner.program.searches import dominated, knee, lexicographic
 from planner.program.solution import Solution
-from planner.report.format import mass, money
+from planner.report.format import mass, money, share_of
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 
@@ -134,10 +134,16 @@ def _next_days(seen: dict[int, Timed | None]) -> list[int]:
         early, late = seen[before], seen[after]
         if late is None or after - before < 2:
             continue
-        saved = 1.0 if early is None else 1 - late.solution.kgco2e / early.solution.kgco2e
+        saved = 1.0 if early is None else _saved(early.solution.kgco2e, late.solution.kgco2e)
         if saved > LEAST_GAP and (after - before) * saved > best:
             best, middle = (after - before) * saved, [(before + after) // 2]
     return middle
+
+
+def _saved(early_kgco2e: float, late_kgco2e: float) -> float:
+    """Share of the carbon that more time saves; any saving is a whole one where there is no share of it."""
+    share = share_of(early_kgco2e - late_kgco2e, early_kgco2e)
+    return float(late_kgco2e < early_kgco2e) if share is None else share
 
 
 def _fastest_d(scenario: Scenario, catalogue: Catalogue) -> int:

@@ -15,10 +15,11 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
-from planner.program.assembly import assemble
+from planner.program.assembly import assemble, objective_unit
 from planner.program.plan import Plan, plan_fleet
 from planner.program.searches import Flip, Sensitivity, find_flips
 from planner.program.solution import Problem, Status
+from planner.report.format import amount, share_of
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -141,7 +142,7 @@ def _rows(plan: Plan, lever: Lever, found: Sensitivity) -> list[Record]:
     for side, end, flip in (("below", lever.low, found.below), ("above", lever.high, found.above)):
         if end == lever.today:
             continue
-        regret = None if flip is None else flip.at_end.fraction
+        regret = None if flip is None else share_of(flip.at_end.regret, flip.at_end.objective_best)
         rows.append(
             {
                 "what": lever.name,
@@ -172,7 +173,9 @@ def _sentence(plan: Plan, lever: Lever, found: Sensitivity) -> str:
     said = []
     for word, flip in (("below", found.below), ("above", found.above)):
         if flip is not None:
-            said.append(f"{word} {_value(lever, _between(flip))} {_then(plan, flip)}{_keeping(lever, flip)}")
+            said.append(
+                f"{word} {_value(lever, _between(flip))} {_then(plan, flip)}{_keeping(plan, lever, flip)}"
+            )
     return f"{name}: {'; '.join(said)}."
 
 
@@ -180,13 +183,17 @@ def _between(flip: Flip) -> float:
     return (flip.held_factor + flip.flipped_factor) / 2
 
 
-def _keeping(lever: Lever, flip: Flip) -> str:
+def _keeping(plan: Plan, lever: Lever, flip: Flip) -> str:
+    """What keeping the fleet costs at the end of the range: a share, or an amount where there is none."""
     end = _value(lever, flip.at_end.factor)
     if math.isinf(flip.at_end.objective_kept):
         return f" (at {end} this fleet breaks a limit)"
-    if not math.isfinite(flip.at_end.fraction):
+    if not math.isfinite(flip.at_end.regret):
         return ""
-    return f" (keeping this fleet costs {flip.at_end.fraction:.2%} more at {end})"
+    share = share_of(flip.at_end.regret, flip.at_end.objective_best)
+    unit = objective_unit(plan.problem.objective)
+    more = amount(flip.at_end.regret, unit) if share is None else f"{share:.2%}"
+    return f" (keeping this fleet costs {more} more at {end})"
 
 
 def _value(lever: Lever, value: float) -> str:

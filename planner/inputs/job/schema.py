@@ -27,6 +27,7 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.problems import FieldError, shown, shown_key
 
+PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
 _POSITIVE = Range(0, 1e18, open=True)
 _INTENSITY = Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2))
 _TIME = Quantity('"30 d"', "h", Range(0, 1e6, open=True))
@@ -95,7 +96,7 @@ class Work:
     model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
     tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = None
     nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = None
-    precision: Annotated[str | None, Choice('"bf16"', ("bf16", "fp16", "fp8"))] = None
+    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = None
     sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = None
     batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = None
     failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = None
@@ -136,7 +137,7 @@ class Inference:
     """Answering: requests over some time, or one batch of them."""
 
     model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
-    precision: Annotated[str | None, Choice('"bf16"', ("bf16", "fp16", "fp8"))] = None
+    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = None
     requests: Annotated[float | None, Number("1e6", _POSITIVE)] = None
     requests_per_day: Annotated[float | None, Number("2e6", _POSITIVE)] = None
     duration_h: Annotated[float | None, _TIME, "duration"] = None

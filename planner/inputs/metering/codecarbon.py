@@ -21,6 +21,7 @@ PARTS = ("cpu_energy", "gpu_energy", "ram_energy")
 PLACES = ("country_iso_code", "region"), ("cloud_provider", "cloud_region")
 
 _COUNTED = re.compile(r"^\d+ x ")  # CodeCarbon writes '4 x NVIDIA A100-SXM4-80GB'
+_LONGEST_H = 876_600.0  # 100 years: what ran longer began on no date of a computer's calendar
 _SUM_TOLERANCE = 1e-3  # CodeCarbon converts joules with six digits
 
 
@@ -39,7 +40,17 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
     pue = np.where(np.isnan(pue), 1.0, pue)
     strange = pue < 1
     table.drop(strange, (f"pue is {value:g}, below 1" for value in pue[strange]))
-    kept = _last_of_each_run(table, np.isfinite(duration_h) & np.isfinite(energy_kwh) & ~strange)
+    long = duration_h > _LONGEST_H
+    table.drop(
+        long,
+        (
+            f"duration is {value * SECONDS_PER_HOUR:g} s, more than 100 years: its start is not a date of a "
+            "calendar"
+            for value in duration_h[long]
+        ),
+    )
+    readable = np.isfinite(duration_h) & np.isfinite(energy_kwh) & ~strange & ~long
+    kept = _last_of_each_run(table, readable)
     if not kept.any():
         problem = "no run has a duration and an energy"
         raise InputError("\n".join(f"{table.name}: {text}" for text in (problem, *table.bad_rows[:3])))
@@ -47,7 +58,7 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
     _note_pue(table, pue[kept])
     _check_parts(table, parts, energy_kwh, kept)
     counted = table.numbers("gpu_count", empty=True) if table.has("gpu_count") else None
-    gpus = None if counted is None else np.nan_to_num(counted[kept])
+    accelerators = None if counted is None else np.nan_to_num(counted[kept])
     gpu_kwh = parts.get("gpu_energy")
     ends_s, in_utc = _ends(table, zone)
     starts_s = ends_s - duration_h * SECONDS_PER_HOUR
@@ -55,11 +66,11 @@ def run_energy(table: Table, zone: str | None) -> MeteredEnergy:
     dated = kept & np.isfinite(ends_s)
     return MeteredEnergy(
         tool="codecarbon",
-        it_kwh=float(np.sum((energy_kwh / pue)[kept])),
-        accelerators_kwh=None if gpu_kwh is None else float(np.nansum((gpu_kwh / pue)[kept])),
+        it_kwh=float(np.sum(energy_kwh[kept] / pue[kept])),
+        accelerators_kwh=None if gpu_kwh is None else float(np.nansum(gpu_kwh[kept] / pue[kept])),
         duration_h=float(np.sum(duration_h[kept])),
-        accelerators=None if gpus is None else int(gpus.max()),
-        accelerator_h=None if gpus is None else float(np.sum(gpus * duration_h[kept])),
+        accelerators=None if accelerators is None else int(accelerators.max()),
+        accelerator_h=None if accelerators is None else float(np.sum(accelerators * duration_h[kept])),
         covers="components",
         first=moment(float(starts_s[dated].min()), in_utc) if dated.any() else None,
         last=moment(float(ends_s[dated].max()), in_utc) if dated.any() else None,

@@ -33,7 +33,7 @@ class _Job:
     energy_j: float | None = None
     steps_j: dict[str, float] = field(default_factory=dict)
     elapsed_h: float | None = None
-    gpus: int | None = None
+    accelerators: int | None = None
     nodes: int | None = None
 
 
@@ -56,9 +56,9 @@ def job_energy(
         problem = "no job has energy and elapsed time; is an acct_gather_energy plugin configured?"
         raise InputError("\n".join(f"{table.name}: {text}" for text in (problem, *table.bad_rows[:3])))
     hours = [jobs[name].elapsed_h or 0.0 for name in counted]
-    gpus = [accelerators if accelerators is not None else jobs[name].gpus for name in counted]
-    known = [count for count in gpus if count is not None]
-    complete = len(known) == len(gpus)
+    counts = [accelerators if accelerators is not None else jobs[name].accelerators for name in counted]
+    known = [count for count in counts if count is not None]
+    complete = len(known) == len(counts)
     energy_kwh = sum(counted.values()) * convert_factor("J", "kWh")
     if covers is None:
         table.notes.append("sacct does not name the plugin that measured: say what it covers")
@@ -93,8 +93,8 @@ def _jobs(table: Table) -> dict[str, _Job]:
             continue
         job.line, job.energy_j = line, energy_j
         job.elapsed_h = _elapsed_h(table, line, row)
-        gpus = _TRES_GPUS.search(row.get("alloctres", ""))
-        job.gpus = int(gpus[1]) if gpus else None
+        counted = _TRES_GPUS.search(row.get("alloctres", ""))
+        job.accelerators = int(counted[1]) if counted else None
         nodes = row.get("allocnodes") or row.get("nnodes") or ""
         job.nodes = int(nodes) if nodes.isdigit() else None
     return jobs

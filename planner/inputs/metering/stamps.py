@@ -12,6 +12,8 @@ from planner.inputs.metering.table import Numbers, Table
 from planner.trace.errors import InputError
 
 EPOCH = datetime(1970, 1, 1)
+# No meter is older; the last second is that of Python's calendar.
+_FIRST_S, _LAST_S = -2_208_988_800.0, 253_402_300_799.0  # 1900-01-01, 9999-12-31T23:59:59
 
 _WITH_ZONE = r"(?:Z|[+-]\d\d(?::?\d\d)?)\Z"
 _UNIX_DIGITS = {10: 1.0, 13: 1e-3, 16: 1e-6, 19: 1e-9}  # seconds, milli-, micro-, nanoseconds since 1970
@@ -53,14 +55,17 @@ def seconds_of(table: Table, column: str, zone: ZoneInfo | None) -> tuple[Number
         dates = text[local].str.replace("/", "-", regex=False)
         read = pd.to_datetime(dates, format="ISO8601", errors="coerce")
         seconds[local] = _since_epoch(read if zone is None else _in_utc(read, zone, table))
+    outside = (seconds < _FIRST_S) | (seconds > _LAST_S)
+    seconds[outside] = np.nan
     wrong = np.isnan(seconds)
-    reasons = {True: "names no zone, while others do", False: "is no time that is written year first"}
+    reasons = np.select(
+        [outside, local & ~local.all()],
+        ["is not a date of the years 1900 to 9999", "names no zone, while others do"],
+        "is no time that is written year first",
+    )
     table.drop(
         wrong,
-        (
-            f"{column} '{cell}' {reasons[bool(n and not local.all())]}"
-            for cell, n in zip(text[wrong], local[wrong], strict=True)
-        ),
+        (f"{column} '{cell}' {reason}" for cell, reason in zip(text[wrong], reasons[wrong], strict=True)),
     )
     if local.all() and zone is None:
         table.notes.append("stamps name no zone: read as one clock that was never changed")

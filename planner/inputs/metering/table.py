@@ -25,6 +25,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _HEADER_UNIT = re.compile(r"\s*\[(?P<unit>[^\]]*)\]\s*\Z")
+# More than any counter of millijoules or seconds reaches; sums and products of such numbers stay finite.
+_LARGEST = 1e18
 _QUANTITY = r"([+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)"
 
 
@@ -66,8 +68,8 @@ class Table:
     def numbers(self, column: str, *, unit: str = "", inside: str = "", empty: bool = False) -> Numbers:
         """A column in the unit `inside`; `unit` is the one it has where neither cell nor header says so.
 
-        A cell that is no number, is negative or has a strange unit becomes NaN, and its row is left out;
-        an empty one only becomes NaN where `empty` allows it.
+        A cell that is no number, is negative, is more than any meter counts or has a strange unit becomes
+        NaN, and its row is left out; an empty one only becomes NaN where `empty` allows it.
         """
         text = self.text(column)
         found = text.str.extract(rf"\A{_QUANTITY}\Z")
@@ -75,11 +77,18 @@ class Table:
         value = pd.to_numeric(digits, errors="coerce").to_numpy(dtype=float)
         stated = self.units[self.header.index(column)]
         value = value * self._factors(found[1].fillna(""), stated, unit, inside)
-        wrong = ~(np.isfinite(value) & (value >= 0))
+        large = value > _LARGEST
+        wrong = large | ~(value >= 0)
         value[wrong] = np.nan
         left = wrong & (text != "").to_numpy() if empty else wrong
         wanted = f"a number{f' in {stated or unit}' if stated or unit else ''} of at least 0"
-        self.drop(left, (f"{column} is '{cell}', not {wanted}" for cell in text[left]))
+        self.drop(
+            left,
+            (
+                f"{column} is '{cell}', {'more than any meter counts' if much else f'not {wanted}'}"
+                for cell, much in zip(text[left], large[left], strict=True)
+            ),
+        )
         return value
 
     def _factors(self, cells: pd.Series[str], stated: str, unit: str, inside: str) -> Numbers:

@@ -23,7 +23,10 @@ SkuName = Annotated[str, _SKU]
 SiteName = Annotated[str, _SITE]
 SkuNames = Annotated[tuple[str, ...] | None, Several(_SKU)]
 SiteNames = Annotated[tuple[str, ...] | None, Several(_SITE)]
-Precision = Annotated[Literal["bf16", "fp16", "fp8"], Choice('"bf16"', ("bf16", "fp16", "fp8"))]
+Precision = Annotated[
+    Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"],
+    Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")),
+]
 
 
 class Part(BaseModel):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from planner.inputs.files import read_limited
 from planner.inputs.models.cards import is_card
 from planner.inputs.scenario import Scenario, canonical_text, digest, load_scenario, parse_scenario
 from planner.trace.errors import InputError
@@ -95,7 +96,7 @@ def _content(scenario: Scenario, name: str) -> bytes:
             f"'{name}' is a path of this machine alone: put the file into the folder of the scenario"
         )
     try:
-        return (folder / name).read_bytes()
+        return read_limited(folder / name)
     except OSError as error:
         raise InputError(f"'{name}', which the scenario names, cannot be read: {error.strerror}") from None
 

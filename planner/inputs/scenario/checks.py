@@ -158,6 +158,7 @@ class Known:
     traffics: frozenset[str]
     storages: frozenset[str]
     fleets: frozenset[str]
+    engines: frozenset[str] = frozenset()
     fact_units: Mapping[str, str] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=lambda: Ranges(()))
 
@@ -210,6 +211,7 @@ def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
         "grid": ("grid region", known.grids),
         "traffic": ("traffic trace", known.traffics),
         "checkpoint_storage": ("storage class", known.storages),
+        "engine": ("serving engine", known.engines),
     }
     document = {section: [entry.model_dump() for entry in getattr(scenario, section)] for section in LISTS}
     for section, entries in document.items():

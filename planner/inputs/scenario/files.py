@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from planner.inputs.files import NO_FILE, may_never_end
 from planner.inputs.scenario.problems import Problem, ScenarioError
 
 MAX_BYTES = 1_000_000
@@ -25,7 +26,7 @@ def read_text(path: Path) -> str:
     """Text of a scenario file.
 
     Raises:
-        ScenarioError: no such file, not a file, too large, or not UTF-8.
+        ScenarioError: no such file, a folder, a pipe, too large, or not UTF-8.
     """
     if path.is_dir():
         raise ScenarioError(str(path), [Problem("", "is a folder: name a scenario file in it")])
@@ -34,15 +35,15 @@ def read_text(path: Path) -> str:
         close = difflib.get_close_matches(path.name, others, n=1)
         hint = f"; did you mean '{path.with_name(close[0])}'?" if close else ""
         raise ScenarioError(str(path), [Problem("", f"no such file{hint}")])
-    if not path.is_file():
-        raise ScenarioError(str(path), [Problem("", "is not a plain file")])
+    if may_never_end(path):
+        raise ScenarioError(str(path), [Problem("", NO_FILE)])
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ScenarioError(str(path), [Problem("", f"cannot be read: {error.strerror}")]) from None
     if len(content) > MAX_BYTES:
-        raise ScenarioError(path.name, [_too_large(path.stat().st_size)])
+        raise ScenarioError(path.name, [_too_large(max(path.stat().st_size, len(content)))])
     try:
         return content.decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:

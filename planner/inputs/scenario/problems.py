@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from planner.trace.errors import InputError
+from planner.trace.errors import InputError, shortened
 
 MAX_PROBLEMS = 100
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?")
@@ -29,6 +29,7 @@ class ScenarioError(InputError):
     def __init__(self, name: str, problems: Iterable[Problem], more: int = 0) -> None:
         found = tuple(problems)
         more += max(0, len(found) - MAX_PROBLEMS)
+        self._more = more
         if more:
             found = (*found[:MAX_PROBLEMS], Problem("", f"and {more:,} more problem{'s' * (more > 1)}"))
         self.name = name
@@ -36,7 +37,9 @@ class ScenarioError(InputError):
         super().__init__(name, found)
 
     def __str__(self) -> str:
-        return "\n".join(": ".join(filter(None, (self.name, p.path, p.message))) for p in self.problems)
+        named = self.problems[:-1] if self._more else self.problems
+        lines = [": ".join(filter(None, (self.name, p.path, p.message))) for p in named]
+        return shortened("\n".join(lines), self._more)
 
 
 class FieldError(ValueError):

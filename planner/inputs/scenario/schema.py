@@ -214,14 +214,17 @@ class Service(Part):
     cache_precision: Annotated[
         Literal["bf16", "fp16", "fp8"] | None, Choice('"fp8"', ("bf16", "fp16", "fp8"))
     ] = Field(None, description="Number format of the cached keys and values; default: 16 bits")
+    engine: Annotated[str | None, Text('"vllm"')] = Field(
+        None, description="Serving engine; default: the newest of the catalogue"
+    )
     traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
         None, description="Shipped trace with the tokens of requests and their burstiness"
     )
     tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = Field(
         None, description="Mean prompt tokens of a request, in place of `traffic`"
     )
-    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = Field(
-        None, description="Mean tokens of an answer, in place of `traffic`"
+    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
+        None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")

@@ -78,7 +78,7 @@ class Offer(Part):
         alias="lead_time", description="Time from the order to the first hour of work"
     )
     order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
-        1, description="Nodes in one order unit"
+        1, description="Nodes in one order unit; what is sold by the rack or slice is ordered so"
     )
     supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
         None, description="Nodes that can be had in a period; default: no limit"

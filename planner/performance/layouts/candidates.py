@@ -15,7 +15,7 @@ RECOMPUTE_CODES = (0.0, 1.0, 2.0)
 
 def layout_candidates(
     *,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     layers: int,
     heads: int,
@@ -38,7 +38,7 @@ def layout_candidates(
     there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
     """
     columns = evenly_divided(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         layers=layers,
         heads=heads,
@@ -59,7 +59,7 @@ def layout_candidates(
 
 def evenly_divided(
     *,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     layers: int,
     heads: int,
@@ -76,14 +76,14 @@ def evenly_divided(
     """The columns of `layout_candidates` but for recomputation, which divides nothing."""
     require_heads(heads=heads, kv_heads=kv_heads)
     require_positive(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         layers=layers,
         sequence_tokens=sequence_tokens,
         link_domain=link_domain,
     )
     plain = splits(
-        gpus,
+        accelerators,
         global_batch,
         layers,
         heads,
@@ -98,9 +98,9 @@ def evenly_divided(
     names = ("tp", "pp", "interleave", "cp", "micro_batch")
     columns = {name: plain[:, i] for i, name in enumerate(names)}
     if experts:
-        columns = _spread_experts(columns, gpus, experts)
+        columns = _spread_experts(columns, accelerators, experts)
     stages = [1.0, 2.0, 3.0] if shard_gradients else [1.0, 3.0]
-    columns["dp"] = gpus / (columns["tp"] * columns["pp"] * columns["cp"])
+    columns["dp"] = accelerators / (columns["tp"] * columns["pp"] * columns["cp"])
     # Weights are sharded in full only where one stage holds them all.
     whole = columns["pp"] == 1
     rows = [np.arange(len(whole))] * len(stages[:-1]) + [np.flatnonzero(whole)]
@@ -109,16 +109,16 @@ def evenly_divided(
     return {**{name: column[row] for name, column in columns.items()}, "sharding": sharding}
 
 
-def _spread_experts(columns: Columns, gpus: int, experts: int) -> Columns:
+def _spread_experts(columns: Columns, accelerators: int, experts: int) -> Columns:
     """Each layout once for every number of accelerators that its experts may be spread over."""
     ep = np.array(divisors(experts), dtype=np.float64)
-    row, choice = np.nonzero((gpus / columns["pp"])[:, None] % ep[None, :] == 0)
+    row, choice = np.nonzero((accelerators / columns["pp"])[:, None] % ep[None, :] == 0)
     return {**{name: column[row] for name, column in columns.items()}, "ep": ep[choice]}
 
 
 @lru_cache(maxsize=4096)  # a sweep over chips asks for the same sizes again and again
 def splits(
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     layers: int,
     heads: int,
@@ -134,20 +134,22 @@ def splits(
     tensor = [
         t
         for t in divisors(link_domain)
-        if heads % t == 0 and gpus % t == 0 and (kv_heads % t == 0 or t % kv_heads == 0)
+        if heads % t == 0 and accelerators % t == 0 and (kv_heads % t == 0 or t % kv_heads == 0)
     ]
-    pipeline = [p for p in range(1, min(layers, gpus) + 1) if -(-layers // p) * p - layers <= spare_layers]
+    pipeline = [
+        p for p in range(1, min(layers, accelerators) + 1) if -(-layers // p) * p - layers <= spare_layers
+    ]
     context = [c for c in _powers_of_two(largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
     rows = [
         (t, p, v, c, b)
         for t in tensor
         for p in pipeline
-        if gpus % (t * p) == 0
+        if accelerators % (t * p) == 0
         for c in context
-        if gpus % (t * p * c) == 0 and global_batch % (gpus // (t * p * c)) == 0
+        if accelerators % (t * p * c) == 0 and global_batch % (accelerators // (t * p * c)) == 0
         for b in _powers_of_two(largest_micro_batch)
-        if (global_batch * t * p * c // gpus) % b == 0
-        for v in _interleavings(-(-layers // p), p, global_batch * t * p * c // gpus // b)
+        if (global_batch * t * p * c // accelerators) % b == 0
+        for v in _interleavings(-(-layers // p), p, global_batch * t * p * c // accelerators // b)
         if v <= largest_interleave
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 5)

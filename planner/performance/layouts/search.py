@@ -60,7 +60,7 @@ class NoLayout:
 
 def best_layout(
     *,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     layers: int,
     hidden: int,
@@ -75,6 +75,7 @@ def best_layout(
     link_domain: int,
     memory_gb: float,
     usable_fraction: float,
+    as_fast_fraction: float = 0.0,
     largest_micro_batch: int = 8,
     largest_cp: int = 8,
     largest_interleave: int = 8,
@@ -86,9 +87,15 @@ def best_layout(
     shared_experts: int = 0,
     adapter_parameters: float = 0.0,
     weight_bytes: float = 2.0,
+    gradient_bytes: float = 4.0,
+    activation_fraction: float = 1.0,
     **step_arguments: float,
 ) -> Layout | NoLayout:
     """The layout with the shortest step among those that fit in `usable_fraction` of the memory.
+
+    Of those whose step is longer by no more than `as_fast_fraction` the simplest, which people run where
+    nothing speaks against it: first no split of the sequence, then few accelerators a copy, few stages, few
+    chunks of a stage; of what is alike, the fastest.
 
     `step_arguments` are the hardware and the constants of `training_step_s` (all that are not above).
     Of layouts that differ only in recomputation the one that recomputes least is kept before any step
@@ -105,7 +112,7 @@ def best_layout(
         "gated": gated,
         "vocabulary": vocabulary,
         "sequence_tokens": sequence_tokens,
-        "gpus": gpus,
+        "accelerators": accelerators,
         "global_batch": global_batch,
         "sequence_parallel": sequence_parallel,
         "fused_attention": fused_attention,
@@ -120,7 +127,7 @@ def best_layout(
         shape["mixer_parameters"] = mixer_parameters
     divided = partial(
         evenly_divided,
-        gpus=gpus,
+        accelerators=accelerators,
         layers=layers,
         heads=heads,
         kv_heads=kv_heads,
@@ -136,13 +143,22 @@ def best_layout(
     ranks = columns.pop("dp")
     enumerated = len(RECOMPUTE_CODES) * len(ranks)
     if not enumerated:
-        reason = f"no layout divides {gpus} accelerators, {layers} layers and a batch of {global_batch}"
-        other = _batch_with_odd_factor(gpus, global_batch)
+        reason = (
+            f"no layout divides {accelerators} accelerators, {layers} layers and a batch of {global_batch}"
+        )
+        other = _batch_with_odd_factor(accelerators, global_batch)
         helps = other != global_batch and len(divided(global_batch=other)["tp"])
         return NoLayout(reason + (f"; a batch of {other} would do" if helps else ""), np.inf)
     # One row of memory for each recomputation, one column for each way to divide.
     codes = np.array(RECOMPUTE_CODES)[:, None]
-    memory = training_memory_parts(**shape, **columns, recompute=codes, weight_bytes=weight_bytes)
+    memory = training_memory_parts(
+        **shape,
+        **columns,
+        recompute=codes,
+        weight_bytes=weight_bytes,
+        gradient_bytes=gradient_bytes,
+        activation_fraction=activation_fraction,
+    )
     needed = np.asarray(memory.total_gb)
     fits = needed <= usable_fraction * memory_gb
     if not fits.any():
@@ -154,11 +170,12 @@ def best_layout(
     tried = {name: column[kept] for name, column in columns.items()} | {"recompute": codes[least, 0]}
     steps = training_step_s(**shape, **tried, link_domain=link_domain, **step_arguments)
     times = np.asarray(steps.total_s)
-    first = int(np.argmin(times))
+    first = _simplest(tried, times, as_fast_fraction)
     step_s = float(times[first])
     waits = (
         "tensor_parallel_s",
         "expert_parallel_s",
+        "context_parallel_s",
         "weight_gather_s",
         "pipeline_transfer_s",
         "data_parallel_s",
@@ -172,7 +189,10 @@ def best_layout(
         step_s=step_s,
         tokens_per_s_per_gpu=float(
             tokens_per_s_per_gpu(
-                global_batch=global_batch, sequence_tokens=sequence_tokens, step_s=step_s, gpus=gpus
+                global_batch=global_batch,
+                sequence_tokens=sequence_tokens,
+                step_s=step_s,
+                accelerators=accelerators,
             )
         ),
         enumerated=enumerated,
@@ -181,9 +201,23 @@ def best_layout(
     )
 
 
-def _batch_with_odd_factor(gpus: int, global_batch: int) -> int:
+def _simplest(
+    tried: dict[str, NDArray[np.float64]], times: NDArray[np.float64], as_fast_fraction: float
+) -> int:
+    """The simplest of the layouts that are nearly as fast as the fastest one, and the fastest of those."""
+    if not as_fast_fraction:
+        return int(np.argmin(times))
+    near = np.flatnonzero(times <= (1.0 + as_fast_fraction) * times.min())
+    columns = {name: column[near] for name, column in tried.items()}
+    copies = columns["tp"] * columns["pp"]
+    # The last key sorts first.
+    order = np.lexsort((times[near], columns["interleave"], columns["pp"], copies, columns["cp"]))
+    return int(near[order[0]])
+
+
+def _batch_with_odd_factor(accelerators: int, global_batch: int) -> int:
     """The nearest batch with the odd factor of the accelerators: 19 nodes need a multiple of 19."""
-    odd = gpus // (gpus & -gpus)
+    odd = accelerators // (accelerators & -accelerators)
     return odd * max(1, round(global_batch / odd))
 
 

@@ -8,7 +8,7 @@ from planner.performance._checks import require_positive
 
 def require_layout(
     *,
-    gpus: int,
+    accelerators: int,
     global_batch: int,
     layers: int,
     heads: int,
@@ -31,7 +31,7 @@ def require_layout(
     """
     require_heads(heads=heads, kv_heads=kv_heads)
     require_positive(
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         layers=layers,
         sequence_tokens=sequence_tokens,
@@ -45,7 +45,7 @@ def require_layout(
     split, held = tp * pp * cp, -(-layers // pp)
     tensor = [t for t in divisors(heads) if kv_heads % t == 0 or t % kv_heads == 0]
     problems = [
-        f"tp x pp x cp = {split} does not divide {gpus} accelerators" if gpus % split else "",
+        f"tp x pp x cp = {split} does not divide {accelerators} accelerators" if accelerators % split else "",
         _undivided("tp", tp, heads, "heads", tensor) if heads % tp else "",
         _undivided("tp", tp, kv_heads, "kv_heads", tensor) if kv_heads % tp and tp % kv_heads else "",
         f"pp {pp} is more than {layers} layers" if pp > layers else "",
@@ -53,12 +53,15 @@ def require_layout(
         _undivided("cp", cp, sequence_tokens, "tokens") if sequence_tokens % cp else "",
         _undivided("ep", ep, experts, "experts") if experts % ep else "",
         f"ep {ep} needs a model with experts" if ep > 1 and not experts else "",
-        f"ep {ep} does not divide the {gpus}/{pp} accelerators of a stage" if gpus % (pp * ep) else "",
+        f"ep {ep} does not divide the {accelerators}/{pp} accelerators of a stage"
+        if accelerators % (pp * ep)
+        else "",
     ]
-    copies = gpus // split * micro_batch
-    if gpus % split == 0 and global_batch % copies:
+    copies = accelerators // split * micro_batch
+    if accelerators % split == 0 and global_batch % copies:
         problems.append(
-            f"dp {gpus // split} x micro_batch {micro_batch} does not divide a batch of {global_batch}: "
+            f"dp {accelerators // split} x micro_batch {micro_batch} does not divide "
+            f"a batch of {global_batch}: "
             f"{_nearest(global_batch, range(copies, global_batch + copies + 1, copies))}"
         )
     if found := [problem for problem in problems if problem]:

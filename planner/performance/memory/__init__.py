@@ -5,7 +5,7 @@ recompute 0 nothing, 1 attention only ("selective"), 2 whole layers ("full");
 sharding 0 nothing, 1 optimizer state, 2 and gradients, 3 and weights (the ZeRO stages).
 """
 
-from planner.performance.memory.activations import activation_gb, logits_gb
+from planner.performance.memory.activations import activation_gb, kept_fraction, logits_gb
 from planner.performance.memory.ranks import (
     data_parallel_ranks,
     expert_copies,
@@ -18,6 +18,7 @@ from planner.performance.memory.serving import (
     kv_cache_gb_per_token,
     largest_batch,
     latent_cache_gb_per_token,
+    replica_weights_gb,
     serving_weights_gb,
 )
 from planner.performance.memory.training import (
@@ -33,6 +34,7 @@ __all__ = [
     "activation_gb",
     "data_parallel_ranks",
     "expert_copies",
+    "kept_fraction",
     "kv_cache_gb_per_token",
     "largest_batch",
     "latent_cache_gb_per_token",
@@ -41,6 +43,7 @@ __all__ = [
     "memory_shortage",
     "rank_expert_parameters",
     "rank_parameters",
+    "replica_weights_gb",
     "serving_weights_gb",
     "stage_layers",
     "training_memory_gb",

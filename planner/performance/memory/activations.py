@@ -52,6 +52,20 @@ def activation_gb(
     return result
 
 
+def kept_fraction(*, value_bytes: Column) -> Column:
+    """Share of 16-bit activations that is kept where matrices multiply at another precision.
+
+    (20 + 14 B/2) / 34
+
+    Of the 34 bytes kept for each value of a layer 14 are inputs of its four matrices, which are kept as they
+    are multiplied; norms, masks and what attention keeps stay as they are.
+
+    Source: Korthikanti et al., arXiv 2205.05198, section 4.1, taken apart.
+    """
+    require_positive(value_bytes=value_bytes)
+    return (20.0 + 14.0 * value_bytes / 2.0) / 34.0
+
+
 def logits_gb(
     *, sequence_tokens: Column, micro_batch: Column, vocabulary: Column, tp: Column, pp: Column, cp: Column
 ) -> Column:

@@ -40,26 +40,26 @@ def stage_layers(*, layers: Column, pp: Column) -> Column:
     return result
 
 
-def data_parallel_ranks(*, gpus: Column, tp: Column, pp: Column, cp: Column) -> Column:
+def data_parallel_ranks(*, accelerators: Column, tp: Column, pp: Column, cp: Column) -> Column:
     """Copies of the model that work on different samples.
 
     d = n / (t p c)
 
     Source: Narayanan et al., SC'21, arXiv 2104.04473.
     """
-    require_positive(gpus=gpus, tp=tp, pp=pp, cp=cp)
-    return gpus / (tp * pp * cp)
+    require_positive(accelerators=accelerators, tp=tp, pp=pp, cp=cp)
+    return accelerators / (tp * pp * cp)
 
 
-def expert_copies(*, gpus: Column, pp: Column, ep: Column) -> Column:
+def expert_copies(*, accelerators: Column, pp: Column, ep: Column) -> Column:
     """Copies of the experts of one pipeline stage.
 
     d_e = n / (p e)
 
     Source: Liu et al., "MoE Parallel Folding", arXiv 2504.14960.
     """
-    require_positive(gpus=gpus, pp=pp, ep=ep)
-    copies = gpus / (pp * ep)
+    require_positive(accelerators=accelerators, pp=pp, ep=ep)
+    copies = accelerators / (pp * ep)
     if np.any(copies < 1.0 - 1e-9):
         raise ValueError(f"experts are spread over at most the n/p accelerators of a stage, got ep {ep}")
     return copies

@@ -19,6 +19,21 @@ def serving_weights_gb(*, parameters: Column, weight_bytes: Column, tp: Column) 
     return parameters * weight_bytes / tp / 1e9
 
 
+def replica_weights_gb(
+    *, parameters: Column, routed_parameters: Column, weight_bytes: Column, tp: Column, dp: Column
+) -> Column:
+    """Weights on one accelerator of a replica whose groups repeat all but the experts.
+
+    w = ((N - N_routed)/t + N_routed/(t d)) B_w
+
+    Source: Pope et al., arXiv 2211.05102; DeepSeek-AI, "DeepSeek-V3", arXiv 2412.19437, section 3.4
+    (attention repeated on groups, experts spread over all of them).
+    """
+    require_positive(parameters=parameters, weight_bytes=weight_bytes, tp=tp, dp=dp)
+    require_not_negative(routed_parameters=routed_parameters)
+    return ((parameters - routed_parameters) / tp + routed_parameters / (tp * dp)) * weight_bytes / 1e9
+
+
 def kv_cache_gb_per_token(
     *, layers: Column, kv_heads: Column, head_dim: Column, kv_bytes: Column, tp: Column
 ) -> Column:

@@ -71,7 +71,7 @@ def training_memory_parts(
     gated: Column,
     vocabulary: Column,
     sequence_tokens: Column,
-    gpus: Column,
+    accelerators: Column,
     global_batch: Column,
     tp: Column,
     pp: Column,
@@ -92,6 +92,7 @@ def training_memory_parts(
     weight_bytes: Column = 2.0,
     gradient_bytes: Column = 4.0,
     optimizer_bytes: Column = 12.0,
+    activation_fraction: Column = 1.0,
 ) -> TrainingMemory:
     """Memory that one accelerator needs while training, on the fullest pipeline stage, by what fills it.
 
@@ -99,14 +100,15 @@ def training_memory_parts(
 
     `adapter_parameters` above 0 are the trainable weights of each layer next to frozen ones, which then
     keep neither gradients nor optimizer state. `weight_bytes` is 2 for bf16, 1 for weights frozen in
-    FP8; FP8 training keeps bf16 weights, and its copies in 8 bits are left out. So are allocator
-    fragmentation, communication buffers and the CUDA context (compare with a usable share of the
-    memory), and what frozen layers save in activations.
+    FP8; FP8 training keeps bf16 weights, and its copies in 8 bits are left out. `activation_fraction` is what
+    is kept of 16-bit activations (`kept_fraction`). Left out are also allocator fragmentation, communication
+    buffers and the CUDA context (compare with a usable share of the memory), and what frozen layers save in
+    activations.
 
     Source: Korthikanti et al., arXiv 2205.05198; Rajbhandari et al., "ZeRO", arXiv 1910.02054.
     """
     require_not_negative(adapter_parameters=adapter_parameters)
-    data_parallel = data_parallel_ranks(gpus=gpus, tp=tp, pp=pp, cp=cp)
+    data_parallel = data_parallel_ranks(accelerators=accelerators, tp=tp, pp=pp, cp=cp)
     weights = layer_weights(
         hidden=hidden,
         heads=heads,
@@ -151,7 +153,7 @@ def training_memory_parts(
         )
         expert_states = weights_optimizer_gb(
             rank_parameters=held,
-            data_parallel=expert_copies(gpus=gpus, pp=pp, ep=ep),
+            data_parallel=expert_copies(accelerators=accelerators, pp=pp, ep=ep),
             sharding=sharding,
             **state_bytes,
         )
@@ -162,20 +164,24 @@ def training_memory_parts(
             experts_per_token=experts_per_token,
             shared_experts=shared_experts,
         )
-    kept = widening * activation_gb(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        sequence_tokens=sequence_tokens,
-        micro_batch=micro_batch,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batches=global_batch / (data_parallel * micro_batch),
-        recompute=recompute,
-        sequence_parallel=sequence_parallel,
-        fused_attention=fused_attention,
+    kept = (
+        activation_fraction
+        * widening
+        * activation_gb(
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            sequence_tokens=sequence_tokens,
+            micro_batch=micro_batch,
+            tp=tp,
+            pp=pp,
+            interleave=interleave,
+            cp=cp,
+            micro_batches=global_batch / (data_parallel * micro_batch),
+            recompute=recompute,
+            sequence_parallel=sequence_parallel,
+            fused_attention=fused_attention,
+        )
     )
     logits = logits_gb(
         sequence_tokens=sequence_tokens, micro_batch=micro_batch, vocabulary=vocabulary, tp=tp, pp=pp, cp=cp
@@ -202,7 +208,7 @@ def training_memory_gb(
     gated: Column,
     vocabulary: Column,
     sequence_tokens: Column,
-    gpus: Column,
+    accelerators: Column,
     global_batch: Column,
     tp: Column,
     pp: Column,
@@ -231,7 +237,7 @@ def training_memory_gb(
         gated=gated,
         vocabulary=vocabulary,
         sequence_tokens=sequence_tokens,
-        gpus=gpus,
+        accelerators=accelerators,
         global_batch=global_batch,
         tp=tp,
         pp=pp,

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.rounding import rounded_up
 
 Column = float | NDArray[np.float64]
 
@@ -19,7 +20,7 @@ def recommendation_memory_gb(
     samples: Column,
     sample_values: Column,
     value_bytes: Column,
-    gpus: Column,
+    accelerators: Column,
 ) -> Column:
     """Memory of one accelerator: its part of the tables, all dense layers, activations of its samples.
 
@@ -30,7 +31,7 @@ def recommendation_memory_gb(
 
     Source: Naumov et al., arXiv 1906.00091; Mudigere et al., arXiv 2104.05158.
     """
-    require_positive(gpus=gpus, embedding_dim=embedding_dim, table_bytes=table_bytes)
+    require_positive(accelerators=accelerators, embedding_dim=embedding_dim, table_bytes=table_bytes)
     require_not_negative(
         embedding_rows=embedding_rows,
         row_state_bytes=row_state_bytes,
@@ -40,7 +41,7 @@ def recommendation_memory_gb(
         sample_values=sample_values,
         value_bytes=value_bytes,
     )
-    tables = embedding_rows * (embedding_dim * table_bytes + row_state_bytes) / gpus
+    tables = embedding_rows * (embedding_dim * table_bytes + row_state_bytes) / accelerators
     return (tables + dense_parameters * dense_state_bytes + samples * sample_values * value_bytes) / 1e9
 
 
@@ -52,5 +53,4 @@ def table_devices(*, embedding_parameters: Column, table_bytes: Column, memory_g
     Source: definition; tables that may not be cut need more.
     """
     require_positive(embedding_parameters=embedding_parameters, table_bytes=table_bytes, memory_gb=memory_gb)
-    result: Column = np.ceil(embedding_parameters * table_bytes / (memory_gb * 1e9))
-    return result
+    return rounded_up(embedding_parameters * table_bytes / (memory_gb * 1e9))

@@ -94,17 +94,20 @@ def all_to_all_s(
     tables: Column,
     embedding_dim: Column,
     exchange_bytes: Column,
-    gpus: Column,
+    accelerators: Column,
     link_domain: Column,
     link_gb_per_s: Column,
     network_gb_per_s: Column,
     link_efficiency_fraction: Column,
     network_efficiency_fraction: Column,
     collective_latency_s: Column,
+    partner_latency_s: Column = 0.0,
 ) -> Column:
     """Time to bring the pooled vectors of all tables to the accelerator that holds the sample.
 
-    t = b T D B max[(r-1)/n / (N_l e_l), (n-r)/n / (N_i e_i)] + latency,  r = min(domain, n);  0 where n = 1
+    t = b T D B max[(r-1)/n / (N_l e_l), (n-r)/n / (N_i e_i)] + latency + (n-1) t_p,  r = min(domain, n)
+
+    0 where n = 1. t_p is what each partner adds, to which its own small message is sent.
 
     One way; the gradients travel back in the same time. Fast links and network work side by side. The
     exchange of the row numbers themselves is left out: readers of the data can place them right away.
@@ -115,7 +118,7 @@ def all_to_all_s(
     require_positive(
         embedding_dim=embedding_dim,
         exchange_bytes=exchange_bytes,
-        gpus=gpus,
+        accelerators=accelerators,
         link_domain=link_domain,
         link_gb_per_s=link_gb_per_s,
         network_gb_per_s=network_gb_per_s,
@@ -125,9 +128,10 @@ def all_to_all_s(
         network_efficiency_fraction=network_efficiency_fraction,
     )
     sent_gb = samples * tables * embedding_dim * exchange_bytes / 1e9
-    near = np.minimum(link_domain, gpus)
-    near_s = (near - 1.0) / gpus / (link_gb_per_s * link_efficiency_fraction)
-    far_s = (gpus - near) / gpus / (network_gb_per_s * network_efficiency_fraction)
-    moved_s = sent_gb * np.maximum(near_s, far_s) + collective_latency_s
-    result: Column = np.where(np.asarray(gpus) > 1, moved_s, 0.0)
+    near = np.minimum(link_domain, accelerators)
+    near_s = (near - 1.0) / accelerators / (link_gb_per_s * link_efficiency_fraction)
+    far_s = (accelerators - near) / accelerators / (network_gb_per_s * network_efficiency_fraction)
+    started_s = collective_latency_s + (accelerators - 1.0) * partner_latency_s
+    moved_s = sent_gb * np.maximum(near_s, far_s) + started_s
+    result: Column = np.where(np.asarray(accelerators) > 1, moved_s, 0.0)
     return result

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_share
-from planner.performance.queueing import pool_servers
+from planner.performance.queueing import servers_needed
 
 Column = float | NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def stage_servers(
     shape = np.broadcast_shapes(service.shape, np.shape(latency_budget_s), np.shape(queries_per_s), (1,))
     service = np.broadcast_to(service, shape)
     slack = np.broadcast_to(np.asarray(latency_budget_s), shape) - service
-    servers = pool_servers(
+    servers = servers_needed(
         offered_load=np.broadcast_to(np.asarray(queries_per_s), shape) * service,
         service_h=service / 3600.0,
         wait_target_h=np.maximum(slack, 0.0) / 3600.0,

@@ -81,7 +81,7 @@ def scheduled_step(
 def recommendation_training_step(
     *,
     global_batch: Column,
-    gpus: Column,
+    accelerators: Column,
     bottom_multiplications: Column,
     top_multiplications: Column,
     dense_parameters: Column,
@@ -106,6 +106,7 @@ def recommendation_training_step(
     network_efficiency_fraction: Column,
     collective_latency_s: Column,
     fixed_s: Column,
+    partner_latency_s: Column = 0.0,
 ) -> RecommendationStep:
     """Time of one training step on n accelerators, tables cut across them, dense layers copied.
 
@@ -119,14 +120,14 @@ def recommendation_training_step(
 
     Source: Mudigere et al., ISCA 2022, arXiv 2104.05158; Hsia et al., ISCA 2024, arXiv 2310.02784.
     """
-    require_positive(global_batch=global_batch, gpus=gpus)
+    require_positive(global_batch=global_batch, accelerators=accelerators)
     require_not_negative(
         dense_parameters=dense_parameters,
         backward_traffic_ratio=backward_traffic_ratio,
         gradient_bytes=gradient_bytes,
         optimizer_bytes=optimizer_bytes,
     )
-    samples = global_batch / gpus
+    samples = global_batch / accelerators
     chip = {
         "value_bytes": value_bytes,
         "peak_tflop_per_s": peak_tflop_per_s,
@@ -152,9 +153,9 @@ def recommendation_training_step(
     )
     # An all-reduce sends what a reduce-scatter and an all-gather send: the gradients twice.
     reduced = gradient_exchange_s(
-        exchanged_gb=2.0 * dense_parameters * gradient_bytes / 1e9, ranks=gpus, tp=1.0, **links
+        exchanged_gb=2.0 * dense_parameters * gradient_bytes / 1e9, ranks=accelerators, tp=1.0, **links
     )
-    latency: Column = np.where(np.asarray(gpus) > 1, collective_latency_s, 0.0)
+    latency: Column = np.where(np.asarray(accelerators) > 1, collective_latency_s, 0.0)
     return scheduled_step(
         bottom_forward_s=dense_forward_s(
             samples=samples, multiplications=bottom_multiplications, elementwise_values=0.0, **chip
@@ -172,8 +173,9 @@ def recommendation_training_step(
             tables=tables,
             embedding_dim=embedding_dim,
             exchange_bytes=value_bytes,
-            gpus=gpus,
+            accelerators=accelerators,
             collective_latency_s=collective_latency_s,
+            partner_latency_s=partner_latency_s,
             **links,
         ),
         all_reduce_s=reduced + latency,

@@ -64,6 +64,25 @@ def space_usd(*, provisioned_kw: Column, space_usd_per_kw_h: Column, hours_h: Co
     return provisioned_kw * space_usd_per_kw_h * hours_h
 
 
+def goodput_usd(
+    *,
+    units: Column,
+    duration_h: Column,
+    hour_usd: Column,
+    goodput_fraction: Column,
+) -> Column:
+    """What a share of a job's hours is worth: goodput gained, or lost.
+
+    V = N * t * p * g
+
+    Units are nodes or accelerators, p what one of them costs for an hour. Work that is done sooner frees
+    their hours; that it is also there sooner is left out.
+
+    Source: definition of goodput as the share of paid hours whose work lasts.
+    """
+    return units * duration_h * hour_usd * goodput_fraction
+
+
 def energy_usd(*, facility_energy_kwh: Column, electricity_usd_per_kwh: Column) -> Column:
     """Electricity bill.
 

@@ -58,10 +58,15 @@ def tried_scv_ratio(*, trace_scv_ratio: Column, thinned_fraction: Column) -> Col
     return 1.0 + _bursts(trace_scv_ratio) * thinned_fraction
 
 
-def burst_fractions(largest_scv_ratio: float) -> NDArray[np.float64]:
-    """Shares of a trace's bursts to try: none, and from about one (Poisson's spread) up to all of them."""
-    steps = int(np.ceil(np.log(max(largest_scv_ratio - 1.0, 1.0)) / np.log(_BURST_STEP)))
-    return np.concatenate([[0.0], _BURST_STEP ** -np.arange(steps, -1.0, -1.0)])
+def burst_fractions(trace_scv_ratios: list[float]) -> NDArray[np.float64]:
+    """Shares of each trace's bursts to try: none, and from about one (Poisson's spread) up to all of them.
+
+    A row for each trace, filled up with all of its bursts: none depends on the others.
+    """
+    spread = np.log(np.maximum(np.asarray(trace_scv_ratios) - 1.0, 1.0)) / np.log(_BURST_STEP)
+    steps = np.ceil(spread)[:, None]
+    tried = np.minimum(_BURST_STEP ** (np.arange(np.max(steps) + 1.0) - steps), 1.0)
+    return np.concatenate([np.zeros_like(steps), tried], axis=1)
 
 
 def shared_demand(
@@ -166,17 +171,6 @@ def load_fraction(*, demand_per_s: Column, carrying_replicas: Column, requests_p
     return result
 
 
-def loaded_utilisation_fraction(*, utilisation_fraction: Column, load_fraction: Column) -> Column:
-    """Load of a replica over the largest that keeps the targets.
-
-    u' = u l
-
-    Source: definition.
-    """
-    result: Column = np.multiply(utilisation_fraction, load_fraction)
-    return result
-
-
 def replica_nodes(*, tp: Column, accelerators: Column) -> Column:
     """Nodes, or the share of one, that a replica takes.
 
@@ -195,69 +189,6 @@ def shared_node_kw(*, node_kw: Column, replica_nodes: Column) -> Column:
     Source: definition.
     """
     return node_kw * replica_nodes
-
-
-def day_mean_kw(*, idle_kw: Column, busy_kw: Column, mean_to_peak_fraction: Column) -> Column:
-    """Power of a replica averaged over the day's load.
-
-    P = P_idle + m (P_peak - P_idle)
-
-    Linear between idle and the planned load at the peak hour; m is the mean load over the peak load.
-
-    Source: linear power model; carbon/README.md.
-    """
-    return idle_kw + mean_to_peak_fraction * (busy_kw - idle_kw)
-
-
-def weights_gb_per_accelerator(*, parameters: Column, weight_bytes: Column, tp: Column) -> Column:
-    """Weights that a step reads, on one accelerator.
-
-    w = N B_w / t
-
-    N are those that it touches: all of a dense model, `touched_parameters` of a mixture of experts.
-
-    Source: definition.
-    """
-    return parameters * weight_bytes / tp / 1e9
-
-
-def cache_read_gb_per_step(
-    *,
-    layers: Column,
-    kv_heads: Column,
-    head_dim: Column,
-    kv_bytes: Column,
-    running: Column,
-    context_tokens: Column,
-    tp: Column,
-) -> Column:
-    """Keys and values that one step reads, on one accelerator.
-
-    c = 2 L kv d B_kv b s / min(t, kv)
-
-    Source: Pope et al., arXiv 2211.05102.
-    """
-    return (
-        2
-        * layers
-        * kv_heads
-        * head_dim
-        * kv_bytes
-        * running
-        * context_tokens
-        / np.minimum(tp, kv_heads)
-        / 1e9
-    )
-
-
-def step_tokens(*, running: Column, prefill_tokens: Column) -> Column:
-    """Tokens that one step computes: one for each running request, and the prompts that join.
-
-    n = b + q
-
-    Source: continuous batching with chunked prefill.
-    """
-    return running + prefill_tokens
 
 
 def node_available_fraction(*, failure_rate_per_node_h: Column, down_h: Column) -> Column:
@@ -316,48 +247,6 @@ def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Col
     return np.maximum(0.0, np.asarray(busy_kw) - idle_kw) * replica_nodes * pue
 
 
-def routed_layer_s(*, layer_s: Column, expert_layer_s: Column) -> Column:
-    """Host time of a layer that chooses among experts.
-
-    a = a_L + a_E
-
-    Source: the form of `decode_step_s`.
-    """
-    return layer_s + np.asarray(expert_layer_s)
-
-
-def exchange_fraction(*, exchange_s: Column, step_s: Column) -> Column:
-    """Share of a step in which accelerators wait for each other's values.
-
-    x = min(1, t_exchange / T)
-
-    Source: definition in the fit of `accelerator_power_kw`.
-    """
-    return np.minimum(1.0, np.divide(exchange_s, step_s))
-
-
-def at_least_running(*, running: Column) -> Column:
-    """Requests that run, kept at one where a candidate carries less.
-
-    b = max(b, 1)
-
-    A step is taken only while a request runs.
-
-    Source: guard at low loads.
-    """
-    return np.maximum(running, 1.0)
-
-
-def at_least_s(*, step_s: Column, least_s: Column) -> Column:
-    """Step time, kept above zero where a candidate carries no load.
-
-    T = max(T, least)
-
-    Source: guard; such candidates are dropped.
-    """
-    return np.maximum(step_s, least_s)
-
-
 def at_most(*, value: Column, most: Column) -> Column:
     """A value and its cap.
 
@@ -366,3 +255,35 @@ def at_most(*, value: Column, most: Column) -> Column:
     Source: guard for the size of a table.
     """
     return np.minimum(value, most)
+
+
+DAY_HOURS = 8  # parts of a day, each with a load of its own
+
+
+def day_loads_per_s(*, peak_per_s: Column, mean_to_peak_fraction: Column) -> Column:
+    """Load of a replica over a day, busiest part last, on a last axis of equal parts of the day.
+
+    lambda(s) = lambda_peak s^(1/m - 1) c,  s = (i + 1/2)/8,  c so that the mean is m lambda_peak
+
+    The curve of the loads in their order has the stated mean and reaches the peak; m = 1 is flat. Which hour
+    is which does not matter for energy.
+
+    Source: a load-duration curve of one parameter; assumed, as only the mean over the peak is stated.
+    """
+    share = (np.arange(DAY_HOURS) + 0.5) / DAY_HOURS
+    mean = np.asarray(mean_to_peak_fraction, dtype=np.float64)[..., None]
+    curve = share ** (1.0 / mean - 1.0)
+    curve = curve * mean / np.mean(curve, axis=-1, keepdims=True)
+    result: Column = np.asarray(peak_per_s)[..., None] * np.minimum(curve, 1.0)
+    return result
+
+
+def day_mean_kw(*, loads_kw: Column) -> Column:
+    """Power averaged over the parts of a day, on the last axis.
+
+    P = mean_i P_i
+
+    Source: definition.
+    """
+    result: Column = np.mean(loads_kw, axis=-1)
+    return result

@@ -52,7 +52,7 @@ def plan_usd(
     ordered_usd: Column = 0.0,
     retired_usd: Column = 0.0,
     moved_usd: Column = 0.0,
-    elastic_usd: Column = 0.0,
+    pausable_usd: Column = 0.0,
     rental_usd: Column = 0.0,
     parked_usd: Column = 0.0,
     unmet_usd: Column = 0.0,
@@ -68,8 +68,8 @@ def plan_usd(
     Source: sum of terms.
     """
     owned_usd = bought_usd + standing_usd + ordered_usd + retired_usd + moved_usd
-    bent_usd = elastic_usd + rental_usd + parked_usd + unmet_usd + contract_usd
-    return owned_usd + training_usd + serving_usd + pools_usd + idle_usd + left_out_usd + bent_usd
+    flexible_usd = pausable_usd + rental_usd + parked_usd + unmet_usd + contract_usd
+    return owned_usd + training_usd + serving_usd + pools_usd + idle_usd + left_out_usd + flexible_usd
 
 
 def plan_kgco2e(
@@ -81,7 +81,7 @@ def plan_kgco2e(
     pools_kgco2e: Column,
     idle_kgco2e: Column,
     moved_kgco2e: Column = 0.0,
-    elastic_kgco2e: Column = 0.0,
+    pausable_kgco2e: Column = 0.0,
     rental_kgco2e: Column = 0.0,
     parked_kgco2e: Column = 0.0,
     contract_kgco2e: Column = 0.0,
@@ -96,8 +96,8 @@ def plan_kgco2e(
     Source: sum of terms.
     """
     owned_kgco2e = bought_kgco2e + standing_kgco2e + moved_kgco2e
-    bent_kgco2e = elastic_kgco2e + rental_kgco2e + parked_kgco2e + contract_kgco2e
-    return owned_kgco2e + training_kgco2e + serving_kgco2e + pools_kgco2e + idle_kgco2e + bent_kgco2e
+    flexible_kgco2e = pausable_kgco2e + rental_kgco2e + parked_kgco2e + contract_kgco2e
+    return owned_kgco2e + training_kgco2e + serving_kgco2e + pools_kgco2e + idle_kgco2e + flexible_kgco2e
 
 
 def plan_kwh(
@@ -106,7 +106,7 @@ def plan_kwh(
     serving_kwh: Column,
     pools_kwh: Column,
     idle_kwh: Column,
-    elastic_kwh: Column = 0.0,
+    pausable_kwh: Column = 0.0,
     parked_kwh: Column = 0.0,
 ) -> Column:
     """Energy at the meters of all sites, rented nodes included; by site and period where its terms are.
@@ -115,7 +115,7 @@ def plan_kwh(
 
     Source: sum of terms.
     """
-    return training_kwh + serving_kwh + pools_kwh + idle_kwh + elastic_kwh + parked_kwh
+    return training_kwh + serving_kwh + pools_kwh + idle_kwh + pausable_kwh + parked_kwh
 
 
 def weighted_usd(
@@ -128,3 +128,17 @@ def weighted_usd(
     Source: weighted sum of objectives; with w_M = 1, w_C is a carbon price.
     """
     return money_weight_ratio * plan_usd + carbon_weight_usd_per_kgco2e * plan_kgco2e
+
+
+def weighted_kgco2e(
+    *, plan_usd: Column, plan_kgco2e: Column, money_weight_kgco2e_per_usd: Column, carbon_weight_ratio: Column
+) -> Column:
+    """What the program made as small as it could where it counts carbon, by the accounting of its policy.
+
+    Z = w_M M + w_C C
+
+    A small w_M chooses the cheapest among plans of equal carbon.
+
+    Source: weighted sum of objectives.
+    """
+    return money_weight_kgco2e_per_usd * plan_usd + carbon_weight_ratio * plan_kgco2e

@@ -27,14 +27,14 @@ def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
     return nodes * accelerators
 
 
-def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, gpus: Column) -> Column:
+def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
     """Hours of training if nothing ever failed and no checkpoint was written.
 
     U = D / (x * n) / 3600
 
     Source: definition.
     """
-    return tokens / (tokens_per_s_per_gpu * gpus) / 3600.0
+    return tokens / (tokens_per_s_per_gpu * accelerators) / 3600.0
 
 
 def checkpoint_gb_per_s(*, nodes: Column, node_gb_per_s: Column, storage_gb_per_s: Column) -> Column:
@@ -124,7 +124,7 @@ def run_finish_quantile_h(
     *,
     useful_h: Column,
     interval_h: Column,
-    mtbf_h: Column,
+    mttf_h: Column,
     write_h: Column,
     restart_h: Column,
     persist_h: Column,
@@ -145,7 +145,7 @@ def run_finish_quantile_h(
     failing = {
         "useful_h": useful_h,
         "interval_h": interval_h,
-        "mtbf_h": mtbf_h,
+        "mttf_h": mttf_h,
         "write_h": write_h,
         "restart_h": restart_h,
         "persist_h": persist_h,

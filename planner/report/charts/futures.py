@@ -22,7 +22,11 @@ from planner.report.charts.drawing import (
 from planner.trace.records import Record
 
 # Column of a future's row -> whose plan it is.
-PLANS = {"objective_usd": "this plan", "known_usd": "had it been known", "mean_plan_usd": "plan for the mean"}
+PLANS = {
+    "objective_value": "this plan",
+    "known_value": "had it been known",
+    "mean_plan_value": "plan for the mean",
+}
 
 
 def by_future(document: Document) -> Picture | None:
@@ -30,7 +34,7 @@ def by_future(document: Document) -> Picture | None:
     futures = document["futures"][:MOST_ROWS]
     if not futures:
         return None
-    unit = "kgCO2e" if document["measure"] == "carbon" else "USD"
+    unit = document["objective"]["unit"]
     divisor, shown = shown_scale(unit, (row[key] for row in futures for key in PLANS))
     heads, rows = [], list[Record]()
     for number, future in enumerate(futures):

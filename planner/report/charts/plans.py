@@ -222,12 +222,13 @@ def limits(document: Document) -> Picture | None:
 
 def tornado(document: Document) -> Picture | None:
     """What each uncertain fact does to the objective at its low and at its high end."""
-    middle = document["objective"]["value_usd"]
+    middle = document["objective"]["value"]
     found = [row for row in document["tornado"] if None not in (row["at_low"], row["at_high"], middle)]
     widest = sorted(found, key=lambda row: -abs(row["at_high"] - row["at_low"]))[:12]
     if not widest:
         return None
-    divisor, unit = shown_scale("USD", (row[end] - middle for row in widest for end in ("at_low", "at_high")))
+    changes = [row[end] - middle for row in widest for end in ("at_low", "at_high")]
+    divisor, unit = shown_scale(document["objective"]["unit"], changes)
     rows = [
         {
             "fact": _fact_label(row["fact"]),

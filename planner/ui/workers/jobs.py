@@ -14,7 +14,7 @@ def estimate(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> 
     Raises:
         InputError: every problem of the job.
     """
-    from planner.answers.job.upload import handed_document
+    from planner.answers.job.upload import uploaded_document
 
     tell("Working the job out, with its range: about ten seconds")
-    return handed_document(arguments["text"], arguments["name"], arguments["files"])
+    return uploaded_document(arguments["text"], arguments["name"], arguments["files"])

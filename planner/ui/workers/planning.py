@@ -20,15 +20,18 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     """Plan the scenario `text` of the file `name` with the `files` that it names; save and give its document.
 
     Asked to stop, it keeps the best plan found so far. With `prices` it goes on, once the plan is told as a
-    part, to what each limit is worth. The store is that at `store_address`; none is the user's own.
+    part, to what each limit is worth; with `verify` to playing its services. The store is that at
+    `store_address`; none is the user's own.
 
     Raises:
         InputError: the scenario is wrong, or names what nobody knows.
     """
     from planner.answers.plan.limit_prices import with_prices
+    from planner.answers.plan.verified import with_verification
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
     from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
 
     name, text, files = arguments["name"], arguments["text"], arguments.get("files") or {}
@@ -39,7 +42,20 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
         tell("adding up what the plan costs, emits and draws")
         written = {"scenario": {"name": name, "text": text}}
         answer = written | _saved(scenario, made, arguments.get("store_address"))
-        if not arguments.get("prices") or should_stop() or made.answer.solution is None:
+        if should_stop() or made.answer.solution is None:
+            return answer
+        if arguments.get("verify"):
+            tell("playing the services request by request", part=answer)
+            try:
+                played = with_verification(
+                    made,
+                    should_stop=should_stop,
+                    tell=lambda share: tell(f"playing the services request by request: {share:.0%}"),
+                )
+            except Stopped:
+                return answer
+            return written | _saved(scenario, played, arguments.get("store_address"))
+        if not arguments.get("prices"):
             return answer
         tell("looking for what the limits are worth", part=answer)
         limit_s = scenario.solve.time_limit_s

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.trace.records import Record
+from planner.ui.workers.folders import WorkerFolder, clear_left
 from planner.ui.workers.messages import ENDED, Seen, Step, line, message_of, work_key
 from planner.ui.workers.tasks import LONGEST_S, LONGEST_SEARCH_S, TASKS
 
@@ -75,7 +75,7 @@ class _Work:
     stop_asked: float = 0.0  # when
     cut: str = ""  # why it was ended, where nobody asked for that
     killed: bool = False  # by us
-    handed_over: bool = False  # the worker knows its task, and what comes next is an order
+    has_task: bool = False  # the worker knows its task, and what comes next is an order
     asked: float = field(default_factory=time.monotonic)
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
@@ -114,7 +114,7 @@ class _Work:
 
     def wait_again(self) -> None:
         """Give its place back: what was done is done again at its next turn."""
-        self.state, self.process, self.handed_over = "waiting", None, False
+        self.state, self.process, self.has_task = "waiting", None, False
         self.text, self.began = "", self.asked
         self.trail.clear()
         self.parts.clear()
@@ -152,6 +152,7 @@ class Registry:
         self.visitor = visitor
         self.works: dict[str, _Work] = {}
         self.last_turns: dict[str, float] = {}  # of visitors, the latest last
+        self.has_cleared = False  # what a server before this one left
         self.lock = threading.RLock()
 
     def start(self, task: str, arguments: Mapping[str, Any]) -> str:
@@ -186,7 +187,7 @@ class Registry:
                 work.state, work.ended = "stopped", time.monotonic()
             elif work.task in self.limits.longest_s:
                 _kill(work)
-            elif work.handed_over:
+            elif work.has_task:
                 _tell(work.process, STOP)
 
     def forget(self, key: str) -> None:
@@ -248,7 +249,10 @@ class Registry:
         work.state, work.began = "working", time.monotonic()
         if work.owner:
             self.last_turns[work.owner] = work.began
-        folder = tempfile.TemporaryDirectory(prefix="everfleet-", ignore_cleanup_errors=True)
+        if not self.has_cleared:
+            self.has_cleared = True
+            clear_left()
+        folder = WorkerFolder()
         work.process = _started(folder.name)
         over = threading.Event()
         for does, given in ((self._follow, (folder, over)), (self._bound, (over,))):
@@ -258,7 +262,7 @@ class Registry:
         self,
         work: _Work,
         process: subprocess.Popen[bytes],
-        folder: tempfile.TemporaryDirectory[str],
+        folder: WorkerFolder,
         over: threading.Event,
     ) -> None:
         """Read what a worker says until it ends; one that had to give its place back is heard no more."""
@@ -266,7 +270,7 @@ class Registry:
         _tell(process, line({"task": work.address, "arguments": work.arguments}))
         with self.lock:
             if work.process is process:
-                work.handed_over = True
+                work.has_task = True
                 if work.asked_to_stop:
                     _tell(process, STOP)
         for said in process.stdout:

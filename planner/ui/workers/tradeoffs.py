@@ -152,11 +152,11 @@ def _tornado(own: Plan) -> Record:
     from planner.trace.uncertainty import tornado
 
     if own.answer.solution is None:
-        return {"objective": {"value_usd": None}, "tornado": []}
+        return {"objective": {"value": None}, "tornado": []}
     objective = own.ledger.objective
     return {
-        "objective": {"value_usd": float(objective.value)},
-        "tornado": swing_records(tornado(objective)),
+        "objective": {"value": float(objective.value), "unit": objective.unit},
+        "tornado": swing_records(tornado(objective), objective.unit),
     }
 
 

@@ -12,8 +12,8 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario
 from planner.physics.experiments import pool_work
 from planner.physics.nodes import node_columns
-from planner.physics.serving import replica_columns
-from planner.physics.serving_options import ServingCandidates, serving_candidates
+from planner.physics.serving import replica_columns, serving_candidates
+from planner.physics.serving_options import ServingCandidates
 from planner.report.cells import close
 from planner.report.charts import Record
 from planner.trace.explain import Explanation, explain
@@ -61,6 +61,11 @@ def _names(inputs: Inputs, pool: int) -> tuple[str, str]:
     return inputs.sites[inputs.pool_site[pool]].name, inputs.skus[inputs.pool_sku[pool]].name
 
 
+def _accelerators(row: Record) -> int:
+    """Accelerators of a replica of a row of the services."""
+    return int(row["tensor_parallel"]) * int(row.get("groups", 1))
+
+
 def _like(inputs: Inputs, candidates: ServingCandidates, row: Record) -> Iterator[int]:
     """Candidates that a row of the services may be."""
     cap = row.get("power_cap_fraction")
@@ -68,7 +73,7 @@ def _like(inputs: Inputs, candidates: ServingCandidates, row: Record) -> Iterato
         named = inputs.scenario.services[service].name, *_names(inputs, int(candidates.pool[number]))
         if named != (row["service"], row["site"], row["sku"]):
             continue
-        if candidates.tp[number] == row["tensor_parallel"] and (
+        if candidates.accelerators[number] == _accelerators(row) and (
             cap is None or close(float(candidates.power_cap_fraction[number]), cap)
         ):
             yield number

@@ -48,7 +48,7 @@ def _nodes_ordered(cell: Cell) -> Number:
     if not cell.has("order_units"):
         return cell.decided("whole orders, within the supply of the SKU and the budget of the scenario")
     path = f"market.{cell.row['sku']}.order_nodes"
-    about = "nodes of one order; 1 where the scenario does not say"
+    about = "nodes of one order: where the scenario does not say, what is sold together (1, a rack, a slice)"
     each = stated(cell.document, path, cell.value / cell.row["order_units"], about=about)
     units = _rows_cells(purchases, cell, "order_units")
     return cell.number("order_units * order_nodes", inputs=units | {"order_nodes": each})

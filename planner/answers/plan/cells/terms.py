@@ -84,7 +84,10 @@ def _beside(cell: Cell) -> Number:
 
 def weights_of(document: Document) -> Below:
     """How the objective weighs money and carbon."""
-    named = {"money_weight": "money_weight_ratio", "carbon_weight": "carbon_weight_usd_per_kgco2e"}
+    if document["objective"]["unit"] == "USD":
+        named = {"money_weight": "money_weight_ratio", "carbon_weight": "carbon_weight_usd_per_kgco2e"}
+    else:
+        named = {"money_weight": "money_weight_kgco2e_per_usd", "carbon_weight": "carbon_weight_ratio"}
     found = {name: within(document, ["objective"], part) for name, part in named.items()}
     return {name: one for name, one in found.items() if one is not None}
 

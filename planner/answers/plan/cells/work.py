@@ -67,13 +67,13 @@ def _not_kept(cell: Cell) -> Number:
 def _tokens_per_s(cell: Cell) -> Number:
     duration = f"job.{cell.row['job']}.duration"
     each = within(cell.document, [duration], "tokens_per_s_per_gpu")
-    gpus = within(cell.document, [duration], "gpus")
-    if each is None or gpus is None or not close(value_of(each) * value_of(gpus), cell.value):
+    accelerators = within(cell.document, [duration], "accelerators_in_use")
+    if each is None or accelerators is None or not close(value_of(each) * value_of(accelerators), cell.value):
         return _not_kept(cell)
     return cell.number(
-        "tokens_per_s_per_gpu * gpus",
+        "tokens_per_s_per_gpu * accelerators",
         about="without failures; with them it is as much times the ETTR",
-        inputs={"tokens_per_s_per_gpu": each, "gpus": gpus},
+        inputs={"tokens_per_s_per_gpu": each, "accelerators": accelerators},
     )
 
 
@@ -160,11 +160,11 @@ def pausable(cell: Cell) -> Number | Explanation | None:
             return cell.number("node_h / needed_node_h", inputs=_hours(cell) | {"needed_node_h": needed})
         case "energy_kwh":
             value = _ratio(cell.value, row["node_h"])
-            each = within(document, ["energy.elastic"], "each_kwh", value) or cell.part(
+            each = within(document, ["energy.pausable"], "each_kwh", value) or cell.part(
                 "kwh_per_node_h",
                 value,
                 "kWh",
-                inputs=term_of(cell.document, "energy.elastic"),
+                inputs=term_of(cell.document, "energy.pausable"),
                 about="mean power of a node of the job for an hour, with the cooling and supply",
             )
             return cell.number("node_h * kwh_per_node_h", inputs=_hours(cell) | {"kwh_per_node_h": each})

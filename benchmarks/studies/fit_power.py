@@ -1,0 +1,240 @@
+"""Fits the power law of accelerators again, says how well it predicts other models, and power at part load.
+
+    python -m benchmarks.studies.fit_power
+
+Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv): what a step reads, multiplies and exchanges
+is the engine's (`average_step`), over the time that the step was measured to take, so that the law alone is
+fitted. power_constants.csv next to the runs says where the search starts and its bounds. The script prints
+and changes nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from planner.inputs.catalogue import load_catalogue
+from planner.performance.capacity import Limits, Measured, Requests, average_step, replica_use, step_uses
+from planner.performance.power import accelerator_power_kw, served_power_kw
+from planner.physics.serving import SERVING_CURVE
+from planner.validation.aliases import constant, constants
+from planner.validation.serving import lengths, replica_of
+
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
+ROWS, CONSTANTS = FOLDER / "serving.csv", FOLDER / "power_constants.csv"
+ENGINE = "vLLM (ML.ENERGY v3)"
+STAGES = {"power-h100": "h100", "power-b200": "b200", "power-experts": "h100-experts"}
+# Mixtures on B200 are one model: the law of dense ones serves it, and it does not move that law.
+OTHER = {"h100": (), "b200": ("qwen3-30b",), "h100-experts": ()}
+USES = ("memory_use_fraction", "compute_use_fraction", "exchange_fraction")
+SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square
+PRIOR = 0.05  # a coefficient twice its start costs as much as one run that is 5 % off
+
+Numbers = NDArray[np.float64]
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Measured runs as columns: who ran, what the law is given, and what was measured."""
+
+    families: NDArray[np.str_]
+    series: NDArray[np.str_]
+    use: Mapping[str, Numbers]
+    power_kw: Numbers
+
+    def only(self, kept: NDArray[np.bool_]) -> Runs:
+        use = {name: column[kept] for name, column in self.use.items()}
+        return Runs(self.families[kept], self.series[kept], use, self.power_kw[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Power of an accelerator at a measured rate: share of the largest measured rate, theirs, ours."""
+
+    series: str
+    rate_fraction: float
+    measured_kw: float
+    ours_kw: float
+
+
+@cache
+def measured_rows(path: Path = ROWS) -> tuple[Row, ...]:
+    """Runs of the file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def curve(row: Row) -> str:
+    """The law that a run is of: mixtures have their own where one was measured."""
+    chip, mixture = row["chip"].partition("-")[0], f"model.{row['model']}.experts"
+    own = f"{chip}-experts"
+    is_own = load_catalogue().fact(mixture).value > 0 and own in STAGES.values()
+    return own if is_own else chip
+
+
+def series(row: Row) -> str:
+    """Runs that differ in their batch alone."""
+    return " ".join(row[name] for name in ("chip", "model", "weights", "accelerators"))
+
+
+@cache
+def _replica(model: str, chip: str, weights: str, accelerators: int, ep: int) -> dict[str, Any]:
+    return replica_of(model, chip, weights, 1 if ep > 1 else accelerators, ep, ENGINE)
+
+
+def _parts(row: Row) -> dict[str, Any]:
+    return _replica(row["model"], row["chip"], row["weights"], int(row["accelerators"]), int(row["ep"]))
+
+
+def _requests(row: Row) -> Requests:
+    prompt, spread = (
+        constant("validation.prompt_tokens", "tokens"),
+        constant("validation.answer_scv", "scv_ratio"),
+    )
+    return lengths(prompt, float(row["output_tokens"]), spread)
+
+
+def runs_of(name: str) -> Runs:
+    """Runs of one law, at the time that their steps took."""
+    rows = [row for row in measured_rows() if curve(row) == name and row["family"] not in OTHER[name]]
+    uses = []
+    for row in rows:
+        parts, batch = _parts(row), float(row["batch"])
+        times = average_step(**parts, requests=_requests(row), running=batch)
+        found = step_uses(times=times, chip=parts["chip"], step_s=batch / float(row["tokens_per_s"]))
+        uses.append({key: float(np.squeeze(found[key])) for key in USES})
+    columns = {key: np.array([use[key] for use in uses]) for key in USES}
+    columns["tdp_kw"] = np.array([constant(f"accelerator.{row['chip']}.tdp", "tdp_kw") for row in rows])
+    each_kw = np.array([float(row["power_w"]) / float(row["accelerators"]) / 1e3 for row in rows])
+    return Runs(
+        np.array([row["family"] for row in rows]), np.array([series(row) for row in rows]), columns, each_kw
+    )
+
+
+def errors(runs: Runs, law: Mapping[str, float]) -> Numbers:
+    """ln(modelled / measured) power of one accelerator."""
+    return np.log(np.asarray(accelerator_power_kw(**runs.use, **law)) / runs.power_kw)
+
+
+def fit(runs: Runs, stage: str) -> dict[str, float]:
+    """Coefficients that bring the logarithms closest, within their bounds and not far off without reason.
+
+    min over c of sum_i rho(ln(P_i(c)/P_i) / 0.05) + sum_j rho(c_j/start_j - 1),  rho(z) = 2 sqrt(1 + z^2) - 2
+    """
+    with CONSTANTS.open(encoding="utf-8", newline="") as file:
+        free = [row for row in csv.DictReader(file) if row["stage"] == stage]
+    start, low, high = (np.array([float(row[name]) for row in free]) for name in ("start", "low", "high"))
+
+    def named(ratios: Numbers) -> dict[str, float]:
+        return {row["argument"]: float(v) for row, v in zip(free, ratios * start, strict=True)}
+
+    found = least_squares(
+        lambda ratios: np.concatenate([errors(runs, named(ratios)), PRIOR * (ratios - 1.0)]),
+        np.ones(len(free)),
+        bounds=(low / start, high / start),
+        loss="soft_l1",
+        f_scale=SOFT_ERROR,
+    )
+    return named(found.x)
+
+
+def left_out(runs: Runs, stage: str) -> Numbers:
+    """For each run, the error of coefficients fitted on all other models."""
+    result = np.empty(runs.families.shape)
+    for name in dict.fromkeys(runs.families):
+        out = runs.families == name
+        result[out] = errors(runs.only(out), fit(runs.only(~out), stage))
+    return result
+
+
+def one_point(runs: Runs, found: Numbers) -> Numbers:
+    """For each pair of batches of a series, the error at one where the other set a factor."""
+    first, second = np.nonzero(runs.series[:, None] == runs.series[None, :])
+    other = first != second
+    result: Numbers = found[second[other]] - found[first[other]]
+    return result
+
+
+def mean_error(found: Numbers) -> float:
+    """Mean of the absolute relative errors."""
+    return float(np.abs(np.expm1(found)).mean())
+
+
+def part_load(name: str) -> list[Point]:
+    """Power of one accelerator at each measured rate of a series, by the road of a plan.
+
+    The replica's queue at that rate, each state's step at the engine's modelled speed, loaded idle between.
+    """
+    rows = [row for row in measured_rows() if series(row) == name]
+    parts, top = _parts(rows[0]), max(float(row["tokens_per_s"]) for row in rows)
+    chip = rows[0]["chip"]
+    tdp_kw, idle_kw = (constant(f"accelerator.{chip}.{word}", "kw") for word in ("tdp", "loaded_idle_power"))
+    limits = Limits(
+        batch_limit=np.array([max(float(row["batch"]) for row in rows)]) / parts["layout"].dp,
+        queue_places=np.array([constant("performance.serving.queue_places", "queue_places")]),
+        chunk_tokens=np.array([constant("performance.engine.vllm-2025.chunk_tokens", "chunk_tokens")]),
+    )
+    points = []
+    for row in rows:
+        rate = float(row["tokens_per_s"])
+        use = replica_use(
+            **parts,
+            requests=_requests(row),
+            limits=limits,
+            measured=Measured(),
+            arrival_scv_ratio=np.ones(1),
+            requests_per_s=np.array([rate / float(row["output_tokens"])]),
+        )
+        ours = served_power_kw(
+            tdp_kw=tdp_kw,
+            loaded_idle_kw=idle_kw,
+            **{key: float(np.squeeze(getattr(use, key))) for key in use.__slots__},
+            **constants(f"performance.power.{curve(row)}", SERVING_CURVE),
+        )
+        measured = float(row["power_w"]) / float(row["accelerators"]) / 1e3
+        points.append(Point(name, rate / top, measured, float(ours)))
+    return points
+
+
+def stage_text(stage: str, name: str) -> str:
+    runs, shipped = runs_of(name), constants(f"performance.power.{name}", SERVING_CURVE)
+    found, now = fit(runs, stage), errors(runs, shipped)
+    lines = [f"{stage}: {len(runs.power_kw)} runs"]
+    lines += [f"  {key:<22}{shipped[key]:>9.3f}{found[key]:>9.3f}" for key in found]
+    for title, values in (
+        ("shipped", now),
+        ("fitted", errors(runs, found)),
+        ("each model left out in turn", left_out(runs, stage)),
+        ("one point to other batches", one_point(runs, now)),
+    ):
+        lines.append(f"  {title:<32}{mean_error(values):>8.1%}")
+    return "\n".join(lines)
+
+
+def load_text(names: Sequence[str]) -> str:
+    lines = ["part load: share of the largest rate, measured W, ours W"]
+    for name in names:
+        for one in part_load(name):
+            error = one.ours_kw / one.measured_kw - 1.0
+            watts = f"{1e3 * one.measured_kw:>7.0f}{1e3 * one.ours_kw:>7.0f}"
+            lines.append(f"  {name:<46}{one.rate_fraction:>6.0%}{watts}{error:>+7.0%}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    print("\n\n".join(stage_text(stage, name) for stage, name in STAGES.items()))
+    print()
+    print(load_text(list(dict.fromkeys(series(row) for row in measured_rows()))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Writes docs/serving-peers.md: questions about serving within targets, answered by a peer and by us.
+
+    python -m benchmarks.studies.serving_peers
+
+The rows of data/fit/serving_points.csv that state targets are what aiconfigurator found best for a model on a
+system: a rate with its engine and layout. We are asked as a user would ask, `everfleet throughput --serve`:
+our best replica of at most eight accelerators at its greatest rate within the targets, on the same engine.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.studies.fit_serving import POINTS, read_table
+from planner.answers.throughput.document import throughput_document
+from planner.answers.throughput.question import Question
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving-peers.md"
+COLUMNS = (
+    "engine",
+    "sku",
+    "model",
+    "precision",
+    "tp",
+    "dp",
+    "input_tokens",
+    "output_tokens",
+    "ttft_s",
+    "tpot_ms",
+    "requests_per_s",
+)
+LARGEST = 8  # accelerators of a replica, as the peer's systems had
+NEAR, FAR = 1.25, 2.0
+RANKED = 3  # chips that make a ranking
+INTRODUCTION = """\
+Written by `python -m benchmarks.studies.serving_peers`; a test holds the page to it. The peer is
+aiconfigurator 0.12 of NVIDIA, which searches layouts over its tables of measured kernels; what it found is
+in [serving_points.csv](../data/fit/serving_points.csv). It models no queue: its rate is that of a full
+batch. Ours is the greatest rate of `everfleet throughput --serve` at which arrivals by chance keep the same
+targets, on the engine that the peer chose and our best replica of at most eight accelerators. All rates are
+per accelerator. Our kernel facts are derived from the same tables, so that this page checks how the parts
+are put together and not the kernels; runs that somebody measured are checked by
+`python -m benchmarks.studies.fit_serving`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question, the peer's rate per accelerator and ours; 0 where no replica of ours works."""
+
+    row: dict[str, str]
+    peer_per_s: float
+    ours_per_s: float
+    accelerators: int
+    why: str
+
+    @property
+    def ratio(self) -> float:
+        return self.ours_per_s / self.peer_per_s
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """What is asked, whatever the hardware."""
+        names = ("model", "precision", "input_tokens", "output_tokens", "ttft_s", "tpot_ms")
+        return tuple(self.row[name] for name in names)
+
+    @property
+    def layout(self) -> str:
+        return f"tp{self.row['tp']} x {self.row['dp']}"
+
+    @property
+    def lengths(self) -> str:
+        return f"{self.row['input_tokens']}/{self.row['output_tokens']}"
+
+
+def questions(path: Path = POINTS) -> list[dict[str, str]]:
+    """Rows that state targets."""
+    return [row for row in read_table(path, COLUMNS) if row["tpot_ms"]]
+
+
+def ask(row: dict[str, str]) -> Asked:
+    """The same question to us."""
+    document = throughput_document(
+        Question(
+            model=row["model"],
+            serve=True,
+            precision=row["precision"],
+            skus=(row["sku"],),
+            input_tokens=float(row["input_tokens"]),
+            output_tokens=float(row["output_tokens"]),
+            ttft_s=float(row["ttft_s"]),
+            tpot_s=float(row["tpot_ms"]) / 1e3,
+            engine=row["engine"],
+        )
+    )
+    few = [one for one in document["rows"] if one["accelerators"] <= LARGEST]
+    fitting = [one for one in few if one["fits"]]
+    peer = float(row["requests_per_s"]) / (float(row["tp"]) * float(row["dp"]))
+    if not fitting:
+        why = "; ".join(dict.fromkeys(str(one.get("reason")) for one in few))
+        return Asked(row, peer, 0.0, 0, why)
+    best = max(fitting, key=lambda one: one["limit_per_s"] / one["accelerators"])
+    return Asked(row, peer, best["limit_per_s"] / best["accelerators"], best["accelerators"], "")
+
+
+def kendall(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's tau: pairs ranked alike less pairs ranked otherwise, over all pairs.
+
+    tau = sum_{i<j} sign(x_i - x_j) sign(y_i - y_j) / (n (n - 1)/2)
+    """
+    pairs = list(itertools.combinations(range(len(first)), 2))
+    signs = [np.sign(first[i] - first[j]) * np.sign(second[i] - second[j]) for i, j in pairs]
+    return float(np.sum(signs)) / len(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chips of one question as we and the peer rank them."""
+
+    question: tuple[str, ...]
+    chips: int
+    tau: float
+    peer_first: str
+    our_first: str
+    lead: float  # of the peer's first over what the peer gives ours
+
+
+def rankings(answers: Sequence[Asked]) -> list[Ranking]:
+    """Questions that were put on three chips or more."""
+    found = []
+    for question in dict.fromkeys(one.question for one in answers):
+        own = [one for one in answers if one.question == question]
+        if len({one.row["sku"] for one in own}) < RANKED:
+            continue
+        peer, ours = [one.peer_per_s for one in own], [one.ours_per_s for one in own]
+        theirs, mine = int(np.argmax(peer)), int(np.argmax(ours))
+        found.append(
+            Ranking(
+                question,
+                len(own),
+                kendall(peer, ours),
+                own[theirs].row["sku"],
+                own[mine].row["sku"],
+                peer[theirs] / peer[mine],
+            )
+        )
+    return found
+
+
+def summary(answers: Sequence[Asked]) -> str:
+    """Count, median, share within 25 % and extremes of a group, as cells of a table."""
+    ratios = np.array([one.ratio for one in answers])
+    return (
+        f"{len(ratios)} | {np.median(ratios):.2f} | {_near(ratios):.0%} | {ratios.min():.2f} "
+        f"| {ratios.max():.2f}"
+    )
+
+
+def _near(ratios: NDArray[np.float64]) -> float:
+    return float(((ratios < NEAR) & (ratios > 1.0 / NEAR)).mean())
+
+
+def _table(title: str, answers: Sequence[Asked], key: Callable[[Asked], str]) -> list[str]:
+    lines = [f"| {title} | questions | median | within 25 % | least | most |", "|---|--:|--:|--:|--:|--:|"]
+    for name in sorted({key(one) for one in answers}):
+        lines.append(f"| {name} | {summary([one for one in answers if key(one) == name])} |")
+    return [*lines, ""]
+
+
+def page(answers: Sequence[Asked]) -> str:
+    """The page."""
+    ratios = np.array([one.ratio for one in answers])
+    far = [one for one in answers if not 1.0 / FAR <= one.ratio <= FAR]
+    ranked = rankings(answers)
+    flips = [one for one in ranked if one.our_first != one.peer_first]
+    lines = [
+        "# Serving within targets: aiconfigurator and us",
+        "",
+        *INTRODUCTION.splitlines(),
+        "",
+        f"{len(answers)} questions: our rate over theirs is {np.median(ratios):.2f} in the median, "
+        f"{_near(ratios):.1%} lie within 25 %, {len(far)} beyond a factor of 2.",
+        "",
+        *_table("SKU", answers, lambda one: one.row["sku"]),
+        *_table("precision", answers, lambda one: one.row["precision"]),
+        *_table("tokens in/out", answers, lambda one: one.lengths),
+        *_table("model", answers, lambda one: one.row["model"]),
+        *_table("peer's engine", answers, lambda one: one.row["engine"]),
+        *_table("peer's layout", answers, lambda one: one.layout),
+        "## Beyond a factor of 2",
+        "",
+        *(_far_lines(far) or ["None."]),
+        "",
+        "## Which accelerator is first",
+        "",
+        f"{len(ranked)} questions were put on {RANKED} accelerators or more. Kendall's tau of our ranking",
+        f"by rate per accelerator against the peer's is "
+        f"{np.mean([one.tau for one in ranked]):.2f} in the mean and "
+        f"{min(one.tau for one in ranked):.2f} at least; the first differs in {len(flips)}.",
+        "",
+        *_flip_lines(flips),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _far_lines(far: Sequence[Asked]) -> list[str]:
+    if not far:
+        return []
+    lines = [
+        "| model | SKU | tokens in/out | ms a token | peer's layout | ours over theirs | why |",
+        "|---|---|---|--:|---|--:|---|",
+    ]
+    for one in sorted(far, key=lambda one: one.ratio):
+        row = one.row
+        lines.append(
+            f"| {row['model']} {row['precision']} | {row['sku']} | {one.lengths} | {row['tpot_ms']} "
+            f"| {row['engine']} {one.layout} | {one.ratio:.2f} | {_reason(one)} |"
+        )
+    return lines
+
+
+def _reason(one: Asked) -> str:
+    """Why two answers lie far apart, as far as it can be told from them."""
+    if one.why:
+        return one.why
+    mine, theirs = one.accelerators, int(one.row["tp"]) * int(one.row["dp"])
+    if mine != theirs:
+        return f"our best replica has {mine} accelerators, theirs {theirs}"
+    return "replicas of the same size"
+
+
+def _flip_lines(flips: Sequence[Ranking]) -> list[str]:
+    if not flips:
+        return []
+    lines = [
+        "| model | tokens in/out | s to the first, ms a token | peer's first | ours | lead to the peer |",
+        "|---|---|---|---|---|--:|",
+    ]
+    for one in flips:
+        model, precision, read, written, ttft, tpot = one.question
+        lines.append(
+            f"| {model} {precision} | {read}/{written} | {ttft}, {tpot} | {one.peer_first} | {one.our_first} "
+            f"| {one.lead - 1.0:.0%} |"
+        )
+    return lines
+
+
+def main() -> None:
+    answers = [ask(row) for row in questions()]
+    PAGE.write_text(page(answers), encoding="utf-8")
+    print(f"{len(answers)} questions: {PAGE.name} is written")
+
+
+if __name__ == "__main__":
+    main()

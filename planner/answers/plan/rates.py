@@ -1,0 +1,64 @@
+"""How far off the rates are that a plan rests on, by SKU: from how many points, or from none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.answers.throughput.setting import FITTED as TRAINED
+from planner.answers.throughput.setting import OUT_OF_SAMPLE
+from planner.inputs.resolved import Inputs
+from planner.physics.engines import is_measured
+from planner.physics.measured_serving import factors_of, rate_error, rate_error_text
+from planner.program.plan import Plan
+from planner.program.solution import Solution
+
+
+def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """A sentence for each SKU that trains or serves, and one for each that is had on a prior alone."""
+    inputs, problem = plan.inputs, plan.problem
+    trains = {int(problem.pools.sku[problem.run_options.pool[r]]) for r in np.flatnonzero(solution.run)}
+    serves: dict[int, set[int]] = {}
+    for v in np.flatnonzero(np.any(solution.replicas > 0, axis=1)):
+        sku = int(problem.pools.sku[problem.serve_options.pool[v]])
+        serves.setdefault(sku, set()).add(int(problem.serve_options.service[v]))
+    bought = {int(problem.pools.sku[p]) for p in np.flatnonzero(np.any(solution.orders > 0, axis=1))}
+    said = [_training(inputs, sku) for sku in sorted(trains)]
+    for sku, services in sorted(serves.items()):
+        said += _serving(inputs, sku, sorted(services))
+        name = inputs.skus[sku].name
+        if sku in bought and not is_measured(inputs, inputs.skus[sku].accelerator):
+            said.append(f"{name} is bought on that prior: a measurement of it may change what is best.")
+    return list(dict.fromkeys(said))
+
+
+def _training(inputs: Inputs, sku: int) -> str:
+    """Error of training rates on a SKU."""
+    one = inputs.skus[sku]
+    title = f"Rates of training on {one.name}"
+    calibration = inputs.scenario.calibration
+    if calibration is not None and one.accelerator in calibration.training_errors:
+        worst, what = calibration.training_errors[one.accelerator]
+        return f"{title}: at worst ±{worst:.0%}, calibrated: {what}."
+    own, fit = inputs.fact(f"accelerator.{one.accelerator}.matrix_efficiency"), inputs.fact(OUT_OF_SAMPLE)
+    if own.source.name == TRAINED or own.low is None or own.high is None:
+        most = f", at worst {fit.high:.0%}" if fit.high is not None else ""
+        return f"{title}: ±{fit.value:.0%}{most}, from published runs, each publication left out."
+    ends = f"{own.low / own.value - 1.0:+.0%} .. {own.high / own.value - 1.0:+.0%}"
+    return f"{title}: {ends}, as no training run fixes its efficiency ({own.source.title})."
+
+
+def _serving(inputs: Inputs, sku: int, services: list[int]) -> Iterator[str]:
+    """Errors of serving rates on a SKU: of services whose model was measured there, and of the others."""
+    one = inputs.skus[sku]
+    title = f"Rates of serving on {one.name}"
+    for i in services:
+        service = inputs.scenario.services[i]
+        points = factors_of(inputs.catalogue, one.accelerator, service.model, service.precision, 1)
+        if points:
+            worst = max(float((fact.high or fact.value) / fact.value - 1.0) for _, fact in points)
+            count = f"{len(points)} own point{'s' * (len(points) != 1)}"
+            yield f"{title}, {service.model}: at worst ±{worst:.0%} at other batches, from {count}."
+        else:
+            yield rate_error_text(title, rate_error(inputs, one.accelerator, service.model))

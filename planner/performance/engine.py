@@ -1,0 +1,358 @@
+"""What a step of a serving engine takes: matrices, attention, exchanges and host, at measured rates.
+
+One step gives every request that writes one token and, spread over the steps, reads the prompts of the
+requests that joined. Kernels and links are facts of an accelerator, measured by themselves; an engine adds
+what it spends around them. So a new accelerator or engine is a set of facts, and no term can beat the
+hardware.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance._checks import require_not_negative, require_open_share, require_positive
+
+Column = float | NDArray[np.float64]
+# A number or a column; a traced one while a question is put together, which `derive` unwraps.
+Entry = Any
+Bundle = TypeVar("Bundle")
+
+MATRICES = 4.0  # of a layer: queries to values, output of attention, up, down; experts hold the last two
+NORM = 4.0  # of the roofline's corner: measured matrices between 16 and 16,384 rows lie within a few percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformer:
+    """A served model: its weights by where they lie, and what attention and its cache take.
+
+    `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
+    not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
+    `routed_parameters`, one expert, and one expert a token.
+    """
+
+    parameters: Entry
+    routed_parameters: Entry
+    embedding_parameters: Entry
+    head_parameters: Entry
+    experts: Entry
+    experts_per_token: Entry
+    layers: Entry
+    hidden: Entry
+    attention_width: Entry
+    cache_width: Entry
+    kv_heads: Entry
+    head_dim: Entry
+    weight_bytes: Entry
+    kv_bytes: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """An accelerator: dense peaks of the weights' precision and of 16 bits, and what kernels reach."""
+
+    peak_tflop_per_s: Entry
+    half_peak_tflop_per_s: Entry
+    memory_gb_per_s: Entry
+    matrix_fraction: Entry
+    matrix_half_tokens: Entry
+    matrix_half_weights: Entry
+    weight_read_fraction: Entry
+    matrix_s: Entry
+    grouped_fraction: Entry
+    grouped_half_tokens: Entry
+    grouped_read_fraction: Entry
+    half_matrix_fraction: Entry
+    attention_fraction: Entry
+    attention_half_tokens: Entry
+    cache_read_fraction: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaLayout:
+    """Accelerators of a replica: `dp` groups that each share attention over `tp`; experts lie on all of them.
+
+    The link is that of a group for exchanges of tensors and that of the replica for tokens sent to experts.
+    """
+
+    tp: Entry
+    dp: Entry
+    ring_latency_s: Entry
+    ring_gb_per_s: Entry
+    expert_latency_s: Entry
+    expert_gb_per_s: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What an engine spends around the kernels: on the host, in small kernels, and waiting for exchanges."""
+
+    step_s: Entry
+    layer_s: Entry
+    expert_layer_s: Entry
+    sequence_s: Entry
+    value_bytes: Entry
+    cache_factor: Entry
+    link_latency_factor: Entry
+    expert_link_factor: Entry
+    imbalance_factor: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimes:
+    """Time of a step by what it is spent on, and the bytes and operations of one accelerator."""
+
+    total_s: Column
+    matrix_s: Column
+    expert_s: Column
+    attention_s: Column
+    cache_s: Column
+    exchange_s: Column
+    host_s: Column
+    read_gb: Column
+    tflop: Column
+
+
+def on_axes(bundle: Bundle, axes: int) -> Bundle:
+    """A bundle of columns with so many axes of length 1 behind them."""
+    place = (..., *(None,) * axes)
+    values: dict[str, Any] = {f.name: np.asarray(getattr(bundle, f.name))[place] for f in fields(bundle)}  # type: ignore[arg-type]
+    return type(bundle)(**values)
+
+
+def with_values(bundle: Bundle) -> Bundle:
+    """A bundle of the values of traced columns, to work with outside a trace."""
+    values: dict[str, Any] = {
+        f.name: np.asarray(getattr(bundle, f.name).value, dtype=np.float64)
+        for f in fields(bundle)  # type: ignore[arg-type]
+    }
+    return type(bundle)(**values)
+
+
+def rows_of(bundle: Bundle, index: Any) -> Bundle:
+    """Some rows of a bundle of columns; what is the same for all stays as it is."""
+    values: dict[str, Any] = {}
+    for f in fields(bundle):  # type: ignore[arg-type]
+        column = np.asarray(getattr(bundle, f.name))
+        values[f.name] = column[index] if column.ndim else column
+    return type(bundle)(**values)
+
+
+def matrix_parameters(model: Transformer) -> Column:
+    """Weights that each token is multiplied with: all that it meets but the table of the input.
+
+    N_m = N - N_routed (1 - k/E) - N_table
+
+    Source: definition.
+    """
+    met = model.experts_per_token / model.experts
+    result: Column = model.parameters - model.embedding_parameters - model.routed_parameters * (1.0 - met)
+    return result
+
+
+def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
+    """Weights of experts that a step reads when so many tokens choose among them.
+
+    N_te = N_routed (1 - (1 - k/E)^n)
+
+    Experts are taken as equally likely; skewed routing touches fewer.
+
+    Source: expected coverage of independent draws; see README.md of this folder.
+    """
+    require_not_negative(tokens=tokens)
+    missed = (1.0 - model.experts_per_token / model.experts) ** tokens
+    result: Column = model.routed_parameters * (1.0 - missed)
+    return result
+
+
+def step_times(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    writing: Column,
+    prefill_tokens: Column,
+    context_tokens: Column,
+    prompt_tokens: Column,
+    other_tokens: Column | None = None,
+) -> StepTimes:
+    """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
+
+    T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + s (t-1))/(P e)] + experts + head + attention + cache
+        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d
+
+    a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
+    accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
+    groups; experts lie on all r = t d, and their term is of the same form with n_e = (b + q) k/E tokens each
+    and the shares of grouped matrices, times the imbalance. The head writes b/d tokens in 16 bits. Attention
+    of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
+    at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
+    fewer heads than accelerators. c bytes are moved for each value between the layers. Exchanges are
+    2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
+    where experts lie on several groups (sent in 8 bits, returned in 16).
+
+    Args:
+        model: what is served.
+        chip: accelerator of the replica.
+        engine: what serves.
+        layout: of the replica.
+        writing: b, requests of the group that write a token in this step.
+        prefill_tokens: q, prompt tokens that the group reads in it.
+        context_tokens: tokens whose keys and values a writing request reads.
+        prompt_tokens: p, length over which a prompt attends, mean over the prompt tokens.
+        other_tokens: n_others, tokens of all other groups; as many as this one's in each where None.
+
+    Source: roofline with a soft corner (Williams, Waterman and Patterson, CACM 2009); volumes of a ring
+    all-reduce and of an all-to-all; constants fitted by benchmarks/studies/fit_serving.py on measured kernels
+    and served runs, see README.md of this folder.
+    """
+    _check(model, chip, layout)
+    require_not_negative(
+        writing=writing,
+        prefill_tokens=prefill_tokens,
+        context_tokens=context_tokens,
+        prompt_tokens=prompt_tokens,
+    )
+    ranks = layout.tp * layout.dp
+    bytes_per_s = chip.memory_gb_per_s * 1e9
+    flop_per_s, half_flop_per_s = chip.peak_tflop_per_s * 1e12, chip.half_peak_tflop_per_s * 1e12
+    own = writing + prefill_tokens
+    tokens = own * layout.dp if other_tokens is None else own + other_tokens
+
+    head = model.head_parameters / layout.tp
+    common = (model.parameters - model.routed_parameters - model.embedding_parameters) / layout.tp - head
+    routes = model.routed_parameters > 0
+    narrow = 1.0 + chip.matrix_half_weights * MATRICES * model.layers / np.maximum(common, 1.0)
+    matrices = np.where(routes, MATRICES / 2.0, MATRICES) * model.layers
+    matrix_s = matrices * chip.matrix_s + _corner(
+        common * model.weight_bytes / (bytes_per_s * chip.weight_read_fraction),
+        2.0 * common * (own + chip.matrix_half_tokens) * narrow / (flop_per_s * chip.matrix_fraction),
+    )
+    head_flop = 2.0 * head * writing
+    head_s = _corner(
+        head * 2.0 / (bytes_per_s * chip.weight_read_fraction),
+        head_flop / (half_flop_per_s * chip.half_matrix_fraction),
+    )
+
+    met = model.routed_parameters * model.experts_per_token / model.experts / ranks
+    half = chip.grouped_half_tokens * model.experts / model.experts_per_token
+    touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
+    expert_s = engine.imbalance_factor * _corner(
+        touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
+        2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
+    )
+
+    attention_flop = 2.0 * prompt_tokens * model.attention_width * model.layers * prefill_tokens / layout.tp
+    longer = 1.0 + chip.attention_half_tokens / np.maximum(prompt_tokens, 1.0)
+    attention_s = attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
+
+    split = np.minimum(layout.tp, model.kv_heads)
+    token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
+    cache_bytes = writing * context_tokens * token_bytes
+    scores_flop = 4.0 * model.cache_width * model.layers * writing * context_tokens / layout.tp
+    cache_s = _corner(
+        engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
+        scores_flop / (half_flop_per_s * chip.attention_fraction),
+    )
+
+    moved_s = engine.value_bytes * own * model.hidden * model.layers / bytes_per_s
+    exchange = exchange_s(model=model, engine=engine, layout=layout, tokens=own)
+    each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
+    host_s = engine.step_s + each_layer_s * model.layers + engine.sequence_s * writing
+    return StepTimes(
+        total_s=matrix_s + head_s + expert_s + attention_s + cache_s + moved_s + exchange + host_s,
+        matrix_s=matrix_s + head_s,
+        expert_s=expert_s,
+        attention_s=attention_s,
+        cache_s=cache_s,
+        exchange_s=exchange,
+        host_s=host_s + moved_s,
+        read_gb=((common + touched) * model.weight_bytes + head * 2.0 + cache_bytes) / 1e9,
+        tflop=(2.0 * common * own + head_flop + 2.0 * met * tokens + attention_flop + scores_flop) / 1e12,
+    )
+
+
+def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tokens: Column) -> Column:
+    """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
+
+    x = 2 L (f lat + 2 (t-1)/t n h 2 B/N_t) if t > 1
+        + L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r) if experts lie on several groups
+
+    Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
+    """
+    ranks = layout.tp * layout.dp
+    value_s = tokens * model.hidden / 1e9
+    ring_s = 2.0 * (layout.tp - 1.0) / layout.tp * 2.0 * value_s / layout.ring_gb_per_s
+    ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + ring_s)
+    sent = np.minimum(model.experts_per_token, ranks) * (ranks - 1.0) / ranks
+    all_to_all_s = 2.0 * sent * 1.5 * value_s / layout.expert_gb_per_s
+    to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)
+    routes = (model.routed_parameters > 0) & (np.asarray(layout.dp) > 1)
+    result: Column = model.layers * (
+        np.where(np.asarray(layout.tp) > 1, ring, 0.0) + np.where(routes, to_experts, 0.0)
+    )
+    return result
+
+
+def group_size_value(*, at_two: Column, at_four: Column, at_eight: Column, accelerators: Column) -> Column:
+    """A property of a link in a group of so many accelerators, from those of 2, 4 and 8; flat beyond.
+
+    ln y(n) is a straight line in ln n between the measured sizes
+
+    Source: interpolation; larger groups lie in one switched domain, where a ring keeps its bandwidth.
+    """
+    require_positive(at_two=at_two, at_four=at_four, at_eight=at_eight, accelerators=accelerators)
+    place = np.log2(np.clip(accelerators, 2.0, 8.0)) - 1.0
+    two, four, eight = np.log(at_two), np.log(at_four), np.log(at_eight)
+    result: Column = np.exp(
+        two + np.clip(place, 0.0, 1.0) * (four - two) + np.clip(place - 1.0, 0.0, 1.0) * (eight - four)
+    )
+    return result
+
+
+def _corner(first_s: Column, second_s: Column) -> Column:
+    """Two times that overlap, with a soft corner."""
+    longest = np.maximum(np.maximum(first_s, second_s), np.finfo(np.float64).tiny)
+    result: Column = longest * ((first_s / longest) ** NORM + (second_s / longest) ** NORM) ** (1.0 / NORM)
+    return result
+
+
+def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
+    """Refuse sizes, rates and shares that no hardware has."""
+    require_positive(
+        parameters=model.parameters,
+        experts=model.experts,
+        experts_per_token=model.experts_per_token,
+        layers=model.layers,
+        hidden=model.hidden,
+        kv_heads=model.kv_heads,
+        weight_bytes=model.weight_bytes,
+        tp=layout.tp,
+        dp=layout.dp,
+        peak_tflop_per_s=chip.peak_tflop_per_s,
+        half_peak_tflop_per_s=chip.half_peak_tflop_per_s,
+        memory_gb_per_s=chip.memory_gb_per_s,
+        ring_gb_per_s=layout.ring_gb_per_s,
+        expert_gb_per_s=layout.expert_gb_per_s,
+    )
+    require_not_negative(
+        routed_parameters=model.routed_parameters,
+        embedding_parameters=model.embedding_parameters,
+        head_parameters=model.head_parameters,
+        matrix_half_tokens=chip.matrix_half_tokens,
+        matrix_half_weights=chip.matrix_half_weights,
+        grouped_half_tokens=chip.grouped_half_tokens,
+        attention_half_tokens=chip.attention_half_tokens,
+    )
+    require_open_share(
+        matrix_fraction=chip.matrix_fraction,
+        weight_read_fraction=chip.weight_read_fraction,
+        grouped_fraction=chip.grouped_fraction,
+        grouped_read_fraction=chip.grouped_read_fraction,
+        half_matrix_fraction=chip.half_matrix_fraction,
+        attention_fraction=chip.attention_fraction,
+        cache_read_fraction=chip.cache_read_fraction,
+        experts_per_token_over_experts=model.experts_per_token / model.experts,
+    )

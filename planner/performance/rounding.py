@@ -1,0 +1,14 @@
+"""Things that are counted whole: devices, nodes, replicas, workers, drives."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[np.float64]
+
+
+def rounded_up(value: Column) -> Column:
+    """The next whole number; a quotient within 1e-9 of a whole number is that number."""
+    nearest = np.round(value)
+    slack = 1e-9 + 4.0 * np.spacing(np.abs(nearest))
+    whole: Column = np.where(np.abs(np.subtract(value, nearest)) <= slack, nearest, np.ceil(value))[()]
+    return whole

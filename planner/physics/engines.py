@@ -1,0 +1,352 @@
+"""Which engine serves, and what a step of it is made of on each SKU: model, accelerator, links, engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Service
+from planner.performance.capacity import Limits
+from planner.performance.engine import (
+    Chip,
+    Engine,
+    ReplicaLayout,
+    Transformer,
+    group_size_value,
+    with_values,
+)
+from planner.performance.serving import latent_head_dim
+from planner.physics.precisions import kernels_of, peak_of, value_bytes
+from planner.trace.errors import InputError
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+
+Column = float | NDArray[Any]
+Indices = NDArray[np.intp]
+
+ENGINE = {
+    "step_s": "step_time",
+    "layer_s": "layer_time",
+    "expert_layer_s": "expert_layer_time",
+    "sequence_s": "sequence_time",
+    "value_bytes": "value_bytes",
+    "cache_factor": "cache_factor",
+    "link_latency_factor": "link_latency_factor",
+    "expert_link_factor": "expert_link_factor",
+    "imbalance_factor": "imbalance_factor",
+}
+# Of the weights' precision; then of 16 bits, whatever the weights take.
+KERNELS = {
+    "matrix_fraction": "matrix_share",
+    "matrix_half_tokens": "matrix_half_tokens",
+    "matrix_half_weights": "matrix_half_weights",
+    "weight_read_fraction": "weight_read_share",
+    "matrix_s": "matrix_time",
+    "grouped_fraction": "grouped_share",
+    "grouped_half_tokens": "grouped_half_tokens",
+    "grouped_read_fraction": "grouped_read_share",
+}
+ATTENTION = {
+    "attention_fraction": "attention_share",
+    "attention_half_tokens": "attention_half_tokens",
+    "cache_read_fraction": "cache_read_share",
+}
+SMALL_MEMORY_GB = 70.0  # below it engines hold fewer requests at once and read shorter chunks
+PCIE_GB_PER_S = 100.0  # links below it are PCIe: switched and direct ones start at 150
+
+
+def routed_parameters(
+    *, parameters: Column, active_parameters: Column, experts: Column, experts_per_token: Column
+) -> Column:
+    """Weights that lie in experts.
+
+    N_r = (N - N_act) / (1 - k/E)
+
+    What a token leaves untouched lies in the experts that it does not choose.
+
+    Source: definition of the active weights.
+    """
+    return (parameters - active_parameters) / (1.0 - experts_per_token / experts)
+
+
+def vocabulary_parameters(*, vocabulary: Column, hidden: Column) -> Column:
+    """Weights of a table of tokens: that of the input, or the head.
+
+    N_V = V h
+
+    Source: definition.
+    """
+    return vocabulary * hidden
+
+
+def attention_width(*, heads: Column, head_dim: Column) -> Column:
+    """Width of queries and values of all heads together.
+
+    w = a d
+
+    Source: definition.
+    """
+    return heads * head_dim
+
+
+def latent_attention_width(
+    *, heads: Column, head_dim: Column, rope_dims: Column, value_dims: Column
+) -> Column:
+    """Mean width of queries and values of latent attention, whose queries carry a rotary part.
+
+    w = a (d + r + d_v)/2
+
+    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.
+    """
+    return heads * (head_dim + rope_dims + value_dims) / 2.0
+
+
+def latent_cache_width(*, heads: Column, latent_dims: Column, rope_dims: Column) -> Column:
+    """Mean width at which all heads score and sum the cached vectors of latent attention while they write.
+
+    w = a (2 c + r)/2
+
+    The projections are absorbed, so that each head works on the whole latent vector.
+
+    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.2.
+    """
+    return heads * (2.0 * latent_dims + rope_dims) / 2.0
+
+
+def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
+    """Bus bandwidth of an exchange.
+
+    N = e N_l
+
+    Source: definition of bus bandwidth (NCCL tests).
+    """
+    return link_gb_per_s * ring_fraction
+
+
+def served_model(
+    inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
+) -> Transformer:
+    """A model as an engine holds it."""
+    name, fact = f"model.{model}", inputs.fact
+    shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}
+    table = derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=shape["hidden"])
+    tied = bool(fact(f"{name}.tied_embeddings").value)
+    one_table = chosen("embedding_parameters", 0.0, "the table of the input is that of the head")
+    width: Traced = derive(attention_width, heads=shape["heads"], head_dim=shape["head_dim"])
+    read_width: Traced = width
+    kv_heads: Traced = fact(f"{name}.kv_heads")
+    head_dim: Traced = shape["head_dim"]
+    if inputs.catalogue.has(f"{name}.latent_rank"):
+        rope = fact(f"{name}.rotary_dim")
+        width = derive(
+            latent_attention_width,
+            heads=shape["heads"],
+            head_dim=shape["head_dim"],
+            rope_dims=rope,
+            value_dims=fact(f"{name}.value_dim"),
+        )
+        read_width = derive(
+            latent_cache_width,
+            heads=shape["heads"],
+            latent_dims=fact(f"{name}.latent_rank"),
+            rope_dims=rope,
+        )
+        kv_heads = chosen("kv_heads", 1.0, "all heads read one latent vector")
+        head_dim = derive(latent_head_dim, latent_dims=fact(f"{name}.latent_rank"), rope_dims=rope)
+    dense = "a dense model has no routed experts"
+    experts: Traced = chosen("experts", 1.0, dense)
+    each: Traced = chosen("experts_per_token", 1.0, dense)
+    routed: Traced = chosen("routed_parameters", 0.0, dense)
+    if fact(f"{name}.experts").value:
+        experts, each = fact(f"{name}.experts"), fact(f"{name}.experts_per_token")
+        routed = derive(
+            routed_parameters,
+            parameters=shape["parameters"],
+            active_parameters=fact(f"{name}.active_parameters"),
+            experts=experts,
+            experts_per_token=each,
+        )
+    cached = cache_precision or "bf16"
+    why = f"bytes of one {cached} value" if cache_precision else "16 bits, as engines keep it by default"
+    return Transformer(
+        parameters=shape["parameters"],
+        routed_parameters=routed,
+        embedding_parameters=one_table if tied else table,
+        head_parameters=table,
+        experts=experts,
+        experts_per_token=each,
+        layers=shape["layers"],
+        hidden=shape["hidden"],
+        attention_width=width,
+        cache_width=read_width,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        weight_bytes=chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value"),
+        kv_bytes=chosen("kv_bytes", value_bytes(cached), why),
+    )
+
+
+def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
+    """An accelerator as an engine uses it at a precision."""
+    kernels = kernels_of(precision)
+    own = {name: kernel(inputs, accelerator, f"{key}@{kernels}") for name, key in KERNELS.items()}
+    common = {name: kernel(inputs, accelerator, key) for name, key in ATTENTION.items()}
+    return Chip(
+        peak_tflop_per_s=peak_of(inputs, accelerator, precision),
+        half_peak_tflop_per_s=inputs.fact(f"accelerator.{accelerator}.bf16_peak"),
+        memory_gb_per_s=inputs.fact(f"accelerator.{accelerator}.memory_bandwidth"),
+        half_matrix_fraction=kernel(inputs, accelerator, "matrix_share@bf16"),
+        **own,
+        **common,
+    )
+
+
+def kernel(inputs: Inputs, accelerator: str, name: str) -> Fact:
+    """What kernels reach on an accelerator: measured there, or what is assumed where nobody measured it."""
+    own = f"kernel.{accelerator}.{name}"
+    return inputs.fact(own if inputs.catalogue.has(own) else f"kernel.prior.{name}")
+
+
+def is_measured(inputs: Inputs, accelerator: str) -> bool:
+    """Whether the kernels of an accelerator were measured."""
+    return inputs.catalogue.has(f"kernel.{accelerator}.weight_read_share@bf16")
+
+
+def served_replica(
+    inputs: Inputs,
+    *,
+    model: str,
+    accelerator: str,
+    precision: str,
+    engine: str,
+    tp: float,
+    dp: float = 1.0,
+    cache_precision: str | None = None,
+) -> tuple[Transformer, Chip, Engine, ReplicaLayout]:
+    """What a step of one replica is made of, of values: the road of a plan for a question about one run.
+
+    Raises:
+        UnknownFact: the catalogue lacks the model, the accelerator or its rate at this precision.
+        InputError: no SKU of the inputs has the accelerator.
+    """
+    at = next((k for k, one in enumerate(inputs.skus) if one.accelerator == accelerator), None)
+    if at is None:
+        raise InputError(f"no SKU has the accelerator '{accelerator}'")
+    row = np.array([at], dtype=np.intp)
+    split, groups = chosen("tp", np.array([tp]), "as stated"), chosen("dp", np.array([dp]), "as stated")
+    return (
+        with_values(served_model(inputs, model, precision, cache_precision)),
+        with_values(served_chip(inputs, accelerator, precision)),
+        with_values(engine_constants(inputs, [engine], row)),
+        with_values(replica_layout(inputs, row, split, groups)),
+    )
+
+
+def replica_layout(inputs: Inputs, sku: Indices, tp: Traced, dp: Traced) -> ReplicaLayout:
+    """Links of replicas of SKUs, for groups that share attention and for all ranks that hold experts."""
+    ranks = chosen("ranks", np.asarray(tp.value) * np.asarray(dp.value), "accelerators of a replica")
+
+    def of_size(what: str, accelerators: Traced) -> Traced:
+        sizes = {
+            name: inputs.of_sku([_ring(inputs, one.accelerator, f"{what}@{n}") for one in inputs.skus], sku)
+            for name, n in (("at_two", 2), ("at_four", 4), ("at_eight", 8))
+        }
+        if what == "ring_share":
+            return derive(
+                ring_fraction, accelerators=accelerators, **{f"{n}_fraction": v for n, v in sizes.items()}
+            )
+        return derive(ring_latency_s, accelerators=accelerators, **{f"{n}_s": v for n, v in sizes.items()})
+
+    link = inputs.of_sku(inputs.accelerator("link_bandwidth"), sku)
+    return ReplicaLayout(
+        tp=tp,
+        dp=dp,
+        ring_latency_s=of_size("ring_latency", tp),
+        ring_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", tp)),
+        expert_latency_s=of_size("ring_latency", ranks),
+        expert_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", ranks)),
+    )
+
+
+def ring_fraction(
+    *, at_two_fraction: Column, at_four_fraction: Column, at_eight_fraction: Column, accelerators: Column
+) -> Column:
+    """Bus bandwidth of an exchange over one way of the link, by the size of the group.
+
+    As `group_size_value`.
+
+    Source: interpolation between measured sizes.
+    """
+    return group_size_value(
+        at_two=at_two_fraction,
+        at_four=at_four_fraction,
+        at_eight=at_eight_fraction,
+        accelerators=accelerators,
+    )
+
+
+def ring_latency_s(
+    *, at_two_s: Column, at_four_s: Column, at_eight_s: Column, accelerators: Column
+) -> Column:
+    """Time of a small exchange, by the size of the group.
+
+    As `group_size_value`.
+
+    Source: interpolation between measured sizes.
+    """
+    return group_size_value(
+        at_two=at_two_s, at_four=at_four_s, at_eight=at_eight_s, accelerators=accelerators
+    )
+
+
+def _ring(inputs: Inputs, accelerator: str, name: str) -> Fact:
+    own = f"kernel.{accelerator}.{name}"
+    if inputs.catalogue.has(own):
+        return inputs.fact(own)
+    slow = inputs.fact(f"accelerator.{accelerator}.link_bandwidth").value < PCIE_GB_PER_S
+    return inputs.fact(f"kernel.prior.{name}{'-pcie' if slow else ''}")
+
+
+def engine_of(inputs: Inputs, service: Service) -> str:
+    """Name of the engine that serves: the service's, or the newest one."""
+    return service.engine or inputs.catalogue.default_engine
+
+
+def engine_constants(inputs: Inputs, engines: Sequence[str], sku: Indices) -> Engine:
+    """Constants of an engine for each row; of a generation of accelerators where it has its own."""
+    return Engine(**{name: _column(inputs, engines, sku, key) for name, key in ENGINE.items()})
+
+
+def limits(inputs: Inputs, engines: Sequence[str], sku: Indices, batch_limit: Traced) -> Limits:
+    """How much each group of a replica holds and reads at once."""
+    return Limits(
+        batch_limit=batch_limit,
+        queue_places=inputs.fact("performance.serving.queue_places"),
+        chunk_tokens=_column(inputs, engines, sku, "chunk_tokens"),
+    )
+
+
+def engine_batch_limit(inputs: Inputs, engines: Sequence[str], sku: Indices) -> Traced:
+    """Requests that an engine holds at once on each row, memory aside."""
+    return _column(inputs, engines, sku, "largest_batch")
+
+
+def _column(inputs: Inputs, engines: Sequence[str], sku: Indices, key: str) -> Traced:
+    pairs = list(dict.fromkeys(zip(engines, (int(k) for k in sku), strict=True)))
+    facts = [engine_fact(inputs, engine, k, key) for engine, k in pairs]
+    if all(fact is facts[0] for fact in facts):
+        return facts[0]
+    place = {pair: i for i, pair in enumerate(pairs)}
+    return pick(facts, np.array([place[pair] for pair in zip(engines, (int(k) for k in sku), strict=True)]))
+
+
+def engine_fact(inputs: Inputs, engine: str, sku: int, key: str) -> Fact:
+    """A constant of an engine: of the accelerator, of its generation, of small memories, or of all."""
+    one, room = inputs.skus[sku], f"performance.engine.{engine}.{key}"
+    words = [one.accelerator, one.power_curve]
+    if inputs.fact(f"accelerator.{one.accelerator}.memory").value < SMALL_MEMORY_GB:
+        words.append("small-memory")
+    return inputs.fact(next((f"{room}@{w}" for w in words if inputs.catalogue.has(f"{room}@{w}")), room))

@@ -1,0 +1,107 @@
+"""What a plan says of the rates that it rests on."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from planner.answers.plan.rates import rate_sentences
+from planner.inputs.catalogue import load_catalogue, make_fact
+from planner.inputs.fits import factor_fact, factor_key
+from planner.physics.engines import is_measured
+from planner.physics.requests import SERVICE, inputs_of
+from planner.trace.quantities import Source
+
+SKUS = ("h100-8", "mi300x-8", "gaudi3-8")
+MEASURED = Source("me", "my measurements")
+
+
+def said(*, serve=(), train=(), buy=(), facts=()):
+    """Reasons of a plan of one service that runs on some SKUs, trains on some and buys some."""
+    text = SERVICE.format(
+        model="llama-3.1-70b",
+        precision="bf16",
+        lengths="tokens_in = 1000.0\ntokens_out = 200.0",
+        rate=1.0,
+        ttft_s=1.0,
+        tpot_s=1.0,
+        availability=0.99,
+    )
+    inputs = inputs_of(load_catalogue().with_facts(facts), SKUS, text)
+    names = [sku.name for sku in inputs.skus]
+    every = np.arange(len(SKUS))
+
+    def counts(chosen):
+        return np.array([[float(name in chosen)] for name in names])
+
+    problem = SimpleNamespace(
+        pools=SimpleNamespace(sku=every),
+        run_options=SimpleNamespace(pool=every),
+        serve_options=SimpleNamespace(pool=every, service=np.zeros(len(SKUS), dtype=int)),
+    )
+    solution = SimpleNamespace(run=counts(train)[:, 0], replicas=counts(serve), orders=counts(buy))
+    return rate_sentences(SimpleNamespace(inputs=inputs, problem=problem), solution)
+
+
+def fact(key, value, unit="1", kind="estimated", **ends):
+    return make_fact(f"performance.serving.{key}", value, unit, MEASURED, kind=kind, **ends)
+
+
+@pytest.mark.parametrize(("kind", "whose"), [("estimated", "published"), ("measured", "own")])
+def test_the_error_of_a_chip_and_its_points(kind, whose):
+    facts = [
+        fact("rate_error@mi300x", 0.18, kind=kind, low=0.02, high=0.4),
+        fact("rate_points@mi300x", 14, "count", kind),
+    ]
+
+    (one,) = said(serve=["mi300x-8"], facts=facts)
+
+    assert one.startswith(f"Rates of serving on mi300x-8: ±18%, at worst 40%, from 14 {whose} points")
+
+
+def test_a_chip_without_points_has_the_error_of_others():
+    error = load_catalogue().fact("performance.serving.other_hardware_error")
+
+    (one,) = said(serve=["gaudi3-8"])
+
+    assert f"±{error.value:.0%}, at worst {error.high:.0%}, of other chips" in one
+
+
+def test_a_chip_that_is_bought_on_a_prior_is_told_as_such():
+    """Nobody measured the kernels of Gaudi 3 here; those of H100 were."""
+    inputs = inputs_of(load_catalogue(), SKUS)
+    assert not is_measured(inputs, "gaudi3")
+    assert is_measured(inputs, "h100-sxm-80gb")
+
+    bought = " ".join(said(serve=SKUS, buy=["h100-8", "gaudi3-8"]))
+
+    assert "gaudi3-8 is bought on that prior" in bought
+    assert "h100-8 is bought on that prior" not in bought
+    assert "mi300x-8 is bought" not in bought
+    assert "nobody measured its kernels" not in " ".join(said(serve=["h100-8"]))
+
+
+def test_a_model_that_was_measured_has_the_range_of_its_points():
+    key = factor_key("h100-sxm-80gb", "llama-3.1-70b", "bf16")
+    facts = [factor_fact(key, 4, batch, 0.9, 0.098, MEASURED, "") for batch in (8.0, 64.0)]
+
+    (one,) = said(serve=["h100-8"], facts=facts)
+
+    assert "llama-3.1-70b: at worst ±10% at other batches, from 2 own points" in one
+
+
+def test_training_says_its_error_too():
+    """The efficiency of H100 was fitted to runs, that of Gaudi 3 was not."""
+    fit = load_catalogue().fact("performance.training.out_of_sample_error")
+    own = load_catalogue().fact("accelerator.gaudi3.matrix_efficiency")
+
+    first, second = said(train=["h100-8", "gaudi3-8"])
+
+    assert first.startswith(f"Rates of training on h100-8: ±{fit.value:.0%}, at worst {fit.high:.0%}")
+    assert f"{own.low / own.value - 1:+.0%} .. {own.high / own.value - 1:+.0%}, as no training run" in second
+
+
+def test_idle_skus_are_not_spoken_of():
+    assert said(buy=["h100-8"]) == []

@@ -1,0 +1,133 @@
+"""A plan's services played request by request, next to the closed form that it was made with."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import planner.answers.plan.verified
+from planner.answers.plan.verified import verification_records
+from planner.cli import ANSWER, main
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import load_scenario
+from planner.performance.capacity import replica_queue
+from planner.performance.engine import rows_of, step_times, with_values
+from planner.performance.quantiles import first_token_quantile_s, token_time_quantile_s
+from planner.performance.replica import first_tokens_in_time_fraction, mixed_state
+from planner.performance.simulation import _Laws, step_table
+from planner.physics.serving import BUNDLES, replica_arguments, serving_candidates
+from planner.physics.serving_options import layout_columns
+
+FEW = ["serving-only", "--set", "horizon.periods=1", "--set", "services.code.peak_rate=6 /s"]
+FEW += ["--set", "services.chat.peak_rate=40 /s", "--no-baselines", "--quiet"]
+
+
+def bundles():
+    """Every bundle of one replica of each service of a shipped scenario: values of plain numbers."""
+    inputs = Inputs(load_scenario(data_folder() / "scenarios" / "next-quarter.toml"), load_catalogue())
+    candidates, _ = serving_candidates(inputs)
+    _, first = np.unique(candidates.service, return_index=True)
+    few = candidates.some(first)
+    tp, dp = layout_columns(few.accelerators, few.groups)
+    found = replica_arguments(inputs, few.service, inputs.pool_sku[few.pool], tp, dp)
+    return {name: with_values(found[name]) for name in BUNDLES}, len(few)
+
+
+def test_the_table_of_a_law_is_the_law():
+    """Independent route: `step_times` itself at drawn states, within 1 %."""
+    every, count = bundles()
+    draw = np.random.default_rng(2)
+    for row in range(count):
+        alone = {name: rows_of(bundle, row) for name, bundle in every.items()}
+        law = {name: alone[name] for name in ("model", "chip", "engine", "layout")}
+        limit, chunk = (float(getattr(alone["limits"], name)) for name in ("batch_limit", "chunk_tokens"))
+        table = step_table(
+            **law, measured=alone["measured"], batch_limit=limit, chunk_tokens=chunk, prompt_tokens=1000.0
+        )
+        writing = np.floor(limit ** draw.random(200)).astype(np.int64)
+        reading = np.where(draw.random(200) < 0.3, 0.0, np.floor(chunk ** draw.random(200)))
+        context, prompt = 4000.0 * draw.random(200), 4000.0 * draw.random(200) + 1.0
+        laws = _Laws([table], np.zeros(200, dtype=np.int64))
+
+        ours = laws.step_s(writing, writing * context, reading, reading * prompt)
+
+        theirs = step_times(
+            **law,
+            writing=writing.astype(float),
+            prefill_tokens=reading,
+            context_tokens=context,
+            prompt_tokens=prompt,
+        ).total_s
+        assert ours == pytest.approx(theirs, rel=0.01)
+
+
+def test_quantiles_turn_the_closed_form_round():
+    """Agreement: the share within the quantile's time is the quantile; states up to it hold its share."""
+    every, _ = bundles()
+    queue = replica_queue(
+        **{name: rows_of(bundle, slice(0, 1)) for name, bundle in every.items()}, arrival_scv_ratio=2.0
+    )
+    load = 0.9 * float(queue.departures_per_s.max())
+    state = mixed_state(replica=queue, arrivals_per_s=load)
+    for quantile in (0.5, 0.99):
+        time_s = first_token_quantile_s(replica=queue, arrivals_per_s=load, quantile_fraction=quantile)
+        just, below = (
+            float(
+                first_tokens_in_time_fraction(
+                    replica=queue, state=state, arrivals_per_s=load, ttft_target_s=time_s * factor
+                )[0]
+            )
+            for factor in (1.0 + 1e-9, 1.0 - 1e-6)
+        )
+        assert below <= quantile <= just
+        token_s = token_time_quantile_s(replica=queue, arrivals_per_s=load, quantile_fraction=quantile)
+        busy = state.probability_fraction[0, 1:] * queue.running[0]
+        assert np.sum(busy[queue.tpot_s[0] <= token_s * (1.0 + 1e-9)]) >= quantile * busy.sum() * (1 - 1e-9)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The document of a small plan, verified, from the command line."""
+    import contextlib
+    import io
+
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setattr(planner.answers.plan.verified, "SECONDS", 40.0)
+        code = main(["plan", *FEW, "--verify", "--json"])
+    return code, json.loads(said.getvalue())
+
+
+def test_a_plan_is_verified_from_the_command_line(made):
+    code, document = made
+    found = document["verification"]
+
+    assert code == ANSWER
+    assert {row["service"] for row in found["rows"]} == {"chat", "code"}
+    assert document["tables"]["verification"] == verification_records(found)
+    for row in found["rows"]:
+        carrying = row["replicas"] - row["standby"]
+        counted = row["demand_per_s"] * row["played_replicas"] / carrying
+        assert row["requests"] == pytest.approx(counted * (found["seconds"] - found["warm_seconds"]), rel=0.3)
+        for key in ("first_token", "per_token"):
+            for whose in ("", "closed_"):
+                p50, p90, p99 = (row[f"{whose}{key}_{name}"] for name in ("p50_s", "p90_s", "p99_s"))
+                assert 0 < p50 <= p90 <= p99
+        assert 0 <= row["in_time_fraction"] + row["refused_fraction"] + row["lost_fraction"] <= 1 + 1e-9
+
+
+def test_what_is_off_or_missed_is_said(made):
+    """Agreement: a finding for each P99 beyond 10 % and each target missed, and none besides."""
+    found = made[1]["verification"]
+    expected = 0
+    for row in found["rows"]:
+        for key in ("first_token", "per_token"):
+            expected += abs(row[f"closed_{key}_p99_s"] / row[f"{key}_p99_s"] - 1.0) > 0.10
+        expected += row["in_time_fraction"] < row["quantile_fraction"]
+        expected += row["mean_per_token_s"] > row["per_token_target_s"]
+
+    assert len([line for line in found["findings"] if "Every target" not in line]) == expected
+    assert all(line in made[1]["why"] for line in found["findings"])

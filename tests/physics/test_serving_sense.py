@@ -1,0 +1,230 @@
+"""Questions drawn at random: no replica beats its hardware, and what is better is never worse."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sizes import size
+
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
+from planner.performance.engine import with_values
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
+from planner.physics.engines import engine_constants, replica_layout, served_chip, served_model
+from planner.physics.precisions import FORMATS
+from planner.physics.requests import inputs_of
+from planner.trace.quantities import chosen
+
+MODELS: tuple[str, ...] = (
+    "qwen3-0.6b",
+    "llama-3.1-8b",
+    "qwen3-32b",
+    "llama-3.1-70b",
+    "llama-3.1-405b",
+    "mixtral-8x7b",
+)
+MODELS += ("qwen3-30b-a3b", "qwen3-235b-a22b", "deepseek-v3")
+USABLE = 0.9
+DRAWN = size(150, nightly=5_000)
+Column = np.ndarray[Any, Any]
+
+
+@cache
+def everything() -> Inputs:
+    return inputs_of(load_catalogue(), ())
+
+
+def stacked(bundles: list[Any]) -> Any:
+    """Columns of a bundle from one bundle a row."""
+    names = [f.name for f in fields(bundles[0])]
+    return type(bundles[0])(
+        **{n: np.array([float(np.squeeze(getattr(b, n))) for b in bundles]) for n in names}
+    )
+
+
+def drawn(count: int) -> dict[str, Any]:
+    """Questions: model, accelerator, precision and layout that fit, lengths, targets; always the same."""
+    inputs, rng = everything(), np.random.default_rng(19)
+    found: list[dict[str, Any]] = []
+    while len(found) < count:
+        k = int(rng.integers(len(inputs.skus)))
+        model, precision = str(rng.choice(MODELS)), str(rng.choice(list(FORMATS)))
+        accelerator, tp = inputs.skus[k].accelerator, float(rng.choice([1, 2, 4, 8]))
+        peak = f"accelerator.{accelerator}.{FORMATS[precision].peak}_peak"
+        if not inputs.catalogue.has(peak):
+            continue
+        one = with_values(served_model(inputs, model, precision))
+        dp = float(rng.choice([1, 2, 8])) if one.routed_parameters > 0 else 1.0
+        prompt, answer = 2 ** rng.uniform(4, 14), 2 ** rng.uniform(0, 11)
+        held = largest_batch(
+            memory_gb=inputs.fact(f"accelerator.{accelerator}.memory").value,
+            usable_fraction=USABLE,
+            weights_gb=replica_weights_gb(
+                parameters=one.parameters,
+                routed_parameters=one.routed_parameters,
+                weight_bytes=one.weight_bytes,
+                tp=tp,
+                dp=dp,
+            ),
+            kv_cache_gb_per_token=cache_gb(one, tp),
+            context_tokens=prompt + 2 * answer,
+            batch_limit=512.0,
+        )
+        if float(np.squeeze(held)) < 1:
+            continue
+        chip = with_values(served_chip(inputs, accelerator, precision))
+        found.append(
+            {"sku": k, "tp": tp, "dp": dp, "model": one, "chip": chip, "held": float(np.squeeze(held))}
+        )
+        found[-1] |= {"prompt": prompt, "answer": answer, "wait": 2 ** rng.uniform(-2, 6)}
+        found[-1] |= {"token": 2 ** rng.uniform(-7, 2)}
+    columns = {
+        name: np.array([row[name] for row in found])
+        for name in ("sku", "tp", "dp", "held", "prompt", "answer", "wait", "token")
+    }
+    sku = columns["sku"].astype(np.intp)
+    split, groups = chosen("tp", columns["tp"], "drawn"), chosen("dp", columns["dp"], "drawn")
+    return columns | {
+        "model": stacked([row["model"] for row in found]),
+        "chip": stacked([row["chip"] for row in found]),
+        "engine": with_values(engine_constants(inputs, ["vllm"] * count, sku)),
+        "layout": with_values(replica_layout(inputs, sku, split, groups)),
+    }
+
+
+def cache_gb(model: Any, tp: Any) -> Any:
+    return kv_cache_gb_per_token(
+        layers=model.layers,
+        kv_heads=model.kv_heads,
+        head_dim=model.head_dim,
+        kv_bytes=model.kv_bytes,
+        tp=tp,
+    )
+
+
+@cache
+def questions() -> dict[str, Any]:
+    return drawn(DRAWN)
+
+
+def largest(**change: Any) -> Column:
+    """Requests a second of each replica at most; 0 where it keeps no target."""
+    asked = questions() | change
+    return np.asarray(
+        replica_capacity(
+            **{name: asked[name] for name in ("model", "chip", "engine", "layout")},
+            requests=Requests(input_tokens=asked["prompt"], output_tokens=asked["answer"]),
+            limits=Limits(batch_limit=asked["held"], queue_places=64.0, chunk_tokens=8192.0),
+            targets=Targets(ttft_target_s=asked["wait"], tpot_target_s=asked["token"], quantile_fraction=0.9),
+            measured=Measured(),
+            arrival_scv_ratio=1.0,
+            utilisation_fraction=0.75,
+        ).limit_requests_per_s
+    )
+
+
+@cache
+def rates() -> Column:
+    return largest()
+
+
+def only_where(good: Column) -> list[str]:
+    """The questions that break a claim, in words."""
+    asked = questions()
+    names = [everything().skus[int(k)].name for k in asked["sku"]]
+    return [
+        f"{names[i]} tp {asked['tp'][i]:g} dp {asked['dp'][i]:g}, N {asked['model'].parameters[i]:.4g}, "
+        f"{asked['prompt'][i]:.4g} in, {asked['answer'][i]:.4g} out, {asked['wait'][i]:.3g} s, "
+        f"{asked['token'][i]:.3g} s a token"
+        for i in np.flatnonzero(~good)
+    ]
+
+
+def test_the_questions_ask_something() -> None:
+    """Most can be answered, some cannot; both kinds of models and most SKUs occur."""
+    carries = np.mean(rates() > 0)
+
+    assert 0.3 < carries < 1.0
+    assert np.any(questions()["model"].routed_parameters > 0)
+    assert np.any(questions()["model"].routed_parameters == 0)
+
+
+@pytest.mark.slow
+def test_no_replica_beats_its_hardware() -> None:
+    """FLOP/s of all accelerators; bytes/s, memory and link of one: least work of each request, by hand."""
+    asked, model, chip = questions(), questions()["model"], questions()["chip"]
+    tp, dp, prompt, answer = (asked[name] for name in ("tp", "dp", "prompt", "answer"))
+    met = model.parameters - model.routed_parameters * (1 - model.experts_per_token / model.experts)
+    between = met - model.embedding_parameters - model.head_parameters
+    steps, each = np.maximum(answer - 1.0, 0.0), rates() / dp
+
+    flop_per_s = rates() * 2 * between * (prompt + steps)
+    assert only_where(flop_per_s <= tp * dp * chip.peak_tflop_per_s * 1e12) == []
+
+    shared_gb = (between - model.routed_parameters * model.experts_per_token / model.experts) / tp / 1e9
+    weights = each * answer / asked["held"] * shared_gb * model.weight_bytes
+    caches = each * steps * prompt * cache_gb(model, tp)
+    assert only_where(weights + caches <= chip.memory_gb_per_s) == []
+
+    in_rings = each * (prompt + steps) * model.layers * 2 * 2 * (tp - 1) / tp * 2 * model.hidden / 1e9
+    assert only_where(in_rings <= asked["layout"].ring_gb_per_s) == []
+
+    weights_gb = replica_weights_gb(
+        parameters=model.parameters,
+        routed_parameters=model.routed_parameters,
+        weight_bytes=model.weight_bytes,
+        tp=tp,
+        dp=dp,
+    )
+    memory = np.array(
+        [
+            everything().fact(f"accelerator.{everything().skus[int(k)].accelerator}.memory").value
+            for k in asked["sku"]
+        ]
+    )
+    held_gb = np.floor(asked["held"]) * (prompt + answer) * cache_gb(model, tp)
+    assert only_where(weights_gb + held_gb <= USABLE * memory * (1 + 1e-9)) == []
+
+
+BETTER = {
+    "memory": lambda a: {"chip": replace(a["chip"], memory_gb_per_s=1.5 * a["chip"].memory_gb_per_s)},
+    "matrices": lambda a: {
+        "chip": replace(
+            a["chip"],
+            peak_tflop_per_s=1.5 * a["chip"].peak_tflop_per_s,
+            half_peak_tflop_per_s=1.5 * a["chip"].half_peak_tflop_per_s,
+        )
+    },
+    "links": lambda a: {
+        "layout": replace(
+            a["layout"],
+            ring_gb_per_s=2 * a["layout"].ring_gb_per_s,
+            expert_gb_per_s=2 * a["layout"].expert_gb_per_s,
+        )
+    },
+    "fewer bytes": lambda a: {"model": replace(a["model"], weight_bytes=0.5 * a["model"].weight_bytes)},
+    "first token": lambda a: {"wait": 2 * a["wait"]},
+    "time per token": lambda a: {"token": 2 * a["token"]},
+}
+# More room for requests is no such thing: each that runs slows the prompts of the others.
+TOLERANCE = 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", BETTER)
+def test_what_is_better_never_carries_less(what: str) -> None:
+    assert only_where(largest(**BETTER[what](questions())) >= rates() * (1 - TOLERANCE)) == []
+
+
+@pytest.mark.slow
+def test_shorter_answers_carry_no_fewer_requests_of_any_kind() -> None:
+    """Where targets leave room; 6 % for the tail of first tokens among many prompts that are read at once."""
+    room = {"wait": 600.0, "token": 20.0}
+    shorter = largest(**room, answer=np.maximum(questions()["answer"] / 2, 1.0))
+
+    assert only_where(shorter >= 0.94 * largest(**room)) == []

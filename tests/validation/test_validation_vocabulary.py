@@ -1,0 +1,376 @@
+"""Kinds of question that published rows ask: each by hand, by a property, or beside another road."""
+
+import pytest
+
+from planner.validation.aliases import constant
+from planner.validation.datasets import looking_in
+from planner.validation.forms import NotUnderstood
+from planner.validation.registry import evaluate, forms_of
+
+
+def ours(quantity, unit="1", **inputs):
+    return evaluate(quantity, inputs, unit)[0]
+
+
+@pytest.fixture(scope="module")
+def records(shared):
+    with looking_in([shared / "data"]):
+        yield
+
+
+# Reliability and what it is worth
+
+
+def test_a_new_node_pulls_the_image_first():
+    """450 s of image and 721.5 s of workers; the same node has the image."""
+    times = {"image_pull_s": 450, "worker_init_s": 721.5}
+
+    assert ours("restart_time", "s", **times, node="new") == pytest.approx(1171.5)
+    assert ours("restart_time", "s", **times, node="same") == pytest.approx(721.5)
+    with pytest.raises(NotUnderstood, match="node must be new"):
+        ours("restart_time", "s", **times, node="spare")
+
+
+def test_silent_corruption_there_and_back():
+    """18 in 35 million hours: 0.514 a million, and 18 again in as many hours."""
+    rate = ours("sdc_rate", "incidents per 1e6 GPU-h", incidents=18, gpu_hours=35e6)
+    days = 35e6 / 24 / 1000
+
+    assert rate == pytest.approx(0.5143, rel=1e-3)
+    assert ours("expected_sdc", gpus=1000, days=days, incidents_per_million_gpu_h=rate) == pytest.approx(18)
+
+
+def test_lost_time_and_what_a_point_is_worth():
+    """ETTR 0.9 of 54 days: 129.6 h on the wall, whatever the GPUs. A point of 100 GPUs, 10 d, 2 USD/h."""
+    lost = ours("lost_time_from_ettr", "h", ettr=0.9, days=54, gpus=16384)
+    worth = ours("money_per_goodput_point", "USD", gpus=100, days=10, usd_per_gpu_hour=2.0, points=1)
+
+    assert lost == pytest.approx(129.6)
+    assert worth == pytest.approx(100 * 240 * 2.0 / 100)
+
+
+def test_the_median_of_a_belief_about_failures():
+    """128 nodes, 90 d, 6.5 in 1000 node-days: 74.88 at the median rate, and the median count is close."""
+    belief = {"nodes": 128, "days": 90, "prior_median_per_1000_node_days": 6.5}
+
+    for sigma in (0.2, 0.8):
+        assert ours("prior_predictive_count", **belief, prior_sigma=sigma) == pytest.approx(74.88, abs=1)
+
+
+def test_carbon_for_the_same_work():
+    got = ours("embodied_intensity_ratio", old_kg=150, new_kg=180, throughput_ratio_fp16=3)
+
+    assert got == pytest.approx(0.4)
+
+
+JOB = {"failures_per_day": 8, "ckpt_interval_min": 60, "restart_min": 20}
+TWO = {
+    "failures_per_day": 8,
+    "share_level1": 0.8,
+    "ckpt_interval_min": 10,
+    "level1_per_level2": 6,
+    "ckpt1_min": 0.2,
+    "ckpt2_min": 2,
+    "restart1_min": 3,
+    "restart2_min": 25,
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        JOB,
+        {**JOB, "model": "linear"},
+        {**JOB, "weibull_shape": 0.7},
+        {**JOB, "queue_min": 10},
+        {"failures_per_day": 8, "ckpt_interval_min": 60, "restart_min": 20}
+        | {"blocking_min": 0.5, "persist_min": 10},
+        TWO,
+    ],
+)
+def test_a_restart_that_can_fail_costs_in_every_form(asked):
+    """It takes longer by about half its square over the time between failures, times the rate: 0.5 %."""
+    sure = ours("ettr", **asked, failures_during_restart=False)
+    fails = ours("ettr", **asked, failures_during_restart=True)
+
+    assert sure == ours("ettr", **asked)
+    assert 0.97 * sure < fails < sure
+
+
+def test_one_interval_asks_for_its_own_model():
+    times = {"ckpt_interval_s": 1800, "lost_work_s": 900, "reschedule_s": 60, "restart_s": 300}
+
+    assert ours("ettr", **times, model="runtime goodput of one interval") == pytest.approx(900 / 2160)
+    with pytest.raises(NotUnderstood, match="for lost work in one interval"):
+        ours("ettr", **times, model="exact")
+    with pytest.raises(NotUnderstood, match="failures_during_restart"):
+        ours("ettr", **times, model="runtime goodput of one interval", failures_during_restart=True)
+
+
+def test_records_of_lives(records):
+    """Titan: survival by cage falls from bottom to top, as published; who erred twice is among who erred."""
+    by_cage = [ours("km_survival", years=4, batch="old", cage=cage) for cage in (0, 1, 2)]
+    twice = ours("with_more_than_one_event")
+
+    assert by_cage == sorted(by_cage, reverse=True)
+    assert by_cage[0] > ours("km_survival", years=4, batch="old") > by_cage[2]
+    assert 0 < twice < ours("with_any_event")
+    with pytest.raises(NotUnderstood, match="no cage 7; there are 0, 1, 2"):
+        ours("km_survival", years=4, cage=7)
+
+
+@pytest.mark.slow
+def test_the_best_family_keeps_its_place_in_any_order(records):
+    names = ["exponential", "Weibull"]
+
+    assert ours("best_aic_of", batch="old", candidates=names) == 1
+    assert ours("best_aic_of", batch="old", candidates=names[::-1]) == 0
+    with pytest.raises(NotUnderstood, match="no family gumbel"):
+        ours("best_aic_of", candidates=["gumbel", "Weibull"])
+
+
+def test_records_of_outages():
+    """InfiniteHBD: more nodes hold more of the faults, all 231 that failed hold all of them."""
+    shares = [ours("share_of_faults_on_worst_nodes", nodes=400, worst=worst) for worst in (20, 40, 231)]
+    down = [ours("concurrent_down_nodes", percentile=percent) for percent in (50, 95, 99)]
+
+    assert shares[0] < shares[1] < shares[2] == 1.0
+    assert down == sorted(down)
+    assert down[0] < 400 * 0.0232 < down[1]  # around the mean that 2.32 % of unavailability gives
+    with pytest.raises(NotUnderstood, match="more than the 100 stated"):
+        ours("share_of_faults_on_worst_nodes", nodes=100, worst=20)
+
+
+# Techniques and hardware
+
+LAYERSKIP = {"technique": "layerskip", "handle": "decode_time", "ratio": 1.81}
+
+
+@pytest.mark.parametrize(
+    ("effect", "ratio"),
+    [
+        ({"ratio": 4}, 4.0),
+        ({"reduction_fraction": 0.75}, 4.0),
+        ({"keep_fraction": 0.25}, 4.0),
+        ({"gain_fraction": 3}, 4.0),
+        ({"after_gb": 5, "baseline_gb": 20, "measure": "ratio"}, 4.0),
+        ({"ratio": 4, "affected_fraction": 0.6}, 1 / (0.4 + 0.6 / 4)),
+    ],
+)
+def test_one_effect_in_five_ways(effect, ratio):
+    asked = {"technique": "any", "handle": "traffic", **effect}
+
+    assert ours("technique_effect", **asked) == pytest.approx(ratio)
+    saved = ours("technique_effect", **{**asked, "measure": "reduction_fraction"})
+    assert saved == pytest.approx(1 - 1 / ratio)
+    assert ours("technique_effect", **{**asked, "measure": "gain_fraction"}) == pytest.approx(ratio - 1)
+
+
+def test_what_is_left_is_in_the_unit_of_the_baseline_and_counted_whole():
+    assert ours("technique_effect", "replicas", **LAYERSKIP, baseline_replicas=100) == 56
+    assert ours("technique_effect", "h", **LAYERSKIP, baseline_s=18.1) == pytest.approx(10 / 3600)
+    exact = {"technique": "recd", "handle": "throughput", "ratio": 2.48}
+    assert ours("technique_effect", "nodes", **exact, baseline_nodes=248) == 100
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        ({"handle": "colour"}, "no handle 'colour'"),
+        ({"ratio": None}, "'layerskip' needs the size of its effect"),
+        ({"gain_fraction": 0.5}, "stated once"),
+        ({"baseline_gb": 3.0, "baseline_nodes": 4}, "at most one baseline"),
+        ({"measure": "after"}, "without a baseline"),
+        ({"adoption": 1}, "takes no 'adoption'"),
+    ],
+)
+def test_a_technique_that_says_too_little_or_too_much_is_refused(extra, says):
+    asked = {key: value for key, value in {**LAYERSKIP, **extra}.items() if value is not None}
+
+    with pytest.raises(NotUnderstood, match=says):
+        ours("technique_effect", **asked)
+
+
+def test_accelerators_beside_each_other():
+    """Stated shares first; the catalogue's where none is stated; a name without a fact is refused."""
+    asked = {"measure": "idle_power_excess", "accelerator": ["Gaudi3", "CS-3"], "reference": "H100"}
+    stated = {"idle_tdp_fraction": [0.3, 0.8], "reference_idle_tdp_fraction": 0.2}
+
+    assert ours("accelerator_comparison", "percent", **asked, **stated) == pytest.approx(60)
+    with pytest.raises(NotUnderstood, match="no accelerator 'CS-3'"):
+        ours("accelerator_comparison", **asked)
+    peak = {"measure": "power_at_equal_peak", "dtype": "bf16", "reference_kw": 8.0}
+    there = ours("accelerator_comparison", "kW", **peak, accelerator="B200", reference="H100")
+    back = {**peak, "reference_kw": there}
+    assert there < 8.0
+    assert ours(
+        "accelerator_comparison", "kW", **back, accelerator="H100", reference="B200"
+    ) == pytest.approx(8)
+
+
+# Times and traces
+
+
+def test_one_slow_node_of_a_synchronous_job():
+    assert ours("slow_node_step_ratio", slow_nodes=1, nodes=64, slowdown_factor=1.3) == pytest.approx(1.3)
+    assert ours("slow_node_step_ratio", slow_nodes=0) == 1.0
+    assert 1.09 <= ours("slow_node_step_ratio", slow_nodes=1) <= 1.35
+    with pytest.raises(NotUnderstood, match="from 0 to the nodes"):
+        ours("slow_node_step_ratio", slow_nodes=3, nodes=2)
+
+
+def test_steps_of_many_ranks_wait_for_the_slowest():
+    """1 % each: the slowest of 1,024 normal ranks is 3.2 % late at the median; heavier tails wait more."""
+    asked = {"ranks": 1024, "variation_fraction": 0.01, "quantile_fraction": 0.5}
+    late = [ours("step_time_quantile", **asked, family=f) for f in ("normal", "gamma", "lognormal")]
+
+    assert late[0] == pytest.approx(1.032, rel=0.002)
+    assert late == sorted(late)
+
+
+def test_a_law_through_measured_quantiles():
+    three = {"measured_fractions": [0.05, 0.5, 0.95], "measured_s": [18.6, 18.8, 19.3]}
+    two = {"measured_fractions": [0.05, 0.95], "measured_s": [18.6, 19.4]}
+
+    skewed = ours("step_time_quantile", **three, quantile_fraction=0.95, over_fraction=0.5)
+    assert skewed == pytest.approx(19.3 / 18.8, rel=1e-6)
+    assert ours("step_time_quantile", **three, quantile_fraction=0.99, over_fraction=0.95) > 1.01
+    normal = ours("step_time_quantile", **two, quantile_fraction=0.5, over_fraction=0.05)
+    assert normal == pytest.approx(19.0 / 18.6)
+
+
+def test_collectives_know_their_algorithm():
+    link = {"ranks": 2, "size_gb": 140, "bandwidth_gb_per_s": 1000, "latency_s": 0.002}
+
+    assert ours("collective_time", "ms", collective="all_reduce", algorithm="ring", **link) == pytest.approx(
+        144
+    )
+    with pytest.raises(NotUnderstood, match="algorithm ring alone"):
+        ours("collective_time", "s", collective="all_reduce", algorithm="tree", **link)
+    with pytest.raises(NotUnderstood, match="no ring of 'gossip'"):
+        ours("collective_time", "s", collective="gossip", algorithm="ring", **link)
+
+
+def test_traces_of_eight_ranks(records):
+    ranks = [f"et_traces/param_dlrm_8xV100_kineto_rank{rank}.json.gz" for rank in range(8)]
+    one = ours("trace_summary", "us", trace=ranks[0], measure="exposed_communication")
+
+    assert one == pytest.approx(5537)  # as counted in the folder's own notes
+    assert ours("trace_summary", trace=ranks, measure="slowest_over_mean_step") > 1.1
+    with pytest.raises(NotUnderstood, match="its nodes have no types"):
+        ours("trace_summary", "s", trace=ranks[0], measure="node_time", node_type=4)
+    with pytest.raises(NotUnderstood, match="relative to the folder"):
+        ours("trace_summary", trace="../secret", measure="nodes")
+
+
+# Tables and their rows
+
+
+def test_tables_on_devices(records):
+    """Capacity alone says three of 40 GB, whole tables need five; splitting levels the work."""
+    tables = {"tables": "embedding_tables/criteo_tables.csv", "model": "mlperf_dlrm_dcnv2_multihot"}
+    eight = {**tables, "memory_gb": 40, "devices": 8, "cost": "pooling", "measure": "largest_device_cost"}
+
+    assert ours("table_placement", "GB", **tables, measure="table_gb") == pytest.approx(104.54, rel=1e-3)
+    assert ours("table_placement", **tables, memory_gb=40, measure="fewest_devices") == 5
+    assert ours("table_placement", **eight) == 100
+    assert ours("table_placement", **eight, split_columns=4, split_cost_at_least=20) == 27
+    with pytest.raises(NotUnderstood, match="split_columns goes with"):
+        ours("table_placement", **eight, split_columns=4)
+    with pytest.raises(NotUnderstood, match="no column 'colour'"):
+        ours("table_placement", **{**eight, "cost": "colour"})
+
+
+def test_reuse_above_an_edge_of_the_histogram(records):
+    rows = {
+        "histogram": "embedding_tables/dlrm_datasets_reuse.csv",
+        "year": 2021,
+        "dataset": "fbgemm_t856_bs65536.pt",
+    }
+    shares = [ours("reuse_fraction", **rows, reuse_above=above) for above in (0, 8, 32)]
+
+    assert shares == pytest.approx([1.0, 0.719, 0.494], abs=0.002)
+    with pytest.raises(NotUnderstood, match="an edge of the histogram"):
+        ours("reuse_fraction", **rows, reuse_above=9)
+
+
+# Energy and power
+
+
+def test_hours_of_an_accelerator_without_a_power():
+    """As the job command takes it: 91 % of 700 W, and an eighth of the host; a stated power comes first."""
+    hours = {"gpu_hours": 1000, "gpu": "H100", "pue": 1.2}
+    host_kw = constant("server.hgx-h100.host_power", "host_kw")
+
+    assert ours("job_energy", "kWh", **hours) == pytest.approx(1200 * (0.91 * 0.7 + host_kw / 8))
+    assert ours("job_energy", "kWh", **hours, power_w=700) == pytest.approx(840)
+    carbon = ours("job_operational_carbon", "kg", **hours, grid_kg_per_kwh=0.5)
+    assert carbon == pytest.approx(0.5 * ours("job_energy", "kWh", **hours))
+    with pytest.raises(NotUnderstood, match="no accelerator 'abacus'"):
+        ours("job_energy", "kWh", gpu_hours=1, gpu="abacus")
+
+
+def test_diffusion_models_are_those_of_the_catalogue():
+    asked = {"gpu": "H100", "gpus": 1, "batch": 1, "latency_s": 12.0}
+
+    by_name = ours("serve_diffusion_power", "W", model="FLUX.1-dev", **asked)
+    assert by_name == ours("serve_diffusion_power", "W", model="flux1-dev", **asked)
+    with pytest.raises(NotUnderstood, match="no diffusion 'SD 9'"):
+        ours("serve_diffusion_power", "W", model="SD 9", **asked)
+
+
+def test_a_key_that_changes_the_links_is_no_label():
+    """MAD-Max's H100 system has faster ports, and less of its all-reduce on links: 55.9 for 60.0 GB/s."""
+    layers = {"layers": 80, "hidden": 8192, "ffn": 21846, "gpus": 2048}
+    asked = {**layers, "nvlink_util": 0.6667, "roce_util": 0.56}
+
+    slow = ours("train_fsdp_collectives_peer", "ms", gpu="A100", **asked)
+    assert slow == pytest.approx(2506.5, rel=0.02)
+    reduce_gb_per_s = 0.1465 * 450 * 0.6667 + 0.8535 * 25 * 0.56
+    other = ours("train_fsdp_collectives_peer", "ms", gpu="H100", **asked)
+    assert other == pytest.approx(slow * (0.2746 * 300 * 0.6667 + 0.7254 * 12.5 * 0.56) / reduce_gb_per_s)
+    with pytest.raises(NotUnderstood, match="no system of the peer with 'L40S'"):
+        ours("train_fsdp_collectives_peer", "ms", gpu="L40S", **asked)
+    with pytest.raises(NotUnderstood, match="several nodes of 8"):
+        ours("train_fsdp_collectives_peer", "ms", gpu="A100", **{**asked, "gpus": 8})
+
+
+def test_images_are_samples():
+    assert "images_per_s" in [
+        key for form in forms_of("node_power_serve") for key in form.keys("samples_per_s")
+    ]
+
+
+def test_a_last_node_that_is_partly_used_is_a_node():
+    """12 accelerators on nodes of eight hold two: as often interrupted as 16 are."""
+    rate = {"failures_per_1000_node_days": 6.5, "gpus_per_node": 8}
+
+    assert ours("job_mttf", "h", gpus=12, **rate) == ours("job_mttf", "h", gpus=16, **rate)
+
+
+@pytest.mark.slow
+def test_a_recovery_of_a_played_fleet_can_fail():
+    fleet = {
+        "servers": 512,
+        "warm_standbys": 8,
+        "working_pool": 530,
+        "spare_pool": 20,
+        "failures_per_server_day": 0.02,
+        "bad_fraction": 0.1,
+        "bad_rate_multiplier": 4.0,
+        "recovery_min": 30,
+        "host_selection_min": 3,
+        "preempt_wait_min": 20,
+        "auto_repair_min": 120,
+        "manual_repair_min": 2880,
+        "p_auto_to_manual": 0.2,
+        "auto_repair_fail": 0.4,
+        "manual_repair_fail": 0.2,
+        "job_days": 20,
+        "lost_work_modelled": False,
+    }
+    sure = ours("ettr", **fleet)
+
+    fails = ours("ettr", **fleet, failures_during_restart=True)
+    assert ours("ettr", **fleet, failures_during_restart=False) == sure
+    assert 0.9 * sure < fails < sure

@@ -119,7 +119,8 @@ def replica_capacity(
     prompts alone, whose time per token is 0. Short answers let many prompts join each step: reading one takes
     no less than a step with its share of them, so that no prompt is read for free. Where an engine was
     measured, its points count (`calibrated_step_s` for the bound by the peak). Between the states in which
-    the step is worked out (every one at first, then six to a doubling) it is a straight line.
+    the step is worked out (every one at first, then six to a doubling) it is a straight line. Burstinesses to
+    try may lie on an axis behind the candidates', as then do the results: the steps are worked out once.
 
     Source: `step_times`; queue as in the llm-d autoscaler.
     """
@@ -134,14 +135,17 @@ def replica_capacity(
         measured=measured,
         arrival_scv_ratio=arrival_scv_ratio,
     )
+    fits, share, groups = np.asarray(limits.batch_limit) >= 1.0, utilisation_fraction, layout.dp
+    if np.ndim(replica.batch_limit) > np.ndim(limits.batch_limit):  # several burstinesses
+        targets = on_axes(targets, 1)
+        fits, share, groups = fits[..., None], np.asarray(share)[..., None], np.asarray(groups)[..., None]
     found = largest_mix_rate_per_s(
         replica=replica,
         ttft_target_s=targets.ttft_target_s,
         tpot_target_s=targets.tpot_target_s,
         quantile_fraction=targets.quantile_fraction,
     )
-    largest = np.where(np.asarray(limits.batch_limit) >= 1.0, found, 0.0)
-    return _planned(replica, largest, utilisation_fraction, layout.dp)
+    return _planned(replica, np.where(fits, found, 0.0), share, groups)
 
 
 def replica_queue(

@@ -193,10 +193,17 @@ def bursty_departures_per_s(
     """
     require_positive(arrivals_per_s=arrivals_per_s, departures_per_s=departures_per_s)
     require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
-    load, spread = np.asarray(arrivals_per_s)[..., None], np.asarray(arrival_scv_ratio)[..., None]
-    spreading = load * (departures_per_s / load) ** (2.0 / (spread + 1.0))
-    in_burst = departures_per_s / (1.0 + np.sqrt(np.maximum(spread - 1.0, 0.0) / (spread + 1.0)))
-    result: NDArray[np.float64] = np.where(spread > 1.0, np.maximum(spreading, in_burst), spreading)
+    load = np.asarray(arrivals_per_s)[..., None]
+    bursty = bursty_log_ratios(np.log(load / departures_per_s), np.asarray(arrival_scv_ratio)[..., None])
+    result: NDArray[np.float64] = load * np.exp(-bursty)
+    return result
+
+
+def bursty_log_ratios(log_ratios: NDArray[np.float64], spread: Column) -> NDArray[np.float64]:
+    """ln(lambda/mu'(k)) of `bursty_departures_per_s` from ln(lambda/mu(k)), of equal axes: for chains in logs."""
+    in_burst = np.log1p(np.sqrt(np.maximum(spread - 1.0, 0.0) / (spread + 1.0)))
+    most = np.where(np.asarray(spread) > 1.0, in_burst, np.inf)
+    result: NDArray[np.float64] = np.minimum(log_ratios * (2.0 / (spread + 1.0)), log_ratios + most)
     return result
 
 

@@ -73,13 +73,19 @@ def state_probability_fraction(
     """
     require_positive(arrivals_per_s=arrivals_per_s, places=places)
     rates = np.asarray(departures_per_s, dtype=np.float64)
-    steps = np.log(np.asarray(arrivals_per_s))[..., None] - np.log(rates)
-    states = np.arange(1, rates.shape[-1] + 1)
-    steps = np.where(states <= np.asarray(places)[..., None], steps, -np.inf)
-    logs = np.concatenate([np.zeros((*steps.shape[:-1], 1)), np.cumsum(steps, axis=-1)], axis=-1)
-    weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    result: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
-    return result
+    ratios = np.log(np.asarray(arrivals_per_s))[..., None] - np.log(rates)
+    return chain_of_log_ratios(ratios, np.arange(1, rates.shape[-1] + 1) > np.asarray(places)[..., None])
+
+
+def chain_of_log_ratios(ratios: NDArray[np.float64], beyond: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """`state_probability_fraction` from ln(p[k+1]/p[k]) and which of the states 1, 2, ... there are not."""
+    steps = np.where(beyond, -np.inf, ratios)
+    logs = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
+    np.cumsum(steps, axis=-1, out=logs[..., 1:])
+    logs -= logs.max(axis=-1, keepdims=True)
+    weights = np.exp(logs, out=logs)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights
 
 
 def replica_state(

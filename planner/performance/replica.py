@@ -1,5 +1,6 @@
 """One replica under a mix of requests: state at a load, share of first tokens in time, largest load."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,14 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
-from planner.performance.mix import bursty_departures_per_s, wait_factor
-from planner.performance.queueing import (
-    ReplicaState,
-    departures_per_s,
-    mean_latencies_s,
-    state_means,
-    state_probability_fraction,
-)
+from planner.performance.mix import bursty_log_ratios, wait_factor
+from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
@@ -45,10 +40,13 @@ class MixedReplica:
 
 @dataclass(frozen=True, slots=True)
 class MixedState:
-    """Long-run means of a replica at one load; `probability_fraction` of 0, 1, 2, ... requests inside."""
+    """Long-run means of a replica at one load; `probability_fraction` of 0, 1, 2, ... requests inside.
+
+    `full_departures_per_s` is the rate at which a full replica is left, bursts included.
+    """
 
     probability_fraction: Floats
-    departures_per_s: Floats
+    full_departures_per_s: Floats
     queue: ReplicaState
     ttft_s: Floats
     tpot_s: Floats
@@ -76,6 +74,7 @@ def mixed_replica(
     of a request) and `step_s` (T, with the prompts of all) candidates and states;
     answers of a class have a mean and a squared coefficient of variation v. Beyond the batch limit
     `queue_places` requests wait. `writes_on` says whether any class writes more than its first token.
+    `arrival_scv_ratio` may have an axis behind the candidates', which then all columns have.
 
     Source: queue model of the llm-d workload-variant autoscaler; law of total variance.
     """
@@ -101,7 +100,7 @@ def mixed_replica(
     full = prefill_s[..., -1] + np.maximum(answers - 1.0, 0.0) * tpot_s[..., -1:]
     squares = full**2 + output_scv_ratio * (answers * tpot_s[..., -1:]) ** 2
     service_scv_ratio = np.sum(share * squares, axis=-1) / np.sum(share * full, axis=-1) ** 2 - 1.0
-    return MixedReplica(
+    replica = MixedReplica(
         running=running,
         prefill_s=mean_prefill,
         tpot_s=token,
@@ -121,7 +120,20 @@ def mixed_replica(
         batch_limit=limit,
         places=places,
         arrival_scv_ratio=arrival_scv_ratio,
-        wait_factor=wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio),
+        wait_factor=1.0,
+    )
+    if np.ndim(arrival_scv_ratio) > limit.ndim:
+        replica = _beside(replica)
+    factor = wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=replica.service_scv_ratio)
+    return dataclasses.replace(replica, wait_factor=factor)
+
+
+def _beside(replica: MixedReplica) -> MixedReplica:
+    """With an axis of length 1 right behind the candidates'."""
+    behind = {"class_prefill_s": 2, "running": 1, "prefill_s": 1, "tpot_s": 1, "departures_per_s": 1}
+    behind |= {"share_fraction": 1, "service_scv_ratio": 0, "writes_on": 0, "batch_limit": 0, "places": 0}
+    return dataclasses.replace(
+        replica, **{name: np.expand_dims(getattr(replica, name), -1 - axes) for name, axes in behind.items()}
     )
 
 
@@ -130,31 +142,56 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
 
     W = f N_q / lambda_acc, the chain filled by `bursty_departures_per_s`, f the `wait_factor`
 
-    Source: as `mix_latencies`.
+    TTFT = W + sum_k p[k] prefill(k+1) / sum_k p[k],  TPOT = sum_k k p[k] / sum_k k p[k] / ITL(k)
+
+    Source: as `mix_latencies`, `replica_state` and `mean_latencies_s`.
     """
-    rates = bursty_departures_per_s(
-        arrivals_per_s=arrivals_per_s,
-        departures_per_s=replica.departures_per_s,
-        arrival_scv_ratio=replica.arrival_scv_ratio,
-    )
-    p = state_probability_fraction(
-        arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=replica.places
-    )
-    queue = state_means(
-        probability_fraction=p,
-        arrivals_per_s=arrivals_per_s,
-        batch_limit=replica.batch_limit,
-        places=replica.places,
-        arrival_scv_ratio=2.0 * replica.wait_factor - 1.0,  # put as (x + 1)/2
-    )
-    ttft, tpot = mean_latencies_s(
-        probability_fraction=p,
-        running=replica.running,
-        prefill_s=replica.prefill_s,
-        tpot_s=replica.tpot_s,
-        wait_s=queue.wait_s,
-    )
-    return MixedState(probability_fraction=p, departures_per_s=rates, queue=queue, ttft_s=ttft, tpot_s=tpot)
+    return _in_state(replica)(arrivals_per_s)
+
+
+def _in_state(replica: MixedReplica) -> Callable[[Column], MixedState]:
+    """`mixed_state` at any load; what no load changes is worked out here, once."""
+    states = np.arange(1.0, replica.running.shape[-1] + 1.0)
+    places, limit = replica.places[..., None], replica.batch_limit[..., None]
+    log_rates = np.log(replica.departures_per_s)
+    spread = np.asarray(replica.arrival_scv_ratio)[..., None]
+    beyond, last = states > places, places.astype(np.intp)
+    queued = np.maximum(states - limit, 0.0)
+    tokens = replica.running / replica.tpot_s
+
+    def state(arrivals_per_s: Column) -> MixedState:
+        """Means at this load."""
+        load = np.asarray(arrivals_per_s, dtype=np.float64)
+        ratios = bursty_log_ratios(np.log(load)[..., None] - log_rates, spread)
+        p = chain_of_log_ratios(ratios, beyond)
+        refused = np.take_along_axis(p, np.broadcast_to(last, (*p.shape[:-1], 1)), axis=-1)[..., 0]
+        accepted = load * (1.0 - refused)
+        found, inside = p[..., :-1], p[..., 1:]
+        running = _weighed(inside, replica.running)
+        waiting = _weighed(inside, queued)
+        wait_s = waiting / accepted * replica.wait_factor
+        return MixedState(
+            probability_fraction=p,
+            full_departures_per_s=load * np.exp(-ratios[..., -1]),
+            queue=ReplicaState(
+                accepted_requests_per_s=accepted,
+                running=running,
+                waiting=waiting,
+                refused_fraction=refused,
+                wait_s=wait_s,
+                residence_s=wait_s + running / accepted,
+            ),
+            ttft_s=wait_s + _weighed(found, replica.prefill_s) / found.sum(axis=-1),
+            tpot_s=running / _weighed(inside, tokens),
+        )
+
+    return state
+
+
+def _weighed(chance: Floats, values: Floats) -> Floats:
+    """Sum over the states, without a copy of their product."""
+    result: Floats = np.einsum("...k,...k->...", chance, values)
+    return result
 
 
 def first_tokens_in_time_fraction(
@@ -182,7 +219,8 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
     share = replica.share_fraction
     in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
     free = np.arange(states) < replica.batch_limit[..., None]
-    admitted = np.arange(replica.running.shape[-1]) < replica.places[..., None]
+    at_once_in_time = np.where(free, in_time, 0.0)
+    admitted = (np.arange(replica.running.shape[-1]) < replica.places[..., None]).astype(np.float64)
     spare_s = target - replica.class_prefill_s[..., -1]
     room_s = np.maximum(spare_s, 0.0)
     places = (replica.places - replica.batch_limit)[..., None]
@@ -193,9 +231,9 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
     def share_in_time(state: MixedState, arrivals_per_s: Column) -> Floats:
         """Of those accepted at this load."""
         seen = state.probability_fraction[..., :-1]
-        accepted = np.sum(np.where(admitted, seen, 0.0), axis=-1)
-        at_once = np.sum(np.where(free, seen[..., :states] * in_time, 0.0), axis=-1)
-        full_rate = state.departures_per_s[..., -1]
+        accepted = _weighed(seen, admitted)
+        at_once = _weighed(seen[..., :states], at_once_in_time)
+        full_rate = state.full_departures_per_s
         ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
         reach = np.minimum(room_s * (full_rate / replica.wait_factor)[..., None], 1e12)
         queued = np.where(queues, _waited_in_time(ratio=ratio, places=queue, reach=reach), 0.0)
@@ -248,7 +286,7 @@ def largest_mix_rate_per_s(
     """
     require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
     require_share(quantile_fraction=quantile_fraction)
-    share_in_time = _in_time(replica, ttft_target_s)
+    in_state, share_in_time = _in_state(replica), _in_time(replica, ttft_target_s)
     last = ~replica.writes_on  # the first token is the last
     quantile = np.asarray(quantile_fraction)
     if np.any(quantile >= 1):
@@ -256,7 +294,7 @@ def largest_mix_rate_per_s(
 
     def meets(arrivals_per_s: Floats) -> NDArray[np.bool_]:
         """Whether this load keeps both targets, by mean or by quantile."""
-        state = mixed_state(replica=replica, arrivals_per_s=arrivals_per_s)
+        state = in_state(arrivals_per_s)
         by_mean = (state.ttft_s <= ttft_target_s) & (last | (state.tpot_s <= tpot_target_s))
         in_time = share_in_time(state, arrivals_per_s) * (1.0 - state.queue.refused_fraction)
         by_quantile = (in_time >= quantile) & (last | (state.tpot_s <= tpot_target_s))

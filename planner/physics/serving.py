@@ -287,18 +287,13 @@ def _sharing(
     services = _services(inputs)
     trace = [inputs.arrival_scv(s) for s in services]
     fractions = burst_fractions([float(one.value) for one in trace])[alike[0][first]]
-    wide = np.repeat(first, fractions.shape[1])
     scv = derive(
         tried_scv_ratio,
-        trace_scv_ratio=pick(trace, alike[0][wide]),
-        thinned_fraction=chosen("thinned_fraction", fractions.ravel(), "from no burst to all of the trace's"),
+        trace_scv_ratio=pick(trace, alike[0][first][:, None]),
+        thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
     )
-    tried = derive_parts(
-        replica_capacity,
-        arrival_scv_ratio=scv,
-        **some_rows(arguments, wide),
-    )
-    points = np.arange(len(wide)).reshape(len(first), -1)[back.ravel()]
+    tried = derive_parts(replica_capacity, arrival_scv_ratio=scv, **some_rows(arguments, first))
+    points = back.ravel()
     shared = derive_parts(
         shared_demand,
         demand_per_s=demand,

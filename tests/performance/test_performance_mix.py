@@ -303,11 +303,14 @@ def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
         replica=replica, state=state, arrivals_per_s=arrivals, ttft_target_s=target
     )
 
+    rates = bursty_departures_per_s(
+        arrivals_per_s=arrivals, departures_per_s=replica.departures_per_s, arrival_scv_ratio=scv
+    )
     factor = wait_factor(arrival_scv_ratio=scv, service_scv_ratio=replica.service_scv_ratio)
     each = [
         ttft_met_fraction(
             arrivals_per_s=arrivals,
-            departures_per_s=state.departures_per_s,
+            departures_per_s=rates,
             prefill_s=np.append(prefill, np.full(waiting, prefill[-1])),
             batch_limit=12.0,
             places=12.0 + waiting,

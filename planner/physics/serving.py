@@ -55,7 +55,7 @@ from planner.physics.serving_options import (
     stacked,
 )
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
-from planner.trace.quantities import Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Traced, chosen, derive, derive_parts, each_row, pick, rows
 
 # The law of training, and what exchanges take off it.
 SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
@@ -68,6 +68,9 @@ BUNDLES = (
     "limits",
     "measured",
 )  # of what a replica is at any load
+
+for _function in (replica_capacity, replica_use, shared_demand, day_mean_kw):
+    each_row(_function)
 
 Arguments = dict[str, Any]  # of `replica_capacity`: bundles of columns, and columns
 

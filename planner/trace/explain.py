@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, label
+from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
 
 Index = tuple[int, ...]
 
@@ -138,8 +138,9 @@ def _visit(
             )
         case Derived():
             shape = np.shape(node.value)
+            row_of = _same_row_of if is_each_row(node.call) else _row_of
             inputs = {
-                name: _visit(child, _row_of(child, index, shape), steps, numbers)
+                name: _visit(child, row_of(child, index, shape), steps, numbers)
                 for name, child in children(node).items()
             }
             equation, about = _equation(node)
@@ -191,6 +192,14 @@ def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None
     if any(size not in (1, whole) for size, whole in zip(seen, shape[len(shape) - len(seen) :], strict=True)):
         return None
     return tuple(0 if size == 1 else i for size, i in zip(seen, behind, strict=True))
+
+
+def _same_row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
+    """The same row of an input of a function that works row by row, with its further axes if they agree."""
+    inner = np.shape(child.value)
+    if len(inner) == len(shape) and all(size in (1, whole) for size, whole in zip(inner, shape, strict=True)):
+        return _row_of(child, index, shape)
+    return tuple(0 if size == 1 else i for size, i in zip(inner[:1], index[:1], strict=False))
 
 
 def _equation(node: Derived) -> tuple[str, str]:

@@ -16,13 +16,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Column = float | NDArray[Any]
 Kind = Literal["measured", "published", "declared", "estimated", "assumed", "yours"]
 
@@ -208,6 +210,20 @@ def derive_parts(function: Callable[..., Any], gives: str = "", /, **inputs: Any
     )
 
 
+def each_row(function: Callable[P, R]) -> Callable[P, R]:
+    """Say of a function that row i of its result rests on row i of its columns alone, whatever axes follow.
+
+    Without it the axes of a result and of an input are matched from the last one, as numpy does.
+    """
+    function.each_row = True  # type: ignore[attr-defined]
+    return function
+
+
+def is_each_row(call: Call) -> bool:
+    """Whether the function of a call was said to work row by row."""
+    return getattr(call.function, "each_row", False)
+
+
 def convert(quantity: Traced, unit: str) -> Traced:
     """The same quantity in another unit of its dimension, as a step that `explain` shows."""
     if quantity.unit == unit:
@@ -303,7 +319,8 @@ def facts_of(*nodes: Traced) -> dict[str, Fact]:
                 np.logical_or.at(below, node.index, mask)
                 waiting.append((node.column, below))
             case Derived():
-                waiting += [(child, _behind(mask, child)) for child in node.call.inputs.values()]
+                behind = _rows_behind if is_each_row(node.call) else _behind
+                waiting += [(child, behind(mask, child)) for child in node.call.inputs.values()]
     return found
 
 
@@ -319,6 +336,16 @@ def _behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
         return _all(child)
     axes = tuple(i for i, n in enumerate(wide) if n == 1)
     return mask.any(axis=axes, keepdims=True).reshape(shape)
+
+
+def _rows_behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
+    """Rows of an input behind some rows of the result; a scalar and a column of one row stand for all."""
+    shape = np.shape(child.value)
+    if not shape or not mask.ndim or shape[0] != len(mask):
+        return _all(child)
+    below = np.zeros(shape, dtype=bool)
+    below[mask.reshape(len(mask), -1).any(axis=1)] = True
+    return below
 
 
 def recompute(targets: Sequence[Traced], changes: Mapping[str, float]) -> list[Any]:
@@ -476,7 +503,9 @@ __all__ = [
     "convert",
     "derive",
     "derive_parts",
+    "each_row",
     "facts_of",
+    "is_each_row",
     "label",
     "pick",
     "recompute",

@@ -15,6 +15,7 @@ from planner.trace.quantities import (
     convert,
     derive,
     derive_parts,
+    each_row,
     facts_of,
     pick,
     recompute,
@@ -228,3 +229,28 @@ def test_units_in_a_bundle_are_checked_and_bare_values_refused(building):
         derive(building_kgco2e, building=wrong, it_energy_kwh=energy)
     with pytest.raises(TraceError, match=r"building_kgco2e\(building\.pue\) got the bare value 1\.2"):
         derive(building_kgco2e, building=Building(1.2, wrong.pue), it_energy_kwh=energy)
+
+
+def test_a_function_of_rows_opens_and_rests_on_its_own_row():
+    """Two servers at three loads: axes agree from the first one, not from the last."""
+
+    @each_row
+    def drawn_kw(*, idle_kw, rated_kw, load_fraction):
+        """Power by load."""
+        return idle_kw[:, None] + load_fraction * (rated_kw - idle_kw)[:, None]
+
+    def column(name, values):
+        return pick([fact(f"{name}{i}", value, "kW") for i, value in enumerate(values)], np.array([0, 1]))
+
+    power = derive(
+        drawn_kw,
+        idle_kw=column("idle", [1.0, 2.0]),
+        rated_kw=column("rated", [10.0, 20.0]),
+        load_fraction=chosen("load_fraction", np.array([0.0, 0.5, 1.0]), "picked"),
+    )
+    second = rows(power, np.array([1]))
+
+    assert power.value.tolist() == [[1.0, 5.5, 10.0], [2.0, 11.0, 20.0]]
+    assert [step.name for step in explain(power, row=(1, 1)).facts()] == ["idle1", "rated1"]
+    assert set(facts_of(second)) == {"idle1", "rated1"}
+    assert recompute([second], {"idle1": 4.0})[0].tolist() == [[4.0, 12.0, 20.0]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.answers.failures import SAMPLES, fit_of_sample
-from planner.report import to_json
+from planner.report.data import to_json
 
 SOLVED = Path(__file__).resolve().parents[2] / "data" / "solved"
 

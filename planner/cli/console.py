@@ -65,7 +65,7 @@ def show_json(value: Any) -> None:
 
 def show_answer(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     """Print an answer, as data or in words."""
-    from planner.report import to_json
+    from planner.report.data import to_json
 
     record, text = said
     show(to_json(record) if options.json else text)

@@ -39,7 +39,8 @@ def run_fit(options: argparse.Namespace) -> int:
         print(json.dumps({"mapping": text}) if options.json else text, end="\n" if options.json else "")
         return ANSWER
     from planner.answers.failures import fit_document
-    from planner.report import findings, to_json
+    from planner.report import findings
+    from planner.report.data import to_json
 
     if options.save:
         see_store(options.store)
@@ -60,7 +61,8 @@ def run_fit(options: argparse.Namespace) -> int:
 def run_backtest(options: argparse.Namespace) -> int:
     """Test forecasts and pools of spares on a log: each made from the past of its moment alone."""
     from planner.answers.failures import backtest_document
-    from planner.report import findings, to_json
+    from planner.report import findings
+    from planner.report.data import to_json
 
     log, asked = _failure_log(options), _asked_of_log(options)
     document = backtest_document(

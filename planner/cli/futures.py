@@ -56,7 +56,7 @@ def run_futures(options: argparse.Namespace) -> int:
 def _write_futures(document: dict[str, Any], place: Path) -> None:
     """Write the report into a folder, or the document alone into a file, and say so."""
     from planner.answers.futures.page import save_futures
-    from planner.report import to_json
+    from planner.report.data import to_json
 
     if place.suffix == ".json":
         write_file(place, to_json(document))

@@ -69,7 +69,9 @@ def add_commands(command: arguments.AddCommand) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     """Plan a scenario, print the plan, write the report."""
     from planner.answers.plan.document import plan_document
-    from planner.report import save, to_json, to_terminal
+    from planner.report.data import to_json
+    from planner.report.saving import save
+    from planner.report.text import to_terminal
 
     scenario = asked_scenario(options)
     if options.save:

@@ -53,7 +53,8 @@ def run_sensitivity(options: argparse.Namespace) -> int:
 
 def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:
     """Print a document of sections and save it, if it is requested."""
-    from planner.report import findings, to_json
+    from planner.report import findings
+    from planner.report.data import to_json
 
     clear(options)
     show(to_json(document) if options.json else findings.to_terminal(document))

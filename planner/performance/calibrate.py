@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 
@@ -27,6 +26,8 @@ def calibrated_efficiency_fraction(
 
     Source: definition, on the terms of `training_step_s`.
     """
+    from scipy.optimize import brentq  # slow to import, and most questions calibrate nothing
+
     require_positive(measured_step_s=measured_step_s)
     require_open_share(least_fraction=least_fraction)
     shortest_s, longest_s = step_s(1.0), step_s(least_fraction)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from planner.performance._checks import require_not_negative, require_positive
 
@@ -141,6 +140,8 @@ def fitted_log_factors(
     Source: regularised least squares as the mode of a posterior (Gelman et al., "Bayesian data analysis",
     3rd edition, 2013, chapter 4): few points move the constants little.
     """
+    from scipy.optimize import least_squares  # slow to import, and most questions calibrate nothing
+
     require_positive(spreads=spreads, largest_logs=largest_logs, noise_fraction=noise_fraction)
 
     def residuals(z: NDArray[np.float64]) -> NDArray[np.float64]:

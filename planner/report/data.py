@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.report.charts import Document, Record
 from planner.report.spreadsheets import csv_of
 from planner.report.tables import COLUMNS, TITLES, column_unit
+
+if TYPE_CHECKING:
+    from planner.report.charts import Document, Record
 
 
 def to_json(document: Document, *, sort_keys: bool = True) -> str:

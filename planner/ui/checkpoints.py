@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from planner.answers.checkpoints.page import csv_files
-from planner.report import to_json
 from planner.report.charts import (
     MEASURES,
     Document,
@@ -18,6 +17,7 @@ from planner.report.charts import (
     policy_curves,
     size_curves,
 )
+from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation

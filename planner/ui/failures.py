@@ -6,8 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.report import findings, to_json
+from planner.report import findings
 from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
+from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
 from planner.ui import logs, shared

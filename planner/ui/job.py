@@ -204,7 +204,7 @@ def downloads(document: Document, text: str) -> None:
     """The estimate in every format, made when it is requested."""
     from planner.answers.job import to_card
     from planner.answers.job.page import to_csv_files, to_html
-    from planner.report import to_json
+    from planner.report.data import to_json
 
     made: tuple[tuple[str, Callable[[], str | bytes], str, str], ...] = (
         ("Page (HTML)", lambda: to_html(document), "job.html", "text/html"),

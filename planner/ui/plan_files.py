@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from planner.report import to_csv_files, to_html, to_json, to_markdown, to_workbook
+from planner.report.data import to_csv_files, to_json
+from planner.report.page import to_html
+from planner.report.text import to_markdown
+from planner.report.workbook import to_workbook
 from planner.ui import shared
 from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown

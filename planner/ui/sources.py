@@ -12,8 +12,8 @@ import streamlit as st
 from planner.answers.dependents import facts_asked, shipped_dependents
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
-from planner.report import csv_text
 from planner.report.charts import Record
+from planner.report.data import csv_text
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.ui import session, shared

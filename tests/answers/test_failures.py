@@ -17,9 +17,10 @@ from planner.answers.failures import FitAsked, backtest_document, fit_document, 
 from planner.answers.failures.counts import periods_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import read_fit
-from planner.report import ReportError, to_json
 from planner.report.charts import FIT_PICTURES, to_svg
+from planner.report.data import to_json
 from planner.report.findings import save_fit, to_html, to_markdown, to_terminal
+from planner.report.saving import ReportError
 from planner.trace.errors import InputError
 from reliability.logs import FailureLog, Mapping, parse_mapping
 

@@ -32,7 +32,7 @@ from planner.inputs.resolved import data_year
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
-from planner.report import ReportError
+from planner.report.saving import ReportError
 from planner.trace.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("few_job_draws")

@@ -11,7 +11,7 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
-from planner.report import to_json
+from planner.report.data import to_json
 from planner.trace.explain import explain, explanation_from
 from planner.trace.quantities import Derived, Traced, recompute
 from planner.trace.uncertainty import ranged_facts, spread

@@ -29,7 +29,8 @@ from planner.inputs.scenario import (
     with_changes,
 )
 from planner.program.plan import Plan, plan_fleet
-from planner.report import to_html, to_markdown
+from planner.report.page import to_html
+from planner.report.text import to_markdown
 from planner.trace.explain import explanation_from
 from solver.answer import answer
 from solver.backend import Status

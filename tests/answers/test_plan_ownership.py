@@ -20,7 +20,8 @@ from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario
 from planner.physics.existing_fleet import extra_parts_usd, retirement_usd, up_fraction
 from planner.physics.procurement import rebated_holding_usd, rebated_usd
 from planner.program.plan import Plan, plan_fleet
-from planner.report import to_html, to_markdown
+from planner.report.page import to_html
+from planner.report.text import to_markdown
 from planner.trace.explain import explain
 from solver.backend import Status
 from solver.problem import Solution

@@ -799,6 +799,21 @@ sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_worker_that_plans_imports_no_tables_and_no_charts() -> None:
+    """Each page's work is a process of its own: what a plan does not need would be paid with every one."""
+    asked = """
+import sys
+import planner.answers.plan.document
+unneeded = {"pandas", "altair", "scipy.optimize", "streamlit", "lifelines", "duckdb", "sqlalchemy"}
+sys.exit(", ".join(sorted(unneeded & set(sys.modules))) or 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_commands_are_the_documented_ones() -> None:
     """README and program name the same commands."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

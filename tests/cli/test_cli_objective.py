@@ -22,8 +22,8 @@ from planner.inputs.scenario import Scenario, canonical_text, load_scenario, wit
 from planner.program.grids import varied
 from planner.program.plan import plan_fleet
 from planner.program.replay import replay
-from planner.report import to_csv_files
 from planner.report.charts import FUTURES_PICTURES, PLAN_PICTURES
+from planner.report.data import to_csv_files
 from planner.report.tables import table_of
 from planner.store import open_store
 

@@ -45,7 +45,8 @@ from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, check_pools, pool_layouts, training_arguments
 from planner.program.assembly import assemble
 from planner.program.plan import COST_ONLY, Plan, _Search, plan_fleet
-from planner.report import to_html, to_markdown
+from planner.report.page import to_html
+from planner.report.text import to_markdown
 from planner.trace.explain import explain
 from planner.trace.quantities import Fact, Traced, children, facts_of, recompute
 from planner.trace.uncertainty import spread, tornado

@@ -21,10 +21,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner import report
 from planner.report import charts, saving
 from planner.report.charts import drawing, plans
+from planner.report.data import csv_text, to_csv_files, to_json
+from planner.report.page import to_html
+from planner.report.saving import ReportError, save
 from planner.report.tables import range_text, table_of, tables, why_text
+from planner.report.text import to_markdown, to_terminal
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "sample_plan.json").read_text(encoding="utf-8"))
 HOSTILE = "<script>alert(1)</script> | `x` *b* \x1b[31m\nred"
@@ -299,7 +302,7 @@ def test_drawings_follow_the_text_around_them(document: dict[str, Any]) -> None:
 
 
 def test_markdown_holds_the_plan(document: dict[str, Any]) -> None:
-    text = report.to_markdown(document)
+    text = to_markdown(document)
 
     assert text.startswith("# Next quarter: pre-training, fine-tuning, chat and code\n")
     assert all(f"- {line}" in text for line in document["why"])
@@ -310,14 +313,14 @@ def test_markdown_holds_the_plan(document: dict[str, Any]) -> None:
 
 def test_column_order_does_not_hang_on_the_order_of_keys(document: dict[str, Any]) -> None:
     """A plan.json has its keys sorted; the report made from it is the same."""
-    assert report.to_markdown(json.loads(report.to_json(document))) == report.to_markdown(document)
-    assert report.to_csv_files(json.loads(report.to_json(document))) == report.to_csv_files(document)
+    assert to_markdown(json.loads(to_json(document))) == to_markdown(document)
+    assert to_csv_files(json.loads(to_json(document))) == to_csv_files(document)
 
 
 def test_names_cannot_break_markdown(document: dict[str, Any]) -> None:
     """A bar, a line break or a tag in a name stays in its cell: all lines of a table have equal columns."""
     document["tables"]["jobs"][0]["job"] = document["title"] = HOSTILE
-    text = report.to_markdown(document)
+    text = to_markdown(document)
     section = text.partition("## Training jobs\n\n")[2].partition("\n\n")[0].splitlines()
 
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in section}) == 1
@@ -327,7 +330,7 @@ def test_names_cannot_break_markdown(document: dict[str, Any]) -> None:
 
 def test_terminal_text_fits_and_holds_no_control_signs(document: dict[str, Any]) -> None:
     document["tables"]["jobs"][0] |= {"job": HOSTILE * 3, "site": "a very long site name " * 4}
-    text = report.to_terminal(document)
+    text = to_terminal(document)
 
     assert max(map(len, text.splitlines())) <= 100
     assert all(letter.isprintable() or letter == "\n" for letter in text)
@@ -341,7 +344,7 @@ def test_terminal_text_fits_and_holds_no_control_signs(document: dict[str, Any])
 
 
 def test_infeasible_plan_says_what_to_move(infeasible: dict[str, Any]) -> None:
-    for text in (report.to_markdown(infeasible), report.to_terminal(infeasible), report.to_html(infeasible)):
+    for text in (to_markdown(infeasible), to_terminal(infeasible), to_html(infeasible)):
         assert "chat needs more power at oregon than there is." in text
         assert re.search(r"power \(enough alone, costs 1\.25 MUSD\)", text)
         assert re.search(r"deadline \(not enough alone\)", text)
@@ -353,7 +356,7 @@ def test_infeasible_plan_says_what_to_move(infeasible: dict[str, Any]) -> None:
 
 def test_html_fetches_nothing(document: dict[str, Any]) -> None:
     """One file: no script, no link, no image, no style from elsewhere, and a policy that forbids them."""
-    text = report.to_html(document)
+    text = to_html(document)
     tags = Elements(text).tags
 
     assert {"html", "svg", "table", "details"} <= {tag for tag, _ in tags}
@@ -367,7 +370,7 @@ def test_html_fetches_nothing(document: dict[str, Any]) -> None:
 
 
 def test_html_opens_every_total_and_term(document: dict[str, Any]) -> None:
-    opened = Elements(report.to_html(document)).opened
+    opened = Elements(to_html(document)).opened
     named = [*document["totals"], *document["tables"]["cost"], *document["tables"]["carbon"]]
     wanted = [why_text(document, number["explain"]) for number in named]
 
@@ -376,7 +379,7 @@ def test_html_opens_every_total_and_term(document: dict[str, Any]) -> None:
 
 
 def test_html_gives_each_drawing_words_and_a_table(document: dict[str, Any]) -> None:
-    tags = Elements(report.to_html(document)).tags
+    tags = Elements(to_html(document)).tags
     drawings = [held for _, held in tags if held.get("class") == "drawing"]
 
     assert len(drawings) == len(charts.PLAN_PICTURES)
@@ -395,7 +398,7 @@ def test_html_shows_names_as_text(document: dict[str, Any]) -> None:
     ):
         row |= {"site": HOSTILE, "sku": HOSTILE}
     document["tables"]["cost"][0]["label"] = document["explanations"]["cost"][0]["name"] = HOSTILE
-    text = report.to_html(document)
+    text = to_html(document)
 
     assert "script" not in {tag for tag, _ in Elements(text).tags}
     assert text.count("&lt;script&gt;alert(1)") > 5
@@ -407,14 +410,14 @@ def test_html_shows_names_as_text(document: dict[str, Any]) -> None:
 def test_json_is_the_document_and_the_same_each_time(document: dict[str, Any]) -> None:
     backwards = dict(reversed(document.items()))
 
-    assert json.loads(report.to_json(document)) == document
-    assert report.to_json(backwards) == report.to_json(document)
+    assert json.loads(to_json(document)) == document
+    assert to_json(backwards) == to_json(document)
 
 
 def test_json_holds_no_nan_and_no_numpy(document: dict[str, Any]) -> None:
     document["status"]["gap_fraction"] = math.inf
     document["tables"]["jobs"][0] |= {"ettr_fraction": np.float64("nan"), "nodes": np.int64(24)}
-    read = json.loads(report.to_json(document), parse_constant=lambda name: pytest.fail(name))
+    read = json.loads(to_json(document), parse_constant=lambda name: pytest.fail(name))
 
     assert read["status"]["gap_fraction"] is None
     assert read["tables"]["jobs"][0]["ettr_fraction"] is None
@@ -422,7 +425,7 @@ def test_json_holds_no_nan_and_no_numpy(document: dict[str, Any]) -> None:
 
 
 def test_csv_holds_every_table_in_full(document: dict[str, Any]) -> None:
-    files = report.to_csv_files(document)
+    files = to_csv_files(document)
     cost = list(csv.DictReader(io.StringIO(files["cost.csv"])))
 
     assert set(files) == {f"{name}.csv" for name in [*document["tables"], "totals", "tornado", "columns"]}
@@ -432,7 +435,7 @@ def test_csv_holds_every_table_in_full(document: dict[str, Any]) -> None:
 
 def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> None:
     """Every column of every table once; money in USD, a share as it is; the version of the schema beside."""
-    files = report.to_csv_files(document)
+    files = to_csv_files(document)
     listed = list(csv.DictReader(io.StringIO(files.pop("columns.csv"))))
     held = [(name[:-4], key) for name, text in files.items() for key in next(csv.reader(io.StringIO(text)))]
     units = {(row["table"], row["column"]): row["unit"] for row in listed}
@@ -449,7 +452,7 @@ def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> Non
 @given(st.sampled_from(FORMULAS) | st.text(max_size=12), st.floats(allow_nan=False, allow_infinity=False))
 def test_csv_text_is_never_a_formula(name: str, number: float) -> None:
     """A spreadsheet runs a cell that starts with = + - @ TAB or CR; the apostrophe makes it text."""
-    text = report.csv_text("jobs", [{"job": name, "energy_kwh": number}])
+    text = csv_text("jobs", [{"job": name, "energy_kwh": number}])
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
 
     assert not row["job"].startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
@@ -461,7 +464,7 @@ def test_csv_text_is_never_a_formula(name: str, number: float) -> None:
 
 
 def test_save_writes_the_whole_report(document: dict[str, Any], tmp_path: Path) -> None:
-    paths = report.save(document, tmp_path / "deep" / "plan")
+    paths = save(document, tmp_path / "deep" / "plan")
     folder = tmp_path / "deep" / "plan"
 
     assert {path.name for path in folder.iterdir()} == {
@@ -478,10 +481,10 @@ def test_save_writes_the_whole_report(document: dict[str, Any], tmp_path: Path) 
 
 def test_save_replaces_an_older_report_whole(document: dict[str, Any], tmp_path: Path) -> None:
     """A table that the new plan lacks is gone from the folder too."""
-    report.save(document, tmp_path / "plan")
+    save(document, tmp_path / "plan")
     document["tables"]["jobs"] = []
     document["title"] = "Newer"
-    report.save(document, tmp_path / "plan")
+    save(document, tmp_path / "plan")
 
     assert json.loads((tmp_path / "plan" / "plan.json").read_text(encoding="utf-8"))["title"] == "Newer"
     assert not (tmp_path / "plan" / "csv" / "jobs.csv").exists()
@@ -492,8 +495,8 @@ def test_save_without_an_atomic_exchange(
 ) -> None:
     """A disk that cannot swap two folders in one step still gets the new report."""
     monkeypatch.setattr("planner.report.saving._exchange", lambda one, other: False)
-    report.save(document, tmp_path / "plan")
-    report.save(document | {"title": "Newer"}, tmp_path / "plan")
+    save(document, tmp_path / "plan")
+    save(document | {"title": "Newer"}, tmp_path / "plan")
 
     assert json.loads((tmp_path / "plan" / "plan.json").read_text(encoding="utf-8"))["title"] == "Newer"
     assert [path.name for path in tmp_path.iterdir()] == ["plan"]
@@ -504,12 +507,12 @@ def test_save_refuses_a_folder_that_is_not_ours(document: dict[str, Any], tmp_pa
     """Replacing a folder takes everything in it; only what we wrote may go."""
     folder = tmp_path / "plan"
     if held != "plan.json":
-        report.save(document, folder)
+        save(document, folder)
     (folder / held).parent.mkdir(parents=True, exist_ok=True)
     (folder / held).write_text("[]", encoding="utf-8")
 
-    with pytest.raises(report.ReportError, match="this is not a plan folder"):
-        report.save(document, folder)
+    with pytest.raises(ReportError, match="this is not a plan folder"):
+        save(document, folder)
     assert (folder / held).read_text(encoding="utf-8") == "[]"
 
 
@@ -517,8 +520,8 @@ def test_save_refuses_a_file_and_a_link(document: dict[str, Any], tmp_path: Path
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "link").symlink_to(tmp_path)
     for name in ("file", "link"):
-        with pytest.raises(report.ReportError, match="this is not a folder"):
-            report.save(document, tmp_path / name)
+        with pytest.raises(ReportError, match="this is not a folder"):
+            save(document, tmp_path / name)
 
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
@@ -526,14 +529,14 @@ def test_save_refuses_a_file_and_a_link(document: dict[str, Any], tmp_path: Path
 def test_save_leaves_the_old_report_when_the_disk_fails(
     document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report.save(document, tmp_path / "plan")
+    save(document, tmp_path / "plan")
 
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("planner.report.saving.os.fsync", full)
-    with pytest.raises(report.ReportError, match="No space left"):
-        report.save(document | {"title": "Newer"}, tmp_path / "plan")
+    with pytest.raises(ReportError, match="No space left"):
+        save(document | {"title": "Newer"}, tmp_path / "plan")
 
     assert (
         json.loads((tmp_path / "plan" / "plan.json").read_text(encoding="utf-8"))["title"] == SAMPLE["title"]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from planner.answers.futures.page import aligned, futures_text, save_futures
-from planner.report import ReportError
 from planner.report.charts import FUTURES_PICTURES, to_svg
 from planner.report.format import amount
+from planner.report.saving import ReportError
 
 DOCUMENT: dict[str, Any] = {
     "everfleet_futures": 2,

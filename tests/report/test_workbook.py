@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.report import to_workbook
 from planner.report.tables import tables
+from planner.report.workbook import to_workbook
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "sample_plan.json").read_text(encoding="utf-8"))
 HOSTILE = (

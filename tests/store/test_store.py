@@ -50,7 +50,8 @@ from planner.inputs.scenario import (
 )
 from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.program.plan import plan_fleet
-from planner.report import ReportError, to_json
+from planner.report.data import to_json
+from planner.report.saving import ReportError
 from planner.store import Store, StoreError, addresses, open_store, schema
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed

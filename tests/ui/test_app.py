@@ -666,7 +666,7 @@ def test_an_address_in_a_text_is_no_link(text: str) -> None:
 
 def test_downloads_are_the_report(open_page: Open, document: dict[str, Any]) -> None:
     """The same bytes as the command writes."""
-    from planner.report import to_csv_files
+    from planner.report.data import to_csv_files
 
     packed = shared.zipped(to_csv_files(document))
     with zipfile.ZipFile(BytesIO(packed)) as archive:

@@ -25,7 +25,7 @@ from browsing import (
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from planner.inputs.catalogue import data_folder
-from planner.report import to_html
+from planner.report.page import to_html
 
 SAMPLE = json.loads((TESTS / "sample_plan.json").read_text(encoding="utf-8"))
 CANCEL = "Cancel: keep the best so far"

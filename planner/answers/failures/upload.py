@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.editing.found import MOST_DROPPED, Found
-from planner.report import to_json
+from planner.report.data import to_json
 
 LONGEST_STEM = 60  # characters of the name; with its ending it still is a name of one file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from planner.answers.futures.page import save_futures
 from planner.inputs.scenario.bundle import KeptScenario, write_kept
-from planner.report import ReportError, save
+from planner.report.saving import ReportError, save
 from planner.store.store import Store
 
 SCENARIO, PLAN, FUTURES = "scenario", "plan", "futures"

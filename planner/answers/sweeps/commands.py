@@ -11,7 +11,7 @@ from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
-from planner.report import csv_text, to_json
+from planner.report.data import csv_text, to_json
 from planner.report.format import mass, money
 from planner.report.saving import FolderKind, write_folder
 from planner.store import open_store

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from carbon.hourly import HourlyIntensity
@@ -17,6 +16,9 @@ from planner.inputs.series.formats import intensities, of_zone
 from planner.inputs.series.table import Table, read_table
 from planner.inputs.series.times import TIME_COLUMNS, utc_times
 from planner.trace.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Repeats = Literal["refuse", "first", "mean"]
 
@@ -66,6 +68,8 @@ def read_series(
     Raises:
         InputError: naming file, line, value and what to do instead.
     """
+    import pandas as pd
+
     table = of_zone(read_table(path), zone)
     time_column = table.column(*TIME_COLUMNS)
     if time_column is None:
@@ -115,6 +119,8 @@ def _without_repeats(table: Table, frame: pd.DataFrame, repeats: Repeats) -> tup
 
 def _hourly(table: Table, frame: pd.DataFrame) -> pd.Series[float]:
     """Means of the hours between the first and the last, gaps as not a number."""
+    import pandas as pd
+
     hour = frame["time"].dt.floor("h")
     means = frame["value"].groupby(hour).mean()
     first, last = means.index.min(), means.index.max()

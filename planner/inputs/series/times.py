@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import zoneinfo
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from planner.inputs.series.table import Table
 from planner.trace.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TIME_COLUMNS = (
     r"datetime \(utc\)",
@@ -35,6 +37,8 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
     Raises:
         InputError: a cell is no time, or which zone it is of cannot be known.
     """
+    import pandas as pd
+
     # ENTSO-E writes a period as "start - end".
     texts = pd.Series(table.texts(column)).str.split(" - ").str[0].str.strip()
     texts = texts.str.replace(r"\s*\((?:UTC|CET|CEST|CET/CEST)\)$", "", regex=True)
@@ -59,6 +63,8 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
 
 
 def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.Timestamp]:
+    import pandas as pd
+
     day_first = bool(texts.str.contains(_DAY_FIRST, regex=True).all())
     if day_first:
         times = pd.to_datetime(texts.str.replace("/", "."), format="%d.%m.%Y %H:%M", errors="coerce", utc=utc)

@@ -72,7 +72,7 @@ def _file_name(name: str) -> str:
 
 def _plain(document: Record) -> Record:
     """As it is kept in a file: no NaN, nothing of NumPy."""
-    from planner.report import to_json
+    from planner.report.data import to_json
 
     found: Record = json.loads(to_json(document, sort_keys=False))
     return found

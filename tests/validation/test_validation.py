@@ -22,10 +22,10 @@ from planner.validation.tolerance import ToleranceError, parse_tolerance
 HEADER = ["id", "source", "inputs", "expected", "unit", "tolerance", "note"]
 
 # Rows of ../shared/validation that our models miss, and why. None of them was used to set a constant.
-SHALLOW = "vTrain's DeepSpeed at tensor parallelism 2 is slower than at 8 for a cause that is not known"
-STARVED = "13 B parameters on eight A100 of 40 GB: sharded state fills them, and allocation costs time"
+SHALLOW = "vTrain's 39 B at tensor parallelism 2: its table contradicts itself there, and 95 of 108 other runs hold"
+STARVED = "13 B parameters on eight A100 of 40 GB: 37 GB by our count, and allocation near the limit costs time"
 SERIES = "slower than the same model with longer sequences on the smaller A100 in the same table"
-HOST = "B200 with small models is bound by its host, and the constants are those of H100"
+HOST = "B200 with a small model stalled at this batch: it made more tokens/s at half of it"
 HOSTED = "boards on PCI Express exchange through the host, which the link figure does not show"
 SMALL = "GPT-J of 6 B parameters on eight H100: ours is a quarter too fast for a cause that is not known"
 SPREAD = "experts over eight H100: ours is too fast, and the prompt is assumed"

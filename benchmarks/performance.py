@@ -210,7 +210,10 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     attention = flops / (row["attention_tflop_per_s"] * 1e12 * row["attention_efficiency_fraction"])
     elementwise = row["elementwise_bytes_per_value"] * tokens * hidden / tp / memory
     sent = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (ring * 1e9) * row["tensor_exposed_fraction"]
-    exchange = 2.0 * (sent + row["collective_latency_s"]) * (tp > 1)
+    domains = tp / row["link_domain"]
+    hops = 2.0 * (tp - domains) * row["near_hop_s"] + 2.0 * (domains - 1.0) * row["far_hop_s"]
+    started = row["collective_latency_s"] + hops * (domains > 1.0)
+    exchange = 2.0 * (sent + started) * (tp > 1)
     again, scores = float(row["recompute"] == 2), float(row["recompute"] > 0)
     near = tp * row["cp"] <= row["link_domain"]
     keys = row["kv_heads"] * hidden / row["heads"]

@@ -3,6 +3,7 @@
     python -m benchmarks.studies.fit                  on the rows of data/fit/training.csv
     python -m benchmarks.studies.fit --rows FILE      on other rows with the same columns
     python -m benchmarks.studies.fit --stacks         how far off each software of 2025 and 2026 is
+    python -m benchmarks.studies.fit --generations    dense models by generation: as shipped, and left out
 
 data/fit/constants.csv says which constants are free, on which rows each acts, what one would take without any
 run (`start`), the factor that this may well be off by (`doubt`), and its bounds. Runs and expectations are
@@ -32,6 +33,7 @@ from planner.performance import tokens_per_s_per_gpu, training_step_s
 from planner.physics.training_step import BESIDE_STEP
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name
+from planner.validation.generations import generation_of
 from planner.validation.performance import searched_model_rate, train_model
 from planner.validation.software import sharding_stage, split_by_stack
 from planner.validation.steps import RECOMPUTE, hardware, is_model_mixture, values
@@ -221,6 +223,68 @@ def stacks_text(errors: Mapping[str, Numbers]) -> str:
     return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class OfGeneration:
+    """Dense runs of one generation: publications, errors as shipped, and of each run left out."""
+
+    publications: frozenset[str]
+    shipped: Numbers
+    left_out: Numbers
+
+
+def generation_errors() -> dict[str, OfGeneration]:
+    """Dense runs of both files by generation of their accelerators.
+
+    Left out is a table on one accelerator of the fit, whose constants are fitted again on all others, or a
+    run of a younger stack, which takes one factor from its stack's other runs.
+    """
+    constants = read_constants()
+    runs = read_runs(constants, ROWS)
+    shipped = log_errors(runs, constants, [free.shipped for free in constants])
+    out = np.empty_like(shipped)
+    for name, errors in left_out_errors(runs, constants, runs.series).items():
+        out[runs.series == name] = errors
+    found: dict[str, list[tuple[str, float, float]]] = {}
+    for row, now, left in zip(_rows(ROWS), shipped, out, strict=True):
+        generation = generation_of(json.loads(row["inputs"]))
+        found.setdefault(generation, []).append((row["source"], float(now), float(left)))
+    younger = stack_errors()
+    left_of = {name: iter(without_each(each)) for name, each in younger.items()}
+    now_of = {name: iter(each) for name, each in younger.items()}
+    for row in _rows(STACKS):
+        inputs = json.loads(row["inputs"])
+        kind = "experts" if is_model_mixture(catalogue_name("model", inputs["model"])) else "dense"
+        name = f"{row['stack']}, {kind}"
+        one = row["source"], float(next(now_of[name])), float(next(left_of[name]))
+        if kind == "dense":
+            found.setdefault(generation_of(inputs), []).append(one)
+    return {
+        name: OfGeneration(
+            frozenset(source.split(",")[0] for source, _, _ in rows),
+            np.array([now for _, now, _ in rows]),
+            np.array([left for _, _, left in rows]),
+        )
+        for name, rows in found.items()
+    }
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def generations_text(found: Mapping[str, OfGeneration]) -> str:
+    """Runs, publications, mean errors as shipped and left out, of dense models of each generation."""
+    lines = [f"{'dense models':<14}{'runs':>6}{'sources':>9}{'mean':>8}{'left out':>10}{'worst':>8}"]
+    for name, each in found.items():
+        now, out = spread(each.shipped)[0], spread(each.left_out)[0]
+        worst = np.abs(np.expm1(each.left_out)).max()
+        lines.append(
+            f"{name:<14}{each.shipped.size:>6}{len(each.publications):>9}{now:>8.1%}{out:>10.1%}{worst:>8.0%}"
+        )
+    return "\n".join(lines)
+
+
 def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float] | Numbers) -> Numbers:
     """ln(modelled / measured) tokens per second of each run."""
     arguments = dict(runs.arguments)
@@ -309,7 +373,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=Path, default=ROWS, help="runs to fit on, a CSV file")
     parser.add_argument("--stacks", action="store_true", help="errors of each training software instead")
+    parser.add_argument("--generations", action="store_true", help="errors by generation instead")
     options = parser.parse_args()
+    if options.generations:
+        print(generations_text(generation_errors()))
+        return
     if options.stacks:
         print(stacks_text(stack_errors()))
         return

@@ -7,7 +7,7 @@ fast links (8 in most nodes, 72 in a rack-scale domain).
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_share
+from planner.performance._checks import require_not_negative, require_share
 from planner.performance.experts import token_copies
 
 Column = float | NDArray[np.float64]
@@ -28,26 +28,35 @@ def tensor_exchange_s(
     network_efficiency_fraction: Column,
     collective_latency_s: Column,
     tensor_exposed_fraction: Column,
+    near_hop_s: Column = 0.0,
+    far_hop_s: Column = 0.0,
 ) -> Column:
     """Exposed time of the two all-reduces of one layer in one direction.
 
-    t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) x + latency],  0 where t = 1
+    t_tp = 2 [2 (t-1)/t * tok h * 2 B / (N_l eta_nv) x + latency + hops],  0 where t = 1
+    hops = 2 (t - N) l_near + 2 (N-1) l_far,  N = t/r,  where t > r, else 0
 
     x is the share of the bytes that no work hides; each exchange starts after what it waits for, so that its
     latency is seen in full.
 
     A group larger than the fast domain r leaves it through the network ports of all its members, as rings of
-    NCCL do: at the lesser of N_l eta_nv and r N_i eta_i.
+    NCCL do: at the lesser of N_l eta_nv and r N_i eta_i. Such a ring is not switched: every part goes from
+    member to member, and waits at each (l_near), longer where it crosses the network (l_far).
 
-    Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053 (two all-reduces); eta and x fitted.
+    Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053 (two all-reduces); NCCL, src/graph/tuning.cc
+    (hops of a ring); eta and x fitted.
     """
+    require_not_negative(near_hop_s=near_hop_s, far_hop_s=far_hop_s)
     require_share(tensor_exposed_fraction=tensor_exposed_fraction)
     fast = link_gb_per_s * link_efficiency_fraction
     ports = link_domain * network_gb_per_s * network_efficiency_fraction
     ring_gb_per_s = np.where(tp <= link_domain, fast, np.minimum(fast, ports))
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
     split = np.where(tp > 1, 2.0, 0.0)
-    result: Column = split * (ring_s * tensor_exposed_fraction + collective_latency_s)
+    domains = tp / link_domain
+    hops_s = 2.0 * (tp - domains) * near_hop_s + 2.0 * (domains - 1.0) * far_hop_s
+    started_s = collective_latency_s + np.where(tp > link_domain, hops_s, 0.0)
+    result: Column = split * (ring_s * tensor_exposed_fraction + started_s)
     return result
 
 

@@ -174,6 +174,8 @@ def training_step_s(
     narrow_fraction: Column = 1.0,
     layer_launch_s: Column = 0.0,
     context_exposed_fraction: Column = 0.0,
+    near_hop_s: Column = 0.0,
+    far_hop_s: Column = 0.0,
 ) -> StepTime:
     """Time of one optimizer step, by cause.
 
@@ -372,6 +374,8 @@ def training_step_s(
         network_efficiency_fraction=network_efficiency_fraction,
         collective_latency_s=collective_latency_s,
         tensor_exposed_fraction=tensor_exposed_fraction,
+        near_hop_s=near_hop_s,
+        far_hop_s=far_hop_s,
     )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.

@@ -192,7 +192,7 @@ def host_facts(fact: Callable[[str], Fact], sku: Sku, cooling: str = "") -> dict
     server, accelerator = f"server.{sku.server}", f"accelerator.{sku.accelerator}"
     cooled = f"@{cooling}" if cooling and cooling != sku.cooling else ""
     return {
-        "host_idle_kw": fact(f"{server}.host_idle_power"),
+        "host_idle_kw": fact(f"{server}.host_idle_power{cooled}"),
         "host_kw": fact(f"{server}.host_power{cooled}"),
         "idle_kw": fact(f"{accelerator}.idle_power"),
         "tdp_kw": fact(f"{accelerator}.tdp"),

@@ -33,6 +33,8 @@ TRAINING_CONSTANTS = {
     "link_efficiency_fraction": "link_efficiency",
     "network_efficiency_fraction": "network_efficiency",
     "collective_latency_s": "collective_latency",
+    "near_hop_s": "ring_hop_near",
+    "far_hop_s": "ring_hop_far",
     "tensor_exposed_fraction": "tensor_exposed_modern",
     "fsdp_latency_s": "fsdp_latency",
     "fsdp_exposed_fraction": "fsdp_exposed",

@@ -25,7 +25,7 @@ def generation_of(inputs: Mapping[str, Any]) -> str:
     for key in ("gpu", "accelerator"):
         if isinstance(inputs.get(key), str):
             return generations().get(_chip(inputs[key]), OTHER)
-    node = str(inputs.get("node", "")).removesuffix(_LIMITED)
+    node = str(inputs.get("node", "")).removesuffix(_LIMITED).split(", ")[0]  # how it is cooled follows
     sku = load_catalogue().skus.get(str(aliases("sku").get(node, node)))
     return NO_ACCELERATOR if sku is None else generations().get(sku.accelerator, OTHER)
 

@@ -196,14 +196,26 @@ def _node_kw(node: str, accelerator_kw: float) -> float:
     )
 
 
+def with_cooling(inputs: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """A row that names a node and not its cooling, with that of the system that its source names."""
+    found = [cooling for system, cooling in aliases("cooling").items() if system in source]
+    node = inputs.get("node")
+    if not found or not isinstance(node, str) or _words(node)[0].rpartition(", ")[2] in COOLING:
+        return dict(inputs)
+    words, capped = _words(node)
+    return {**inputs, "node": f"{words}, {found[0]}{CAPPED if capped else ''}"}
+
+
 def _words(node: str) -> tuple[str, bool]:
     """A node's name without its limit, and whether it has one."""
     return node.removesuffix(CAPPED), node.endswith(CAPPED)
 
 
 def _sku(node: str) -> Sku:
-    name, _ = _words(node)
-    name = aliases("sku").get(name, name)
+    words, _ = _words(node)
+    bare, _, cooling = words.rpartition(", ")
+    uncooled = bare if cooling in COOLING else words
+    name = aliases("sku").get(words) or aliases("sku").get(uncooled, uncooled)
     skus = load_catalogue().skus
     if name not in skus:
         raise NotUnderstood(f"no node '{node}': known are {', '.join((*aliases('sku'), *skus))}")

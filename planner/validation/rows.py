@@ -22,6 +22,7 @@ from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.registry import evaluate, forms_of
+from planner.validation.nodes import with_cooling
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
@@ -143,7 +144,8 @@ def judge(row: Mapping[str, str]) -> Judged:
         quantity, inputs = _inputs(row["inputs"])
         expected = _expected(row["expected"])
         tolerance = parse_tolerance(row["tolerance"], expected=expected, unit=row["unit"])
-        ours, form = evaluate(quantity, with_software(quantity, inputs, row["source"]), row["unit"])
+        known = with_cooling(with_software(quantity, inputs, row["source"]), row["source"])
+        ours, form = evaluate(quantity, known, row["unit"])
     except (NotUnderstood, ToleranceError) as error:
         judged = _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
     except NeedsData as error:

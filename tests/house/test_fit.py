@@ -58,6 +58,19 @@ def test_shipped_constants_err_as_the_page_says(constants, runs):
     assert stated in page
 
 
+def test_errors_by_generation_are_those_of_the_page():
+    """Runs, sources, shipped and left-out means of each generation, and the bounds that we aim at."""
+    found = fit.generation_errors()
+    page = (ROOT / "planner" / "performance" / "README.md").read_text(encoding="utf-8")
+
+    for name, each in found.items():
+        now, out = fit.spread(each.shipped)[0], fit.spread(each.left_out)[0]
+        line = f"| {name} | {each.shipped.size} | {len(each.publications)} | {now:.1%} | {out:.1%} |"
+        assert line.replace("%", " %") in page
+    most = {"Ampere": 0.07, "Hopper": 0.05, "Blackwell": 0.08, "TPU": 0.1, "CDNA3": 0.1}
+    assert all(fit.spread(found[name].shipped)[0] <= bound for name, bound in most.items())
+
+
 def test_rows_become_the_arguments_that_literals_give(constants, runs):
     """Independent route: constants and hardware as literals, one row at a time, software told by source."""
     ours = fit.log_errors(runs, constants, [free.shipped for free in constants])

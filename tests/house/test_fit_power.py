@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from benchmarks.studies import fit_power
 from planner.inputs.catalogue import load_catalogue
 from planner.physics.serving import SERVING_CURVE
 from planner.validation.aliases import constant, constants
+
+PAGE = Path(__file__).resolve().parents[2] / "planner" / "performance" / "README.md"
 
 
 @pytest.mark.parametrize("stage", fit_power.STAGES)
@@ -88,3 +92,30 @@ def test_power_at_part_load_over_all_dense_runs():
 
     assert np.mean(found["h100"]) <= 0.06
     assert np.mean(found["b200"]) <= 0.08
+
+
+@pytest.mark.parametrize(
+    ("title", "series"),
+    [
+        ("H100, Llama 3.3 70B on 4", "h100-sxm-80gb llama-3.3-70b bf16 4"),
+        ("H100, Qwen3 14B on 1", "h100-sxm-80gb qwen3-14b bf16 1"),
+        ("H100, Llama 3.1 405B FP8 on 8", "h100-sxm-80gb llama-3.1-405b fp8 8"),
+        ("B200, Llama 3.1 70B on 2", "b200-sxm-180gb llama-3.1-70b bf16 2"),
+        ("B200, Qwen3 32B on 1", "b200-sxm-180gb qwen3-32b bf16 1"),
+        ("B200, Llama 3.1 8B on 1 (waits for its host)", "b200-sxm-180gb llama-3.1-8b bf16 1"),
+    ],
+)
+def test_the_page_shows_power_at_part_load_as_it_is_today(title, series):
+    """Measured watts are those of the file; ours may move by 3 % before the page must be written again."""
+    row = next(
+        line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {title}: ")
+    )
+    loads, measured, ours = (
+        [float(number) for number in cell.split(":")[-1].replace("%", "").split(",")]
+        for cell in row.strip("| ").split(" | ")
+    )
+    points = {round(100 * one.rate_fraction): one for one in fit_power.part_load(series)}
+
+    assert len(loads) >= 3
+    assert [round(1e3 * points[int(load)].measured_kw) for load in loads] == measured
+    assert [1e3 * points[int(load)].ours_kw for load in loads] == pytest.approx(ours, rel=0.03)

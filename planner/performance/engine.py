@@ -12,7 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_open_share, require_positive
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
 
 Column = float | NDArray[np.float64]
 # A number or a column; a traced one while a question is put together, which `derive` unwraps.
@@ -29,7 +34,8 @@ class Transformer:
 
     `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
     not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
-    `routed_parameters`, one expert, and one expert a token.
+    `routed_parameters`, one expert, and one expert a token. Layers with a window look back at no more than
+    its tokens; the others at all.
     """
 
     parameters: Entry
@@ -46,6 +52,8 @@ class Transformer:
     head_dim: Entry
     weight_bytes: Entry
     kv_bytes: Entry
+    window_tokens: Entry = 0.0
+    windowed_fraction: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +174,38 @@ def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
     return result
 
 
+def attended_tokens(*, model: Transformer, context_tokens: Column) -> Column:
+    """Tokens whose keys and values a layer keeps and a writing request reads, mean over the layers.
+
+    n = (1 - x) c + x min(c, w)
+
+    x is the share of layers that look back at w tokens alone. Blocks that a window has left are given back,
+    as engines of 2025 and later do.
+
+    Source: Beltagy, Peters and Cohan, "Longformer", arXiv 2004.05150, section 3.1 (sliding windows).
+    """
+    require_not_negative(context_tokens=context_tokens)
+    seen = np.minimum(context_tokens, model.window_tokens)
+    result: Column = (1.0 - model.windowed_fraction) * context_tokens + model.windowed_fraction * seen
+    return result
+
+
+def prompt_attended_tokens(*, model: Transformer, prompt_tokens: Column) -> Column:
+    """Tokens that a token of a prompt attends to, mean over the prompt and over the layers.
+
+    n = (1 - x) p/2 + x m (1 - m/(2 p)),  m = min(p, w)
+
+    Source: mean of min(i, w) over i from 0 to p, as `attended_tokens`.
+    """
+    require_not_negative(prompt_tokens=prompt_tokens)
+    seen = np.minimum(prompt_tokens, model.window_tokens)
+    windowed = seen * (1.0 - seen / (2.0 * np.maximum(prompt_tokens, 1.0)))
+    result: Column = (
+        1.0 - model.windowed_fraction
+    ) * prompt_tokens / 2.0 + model.windowed_fraction * windowed
+    return result
+
+
 def step_times(
     *,
     model: Transformer,
@@ -189,7 +229,8 @@ def step_times(
     and the shares of grouped matrices, times the imbalance. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
-    fewer heads than accelerators. c bytes are moved for each value between the layers. Exchanges are
+    fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). c bytes are
+    moved for each value between the layers. Exchanges are
     2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
     where experts lie on several groups (sent in 8 bits, returned in 16).
 
@@ -244,14 +285,16 @@ def step_times(
         2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
     )
 
-    attention_flop = 2.0 * prompt_tokens * model.attention_width * model.layers * prefill_tokens / layout.tp
+    attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)
+    attention_flop = 4.0 * attended * model.attention_width * model.layers * prefill_tokens / layout.tp
     longer = 1.0 + chip.attention_half_tokens / np.maximum(prompt_tokens, 1.0)
     attention_s = attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
 
     split = np.minimum(layout.tp, model.kv_heads)
     token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
-    cache_bytes = writing * context_tokens * token_bytes
-    scores_flop = 4.0 * model.cache_width * model.layers * writing * context_tokens / layout.tp
+    read_tokens = writing * attended_tokens(model=model, context_tokens=context_tokens)
+    cache_bytes = read_tokens * token_bytes
+    scores_flop = 4.0 * model.cache_width * model.layers * read_tokens / layout.tp
     cache_s = _corner(
         engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
         scores_flop / (half_flop_per_s * chip.attention_fraction),
@@ -345,7 +388,9 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         matrix_half_weights=chip.matrix_half_weights,
         grouped_half_tokens=chip.grouped_half_tokens,
         attention_half_tokens=chip.attention_half_tokens,
+        window_tokens=model.window_tokens,
     )
+    require_share(windowed_fraction=model.windowed_fraction)
     require_open_share(
         matrix_fraction=chip.matrix_fraction,
         weight_read_fraction=chip.weight_read_fraction,

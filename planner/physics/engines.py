@@ -20,7 +20,7 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.serving import latent_head_dim
-from planner.physics.precisions import kernels_of, peak_of, value_bytes
+from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of, value_bytes
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 
@@ -116,6 +116,16 @@ def latent_cache_width(*, heads: Column, latent_dims: Column, rope_dims: Column)
     return heads * (2.0 * latent_dims + rope_dims) / 2.0
 
 
+def windowed_fraction(*, windowed_layers: Column, layers: Column) -> Column:
+    """Share of layers that look back at a window alone.
+
+    x = L_w / L
+
+    Source: definition.
+    """
+    return windowed_layers / layers
+
+
 def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
     """Bus bandwidth of an exchange.
 
@@ -169,6 +179,14 @@ def served_model(
             experts=experts,
             experts_per_token=each,
         )
+    all_see = "every layer attends to all tokens"
+    window: Traced = chosen("window_tokens", 0.0, all_see)
+    windowed: Traced = chosen("windowed_fraction", 0.0, all_see)
+    if inputs.catalogue.has(f"{name}.window"):
+        window = fact(f"{name}.window")
+        windowed = derive(
+            windowed_fraction, windowed_layers=fact(f"{name}.windowed_layers"), layers=shape["layers"]
+        )
     cached = cache_precision or "bf16"
     why = f"bytes of one {cached} value" if cache_precision else "16 bits, as engines keep it by default"
     return Transformer(
@@ -186,13 +204,14 @@ def served_model(
         head_dim=head_dim,
         weight_bytes=chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value"),
         kv_bytes=chosen("kv_bytes", value_bytes(cached), why),
+        window_tokens=window,
+        windowed_fraction=windowed,
     )
 
 
 def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
     """An accelerator as an engine uses it at a precision."""
-    kernels = kernels_of(precision)
-    own = {name: kernel(inputs, accelerator, f"{key}@{kernels}") for name, key in KERNELS.items()}
+    own = {name: kernel(inputs, accelerator, key) for name, key in kernel_keys(precision).items()}
     common = {name: kernel(inputs, accelerator, key) for name, key in ATTENTION.items()}
     return Chip(
         peak_tflop_per_s=peak_of(inputs, accelerator, precision),
@@ -202,6 +221,12 @@ def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
         **own,
         **common,
     )
+
+
+def kernel_keys(precision: str) -> dict[str, str]:
+    """Facts of matrices at a precision, by their names in `Chip`; experts may have kernels of their own."""
+    plain, grouped = kernels_of(precision), grouped_kernels_of(precision)
+    return {name: f"{key}@{grouped if key.startswith('grouped') else plain}" for name, key in KERNELS.items()}
 
 
 def kernel(inputs: Inputs, accelerator: str, name: str) -> Fact:

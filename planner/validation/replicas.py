@@ -18,7 +18,7 @@ from planner.performance.capacity import (
     replica_capacity,
     step_uses,
 )
-from planner.performance.engine import step_times
+from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
@@ -240,7 +240,7 @@ def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engin
                 kv_bytes=model.kv_bytes,
                 tp=layout.tp,
             ),
-            context_tokens=context_tokens,
+            context_tokens=attended_tokens(model=model, context_tokens=context_tokens),
             batch_limit=_engine_number(engine, chip, "largest_batch"),
         )
     )

@@ -22,6 +22,7 @@ from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
+from planner.physics.precisions import kernels_of
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import SERVING, engine_name, every_sku, lengths, precision_of, replica_of
@@ -139,10 +140,6 @@ class _Run:
     age_factor: float  # time of a step over that of the newest round
 
     @property
-    def model(self) -> str:
-        return catalogue_name("model", self.benchmark)
-
-    @property
     def beams(self) -> float:
         """Answers written at once of which one is kept."""
         return self._number("beams") if load_catalogue().has(f"benchmark.{self.benchmark}.beams") else 1.0
@@ -166,7 +163,7 @@ class _Run:
 
     def layouts(self, accelerators: int) -> list[tuple[int, int]]:
         """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention."""
-        mixture = constant(f"model.{self.model}.experts", "experts") > 0
+        mixture = bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
         domain = constant(f"accelerator.{self.chip}.link_domain", "accelerators")
         sizes = [n for n in SPLITS if n <= accelerators and n <= max(8.0, domain)]
         return [
@@ -177,9 +174,9 @@ class _Run:
         ]
 
     def parts(self, tp: int, dp: int) -> dict[str, Any]:
-        """What a replica of a layout is made of; the cache is kept in 8 bits where the weights are."""
-        cache = self.precision if self.precision in ("bf16", "fp16") else "fp8"
-        return replica_of(self.model, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        """What a replica of a layout is made of; the cache is in 8 bits where values are no wider."""
+        cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
+        return replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
 
     def held(self, tp: int, dp: int) -> float:
         """Requests that a replica has memory for; 0 where the weights do not fit."""

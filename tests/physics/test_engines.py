@@ -12,7 +12,7 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.capacity import Requests, average_step
-from planner.performance.engine import attended_tokens, prompt_attended_tokens, with_values
+from planner.performance.engine import attended_tokens, prompt_attended_tokens, step_times, with_values
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch
 from planner.physics.engines import engine_of, kernel, served_chip, served_model, served_replica
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
@@ -173,6 +173,38 @@ def test_a_window_is_all_that_a_layer_reads() -> None:
     assert attended_tokens(model=model, context_tokens=100.0) == 100.0
     # The mean of min(i, 128) over 1,024 tokens is 128 - 128^2/2,048 = 120.
     assert prompt_attended_tokens(model=model, prompt_tokens=1024.0) == pytest.approx((512 + 120) / 2)
+
+
+def test_an_encoder_hears_what_a_decoder_writes_about() -> None:
+    """Whisper large-v3 by hand: 32 layers of 12 h^2 hear, keys and values of 2 h^2 for 32 layers beside them.
+
+    1,500 frames meet 2 x 734 M operations each and all of each other; a token meets the other weights, and
+    reads the cache of all frames: 2 x 32 x 1,280 values of each.
+    """
+    parts = dict(
+        zip(
+            ("model", "chip", "engine", "layout"),
+            served_replica(
+                asked("llama-3.1-8b", skus=("h100-8",)),
+                model="whisper-large-v3",
+                accelerator="h100-sxm-80gb",
+                precision="bf16",
+                engine="mlperf",
+                tp=1,
+            ),
+            strict=True,
+        )
+    )
+    lengths = {"context_tokens": 1500.0, "prompt_tokens": 1500.0}
+    hearing = step_times(**parts, writing=0.0, prefill_tokens=1500.0, **lengths)
+    writing = step_times(**parts, writing=1.0, prefill_tokens=0.0, **lengths)
+
+    weights = 32 * 14 * 1280**2
+    scores = 4 * 1500 * 1280 * 32 * 1500
+    assert float(parts["model"].encoder_parameters) == weights
+    assert float(np.squeeze(hearing.tflop)) == pytest.approx((2 * weights * 1500 + scores) / 1e12)
+    cache = 2 * 32 * 1280 * 2 * 1500
+    assert float(np.squeeze(writing.read_gb)) == pytest.approx((cache + 2 * (1543490560 - weights)) / 1e9)
 
 
 def test_room_is_kept_for_windows_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -174,9 +174,17 @@ class _Run:
         ]
 
     def parts(self, tp: int, dp: int) -> dict[str, Any]:
-        """What a replica of a layout is made of; the cache is in 8 bits where values are no wider."""
+        """What a replica of a layout is made of; the cache is in 8 bits where values are no wider.
+
+        Beams are compared and put in order after each token, which the host waits for.
+        """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
-        return replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        if self.beams > 1.0:
+            beam_s = constant(f"performance.engine.{MLPERF}.beam_time", "beam_s")
+            engine = parts["engine"]
+            parts["engine"] = replace(engine, sequence_s=engine.sequence_s + beam_s)
+        return parts
 
     def held(self, tp: int, dp: int) -> float:
         """Requests that a replica has memory for; 0 where the weights do not fit."""

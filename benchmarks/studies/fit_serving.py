@@ -37,15 +37,14 @@ from planner.performance.engine import (
 )
 from planner.physics.engines import (
     ATTENTION,
-    KERNELS,
     engine_constants,
+    kernel_keys,
     limits,
     replica_layout,
     served_chip,
     served_model,
 )
 from planner.physics.measured_serving import MODERATE
-from planner.physics.precisions import kernels_of
 from planner.physics.requests import inputs_of
 from planner.physics.serving_options import stacked
 from planner.trace.quantities import chosen
@@ -251,7 +250,7 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
 
 def _assumed(inputs: Inputs, chip: Chip, precision: str) -> Chip:
     """An accelerator with kernels as they are assumed where nobody measured them."""
-    own = {name: f"{key}@{kernels_of(precision)}" for name, key in KERNELS.items()}
+    own = kernel_keys(precision)
     common = {**ATTENTION, "half_matrix_fraction": "matrix_share@bf16"}
     assumed: dict[str, Any] = {
         name: inputs.fact(f"kernel.prior.{key}") for name, key in {**own, **common}.items()

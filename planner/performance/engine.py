@@ -12,7 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_open_share, require_positive
+from planner.performance._checks import (
+    require_not_negative,
+    require_open_share,
+    require_positive,
+    require_share,
+)
 
 Column = float | NDArray[np.float64]
 # A number or a column; a traced one while a question is put together, which `derive` unwraps.
@@ -29,7 +34,9 @@ class Transformer:
 
     `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
     not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
-    `routed_parameters`, one expert, and one expert a token.
+    `routed_parameters`, one expert, and one expert a token. Layers with a window look back at no more than
+    its tokens; the others at all. Where a model has an encoder, prompts meet its weights, in which the keys
+    and values that the other layers look back at are counted, and the other layers only write.
     """
 
     parameters: Entry
@@ -46,6 +53,10 @@ class Transformer:
     head_dim: Entry
     weight_bytes: Entry
     kv_bytes: Entry
+    window_tokens: Entry = 0.0
+    windowed_fraction: Entry = 0.0
+    encoder_parameters: Entry = 0.0
+    encoder_layers: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,13 +153,15 @@ def rows_of(bundle: Bundle, index: Any) -> Bundle:
 def matrix_parameters(model: Transformer) -> Column:
     """Weights that each token is multiplied with: all that it meets but the table of the input.
 
-    N_m = N - N_routed (1 - k/E) - N_table
+    N_m = N - N_table - N_routed (1 - k/E);  min(N_m - N_enc, N_enc) where an encoder reads prompts
 
     Source: definition.
     """
     met = model.experts_per_token / model.experts
-    result: Column = model.parameters - model.embedding_parameters - model.routed_parameters * (1.0 - met)
-    return result
+    whole = model.parameters - model.embedding_parameters - model.routed_parameters * (1.0 - met)
+    apart = np.minimum(whole - model.encoder_parameters, model.encoder_parameters)
+    result = np.where(np.asarray(model.encoder_parameters) > 0, apart, whole)
+    return result if result.ndim else float(result)
 
 
 def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
@@ -164,6 +177,39 @@ def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
     missed = (1.0 - model.experts_per_token / model.experts) ** tokens
     result: Column = model.routed_parameters * (1.0 - missed)
     return result
+
+
+def attended_tokens(*, model: Transformer, context_tokens: Column) -> Column:
+    """Tokens whose keys and values a layer keeps and a writing request reads, mean over the layers.
+
+    n = (1 - x) c + x min(c, w)
+
+    x is the share of layers that look back at w tokens alone. Blocks that a window has left are given back,
+    as engines of 2025 and later do.
+
+    Source: Beltagy, Peters and Cohan, "Longformer", arXiv 2004.05150, section 3.1 (sliding windows).
+    """
+    require_not_negative(context_tokens=context_tokens)
+    seen = np.minimum(context_tokens, model.window_tokens)
+    result: Column = (1.0 - model.windowed_fraction) * context_tokens + model.windowed_fraction * seen
+    return result
+
+
+def prompt_attended_tokens(*, model: Transformer, prompt_tokens: Column) -> Column:
+    """Tokens that a token of a prompt attends to, mean over the prompt and over the layers.
+
+    n = (1 - x) p/2 + x m (1 - m/(2 p)),  m = min(p, w);  p in an encoder, where all see all
+
+    Source: mean of min(i, w) over i from 0 to p, as `attended_tokens`.
+    """
+    require_not_negative(prompt_tokens=prompt_tokens)
+    hears = np.asarray(model.encoder_parameters) > 0
+    seen = np.minimum(prompt_tokens, model.window_tokens)
+    windowed = seen * (1.0 - seen / (2.0 * np.maximum(prompt_tokens, 1.0)))
+    all_see, some_see = 1.0 - model.windowed_fraction, model.windowed_fraction
+    looking_back = all_see * prompt_tokens / 2.0 + some_see * windowed
+    result: Column = np.where(hears, prompt_tokens, looking_back)
+    return result if np.ndim(result) else float(result)
 
 
 def step_times(
@@ -189,7 +235,9 @@ def step_times(
     and the shares of grouped matrices, times the imbalance. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
-    fewer heads than accelerators. c bytes are moved for each value between the layers. Exchanges are
+    fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). c bytes
+    are moved for each value between the layers. Where there is an encoder, its matrices and attention take
+    the q tokens, in which all see all, and the other layers the b. Exchanges are
     2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
     where experts lie on several groups (sent in 8 bits, returned in 16).
 
@@ -222,14 +270,25 @@ def step_times(
     tokens = own * layout.dp if other_tokens is None else own + other_tokens
 
     head = model.head_parameters / layout.tp
-    common = (model.parameters - model.routed_parameters - model.embedding_parameters) / layout.tp - head
+    hears = np.asarray(model.encoder_parameters) > 0
+    heard = np.where(hears, prefill_tokens, 0.0)
+    written = own - heard
+    encoder = model.encoder_parameters / layout.tp
+    layers_only = model.parameters - model.routed_parameters - model.embedding_parameters
+    common = layers_only / layout.tp - head - encoder
     routes = model.routed_parameters > 0
     narrow = 1.0 + chip.matrix_half_weights * MATRICES * model.layers / np.maximum(common, 1.0)
     matrices = np.where(routes, MATRICES / 2.0, MATRICES) * model.layers
     matrix_s = matrices * chip.matrix_s + _corner(
         common * model.weight_bytes / (bytes_per_s * chip.weight_read_fraction),
-        2.0 * common * (own + chip.matrix_half_tokens) * narrow / (flop_per_s * chip.matrix_fraction),
+        2.0 * common * (written + chip.matrix_half_tokens) * narrow / (flop_per_s * chip.matrix_fraction),
     )
+    thin = 1.0 + chip.matrix_half_weights * MATRICES * model.encoder_layers / np.maximum(encoder, 1.0)
+    encoder_s = MATRICES * model.encoder_layers * chip.matrix_s + _corner(
+        encoder * model.weight_bytes / (bytes_per_s * chip.weight_read_fraction),
+        2.0 * encoder * (heard + chip.matrix_half_tokens) * thin / (flop_per_s * chip.matrix_fraction),
+    )
+    matrix_s = matrix_s + np.where(heard > 0, encoder_s, 0.0)
     head_flop = 2.0 * head * writing
     head_s = _corner(
         head * 2.0 / (bytes_per_s * chip.weight_read_fraction),
@@ -244,20 +303,24 @@ def step_times(
         2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
     )
 
-    attention_flop = 2.0 * prompt_tokens * model.attention_width * model.layers * prefill_tokens / layout.tp
+    attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)
+    attending = np.where(hears, model.encoder_layers, model.layers)
+    attention_flop = 4.0 * attended * model.attention_width * attending * prefill_tokens / layout.tp
     longer = 1.0 + chip.attention_half_tokens / np.maximum(prompt_tokens, 1.0)
     attention_s = attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
 
     split = np.minimum(layout.tp, model.kv_heads)
     token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
-    cache_bytes = writing * context_tokens * token_bytes
-    scores_flop = 4.0 * model.cache_width * model.layers * writing * context_tokens / layout.tp
+    read_tokens = writing * attended_tokens(model=model, context_tokens=context_tokens)
+    cache_bytes = read_tokens * token_bytes
+    scores_flop = 4.0 * model.cache_width * model.layers * read_tokens / layout.tp
     cache_s = _corner(
         engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
         scores_flop / (half_flop_per_s * chip.attention_fraction),
     )
 
-    moved_s = engine.value_bytes * own * model.hidden * model.layers / bytes_per_s
+    passes = written * model.layers + heard * model.encoder_layers
+    moved_s = engine.value_bytes * passes * model.hidden / bytes_per_s
     exchange = exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     host_s = engine.step_s + each_layer_s * model.layers + engine.sequence_s * writing
@@ -269,8 +332,19 @@ def step_times(
         cache_s=cache_s,
         exchange_s=exchange,
         host_s=host_s + moved_s,
-        read_gb=((common + touched) * model.weight_bytes + head * 2.0 + cache_bytes) / 1e9,
-        tflop=(2.0 * common * own + head_flop + 2.0 * met * tokens + attention_flop + scores_flop) / 1e12,
+        read_gb=(
+            (common + np.where(heard > 0, encoder, 0.0) + touched) * model.weight_bytes
+            + head * 2.0
+            + cache_bytes
+        )
+        / 1e9,
+        tflop=(
+            2.0 * (common * written + encoder * heard + met * tokens)
+            + head_flop
+            + attention_flop
+            + scores_flop
+        )
+        / 1e12,
     )
 
 
@@ -345,7 +419,11 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         matrix_half_weights=chip.matrix_half_weights,
         grouped_half_tokens=chip.grouped_half_tokens,
         attention_half_tokens=chip.attention_half_tokens,
+        window_tokens=model.window_tokens,
+        encoder_parameters=model.encoder_parameters,
+        encoder_layers=model.encoder_layers,
     )
+    require_share(windowed_fraction=model.windowed_fraction)
     require_open_share(
         matrix_fraction=chip.matrix_fraction,
         weight_read_fraction=chip.weight_read_fraction,

@@ -20,7 +20,7 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.serving import latent_head_dim
-from planner.physics.precisions import kernels_of, peak_of, value_bytes
+from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of, value_bytes
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 
@@ -116,6 +116,27 @@ def latent_cache_width(*, heads: Column, latent_dims: Column, rope_dims: Column)
     return heads * (2.0 * latent_dims + rope_dims) / 2.0
 
 
+def windowed_fraction(*, windowed_layers: Column, layers: Column) -> Column:
+    """Share of layers that look back at a window alone.
+
+    x = L_w / L
+
+    Source: definition.
+    """
+    return windowed_layers / layers
+
+
+def encoder_parameters(*, encoder_layers: Column, layers: Column, hidden: Column, ffn: Column) -> Column:
+    """Weights that a frame of sound meets: the encoder, and keys and values for each layer that writes.
+
+    N_e = L_e (4 h^2 + 2 h f) + 2 L h^2
+
+    Source: Vaswani et al., arXiv 1706.03762, section 3 (encoder, cross attention); Radford et al., arXiv
+    2212.04356, section 2.2.
+    """
+    return encoder_layers * (4.0 * hidden**2 + 2.0 * hidden * ffn) + 2.0 * layers * hidden**2
+
+
 def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
     """Bus bandwidth of an exchange.
 
@@ -130,6 +151,8 @@ def served_model(
     inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
 ) -> Transformer:
     """A model as an engine holds it."""
+    if inputs.catalogue.has(f"speech.{model}.encoder_layers"):
+        return _speech_model(inputs, model, precision, cache_precision)
     name, fact = f"model.{model}", inputs.fact
     shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}
     table = derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=shape["hidden"])
@@ -169,8 +192,14 @@ def served_model(
             experts=experts,
             experts_per_token=each,
         )
-    cached = cache_precision or "bf16"
-    why = f"bytes of one {cached} value" if cache_precision else "16 bits, as engines keep it by default"
+    all_see = "every layer attends to all tokens"
+    window: Traced = chosen("window_tokens", 0.0, all_see)
+    windowed: Traced = chosen("windowed_fraction", 0.0, all_see)
+    if inputs.catalogue.has(f"{name}.window"):
+        window = fact(f"{name}.window")
+        windowed = derive(
+            windowed_fraction, windowed_layers=fact(f"{name}.windowed_layers"), layers=shape["layers"]
+        )
     return Transformer(
         parameters=shape["parameters"],
         routed_parameters=routed,
@@ -184,15 +213,68 @@ def served_model(
         cache_width=read_width,
         kv_heads=kv_heads,
         head_dim=head_dim,
-        weight_bytes=chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value"),
-        kv_bytes=chosen("kv_bytes", value_bytes(cached), why),
+        window_tokens=window,
+        windowed_fraction=windowed,
+        encoder_parameters=chosen("encoder_parameters", 0.0, "prompts meet the layers that write"),
+        encoder_layers=chosen("encoder_layers", 0.0, "prompts meet the layers that write"),
+        **_value_sizes(precision, cache_precision),
     )
+
+
+def _speech_model(
+    inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
+) -> Transformer:
+    """A model that hears sound with an encoder and writes with a decoder that looks back at all of it.
+
+    The sounds of a request are its prompt: what the decoder keeps of them is a cache like any other.
+    """
+    name, fact = f"speech.{model}", inputs.fact
+    hidden, heads, head_dim = (fact(f"{name}.{part}") for part in ("hidden", "heads", "head_dim"))
+    layers, encoder_layers = fact(f"{name}.decoder_layers"), fact(f"{name}.encoder_layers")
+    width = derive(attention_width, heads=heads, head_dim=head_dim)
+    dense, alike = "a dense model has no routed experts", "every layer attends to all tokens"
+    return Transformer(
+        parameters=fact(f"{name}.parameters"),
+        routed_parameters=chosen("routed_parameters", 0.0, dense),
+        embedding_parameters=chosen(
+            "embedding_parameters", 0.0, "the table of the input is that of the head"
+        ),
+        head_parameters=derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=hidden),
+        experts=chosen("experts", 1.0, dense),
+        experts_per_token=chosen("experts_per_token", 1.0, dense),
+        layers=layers,
+        hidden=hidden,
+        attention_width=width,
+        cache_width=width,
+        kv_heads=heads,
+        head_dim=head_dim,
+        window_tokens=chosen("window_tokens", 0.0, alike),
+        windowed_fraction=chosen("windowed_fraction", 0.0, alike),
+        encoder_parameters=derive(
+            encoder_parameters,
+            encoder_layers=encoder_layers,
+            layers=layers,
+            hidden=hidden,
+            ffn=fact(f"{name}.ffn"),
+        ),
+        encoder_layers=encoder_layers,
+        **_value_sizes(precision, cache_precision),
+    )
+
+
+def _value_sizes(precision: str, cache_precision: str | None) -> dict[str, Traced]:
+    """Bytes of a weight and of a cached value."""
+    cached = cache_precision or "bf16"
+    why = f"bytes of one {cached} value" if cache_precision else "16 bits, as engines keep it by default"
+    return {
+        "weight_bytes": chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value"),
+        "kv_bytes": chosen("kv_bytes", value_bytes(cached), why),
+    }
 
 
 def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
     """An accelerator as an engine uses it at a precision."""
-    kernels = kernels_of(precision)
-    own = {name: kernel(inputs, accelerator, f"{key}@{kernels}") for name, key in KERNELS.items()}
+    own = {name: kernel(inputs, accelerator, key) for name, key in kernel_keys(precision).items()}
     common = {name: kernel(inputs, accelerator, key) for name, key in ATTENTION.items()}
     return Chip(
         peak_tflop_per_s=peak_of(inputs, accelerator, precision),
@@ -202,6 +284,12 @@ def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
         **own,
         **common,
     )
+
+
+def kernel_keys(precision: str) -> dict[str, str]:
+    """Facts of matrices at a precision, by their names in `Chip`; experts may have kernels of their own."""
+    plain, grouped = kernels_of(precision), grouped_kernels_of(precision)
+    return {name: f"{key}@{grouped if key.startswith('grouped') else plain}" for name, key in KERNELS.items()}
 
 
 def kernel(inputs: Inputs, accelerator: str, name: str) -> Fact:

@@ -10,11 +10,15 @@ from planner.trace.quantities import Fact
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Bytes of one value with its share of scales, whose peak computes in it, whose kernels were measured."""
+    """Bytes of one value with its share of scales, whose peak computes in it, whose kernels were measured.
+
+    `grouped` says whose kernels stand for the matrices of experts where they have their own.
+    """
 
     value_bytes: float
     peak: str
     kernels: str
+    grouped: str = ""
 
 
 # A block of 16 (nvfp4) or 32 values (mx formats) shares one 8-bit scale.
@@ -28,7 +32,9 @@ FORMATS = {
     "nvfp4": Format(0.5 + 1.0 / 16.0, "fp4", "fp4"),
     "mxfp4": Format(0.5 + 1.0 / 32.0, "fp4", "fp4"),
     # Weights alone in 4 bits, widened to 16 as they are multiplied.
-    "w4a16": Format(0.5 + 1.0 / 32.0, "bf16", "bf16"),
+    "w4a16": Format(0.5 + 1.0 / 32.0, "bf16", "bf16", "w4a16"),
+    # Weights alone in 4 bits, activations in 8.
+    "w4a8": Format(0.5 + 1.0 / 32.0, "fp8", "fp8", "w4a8"),
 }
 
 
@@ -40,6 +46,11 @@ def value_bytes(precision: str) -> float:
 def kernels_of(precision: str) -> str:
     """Precision whose measured kernels stand for this one."""
     return FORMATS[precision].kernels
+
+
+def grouped_kernels_of(precision: str) -> str:
+    """Precision whose measured kernels of experts stand for those of this one."""
+    return FORMATS[precision].grouped or FORMATS[precision].kernels
 
 
 def peak_of(inputs: Inputs, accelerator: str, precision: str) -> Fact:

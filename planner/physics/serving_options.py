@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.performance.capacity import Requests
-from planner.performance.engine import Transformer
+from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
 from planner.physics.engines import engine_batch_limit, engine_of, served_model
@@ -188,9 +188,13 @@ def held_requests(inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp
         ),
         # Room for whole answers: a cache that only just holds what is written preempts half of the time.
         context_tokens=derive(
-            class_context_tokens,
-            written_fraction=chosen("written_fraction", 1.0, "room is kept for whole answers"),
-            **{f.name: getattr(requests, f.name) for f in fields(requests)},
+            attended_tokens,
+            model=model,
+            context_tokens=derive(
+                class_context_tokens,
+                written_fraction=chosen("written_fraction", 1.0, "room is kept for whole answers"),
+                **{f.name: getattr(requests, f.name) for f in fields(requests)},
+            ),
         ),
         batch_limit=engine_batch_limit(inputs, engines, sku),
     )

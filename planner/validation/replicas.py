@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from planner.performance.capacity import (
     replica_capacity,
     step_uses,
 )
-from planner.performance.engine import step_times
+from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
+from planner.physics.precisions import kernels_of
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import SERVING, engine_name, every_sku, lengths, precision_of, replica_of
@@ -139,10 +140,6 @@ class _Run:
     age_factor: float  # time of a step over that of the newest round
 
     @property
-    def model(self) -> str:
-        return catalogue_name("model", self.benchmark)
-
-    @property
     def beams(self) -> float:
         """Answers written at once of which one is kept."""
         return self._number("beams") if load_catalogue().has(f"benchmark.{self.benchmark}.beams") else 1.0
@@ -154,8 +151,14 @@ class _Run:
 
     @property
     def requests(self) -> Requests:
-        """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer."""
-        return lengths(self._number("input_tokens") / self.beams, self.kept_tokens)
+        """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer.
+
+        Where answers spread a step meets long ones more often. Pages are filled as they are written: those
+        of half of a long answer are as many as those of a whole mean one.
+        """
+        spread = f"benchmark.{self.benchmark}.answer_scv"
+        scv = constant(spread, "scv_ratio") if load_catalogue().has(spread) else 0.0
+        return lengths(self._number("input_tokens") / self.beams, self.kept_tokens, scv)
 
     @property
     def chunk_tokens(self) -> float:
@@ -166,7 +169,7 @@ class _Run:
 
     def layouts(self, accelerators: int) -> list[tuple[int, int]]:
         """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention."""
-        mixture = constant(f"model.{self.model}.experts", "experts") > 0
+        mixture = bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
         domain = constant(f"accelerator.{self.chip}.link_domain", "accelerators")
         sizes = [n for n in SPLITS if n <= accelerators and n <= max(8.0, domain)]
         return [
@@ -177,9 +180,17 @@ class _Run:
         ]
 
     def parts(self, tp: int, dp: int) -> dict[str, Any]:
-        """What a replica of a layout is made of; the cache is kept in 8 bits where the weights are."""
-        cache = self.precision if self.precision in ("bf16", "fp16") else "fp8"
-        return replica_of(self.model, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        """What a replica of a layout is made of; the cache is in 8 bits where values are no wider.
+
+        Beams are compared and put in order after each token, which the host waits for.
+        """
+        cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
+        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        if self.beams > 1.0:
+            beam_s = constant(f"performance.engine.{MLPERF}.beam_time", "beam_s")
+            engine = parts["engine"]
+            parts["engine"] = replace(engine, sequence_s=engine.sequence_s + beam_s)
+        return parts
 
     def held(self, tp: int, dp: int) -> float:
         """Requests that a replica has memory for; 0 where the weights do not fit."""
@@ -211,6 +222,7 @@ class _Run:
                 ttft_target_s=ttft_s / self.age_factor,
                 tpot_target_s=tpot_s / self.age_factor,
                 quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
+                tpot_quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
             ),
             measured=Measured(),
             arrival_scv_ratio=1.0,
@@ -240,7 +252,7 @@ def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engin
                 kv_bytes=model.kv_bytes,
                 tp=layout.tp,
             ),
-            context_tokens=context_tokens,
+            context_tokens=attended_tokens(model=model, context_tokens=context_tokens),
             batch_limit=_engine_number(engine, chip, "largest_batch"),
         )
     )

@@ -178,7 +178,7 @@ def replica_of(
     try:
         found = served_replica(
             every_sku(),
-            model=catalogue_name("model", model),
+            model=served_name(model),
             accelerator=chip,
             precision=precision_of(weights, chip),
             engine=engine_name(engine),
@@ -189,6 +189,11 @@ def replica_of(
     except InputError as error:
         raise NotUnderstood(str(error)) from None
     return dict(zip(("model", "chip", "engine", "layout"), found, strict=True))
+
+
+def served_name(model: str) -> str:
+    """The catalogue's name of a model that writes, or that hears and writes."""
+    return catalogue_name("speech" if model in aliases("speech") else "model", model)
 
 
 @cache

@@ -124,6 +124,36 @@ OPT = {
 }
 
 
+GPT_OSS = {
+    "model_type": "gpt_oss",
+    "head_dim": 64,
+    "hidden_size": 2880,
+    "intermediate_size": 2880,
+    "layer_types": ["sliding_attention", "full_attention"] * 18,
+    "num_attention_heads": 64,
+    "num_experts_per_tok": 4,
+    "num_hidden_layers": 36,
+    "num_key_value_heads": 8,
+    "num_local_experts": 128,
+    "sliding_window": 128,
+    "tie_word_embeddings": False,
+    "vocab_size": 201088,
+}
+GEMMA3 = {
+    "model_type": "gemma3_text",
+    "head_dim": 128,
+    "hidden_size": 5376,
+    "intermediate_size": 21504,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 62,
+    "num_key_value_heads": 16,
+    "sliding_window": 1024,
+    "sliding_window_pattern": 6,
+    "vocab_size": 262208,
+}
+MISTRAL = LLAMA_8B | {"model_type": "mistral", "sliding_window": 4096, "vocab_size": 32000}
+
+
 def written(folder: Path, document: object) -> Path:
     path = folder / "config.json"
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -158,6 +188,31 @@ def test_parameters_are_the_published_ones(
 
     assert parameters(shape) == pytest.approx(whole, rel=apart if document is not QWEN_MOE else 1e-4)
     assert active_parameters(shape) == pytest.approx(active, rel=apart)
+
+
+@pytest.mark.parametrize(
+    ("document", "window", "layers"),
+    [
+        (GPT_OSS, 128, 18),
+        (GEMMA3, 1024, 52),
+        (MISTRAL, 4096, 32),
+        (MISTRAL | {"sliding_window": None}, 0, 0),
+        (QWEN_7B | {"sliding_window": 131072, "use_sliding_window": False}, 0, 0),
+        (LLAMA_8B, 0, 0),
+    ],
+)
+def test_windows_of_attention_are_read(
+    tmp_path: Path, document: dict[str, Any], window: int, layers: int
+) -> None:
+    """`layer_types` counts them, or the pattern of the family: of gemma-3 every sixth layer sees all."""
+    shape = read_shape(written(tmp_path, document))
+
+    assert (shape.window, shape.windowed_layers) == (window, layers)
+
+
+def test_a_window_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelCardError, match="sliding_window is a whole number from 1"):
+        read_shape(written(tmp_path, MISTRAL | {"sliding_window": "wide"}))
 
 
 def test_facts_of_a_card_are_those_of_the_catalogue(tmp_path: Path) -> None:

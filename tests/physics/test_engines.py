@@ -12,6 +12,8 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.capacity import Requests, average_step
+from planner.performance.engine import attended_tokens, prompt_attended_tokens, step_times, with_values
+from planner.performance.memory import kv_cache_gb_per_token, largest_batch
 from planner.physics.engines import engine_of, kernel, served_chip, served_model, served_replica
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
 from planner.physics.requests import SERVICE, inputs_of
@@ -103,6 +105,7 @@ def test_nothing_written_is_a_prompt_alone() -> None:
         ("nvfp4", 4 + 8 / 16),
         ("mxfp4", 4 + 8 / 32),
         ("w4a16", 4 + 8 / 32),
+        ("w4a8", 4 + 8 / 32),
     ],
 )
 def test_bytes_of_a_format(name: str, bits: float) -> None:
@@ -127,6 +130,118 @@ def test_four_bits_of_weights_alone_compute_in_sixteen() -> None:
     wide, narrow = (served_chip(inputs, chip, name) for name in ("bf16", "w4a16"))
     assert narrow.peak_tflop_per_s is wide.peak_tflop_per_s
     assert served_model(inputs, "llama-3.1-70b", "w4a16").kv_bytes.value == 2.0
+
+
+def test_four_bits_of_weights_by_eight_have_kernels_of_their_own() -> None:
+    """w4a8 multiplies at the 8-bit peak; experts by kernels that were measured with such values."""
+    inputs = asked("gpt-oss-120b", skus=("b200-8",))
+    chip = "b200-sxm-180gb"
+    own, eight = (served_chip(inputs, chip, name) for name in ("w4a8", "fp8"))
+
+    assert own.peak_tflop_per_s is eight.peak_tflop_per_s
+    assert own.matrix_fraction is eight.matrix_fraction
+    assert own.grouped_fraction.key == f"kernel.{chip}.grouped_share@w4a8"
+    assert own.grouped_fraction.value > 2.0 * eight.grouped_fraction.value
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "layers"),
+    [
+        ("gpt-oss-120b", 128, 18),
+        ("gpt-oss-20b", 128, 12),
+        ("gemma-2-9b", 4096, 21),
+        ("gemma-3-27b", 1024, 52),
+        ("mistral-7b", 4096, 32),
+        ("llama-3.1-8b", 0, 0),
+    ],
+)
+def test_windows_are_those_of_the_released_configuration(name: str, window: int, layers: int) -> None:
+    """Layers that attend to a window, as `layer_types` or its pattern lists them in each config.json."""
+    model = served_model(asked(name, skus=("h100-8",)), name, "bf16")
+
+    assert model.window_tokens.value == window
+    assert model.windowed_fraction.value == pytest.approx(
+        layers / CATALOGUE.fact(f"model.{name}.layers").value
+    )
+
+
+def test_a_window_is_all_that_a_layer_reads() -> None:
+    """By hand: at 5,000 tokens half of the layers of gpt-oss-120b read 128; a short context is read whole."""
+    model = with_values(served_model(asked("gpt-oss-120b", skus=("h100-8",)), "gpt-oss-120b", "bf16"))
+
+    assert attended_tokens(model=model, context_tokens=5000.0) == pytest.approx((5000 + 128) / 2)
+    assert attended_tokens(model=model, context_tokens=100.0) == 100.0
+    # The mean of min(i, 128) over 1,024 tokens is 128 - 128^2/2,048 = 120.
+    assert prompt_attended_tokens(model=model, prompt_tokens=1024.0) == pytest.approx((512 + 120) / 2)
+
+
+def test_an_encoder_hears_what_a_decoder_writes_about() -> None:
+    """Whisper large-v3 by hand: 32 layers of 12 h^2 hear, keys and values of 2 h^2 for 32 layers beside them.
+
+    1,500 frames meet 2 x 734 M operations each and all of each other; a token meets the other weights, and
+    reads the cache of all frames: 2 x 32 x 1,280 values of each.
+    """
+    parts = dict(
+        zip(
+            ("model", "chip", "engine", "layout"),
+            served_replica(
+                asked("llama-3.1-8b", skus=("h100-8",)),
+                model="whisper-large-v3",
+                accelerator="h100-sxm-80gb",
+                precision="bf16",
+                engine="mlperf",
+                tp=1,
+            ),
+            strict=True,
+        )
+    )
+    lengths = {"context_tokens": 1500.0, "prompt_tokens": 1500.0}
+    hearing = step_times(**parts, writing=0.0, prefill_tokens=1500.0, **lengths)
+    writing = step_times(**parts, writing=1.0, prefill_tokens=0.0, **lengths)
+
+    weights = 32 * 14 * 1280**2
+    scores = 4 * 1500 * 1280 * 32 * 1500
+    assert float(parts["model"].encoder_parameters) == weights
+    assert float(np.squeeze(hearing.tflop)) == pytest.approx((2 * weights * 1500 + scores) / 1e12)
+    cache = 2 * 32 * 1280 * 2 * 1500
+    assert float(np.squeeze(writing.read_gb)) == pytest.approx((cache + 2 * (1543490560 - weights)) / 1e9)
+
+
+def test_room_is_kept_for_windows_alone() -> None:
+    """As many bytes hold nearly twice the requests of gpt-oss where half of the layers keep 128 tokens."""
+    short = held_requests_of("gpt-oss-120b", prompt=127.0)
+    long = held_requests_of("gpt-oss-120b", prompt=20_000.0)
+
+    assert long * (20_001 + 128) / 2 == pytest.approx(short * 128, rel=0.05)
+
+
+def held_requests_of(model: str, prompt: float) -> float:
+    parts = dict(
+        zip(
+            ("model", "chip", "engine", "layout"),
+            served_replica(
+                asked(model, skus=("h200-8",)),
+                model=model,
+                accelerator="h200-sxm-141gb",
+                precision="w4a16",
+                engine="mlperf",
+                tp=8,
+            ),
+            strict=True,
+        )
+    )
+    one = parts["model"]
+    room = largest_batch(
+        memory_gb=141.0,
+        usable_fraction=0.9,
+        weights_gb=0.0,
+        kv_cache_gb_per_token=kv_cache_gb_per_token(
+            layers=one.layers, kv_heads=one.kv_heads, head_dim=one.head_dim, kv_bytes=one.kv_bytes, tp=8.0
+        ),
+        context_tokens=attended_tokens(model=one, context_tokens=prompt + 1.0),
+        batch_limit=1e9,
+    )
+    return float(np.squeeze(room))
 
 
 @pytest.mark.parametrize("batch", [1.0, 16.0])

@@ -17,6 +17,7 @@ from planner.performance.engine import (
     Engine,
     ReplicaLayout,
     Transformer,
+    attended_tokens,
     matrix_parameters,
     on_axes,
     step_times,
@@ -208,7 +209,10 @@ def _transfer_s(
     )
     return np.asarray(
         kv_transfer_s(
-            input_tokens=np.broadcast_to(replica.requests.input_tokens, len(replica.size))[readers],
+            input_tokens=np.broadcast_to(
+                attended_tokens(model=model, context_tokens=np.asarray(replica.requests.input_tokens)),
+                len(replica.size),
+            )[readers],
             kv_cache_gb_per_token=cache[readers],
             state_gb=0.0,
             network_gb_per_s=network_gb_per_s,

@@ -29,7 +29,9 @@ class ModelCardError(InputError):
 class Family:
     """Key of each figure, what may be missing, and what the family takes where a file is silent.
 
-    `must_be` holds keys whose other values mean a layout of layers that is not understood.
+    `must_be` holds keys whose other values mean a layout of layers that is not understood. Of so many
+    layers `window_period` the last sees all tokens and the others a window: 1 where every layer has one, 0
+    where the file must name the layers that do.
     """
 
     keys: Mapping[str, str]
@@ -37,6 +39,7 @@ class Family:
     tied: bool = False
     derived: tuple[str, ...] = ()
     must_be: Mapping[str, object] = field(default_factory=dict)
+    window_period: int = 0
 
 
 _USUAL = {
@@ -86,12 +89,15 @@ FAMILIES: Mapping[str, Family] = {
     "deepseek_v2": Family(_DEEPSEEK, must_be={"moe_layer_freq": 1}),
     "deepseek_v3": Family(_DEEPSEEK, must_be={"moe_layer_freq": 1}),
     "gemma": Family(_USUAL, tied=True),
-    "gemma2": Family(_USUAL, tied=True),
-    "gemma3_text": Family(_USUAL, tied=True),
+    "gemma2": Family(_USUAL, tied=True, window_period=2),
+    "gemma3_text": Family(_USUAL, tied=True, window_period=6),
     "gpt2": Family(_GPT2, gated=0, tied=True, derived=(*_ONE_CACHE_PER_HEAD, "ffn")),
     "gpt_neox": Family(_NEOX, gated=0, derived=_ONE_CACHE_PER_HEAD),
+    "gpt_oss": Family(
+        _USUAL | {"experts": "num_local_experts", "experts_per_token": "num_experts_per_tok"}, window_period=2
+    ),
     "llama": Family(_USUAL, derived=_ONE_CACHE_PER_HEAD),
-    "mistral": Family(_USUAL, derived=("head_dim",)),
+    "mistral": Family(_USUAL, derived=("head_dim",), window_period=1),
     "mixtral": Family(
         _USUAL | {"experts": "num_local_experts", "experts_per_token": "num_experts_per_tok"},
         derived=("head_dim",),
@@ -124,6 +130,7 @@ def read_shape(path: Path) -> ModelShape:
     if not problems:
         figures |= _derived(figures, family, problems)
     problems += [] if problems else _impossible(figures, family)
+    figures |= {} if problems else _windows(document, figures["layers"], family, problems)
     tied = document.get("tie_word_embeddings", family.tied)
     if not isinstance(tied, bool):
         problems.append(f"tie_word_embeddings is true or false, got {json.dumps(tied)}")
@@ -189,6 +196,22 @@ def _derived(figures: Mapping[str, int], family: Family, problems: list[str]) ->
         problems.append(f"the width {hidden} does not divide among {heads} heads: write head_dim")
     all_ = {"kv_heads": heads, "head_dim": hidden // heads, "ffn": 4 * hidden}
     return {name: all_[name] for name in family.derived if name not in figures}
+
+
+def _windows(document: Mapping[str, Any], layers: int, family: Family, problems: list[str]) -> dict[str, int]:
+    """The window, and how many layers have it; nothing where every layer sees all tokens."""
+    kinds, period = document.get("layer_types"), document.get("sliding_window_pattern", family.window_period)
+    if isinstance(kinds, list):
+        windowed = kinds.count("sliding_attention")
+    elif isinstance(period, bool) or not isinstance(period, int) or period < 0:
+        problems.append(f"sliding_window_pattern is a whole number from 0, got {json.dumps(period)}")
+        return {}
+    else:
+        windowed = layers if period == 1 else layers - layers // period if period else 0
+    if document.get("sliding_window") is None or document.get("use_sliding_window") is False or not windowed:
+        return {}
+    window = _figure(document, "window", "sliding_window", family, problems)
+    return {} if window is None else {"window": window, "windowed_layers": min(windowed, layers)}
 
 
 def _not_understood(document: Mapping[str, Any], family: Family) -> Iterator[str]:

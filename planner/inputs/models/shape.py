@@ -24,7 +24,8 @@ class ModelShape:
     `experts` is 0 in a dense model; else `ffn` is the width of one expert, and the first `dense_layers` have
     one network of width `dense_ffn` instead. `latent_rank` is 0 unless keys and values are compressed
     (multi-head latent attention); then `head_dim` is the part of a query head without rotary position,
-    `rotary_dim` the part with it.
+    `rotary_dim` the part with it. `windowed_layers` attend to the last `window` tokens
+    alone; 0 where all layers see all.
     """
 
     layers: int
@@ -45,6 +46,8 @@ class ModelShape:
     latent_rank: int = 0
     rotary_dim: int = 0
     value_dim: int = 0
+    window: int = 0
+    windowed_layers: int = 0
 
 
 def parameters(shape: ModelShape) -> int:

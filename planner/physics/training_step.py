@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import Stack, default_stack
+from planner.performance.bundles import search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, NoLayout, best_layout
@@ -283,14 +284,17 @@ def layout_of(
         for name, node in arguments.items()
         if name not in BESIDE_STEP or name in MEMORY or name == KEPT
     }
-    whole = {name: int(values.pop(name)) for name in (*WHOLE, *EXPERTS) if name in values}
+    values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
     return best_layout(
-        accelerators=accelerators,
-        global_batch=global_batch,
-        sequence_tokens=sequence_tokens,
+        **search_bundles(
+            {
+                **values,
+                "accelerators": accelerators,
+                "global_batch": global_batch,
+                "sequence_tokens": sequence_tokens,
+            }
+        ),
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
         as_fast_fraction=AS_FAST,
-        **whole,  # the shapes are whole numbers, the rest floats
-        **values,
     )

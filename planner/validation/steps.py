@@ -26,10 +26,8 @@ from planner.validation.forms import NotUnderstood
 
 Arguments = dict[str, Traced]
 
-RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 # Far beyond any run: a slip of the keyboard must not keep the search busy for hours.
 _DEEPEST, _LARGEST = 1000, 1_000_000
-SHARDING = {"none": 0, "none_or_optimizer": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 
 
 def hardware(chip: str, dtype: str, software: str | None = None) -> Arguments:

@@ -61,6 +61,8 @@ ACCELERATOR_FACTS = {
 }
 # Replaced on a mixture of experts alone.
 EXPERT_ONLY = frozenset({*EXPERT_CONSTANTS, "calibration_factor"})
+# The fact of how much slower a simpler layout may be and is chosen, in training and in serving.
+AS_FAST = "performance.layout.as_fast"
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")  # of training
 # What memory takes by precision and software, and the step does not.
 MEMORY = {"gradient_bytes": "gradient_bytes"}
@@ -265,10 +267,6 @@ def _expert_arguments(
     return found
 
 
-# Layouts whose steps differ by less are taken for equally fast: rates are not known better.
-AS_FAST = 0.02
-
-
 def layout_of(
     arguments: dict[str, Traced],
     *,
@@ -277,6 +275,7 @@ def layout_of(
     sequence_tokens: int,
     memory_gb: float,
     usable_fraction: float,
+    as_fast_fraction: float,
 ) -> Layout | NoLayout:
     """The layout that the planner would choose for a step with these arguments."""
     values: dict[str, Any] = {
@@ -296,5 +295,5 @@ def layout_of(
         ),
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
-        as_fast_fraction=AS_FAST,
+        as_fast_fraction=as_fast_fraction,
     )

@@ -13,6 +13,7 @@ from planner.inputs.software import stack_named
 from planner.performance.adapters import adapter_parameters
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.training_step import (
+    AS_FAST,
     PRECISIONS,
     hardware_arguments,
     is_mixture,
@@ -95,6 +96,7 @@ def planned(
         sequence_tokens=sequence_tokens,
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
+        as_fast_fraction=constant(AS_FAST, "as_fast_fraction"),
     )
     if isinstance(found, NoLayout):
         raise NotUnderstood(found.reason)

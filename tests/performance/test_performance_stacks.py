@@ -17,6 +17,7 @@ from planner.performance.hardware import precision_factor
 from planner.performance.memory import kept_fraction, training_memory_parts
 from planner.performance.training import training_step_s
 from planner.physics.training_step import (
+    AS_FAST,
     BESIDE_STEP,
     computes_in,
     hardware_arguments,
@@ -215,6 +216,7 @@ def test_a_small_model_is_not_split_along_its_sequence():
         sequence_tokens=4096,
         memory_gb=80.0,
         usable_fraction=0.92,
+        as_fast_fraction=CATALOGUE.fact(AS_FAST).value,
     )
     assert found.cp == 1
 

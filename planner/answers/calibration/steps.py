@@ -134,7 +134,7 @@ def _planned(catalogue: Catalogue, workload: Workload, fixed: dict[str, Any]) ->
         **search_bundles(fixed),
         memory_gb=value(catalogue, f"accelerator.{workload.sku.accelerator}.memory", "memory_gb"),
         usable_fraction=value(catalogue, "performance.training.usable_memory", "usable_fraction"),
-        as_fast_fraction=AS_FAST,
+        as_fast_fraction=value(catalogue, AS_FAST, "as_fast_fraction"),
     )
     if isinstance(found, NoLayout):
         raise NoStep(found.reason)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.clock import Record, repeated
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.bundles import SplitLimits, bundled, search_bundles, step_bundles
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.layouts.candidates import splits
 from planner.performance.training import training_step_s
@@ -82,13 +83,18 @@ def step_columns(rows: int) -> Columns:
 
 def _layouts(model: Mapping[str, float], accelerators: int) -> Columns:
     columns = layout_candidates(
-        accelerators=accelerators,
-        global_batch=BATCH,
-        layers=int(model["layers"]),
-        heads=int(model["heads"]),
-        kv_heads=int(model["kv_heads"]),
-        sequence_tokens=SEQUENCE_TOKENS,
-        link_domain=NODE,
+        **bundled(
+            {
+                "accelerators": accelerators,
+                "global_batch": BATCH,
+                "layers": int(model["layers"]),
+                "heads": int(model["heads"]),
+                "kv_heads": int(model["kv_heads"]),
+                "sequence_tokens": SEQUENCE_TOKENS,
+                "link_domain": NODE,
+            },
+            limits=SplitLimits,
+        )
     )
     return {name: columns[name] for name in LAYOUT} | {
         "accelerators": np.full(len(columns["tp"]), float(accelerators))
@@ -99,8 +105,8 @@ def steps_timed(rows: int, by: str, repeats: int) -> Record:
     """Step times of so many rows, in columns or by a loop of plain Python."""
     model, columns = model_arguments(), step_columns(rows)
     if by == "everfleet":
-        answer = np.asarray(training_step_s(**model, **columns).total_s)
-        taken = repeated(lambda: training_step_s(**model, **columns), repeats)
+        answer = np.asarray(training_step_s(**step_bundles({**model, **columns})).total_s)
+        taken = repeated(lambda: training_step_s(**step_bundles({**model, **columns})), repeats)
     else:
         each = rows_of(model, columns)
         answer = np.array([step_by_hand(row) for row in each])
@@ -111,7 +117,10 @@ def steps_timed(rows: int, by: str, repeats: int) -> Record:
 def calls_timed(rows: int, repeats: int) -> Record:
     """The same function of ours, called for one row after the other."""
     each = rows_of(model_arguments(), step_columns(rows))
-    return {"rows": rows, "s": repeated(lambda: [training_step_s(**row) for row in each], repeats)}
+    return {
+        "rows": rows,
+        "s": repeated(lambda: [training_step_s(**step_bundles(row)) for row in each], repeats),
+    }
 
 
 def rows_of(model: Mapping[str, float], columns: Columns) -> list[dict[str, float]]:
@@ -133,11 +142,15 @@ def swept(chips: int | None, counts: int, repeats: int) -> Record:
         splits.cache_clear()  # a first sweep has seen no size before
         return [
             best_layout(
-                accelerators=accelerators,
-                memory_gb=memory[chip],
-                usable_fraction=usable,
-                **whole,
-                **constants | speeds | {"link_domain": int(speeds["link_domain"])},
+                **search_bundles(
+                    {
+                        "accelerators": accelerators,
+                        "memory_gb": memory[chip],
+                        "usable_fraction": usable,
+                        **whole,
+                        **constants | speeds | {"link_domain": int(speeds["link_domain"])},
+                    }
+                )
             )
             for chip, speeds in known.items()
             for accelerators in sizes(counts)

@@ -15,6 +15,7 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
+from planner.performance.bundles import SplitLimits, bundled, step_bundles
 from planner.performance.layouts import layout_candidates
 from planner.performance.training import training_step_s
 from planner.physics.equations.money import energy_usd
@@ -70,11 +71,16 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     facts: dict[str, Any] = {name: node.value for name, node in traced.items() if name not in BESIDE_STEP}
     shape = {name: int(facts[name]) for name in SHAPE if name in ("layers", "heads", "kv_heads")}
     layouts = layout_candidates(
-        accelerators=accelerators,
-        global_batch=work.batch_sequences,
-        sequence_tokens=work.sequence_tokens,
-        link_domain=int(facts["link_domain"]),
-        **shape,
+        **bundled(
+            {
+                "accelerators": accelerators,
+                "global_batch": work.batch_sequences,
+                "sequence_tokens": work.sequence_tokens,
+                "link_domain": int(facts["link_domain"]),
+                **shape,
+            },
+            limits=SplitLimits,
+        )
     )
     layouts.pop("dp")
     count = len(layouts["tp"])
@@ -87,11 +93,13 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     single = [{name: float(column[i]) for name, column in layouts.items()} for i in sample]
 
     def one_at_a_time() -> list[float]:
-        return [float(training_step_s(**fixed, **row).total_s) for row in single]
+        return [float(training_step_s(**step_bundles({**fixed, **row})).total_s) for row in single]
 
-    whole = np.asarray(training_step_s(**fixed, **layouts).total_s)
+    whole = np.asarray(training_step_s(**step_bundles({**fixed, **layouts})).total_s)
     assert np.allclose(whole[sample], one_at_a_time(), rtol=1e-12), "a column and its rows disagree"
-    columns_s, rows_s = in_turns([lambda: training_step_s(**fixed, **layouts), one_at_a_time], repeats)
+    columns_s, rows_s = in_turns(
+        [lambda: training_step_s(**step_bundles({**fixed, **layouts})), one_at_a_time], repeats
+    )
     return {"count": count, "sample": len(sample), "columns_s": columns_s, "rows_s": rows_s}
 
 

@@ -212,6 +212,7 @@ from carbon.signals import (
 )
 from carbon.states import (
     WorkCarbon,
+    WorkHours,
     state_kgco2e,
     work_carbon,
 )
@@ -269,6 +270,7 @@ __all__ = [
     "WaterLine",
     "Waterfall",
     "WorkCarbon",
+    "WorkHours",
     "accelerator_kgco2e",
     "answered_kgco2e_per_request",
     "array_operations_per_s",

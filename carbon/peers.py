@@ -5,12 +5,16 @@ No plan uses them. Every coefficient is an argument; values and versions stand i
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
 
 Column = float | NDArray[np.float64]
+Entry = Any  # a number or a column; a traced one while a question is put together
 
 
 def mlco2_kgco2e(*, device_h: Column, tdp_kw: Column, grid_kgco2e_per_kwh: Column) -> Column:
@@ -137,6 +141,18 @@ def boavizta_memory_kgco2e(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardWay:
+    """What each kilogram of a card costs on its way: before assembly, on roads, at sea, at its end."""
+
+    upstream_kgco2e_per_kg: Entry
+    truck_km: Entry
+    truck_kgco2e_per_kg_km: Entry
+    boat_km: Entry
+    boat_kgco2e_per_kg_km: Entry
+    end_of_life_kgco2e_per_kg: Entry
+
+
 def boavizta_card_kgco2e(
     *,
     die_cm2: Column,
@@ -150,12 +166,7 @@ def boavizta_card_kgco2e(
     heat_sink_kg: Column,
     heat_sink_kgco2e_per_kg: Column,
     mass_kg: Column,
-    upstream_kgco2e_per_kg: Column,
-    truck_km: Column,
-    truck_kgco2e_per_kg_km: Column,
-    boat_km: Column,
-    boat_kgco2e_per_kg_km: Column,
-    end_of_life_kgco2e_per_kg: Column,
+    way: CardWay,
 ) -> Column:
     """Embodied carbon of a graphics card as BoaviztAPI counts it.
 
@@ -179,18 +190,18 @@ def boavizta_card_kgco2e(
         heat_sink_kg=heat_sink_kg,
         heat_sink_kgco2e_per_kg=heat_sink_kgco2e_per_kg,
         mass_kg=mass_kg,
-        upstream_kgco2e_per_kg=upstream_kgco2e_per_kg,
-        truck_km=truck_km,
-        truck_kgco2e_per_kg_km=truck_kgco2e_per_kg_km,
-        boat_km=boat_km,
-        boat_kgco2e_per_kg_km=boat_kgco2e_per_kg_km,
-        end_of_life_kgco2e_per_kg=end_of_life_kgco2e_per_kg,
+        **asdict(way),
     )
     silicon = die_cm2 * die_kgco2e_per_cm2 + memory_die_cm2 * memory_kgco2e_per_cm2
     board = board_cm2 * board_kgco2e_per_cm2
     metal = casing_kg * casing_kgco2e_per_kg + heat_sink_kg * heat_sink_kgco2e_per_kg
-    transport = upstream_kgco2e_per_kg + truck_km * truck_kgco2e_per_kg_km + boat_km * boat_kgco2e_per_kg_km
-    return silicon + board + metal + mass_kg * (transport + end_of_life_kgco2e_per_kg)
+    transport: Column = (
+        way.upstream_kgco2e_per_kg
+        + way.truck_km * way.truck_kgco2e_per_kg_km
+        + way.boat_km * way.boat_kgco2e_per_kg_km
+    )
+    moved: Column = mass_kg * (transport + way.end_of_life_kgco2e_per_kg)
+    return silicon + board + metal + moved
 
 
 def llmcarbon_chip_kgco2e(*, area_cm2: Column, silicon_kgco2e_per_cm2: Column) -> Column:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 
 Column = float | NDArray[np.float64]
+Entry = Any  # a number or a column; a traced one while a question is put together
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,17 @@ def state_kgco2e(
     return running + embodied_kgco2e * state_h / held_h
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkHours:
+    """Hours of a job by what they were for."""
+
+    useful_h: Entry
+    lost_h: Entry
+    checkpoint_h: Entry
+    restart_h: Entry
+    idle_h: Entry
+
+
 def work_carbon(
     *,
     useful_it_kwh: Column,
@@ -73,11 +86,7 @@ def work_carbon(
     checkpoint_it_kwh: Column,
     restart_it_kwh: Column,
     idle_it_kwh: Column,
-    useful_h: Column,
-    lost_h: Column,
-    checkpoint_h: Column,
-    restart_h: Column,
-    idle_h: Column,
+    hours: WorkHours,
     pue: Column,
     grid_kgco2e_per_kwh: Column,
     embodied_kgco2e: Column,
@@ -90,22 +99,16 @@ def work_carbon(
 
     Source: as `state_kgco2e`; hours by state from the failure and checkpoint model.
     """
-    hours = {
-        "useful_h": useful_h,
-        "lost_h": lost_h,
-        "checkpoint_h": checkpoint_h,
-        "restart_h": restart_h,
-        "idle_h": idle_h,
-    }
+    by_state = asdict(hours)
     _domain.nonnegative(
         useful_it_kwh=useful_it_kwh,
         lost_it_kwh=lost_it_kwh,
         checkpoint_it_kwh=checkpoint_it_kwh,
         restart_it_kwh=restart_it_kwh,
         idle_it_kwh=idle_it_kwh,
-        **hours,
+        **by_state,
     )
-    held = exact_sum(hours.values())
+    held = exact_sum(by_state.values())
 
     def state(it_kwh: Column, hours_h: Column) -> Column:
         return state_kgco2e(
@@ -118,9 +121,9 @@ def work_carbon(
         )
 
     return WorkCarbon(
-        useful_kgco2e=state(useful_it_kwh, useful_h),
-        lost_kgco2e=state(lost_it_kwh, lost_h),
-        checkpoint_kgco2e=state(checkpoint_it_kwh, checkpoint_h),
-        restart_kgco2e=state(restart_it_kwh, restart_h),
-        idle_kgco2e=state(idle_it_kwh, idle_h),
+        useful_kgco2e=state(useful_it_kwh, hours.useful_h),
+        lost_kgco2e=state(lost_it_kwh, hours.lost_h),
+        checkpoint_kgco2e=state(checkpoint_it_kwh, hours.checkpoint_h),
+        restart_kgco2e=state(restart_it_kwh, hours.restart_h),
+        idle_kgco2e=state(idle_it_kwh, hours.idle_h),
     )

@@ -202,6 +202,7 @@ from reliability.survival import (
     risk_table,
 )
 from reliability.two_level import (
+    HourWeights,
     TwoLevelFlat,
     TwoLevelHours,
     two_level_flat_h,
@@ -254,6 +255,7 @@ __all__ = [
     "GroupRates",
     "HazardCurve",
     "HeldSpares",
+    "HourWeights",
     "IncidenceCurve",
     "Incidences",
     "Lemons",

@@ -6,7 +6,8 @@ the last remote one. `checkpoint.two_level_plan` gives the first-order pattern; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from reliability.domain import require_at_least, require_not_negative, require_p
 from reliability.search import flat_ends, least_point
 
 Column = float | NDArray[np.float64]
+Entry = Any  # a number or a column; a traced one while a question is put together
 
 # Patterns tried on each pass: multiples of the first-order one, then all that lie next to the best of them.
 _TRIED = 41
@@ -101,6 +103,16 @@ def two_level_hours_by_state(
             local_restart_h=(np.multiply(local_rate_per_h, local_restart_h) * up_h)[()],
             remote_restart_h=(np.multiply(remote_rate_per_h, remote_restart_h) * up_h)[()],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourWeights:
+    """What an hour of work, of a write on each level and of a restart counts, such as by its power."""
+
+    work_weight_factor: Entry = 1.0
+    local_write_weight_factor: Entry = 1.0
+    remote_write_weight_factor: Entry = 1.0
+    restart_weight_factor: Entry = 1.0
 
 
 def two_level_weighted_hours_ratio(
@@ -219,10 +231,7 @@ def two_level_flat_h(
     local_restart_h: Column,
     remote_restart_h: Column,
     loss_fraction: Column,
-    work_weight_factor: Column = 1.0,
-    local_write_weight_factor: Column = 1.0,
-    remote_write_weight_factor: Column = 1.0,
-    restart_weight_factor: Column = 1.0,
+    weights: HourWeights = HourWeights(),  # frozen
 ) -> TwoLevelFlat:
     """Intervals around the best one, at its number of local saves, that cost less than a share more.
 
@@ -244,10 +253,7 @@ def two_level_flat_h(
             remote_write_h=remote_write_h,
             local_restart_h=local_restart_h,
             remote_restart_h=remote_restart_h,
-            work_weight_factor=work_weight_factor,
-            local_write_weight_factor=local_write_weight_factor,
-            remote_write_weight_factor=remote_write_weight_factor,
-            restart_weight_factor=restart_weight_factor,
+            **asdict(weights),
         )
 
     return TwoLevelFlat(*flat_ends(cost, best=interval_h, loss_fraction=loss_fraction))

@@ -30,13 +30,16 @@ from scipy.optimize import least_squares
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import stack_named, stacks
 from planner.performance import tokens_per_s_per_gpu, training_step_s
+from planner.performance.bundles import step_bundles
 from planner.physics.training_step import BESIDE_STEP
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name
+from planner.validation.forms import unbundled
 from planner.validation.generations import generation_of
 from planner.validation.performance import searched_model_rate, train_model
 from planner.validation.software import sharding_stage, split_by_stack
-from planner.validation.steps import RECOMPUTE, hardware, is_model_mixture, values
+from planner.validation.stated import RECOMPUTE
+from planner.validation.steps import hardware, is_model_mixture, values
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
 ROWS, CONSTANTS, STACKS = FOLDER / "training.csv", FOLDER / "constants.csv", FOLDER / "stacks.csv"
@@ -196,7 +199,9 @@ def stack_errors(path: Path = STACKS, *, layouts_only: bool = False) -> dict[str
             inputs.pop("kind")
             if layouts_only and "tp" not in inputs:
                 continue
-            rate = (train_model if "tp" in inputs else searched_model_rate)(**inputs, software=row["stack"])
+            rate = (unbundled(train_model) if "tp" in inputs else searched_model_rate)(
+                **inputs, software=row["stack"]
+            )
             kind = "experts" if is_model_mixture(catalogue_name("model", inputs["model"])) else "dense"
             found.setdefault(f"{row['stack']}, {kind}", []).append(np.log(rate / float(row["expected"])))
     return {name: np.array(errors) for name, errors in found.items()}
@@ -293,7 +298,7 @@ def log_errors(runs: Runs, constants: Sequence[Constant], values: Sequence[float
     modelled = tokens_per_s_per_gpu(
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
-        step_s=training_step_s(**arguments).total_s,
+        step_s=training_step_s(**step_bundles(arguments)).total_s,
         accelerators=arguments["accelerators"],
     )
     return np.log(np.asarray(modelled) / runs.measured_tokens_per_s)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
+from planner.performance.bundles import Entry
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.performance.engine import (
     Chip,
     Engine,
-    Entry,
     ReplicaLayout,
     StepTimes,
     Transformer,

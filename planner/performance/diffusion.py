@@ -13,6 +13,7 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
+from planner.performance.bundles import Links, Waits, named
 from planner.performance.communication import gradient_exchange_s, weight_gather_s
 
 Column = float | NDArray[np.float64]
@@ -133,16 +134,8 @@ def diffusion_training_step_s(
     optimizer_bytes: Column,
     memory_gb_per_s: Column,
     memory_efficiency_fraction: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
-    fsdp_latency_s: Column,
-    fsdp_exposed_fraction: Column,
-    data_parallel_hidden_fraction: Column,
-    fixed_s: Column,
-    scale_drag_ratio: Column,
+    links: Links,
+    waits: Waits,
 ) -> Column:
     """Time of one training step of a denoiser on n accelerators, each with its own samples.
 
@@ -157,42 +150,43 @@ def diffusion_training_step_s(
     Source: Ho et al., arXiv 2006.11239 (one denoising a sample); exchanges as in `training_step_s`.
     """
     require_positive(samples=samples, parameters=parameters, accelerators=accelerators)
-    require_not_negative(operator_s=operator_s, fixed_s=fixed_s)
+    require_not_negative(operator_s=operator_s, fixed_s=waits.fixed_s)
     require_share(
-        fsdp_exposed_fraction=fsdp_exposed_fraction,
-        data_parallel_hidden_fraction=data_parallel_hidden_fraction,
+        fsdp_exposed_fraction=waits.fsdp_exposed_fraction,
+        data_parallel_hidden_fraction=waits.data_parallel_hidden_fraction,
     )
-    links = {
-        "link_domain": link_domain,
-        "link_gb_per_s": link_gb_per_s,
-        "network_gb_per_s": network_gb_per_s,
-        "link_efficiency_fraction": link_efficiency_fraction,
-        "network_efficiency_fraction": network_efficiency_fraction,
-    }
+    exchanged_over = named(links)
     busy = 3.0 * samples * np.sum(operator_s, axis=-1)
-    summed = gradient_exchange_s(exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, **links)
-    near = np.minimum(link_domain, accelerators)
+    summed = gradient_exchange_s(
+        exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, **exchanged_over
+    )
+    near = np.minimum(links.link_domain, accelerators)
     domains = accelerators / near
     across_gb = 4.0 * parameters / near / 1e9
-    across_s = across_gb * (domains - 1.0) / domains / (network_gb_per_s * network_efficiency_fraction)
+    across_s = (
+        across_gb * (domains - 1.0) / domains / (links.network_gb_per_s * links.network_efficiency_fraction)
+    )
 
     def gathering_s(ranks: Column) -> Column:
         gathered = 3.0 * weight_gather_s(
-            gathered_gb=2.0 * parameters / 1e9, accelerators=ranks, fsdp_latency_s=fsdp_latency_s, **links
+            gathered_gb=2.0 * parameters / 1e9,
+            accelerators=ranks,
+            fsdp_latency_s=waits.fsdp_latency_s,
+            **exchanged_over,
         )
         longer: Column = (
-            np.maximum(busy, gathered) + fsdp_exposed_fraction * np.minimum(busy, gathered) - busy
+            np.maximum(busy, gathered) + waits.fsdp_exposed_fraction * np.minimum(busy, gathered) - busy
         )
         return longer
 
     seen = np.where(
         sharded > 0,
         np.minimum(gathering_s(accelerators), gathering_s(near) + np.maximum(0.0, across_s - 0.5 * busy)),
-        summed - np.minimum(data_parallel_hidden_fraction * summed, 0.5 * busy),
+        summed - np.minimum(waits.data_parallel_hidden_fraction * summed, 0.5 * busy),
     )
     updated = optimizer_bytes * parameters / accelerators
-    step_s = busy + seen + updated / (memory_gb_per_s * 1e9 * memory_efficiency_fraction) + fixed_s
-    result: Column = step_s * (1.0 + scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0)))
+    step_s = busy + seen + updated / (memory_gb_per_s * 1e9 * memory_efficiency_fraction) + waits.fixed_s
+    result: Column = step_s * (1.0 + waits.scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0)))
     return result
 
 

@@ -57,6 +57,16 @@ def kv_transfer_s(
     return latency_s + exposed_fraction * moved_gb / network_gb_per_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTargets:
+    """Times that a share of the requests keeps: first token, each further one, and from reader to writer."""
+
+    ttft_target_s: Column
+    tpot_target_s: Column
+    handover_target_s: Column
+    quantile_fraction: Column
+
+
 def prefill_replicas(
     *,
     requests_per_s: Column,
@@ -104,10 +114,7 @@ def disaggregated_replicas(
     output_tokens: Column,
     batch_limit: Column,
     queue_places: Column,
-    ttft_target_s: Column,
-    tpot_target_s: Column,
-    handover_target_s: Column,
-    quantile_fraction: Column,
+    targets: PoolTargets,
     utilisation_fraction: Column,
 ) -> DisaggregatedReplicas:
     """Replicas of both kinds for a request rate.
@@ -115,7 +122,7 @@ def disaggregated_replicas(
     n_p = `prefill_replicas`,  n_d = ceil(lambda / (u lambda*)),  TTFT = W + S
 
     The prefill replicas write the first token; the second follows after the transfer, the wait for a place
-    and one step, together within `handover_target_s`. lambda* is the largest rate of a decode replica that
+    and one step, together within their handover. lambda* is the largest rate of a decode replica that
     keeps this and the time per token. `decode_step_s` holds the step without prompts (prefill tokens 0) in
     states 1, 2, ... on its last axis, everything else one entry per candidate. u is the most either kind
     is planned for. Failures between the two are left out.
@@ -128,8 +135,8 @@ def disaggregated_replicas(
         prefill_s=prefill_s,
         prefill_scv_ratio=prefill_scv_ratio,
         arrival_scv_ratio=arrival_scv_ratio,
-        ttft_target_s=ttft_target_s,
-        met_fraction=quantile_fraction,
+        ttft_target_s=targets.ttft_target_s,
+        met_fraction=targets.quantile_fraction,
         occupancy_fraction=utilisation_fraction,
     )
     reached = np.isfinite(readers)
@@ -141,7 +148,7 @@ def disaggregated_replicas(
         arrival_scv_ratio=arrival_scv_ratio,
         service_scv_ratio=prefill_scv_ratio,
     )
-    spare_s = np.asarray(handover_target_s - transfer_s)
+    spare_s = np.asarray(targets.handover_target_s - transfer_s)
     largest = largest_rate_per_s(
         prefill_s=decode_step_s,
         tpot_s=decode_step_s,
@@ -150,8 +157,8 @@ def disaggregated_replicas(
         places=np.asarray(batch_limit) + queue_places,
         arrival_scv_ratio=arrival_scv_ratio,
         ttft_target_s=np.where(spare_s > 0, spare_s, 1.0),
-        tpot_target_s=tpot_target_s,
-        quantile_fraction=quantile_fraction,
+        tpot_target_s=targets.tpot_target_s,
+        quantile_fraction=targets.quantile_fraction,
     )
     rate = np.where(spare_s > 0, utilisation_fraction * np.asarray(largest), 0.0)
     writers = np.where(rate > 0, np.ceil(requests_per_s / np.where(rate > 0, rate, 1.0)), np.inf)

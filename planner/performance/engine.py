@@ -7,7 +7,7 @@ hardware.
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
+from planner.performance.bundles import Bundle, Entry
 
 Column = float | NDArray[np.float64]
-# A number or a column; a traced one while a question is put together, which `derive` unwraps.
-Entry = Any
-Bundle = TypeVar("Bundle")
 
 MATRICES = 4.0  # of a layer: queries to values, output of attention, up, down; experts hold the last two
 NORM = 4.0  # of the roofline's corner: measured matrices between 16 and 16,384 rows lie within a few percent
@@ -128,15 +126,14 @@ class StepTimes:
 def on_axes(bundle: Bundle, axes: int) -> Bundle:
     """A bundle of columns with so many axes of length 1 behind them."""
     place = (..., *(None,) * axes)
-    values: dict[str, Any] = {f.name: np.asarray(getattr(bundle, f.name))[place] for f in fields(bundle)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {f.name: np.asarray(getattr(bundle, f.name))[place] for f in fields(bundle)}
     return type(bundle)(**values)
 
 
 def with_values(bundle: Bundle) -> Bundle:
     """A bundle of the values of traced columns, to work with outside a trace."""
     values: dict[str, Any] = {
-        f.name: np.asarray(getattr(bundle, f.name).value, dtype=np.float64)
-        for f in fields(bundle)  # type: ignore[arg-type]
+        f.name: np.asarray(getattr(bundle, f.name).value, dtype=np.float64) for f in fields(bundle)
     }
     return type(bundle)(**values)
 
@@ -144,7 +141,7 @@ def with_values(bundle: Bundle) -> Bundle:
 def rows_of(bundle: Bundle, index: Any) -> Bundle:
     """Some rows of a bundle of columns; what is the same for all stays as it is."""
     values: dict[str, Any] = {}
-    for f in fields(bundle):  # type: ignore[arg-type]
+    for f in fields(bundle):
         column = np.asarray(getattr(bundle, f.name))
         values[f.name] = column[index] if column.ndim else column
     return type(bundle)(**values)

@@ -17,6 +17,13 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.adapters import training_flops_ratio
+from planner.performance.bundles import (
+    TrainedTransformer,
+    TrainingChip,
+    TrainingLayout,
+    TrainingRun,
+    TrainingSoftware,
+)
 from planner.performance.communication import (
     VALUE_BYTES,
     context_exchange_s,
@@ -111,71 +118,11 @@ def attention_forward_s(
 
 def training_step_s(
     *,
-    layers: Column,
-    hidden: Column,
-    heads: Column,
-    kv_heads: Column,
-    ffn: Column,
-    gated: Column,
-    vocabulary: Column,
-    sequence_tokens: Column,
-    accelerators: Column,
-    global_batch: Column,
-    tp: Column,
-    pp: Column,
-    interleave: Column,
-    cp: Column,
-    micro_batch: Column,
-    recompute: Column,
-    sharding: Column,
-    sequence_parallel: Column,
-    fused_attention: Column,
-    matrix_tflop_per_s: Column,
-    attention_tflop_per_s: Column,
-    memory_gb_per_s: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_domain: Column,
-    matrix_efficiency_fraction: Column,
-    stack_factor: Column,
-    precision_factor: Column,
-    hidden_half_width: Column,
-    tokens_half: Column,
-    elementwise_bytes_per_value: Column,
-    attention_efficiency_fraction: Column,
-    memory_efficiency_fraction: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
-    collective_latency_s: Column,
-    tensor_exposed_fraction: Column,
-    fsdp_latency_s: Column,
-    fsdp_exposed_fraction: Column,
-    pipeline_exposed_fraction: Column,
-    data_parallel_hidden_fraction: Column,
-    fixed_s: Column,
-    scale_drag_ratio: Column,
-    head_dim: Column | None = None,
-    mixer_parameters: Column | None = None,
-    causal: Column = 1.0,
-    attention_fraction: Column = 1.0,
-    state_space_flops_per_token: Column = 0.0,
-    experts: Column = 0.0,
-    experts_per_token: Column = 0.0,
-    shared_experts: Column = 0.0,
-    ep: Column = 1.0,
-    load_imbalance_factor: Column = 1.0,
-    expert_exposed_fraction: Column = 1.0,
-    expert_exposed_interleaved_fraction: Column | None = None,
-    expert_network_efficiency_fraction: Column | None = None,
-    most_domains_per_token: Column = np.inf,
-    grouped_half_tokens: Column | None = None,
-    grouped_efficiency_fraction: Column = 1.0,
-    adapter_parameters: Column = 0.0,
-    narrow_fraction: Column = 1.0,
-    layer_launch_s: Column = 0.0,
-    context_exposed_fraction: Column = 0.0,
-    near_hop_s: Column = 0.0,
-    far_hop_s: Column = 0.0,
+    model: TrainedTransformer,
+    run: TrainingRun,
+    layout: TrainingLayout,
+    chip: TrainingChip,
+    software: TrainingSoftware,
 ) -> StepTime:
     """Time of one optimizer step, by cause.
 
@@ -202,269 +149,273 @@ def training_step_s(
     Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
     Megatron-Bridge and Llama 3 throughput; form, constants and errors in README.md of this folder.
     """
+    half_tokens = software.tokens_half if chip.grouped_half_tokens is None else chip.grouped_half_tokens
     require_open_share(
-        matrix_efficiency_fraction=matrix_efficiency_fraction,
-        link_efficiency_fraction=link_efficiency_fraction,
-        network_efficiency_fraction=network_efficiency_fraction,
-        memory_efficiency_fraction=memory_efficiency_fraction,
+        matrix_efficiency_fraction=chip.matrix_efficiency_fraction,
+        link_efficiency_fraction=software.link_efficiency_fraction,
+        network_efficiency_fraction=software.network_efficiency_fraction,
+        memory_efficiency_fraction=software.memory_efficiency_fraction,
     )
     require_share(
-        fsdp_exposed_fraction=fsdp_exposed_fraction,
-        pipeline_exposed_fraction=pipeline_exposed_fraction,
-        data_parallel_hidden_fraction=data_parallel_hidden_fraction,
-        attention_fraction=attention_fraction,
-        causal=causal,
-        narrow_fraction=narrow_fraction,
-        context_exposed_fraction=context_exposed_fraction,
-        grouped_efficiency_fraction=grouped_efficiency_fraction,
+        fsdp_exposed_fraction=software.fsdp_exposed_fraction,
+        pipeline_exposed_fraction=software.pipeline_exposed_fraction,
+        data_parallel_hidden_fraction=software.data_parallel_hidden_fraction,
+        attention_fraction=model.attention_fraction,
+        causal=model.causal,
+        narrow_fraction=chip.narrow_fraction,
+        context_exposed_fraction=software.context_exposed_fraction,
+        grouped_efficiency_fraction=chip.grouped_efficiency_fraction,
     )
     require_not_negative(
-        adapter_parameters=adapter_parameters,
-        state_space_flops_per_token=state_space_flops_per_token,
-        layer_launch_s=layer_launch_s,
-        grouped_half_tokens=tokens_half if grouped_half_tokens is None else grouped_half_tokens,
+        adapter_parameters=model.adapter_parameters,
+        state_space_flops_per_token=model.state_space_flops_per_token,
+        layer_launch_s=software.layer_launch_s,
+        grouped_half_tokens=half_tokens,
     )
     require_positive(
-        layers=layers,
-        hidden=hidden,
-        sequence_tokens=sequence_tokens,
-        accelerators=accelerators,
-        global_batch=global_batch,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batch=micro_batch,
-        matrix_tflop_per_s=matrix_tflop_per_s,
-        memory_gb_per_s=memory_gb_per_s,
-        link_gb_per_s=link_gb_per_s,
-        network_gb_per_s=network_gb_per_s,
-        link_domain=link_domain,
-        stack_factor=stack_factor,
-        precision_factor=precision_factor,
+        layers=model.layers,
+        hidden=model.hidden,
+        sequence_tokens=run.sequence_tokens,
+        accelerators=run.accelerators,
+        global_batch=run.global_batch,
+        tp=layout.tp,
+        pp=layout.pp,
+        interleave=layout.interleave,
+        cp=layout.cp,
+        micro_batch=layout.micro_batch,
+        matrix_tflop_per_s=chip.matrix_tflop_per_s,
+        memory_gb_per_s=chip.memory_gb_per_s,
+        link_gb_per_s=chip.link_gb_per_s,
+        network_gb_per_s=chip.network_gb_per_s,
+        link_domain=chip.link_domain,
+        stack_factor=software.stack_factor,
+        precision_factor=chip.precision_factor,
     )
     weights = layer_weights(
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        ffn=ffn,
-        gated=gated,
-        head_dim=head_dim,
-        mixer_parameters=mixer_parameters,
-        experts=experts,
-        experts_per_token=experts_per_token,
-        shared_experts=shared_experts,
+        hidden=model.hidden,
+        heads=model.heads,
+        kv_heads=model.kv_heads,
+        ffn=model.ffn,
+        gated=model.gated,
+        head_dim=model.head_dim,
+        mixer_parameters=model.mixer_parameters,
+        experts=model.experts,
+        experts_per_token=model.experts_per_token,
+        shared_experts=model.shared_experts,
     )
-    mixture = bool(np.any(np.asarray(experts) > 0))
-    data_parallel = data_parallel_ranks(accelerators=accelerators, tp=tp, pp=pp, cp=cp)
-    micro_batches = global_batch / (data_parallel * micro_batch)
+    mixture = bool(np.any(np.asarray(model.experts) > 0))
+    links = {
+        "link_domain": chip.link_domain,
+        "link_gb_per_s": chip.link_gb_per_s,
+        "network_gb_per_s": chip.network_gb_per_s,
+        "link_efficiency_fraction": software.link_efficiency_fraction,
+        "network_efficiency_fraction": software.network_efficiency_fraction,
+    }
+    data_parallel = data_parallel_ranks(
+        accelerators=run.accelerators, tp=layout.tp, pp=layout.pp, cp=layout.cp
+    )
+    micro_batches = run.global_batch / (data_parallel * layout.micro_batch)
     if np.any(micro_batches < 1.0 - 1e-9) or np.any(data_parallel < 1.0 - 1e-9):
         raise ValueError(
-            f"global_batch must hold a micro-batch for each of n/(t p c) >= 1 copies, got {global_batch} "
-            f"for {data_parallel} copies and micro_batch {micro_batch}"
+            f"global_batch must hold a micro-batch for each of n/(t p c) >= 1 copies, got {run.global_batch} "
+            f"for {data_parallel} copies and micro_batch {layout.micro_batch}"
         )
-    rank_tokens = micro_batch * sequence_tokens / cp
-    deep = stage_layers(layers=layers, pp=pp)
-    memory_bytes_per_s = memory_efficiency_fraction * memory_gb_per_s * 1e9
+    rank_tokens = layout.micro_batch * run.sequence_tokens / layout.cp
+    deep = stage_layers(layers=model.layers, pp=layout.pp)
+    memory_bytes_per_s = software.memory_efficiency_fraction * chip.memory_gb_per_s * 1e9
     # Some matrices stay in 16 bits: the time of a multiplication is the mean of both.
     narrow_tflop_per_s = 1.0 / (
-        narrow_fraction / (matrix_tflop_per_s * precision_factor)
-        + (1.0 - narrow_fraction) / attention_tflop_per_s
+        chip.narrow_fraction / (chip.matrix_tflop_per_s * chip.precision_factor)
+        + (1.0 - chip.narrow_fraction) / chip.attention_tflop_per_s
     )
-    dense_flop_per_s = narrow_tflop_per_s * 1e12 * matrix_efficiency_fraction * stack_factor
+    dense_flop_per_s = narrow_tflop_per_s * 1e12 * chip.matrix_efficiency_fraction * software.stack_factor
     matrix_flop_per_s = dense_flop_per_s * shape_efficiency_fraction(
-        hidden=hidden,
-        tp=tp,
+        hidden=model.hidden,
+        tp=layout.tp,
         rank_tokens=rank_tokens,
-        hidden_half_width=hidden_half_width,
-        tokens_half=tokens_half,
+        hidden_half_width=software.hidden_half_width,
+        tokens_half=software.tokens_half,
     )
 
     # One layer, one micro-batch, forward.
-    matrix = 2.0 * rank_tokens * weights.common_parameters / tp / matrix_flop_per_s
+    matrix = 2.0 * rank_tokens * weights.common_parameters / layout.tp / matrix_flop_per_s
     sent: Column = 0.0
     if mixture:
-        matrix = matrix + load_imbalance_factor * _experts_s(
-            hidden=hidden,
-            ffn=ffn,
-            tp=tp,
+        exposed: Column = software.expert_exposed_fraction
+        if software.expert_exposed_interleaved_fraction is not None:
+            exposed = np.where(layout.interleave > 1, software.expert_exposed_interleaved_fraction, exposed)
+        matrix = matrix + software.load_imbalance_factor * _experts_s(
+            hidden=model.hidden,
+            ffn=model.ffn,
+            tp=layout.tp,
             rank_tokens=rank_tokens,
-            experts=experts,
-            ep=ep,
-            experts_per_token=experts_per_token,
+            experts=model.experts,
+            ep=layout.ep,
+            experts_per_token=model.experts_per_token,
             active_parameters=weights.active_routed_parameters,
             flop_per_s=dense_flop_per_s,
-            hidden_half_width=hidden_half_width,
-            tokens_half=tokens_half if grouped_half_tokens is None else grouped_half_tokens,
-            most_flop_per_s=matrix_tflop_per_s * 1e12 * stack_factor * grouped_efficiency_fraction,
+            hidden_half_width=software.hidden_half_width,
+            tokens_half=half_tokens,
+            most_flop_per_s=chip.matrix_tflop_per_s
+            * 1e12
+            * software.stack_factor
+            * chip.grouped_efficiency_fraction,
         )
-        sent = load_imbalance_factor * expert_exchange_s(
-            rank_tokens=rank_tokens / tp,
-            hidden=hidden,
-            experts_per_token=experts_per_token,
-            ep=ep,
-            link_domain=link_domain,
-            link_gb_per_s=link_gb_per_s,
-            network_gb_per_s=network_gb_per_s,
-            link_efficiency_fraction=link_efficiency_fraction,
-            network_efficiency_fraction=(
-                network_efficiency_fraction
-                if expert_network_efficiency_fraction is None
-                else expert_network_efficiency_fraction
-            ),
-            collective_latency_s=collective_latency_s,
-            exposed_fraction=(
-                expert_exposed_fraction
-                if expert_exposed_interleaved_fraction is None
-                else np.where(interleave > 1, expert_exposed_interleaved_fraction, expert_exposed_fraction)
-            ),
-            most_domains_per_token=most_domains_per_token,
+        sent = software.load_imbalance_factor * expert_exchange_s(
+            rank_tokens=rank_tokens / layout.tp,
+            hidden=model.hidden,
+            experts_per_token=model.experts_per_token,
+            ep=layout.ep,
+            **links
+            | {
+                "network_efficiency_fraction": software.network_efficiency_fraction
+                if software.expert_network_efficiency_fraction is None
+                else software.expert_network_efficiency_fraction
+            },
+            collective_latency_s=software.collective_latency_s,
+            exposed_fraction=exposed,
+            most_domains_per_token=model.most_domains_per_token,
         )
-    attention = attention_fraction * attention_forward_s(
+    attention = model.attention_fraction * attention_forward_s(
         rank_tokens=rank_tokens,
-        sequence_tokens=sequence_tokens,
-        hidden=hidden,
-        heads=heads,
-        tp=tp,
-        fused_attention=fused_attention,
-        attention_tflop_per_s=attention_tflop_per_s,
-        attention_efficiency_fraction=attention_efficiency_fraction,
-        memory_gb_per_s=memory_gb_per_s,
-        memory_efficiency_fraction=memory_efficiency_fraction,
-        head_dim=head_dim,
-        causal=causal,
+        sequence_tokens=run.sequence_tokens,
+        hidden=model.hidden,
+        heads=model.heads,
+        tp=layout.tp,
+        fused_attention=layout.fused_attention,
+        attention_tflop_per_s=chip.attention_tflop_per_s,
+        attention_efficiency_fraction=software.attention_efficiency_fraction,
+        memory_gb_per_s=chip.memory_gb_per_s,
+        memory_efficiency_fraction=software.memory_efficiency_fraction,
+        head_dim=model.head_dim,
+        causal=model.causal,
     )
-    if np.any(np.asarray(state_space_flops_per_token) > 0):
+    if np.any(np.asarray(model.state_space_flops_per_token) > 0):
         # A fused scan is taken to reach what fused attention reaches.
-        scanned = (1.0 - attention_fraction) * rank_tokens * state_space_flops_per_token / tp
-        attention = attention + scanned / (attention_tflop_per_s * 1e12 * attention_efficiency_fraction)
-    split = np.where(sequence_parallel > 0, 1.0 / tp, 2.0 / (1.0 + tp))
-    elementwise = elementwise_bytes_per_value * rank_tokens * hidden * split / memory_bytes_per_s
+        scanned = (
+            (1.0 - model.attention_fraction) * rank_tokens * model.state_space_flops_per_token / layout.tp
+        )
+        attention = attention + scanned / (
+            chip.attention_tflop_per_s * 1e12 * software.attention_efficiency_fraction
+        )
+    split = np.where(layout.sequence_parallel > 0, 1.0 / layout.tp, 2.0 / (1.0 + layout.tp))
+    elementwise = (
+        software.elementwise_bytes_per_value * rank_tokens * model.hidden * split / memory_bytes_per_s
+    )
     if mixture:
         # Each expert of a token reads, activates and writes its own copy.
         elementwise = elementwise * expert_activation_ratio(
-            hidden=hidden,
-            ffn=ffn,
-            experts=experts,
-            experts_per_token=experts_per_token,
-            shared_experts=shared_experts,
+            hidden=model.hidden,
+            ffn=model.ffn,
+            experts=model.experts,
+            experts_per_token=model.experts_per_token,
+            shared_experts=model.shared_experts,
         )
-    ring = attention_fraction * context_exchange_s(
+    ring = model.attention_fraction * context_exchange_s(
         rank_tokens=rank_tokens,
-        key_width=kv_heads * (hidden / heads if head_dim is None else head_dim),
-        tp=tp,
-        cp=cp,
-        link_domain=link_domain,
-        link_gb_per_s=link_gb_per_s,
-        network_gb_per_s=network_gb_per_s,
-        link_efficiency_fraction=link_efficiency_fraction,
-        network_efficiency_fraction=network_efficiency_fraction,
-        collective_latency_s=collective_latency_s,
+        key_width=model.kv_heads * (model.hidden / model.heads if model.head_dim is None else model.head_dim),
+        tp=layout.tp,
+        cp=layout.cp,
+        **links,
+        collective_latency_s=software.collective_latency_s,
         attention_s=attention,
-        exposed_fraction=context_exposed_fraction,
+        exposed_fraction=software.context_exposed_fraction,
     )
     exchange = tensor_exchange_s(
         rank_tokens=rank_tokens,
-        hidden=hidden,
-        tp=tp,
-        link_domain=link_domain,
-        link_gb_per_s=link_gb_per_s,
-        network_gb_per_s=network_gb_per_s,
-        link_efficiency_fraction=link_efficiency_fraction,
-        network_efficiency_fraction=network_efficiency_fraction,
-        collective_latency_s=collective_latency_s,
-        tensor_exposed_fraction=tensor_exposed_fraction,
-        near_hop_s=near_hop_s,
-        far_hop_s=far_hop_s,
+        hidden=model.hidden,
+        tp=layout.tp,
+        **links,
+        collective_latency_s=software.collective_latency_s,
+        tensor_exposed_fraction=software.tensor_exposed_fraction,
+        near_hop_s=software.near_hop_s,
+        far_hop_s=software.far_hop_s,
     )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
-    again = np.where(recompute == 2, 1.0, 0.0)
-    adapted = bool(np.any(np.asarray(adapter_parameters) > 0))
-    passes = training_flops_ratio(adapter_parameters=adapter_parameters)
+    again = np.where(layout.recompute == 2, 1.0, 0.0)
+    adapted = bool(np.any(np.asarray(model.adapter_parameters) > 0))
+    passes = training_flops_ratio(adapter_parameters=model.adapter_parameters)
     matrix = matrix * (passes + again) * deep
     if adapted:
-        beside = 2.0 * rank_tokens * adapter_parameters / tp / matrix_flop_per_s
+        beside = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
         matrix = matrix + beside * (3.0 + again) * deep
-    attention = attention * (3.2 + np.where(recompute > 0, 1.0, 0.0)) * deep
+    attention = attention * (3.2 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep
     sent = sent * (2.0 + again) * deep
     # Backward sends keys and values again, and their gradients, on top of twice the attention.
-    ring = ring * (3.0 + np.where(recompute > 0, 1.0, 0.0)) * deep
-    launch = layer_launch_s * (2.0 + again) * deep
-    layer_values = weights.common_parameters / tp + weights.held_routed_parameters / ep
+    ring = ring * (3.0 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
+    launch = software.layer_launch_s * (2.0 + again) * deep
+    layer_values = weights.common_parameters / layout.tp + weights.held_routed_parameters / layout.ep
     gather = _exposed_gather_s(
         busy_s=matrix + attention + elementwise + exchange + sent + ring,
         gather_s=deep
         * weight_gather_s(
             gathered_gb=VALUE_BYTES * layer_values / 1e9,
-            accelerators=accelerators,
-            link_domain=link_domain,
-            link_gb_per_s=link_gb_per_s,
-            network_gb_per_s=network_gb_per_s,
-            link_efficiency_fraction=link_efficiency_fraction,
-            network_efficiency_fraction=network_efficiency_fraction,
-            fsdp_latency_s=fsdp_latency_s,
+            accelerators=run.accelerators,
+            **links,
+            fsdp_latency_s=software.fsdp_latency_s,
         ),
         # Frozen weights are gathered twice and have no gradients to scatter.
         rounds_at_full_sharding=passes,
-        sharding=sharding,
+        sharding=layout.sharding,
         micro_batches=micro_batches,
-        fsdp_exposed_fraction=fsdp_exposed_fraction,
+        fsdp_exposed_fraction=software.fsdp_exposed_fraction,
     )
     # The output layer stays in 16 bits where the layers multiply in 8.
-    narrow = attention_tflop_per_s / narrow_tflop_per_s
+    narrow = chip.attention_tflop_per_s / narrow_tflop_per_s
     head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
-    head = 2.0 * passes * rank_tokens * hidden * vocabulary / tp / head_flop_per_s
-    head = head + 8.0 * rank_tokens * vocabulary / tp / memory_bytes_per_s
-    head = head * np.where(pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
+    head = 2.0 * passes * rank_tokens * model.hidden * model.vocabulary / layout.tp / head_flop_per_s
+    head = head + 8.0 * rank_tokens * model.vocabulary / layout.tp / memory_bytes_per_s
+    head = head * np.where(layout.pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
     micro_batch_s = matrix + attention + elementwise + exchange + sent + ring + launch + gather + head
 
     # The whole step.
     steps_s = micro_batch_s * micro_batches
-    bubble = micro_batch_s * (pp - 1.0) / interleave
-    sent_s = VALUE_BYTES * rank_tokens * hidden / tp / (network_gb_per_s * 1e9 * network_efficiency_fraction)
-    sends = np.where(pp > 1, 2.0, 0.0) * micro_batches * interleave
-    transfer = sends * (sent_s + collective_latency_s) * pipeline_exposed_fraction
-    links = {
-        "link_domain": link_domain,
-        "link_gb_per_s": link_gb_per_s,
-        "network_gb_per_s": network_gb_per_s,
-        "link_efficiency_fraction": link_efficiency_fraction,
-        "network_efficiency_fraction": network_efficiency_fraction,
-    }
-    summed = np.where(sharding < 2, 1.0, 0.0)
+    bubble = micro_batch_s * (layout.pp - 1.0) / layout.interleave
+    sent_s = (
+        VALUE_BYTES
+        * rank_tokens
+        * model.hidden
+        / layout.tp
+        / (chip.network_gb_per_s * 1e9 * software.network_efficiency_fraction)
+    )
+    sends = np.where(layout.pp > 1, 2.0, 0.0) * micro_batches * layout.interleave
+    transfer = sends * (sent_s + software.collective_latency_s) * software.pipeline_exposed_fraction
+    summed = np.where(layout.sharding < 2, 1.0, 0.0)
     held = rank_parameters(
-        layers=layers,
+        layers=model.layers,
         layer_parameters=weights.common_parameters,
-        hidden=hidden,
-        vocabulary=vocabulary,
-        tp=tp,
-        pp=pp,
+        hidden=model.hidden,
+        vocabulary=model.vocabulary,
+        tp=layout.tp,
+        pp=layout.pp,
     )
     if adapted:
-        held = np.where(np.asarray(adapter_parameters) > 0, deep * adapter_parameters / tp, held)
+        held = np.where(
+            np.asarray(model.adapter_parameters) > 0, deep * model.adapter_parameters / layout.tp, held
+        )
     gradient = summed * gradient_exchange_s(
-        exchanged_gb=4.0 * held / 1e9, ranks=data_parallel * cp, tp=tp, **links
+        exchanged_gb=4.0 * held / 1e9, ranks=data_parallel * layout.cp, tp=layout.tp, **links
     )
-    updated = held / np.where(sharding >= 1, data_parallel * cp, 1.0)
+    updated = held / np.where(layout.sharding >= 1, data_parallel * layout.cp, 1.0)
     if mixture:
         routed = rank_expert_parameters(
-            layers=layers, routed_parameters=weights.held_routed_parameters, pp=pp, ep=ep
+            layers=model.layers, routed_parameters=weights.held_routed_parameters, pp=layout.pp, ep=layout.ep
         )
-        routed = routed * np.where(np.asarray(adapter_parameters) > 0, 0.0, 1.0)
-        copies = expert_copies(accelerators=accelerators, pp=pp, ep=ep)
+        routed = routed * np.where(np.asarray(model.adapter_parameters) > 0, 0.0, 1.0)
+        copies = expert_copies(accelerators=run.accelerators, pp=layout.pp, ep=layout.ep)
         gradient = gradient + summed * gradient_exchange_s(
-            exchanged_gb=4.0 * routed / 1e9, ranks=copies, tp=ep, **links
+            exchanged_gb=4.0 * routed / 1e9, ranks=copies, tp=layout.ep, **links
         )
-        updated = updated + routed / np.where(sharding >= 1, copies, 1.0)
+        updated = updated + routed / np.where(layout.sharding >= 1, copies, 1.0)
     # At most half of the compute is backward work that gradients can hide behind.
-    gradient = gradient - np.minimum(data_parallel_hidden_fraction * gradient, 0.5 * steps_s)
+    gradient = gradient - np.minimum(software.data_parallel_hidden_fraction * gradient, 0.5 * steps_s)
     # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
     optimizer = 18.0 * updated / memory_bytes_per_s
-    before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
-    drag = before_drag * scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0))
+    before_drag = steps_s + bubble + transfer + gradient + optimizer + software.fixed_s
+    drag = before_drag * software.scale_drag_ratio * np.maximum(0.0, np.log2(run.accelerators / 8.0))
     return StepTime(
         matrix_s=matrix * micro_batches,
         attention_s=attention * micro_batches,
@@ -479,7 +430,7 @@ def training_step_s(
         pipeline_transfer_s=transfer,
         data_parallel_s=gradient,
         optimizer_s=optimizer,
-        fixed_s=fixed_s,
+        fixed_s=software.fixed_s,
         scale_drag_s=drag,
         total_s=before_drag + drag,
     )

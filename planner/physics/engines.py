@@ -403,6 +403,11 @@ def engine_of(inputs: Inputs, service: Service) -> str:
     return service.engine or inputs.catalogue.default_engine
 
 
+def engine_title(inputs: Inputs, service: Service) -> str:
+    """The engine that serves, as people name it."""
+    return inputs.catalogue.engines[engine_of(inputs, service)].title
+
+
 def engine_constants(inputs: Inputs, engines: Sequence[str], sku: Indices) -> Engine:
     """Constants of an engine for each row; of a generation of accelerators where it has its own."""
     return Engine(**{name: _column(inputs, engines, sku, key) for name, key in ENGINE.items()})

@@ -55,6 +55,7 @@ from planner.physics.serving_options import (
     stacked,
 )
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
+from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, each_row, pick, rows
 
 # The law of training, and what exchanges take off it.
@@ -136,7 +137,8 @@ def serving_candidates(
 ) -> tuple[ServingCandidates, list[Dropped]]:
     """Every service on every pool in every size that holds a request, each in the layout that carries most.
 
-    Only replicas of mixtures have more than one layout: attention shared by all accelerators, or repeated.
+    Only replicas of mixtures have more than one layout: attention shared by all accelerators, or repeated. Of
+    those that carry as much, but for what rates are not known better than, attention is repeated least.
     """
     every, dropped = possible_layouts(inputs, sizes)
     keys = np.stack([every.service, every.pool, every.accelerators, every.power_cap_fraction])
@@ -152,9 +154,22 @@ def serving_candidates(
     carried[row] = derive_parts(
         replica_capacity, arrival_scv_ratio=calm, **arguments
     ).limit_requests_per_s.value
-    order = np.lexsort((every.groups, -carried, back))
-    best = order[np.unique(back[order], return_index=True)[1]]
-    return every.some(np.sort(best)), dropped
+    best = simplest_rows(back, every.groups, carried, inputs.fact(AS_FAST).value)
+    return every.some(best), dropped
+
+
+def simplest_rows(
+    kind: NDArray[np.intp],
+    groups: NDArray[np.intp],
+    carried: NDArray[np.float64],
+    as_fast_fraction: float,
+) -> NDArray[np.intp]:
+    """One row of each kind: of those that carry most, but for a share, the one with fewest groups."""
+    most = np.zeros(int(kind.max()) + 1)
+    np.maximum.at(most, kind, carried)
+    near = carried * (1.0 + as_fast_fraction) >= most[kind]
+    order = np.lexsort((-carried, groups, ~near, kind))
+    return np.sort(order[np.unique(kind[order], return_index=True)[1]])
 
 
 def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
+from planner.performance.bundles import Bundle
 from planner.performance.capacity import Requests
 from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
@@ -28,7 +29,6 @@ from planner.physics.training_options import (
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
-Bundle = TypeVar("Bundle")
 
 SPLITS = (1, 2, 4, 8)
 # How requests spread around their means, by class of prompts: the trace's joint histogram of lengths.
@@ -131,14 +131,14 @@ def served_models(inputs: Inputs, service: Indices) -> Transformer:
 def stacked(bundles: Sequence[Bundle], index: Indices) -> Bundle:
     """One bundle of columns from a bundle for each kind and the kind of each row."""
     first = bundles[0]
-    parts = {f.name: [getattr(one, f.name) for one in bundles] for f in fields(first)}  # type: ignore[arg-type]
+    parts = {f.name: [getattr(one, f.name) for one in bundles] for f in fields(first)}
     return type(first)(**{name: pick(items, index) for name, items in parts.items()})
 
 
 def rows_of(bundle: Bundle, index: NDArray[np.intp]) -> Bundle:
     """Some rows of a bundle."""
-    parts = {f.name: rows(getattr(bundle, f.name), index) for f in fields(bundle)}  # type: ignore[arg-type]
-    return replace(bundle, **parts)  # type: ignore[type-var]
+    parts = {f.name: rows(getattr(bundle, f.name), index) for f in fields(bundle)}
+    return replace(bundle, **parts)
 
 
 def requests_of(inputs: Inputs, service: Indices) -> Requests:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import step_bundles
 from planner.performance.power import (
     computing_s,
     moving_s,
@@ -70,8 +71,12 @@ def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Part
     """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
     step = derive_parts(
         training_step_s,
-        accelerators=accelerators,
-        **{name: a for name, a in arguments.items() if name not in BESIDE_STEP},
+        **step_bundles(
+            {
+                "accelerators": accelerators,
+                **{name: a for name, a in arguments.items() if name not in BESIDE_STEP},
+            }
+        ),
     )
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(

@@ -18,6 +18,7 @@ from planner.performance.layouts import Layout, NoLayout
 from planner.physics.precisions import value_bytes
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
+    AS_FAST,
     BESIDE_STEP,
     EXPERTS,
     LAYOUT,
@@ -36,6 +37,7 @@ from planner.trace.quantities import Traced, chosen
 
 __all__ = [
     "ACCELERATOR_FACTS",
+    "AS_FAST",
     "BESIDE_STEP",
     "EXPERTS",
     "LAYOUT",
@@ -229,6 +231,7 @@ def _searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | 
         sequence_tokens=work.sequence_tokens,
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
+        as_fast_fraction=inputs.fact(AS_FAST).value,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import Stack, default_stack
+from planner.performance.bundles import search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, NoLayout, best_layout
@@ -62,6 +63,8 @@ ACCELERATOR_FACTS = {
 }
 # Replaced on a mixture of experts alone.
 EXPERT_ONLY = frozenset({*EXPERT_CONSTANTS, "calibration_factor"})
+# The fact of how much slower a simpler layout may be and is chosen, in training and in serving.
+AS_FAST = "performance.layout.as_fast"
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")  # of training
 # What memory takes by precision and software, and the step does not.
 MEMORY = {"gradient_bytes": "gradient_bytes"}
@@ -266,10 +269,6 @@ def _expert_arguments(
     return found
 
 
-# Layouts whose steps differ by less are taken for equally fast: rates are not known better.
-AS_FAST = 0.02
-
-
 def layout_of(
     arguments: dict[str, Traced],
     *,
@@ -278,6 +277,7 @@ def layout_of(
     sequence_tokens: int,
     memory_gb: float,
     usable_fraction: float,
+    as_fast_fraction: float,
 ) -> Layout | NoLayout:
     """The layout that the planner would choose for a step with these arguments."""
     values: dict[str, Any] = {
@@ -285,14 +285,17 @@ def layout_of(
         for name, node in arguments.items()
         if name not in BESIDE_STEP or name in MEMORY or name == KEPT
     }
-    whole = {name: int(values.pop(name)) for name in (*WHOLE, *EXPERTS) if name in values}
+    values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
     return best_layout(
-        accelerators=accelerators,
-        global_batch=global_batch,
-        sequence_tokens=sequence_tokens,
+        **search_bundles(
+            {
+                **values,
+                "accelerators": accelerators,
+                "global_batch": global_batch,
+                "sequence_tokens": sequence_tokens,
+            }
+        ),
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
-        as_fast_fraction=AS_FAST,
-        **whole,  # the shapes are whole numbers, the rest floats
-        **values,
+        as_fast_fraction=as_fast_fraction,
     )

@@ -29,17 +29,17 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction layout start finish_p50 finish_p95 deadline "
+        "job site sku nodes count power_cap_fraction layout software start finish_p50 finish_p95 deadline "
         "tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",
-        "job period site sku most_nodes mean_nodes node_h done_fraction energy_kwh",
+        "job period site sku software most_nodes mean_nodes node_h done_fraction energy_kwh",
     ),
     "services": (
         "Services",
-        "service period site sku tensor_parallel power_cap_fraction replicas standby capacity_per_s "
-        "demand_per_s first_token_s per_token_s",
+        "service period site sku engine tensor_parallel power_cap_fraction replicas standby "
+        "capacity_per_s demand_per_s first_token_s per_token_s",
     ),
     "verification": (
         "Services played request by request",

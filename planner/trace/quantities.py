@@ -421,7 +421,10 @@ def _values(
 def _unbundled(
     function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Traced]]:
-    """A function of plain columns, and its inputs where some were bundles: `chip.memory_gb_per_s`."""
+    """A function of plain columns, and its inputs where some were bundles: `chip.memory_gb_per_s`.
+
+    What a bundle has by default is not an input.
+    """
     bundles: dict[str, Any] = {
         name: type(one) for name, one in inputs.items() if is_dataclass(one) and not isinstance(one, Traced)
     }
@@ -432,13 +435,17 @@ def _unbundled(
     def of_columns(**columns: Any) -> Any:
         own = {name: value for name, value in columns.items() if "." not in name}
         for name, kind in bundles.items():
-            own[name] = kind(**{f.name: columns[f"{name}.{f.name}"] for f in fields(kind)})
+            given = {f.name: f"{name}.{f.name}" for f in fields(kind) if f"{name}.{f.name}" in columns}
+            own[name] = kind(**{field: columns[column] for field, column in given.items()})
         return function(**own)
 
     flat: dict[str, Traced] = {}
     for name, one in inputs.items():
         if name in bundles:
-            flat |= {f"{name}.{f.name}": getattr(one, f.name) for f in fields(one)}
+            given = {
+                f.name: getattr(one, f.name) for f in fields(one) if getattr(one, f.name) is not f.default
+            }
+            flat |= {f"{name}.{field}": column for field, column in given.items()}
         else:
             flat[name] = one
     return of_columns, flat

@@ -6,8 +6,8 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 Answer = float | Mapping[str, float]
@@ -111,13 +111,55 @@ class Book:
         """Register a function as a form of these quantities."""
 
         def register(function: Registered) -> Registered:
-            own = spellings_for(function, self._spellings)
+            plain = unbundled(function)
+            own = spellings_for(plain, self._spellings)
             self.forms += [
-                Form(q, subject, unit, function, own, frozenset(labels), only or {}) for q in quantities
+                Form(q, subject, unit, plain, own, frozenset(labels), only or {}) for q in quantities
             ]
             return function
 
         return register
+
+
+def unbundled(function: Function, but: tuple[type, ...] = ()) -> Function:
+    """The function with the fields of its bundles as arguments of its own; rows name them, not bundles.
+
+    What two bundles share goes to both. `but` are dataclasses that rows state whole.
+    """
+    hints, signature = _hints(function), inspect.signature(function)
+    bundles = {name: kind for name, hint in hints.items() if (kind := _bundle_of(hint)) and kind not in but}
+    if not bundles:
+        return function
+    own: dict[str, inspect.Parameter] = {}
+    kinds: dict[str, Any] = {}
+    for name, parameter in signature.parameters.items():
+        if name not in bundles:
+            own[name], kinds[name] = parameter, hints.get(name, Any)
+            continue
+        fresh = typing.get_type_hints(bundles[name])
+        for part in fields(bundles[name]):
+            usual = part.default if part.default is not MISSING else parameter.empty
+            own.setdefault(part.name, inspect.Parameter(part.name, parameter.KEYWORD_ONLY, default=usual))
+            kinds.setdefault(part.name, fresh[part.name])
+
+    @wraps(function)
+    def plain(**given: Any) -> Answer:
+        held = {name: one for name, one in given.items() if name in signature.parameters}
+        for name, kind in bundles.items():
+            parts = {part.name: given[part.name] for part in fields(kind) if part.name in given}
+            held[name] = kind(**parts)
+        return function(**held)
+
+    plain.__signature__ = signature.replace(parameters=list(own.values()))  # type: ignore[attr-defined]
+    plain.__annotations__ = kinds
+    del plain.__wrapped__  # its hints are those of the bundles
+    return plain
+
+
+def _bundle_of(hint: Any) -> type[Any] | None:
+    """The bundle that an argument is, where it is one."""
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    return next((kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)), None)
 
 
 def spellings_for(function: Function, spellings: Spellings) -> Spellings:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from planner.validation.datasets import dataset_path
 from planner.validation.forms import Book, NotUnderstood, Spellings
+from planner.validation.stated import StatedRepairs, StatedStops
 from reliability.cox import fit_cox
 from reliability.fitting import (
     Fit,
@@ -265,14 +266,8 @@ def ettr_of_played_fleet(
     rate_per_h: float,
     bad_fraction: float,
     bad_rate_multiplier: float,
-    recovery_h: float,
-    selection_h: float,
-    preempt_h: float,
-    automatic_h: float,
-    manual_h: float,
-    manual_fraction: float,
-    automatic_fails_fraction: float,
-    manual_fails_fraction: float,
+    stops: StatedStops,
+    repairs: StatedRepairs,
     job_h: float,
     lost_work_modelled: bool,
     failures_during_restart: bool = False,
@@ -281,6 +276,7 @@ def ettr_of_played_fleet(
 
     A recovery that can fail is as long as its attempts take on average, at the rate of the job's own nodes.
     """
+    recovery_h = stops.recovery_h
     if lost_work_modelled:
         raise NotUnderstood("lost work needs the interval between checkpoints")
     if failures_during_restart:
@@ -292,13 +288,13 @@ def ettr_of_played_fleet(
             1.0 / rate_per_h, bad_fraction=bad_fraction, bad_rate_multiplier=1.0 + bad_rate_multiplier
         ),
         repair=RepairShop(
-            automatic_h,
-            manual_h,
-            manual_fraction=manual_fraction,
-            automatic_helps_fraction=1.0 - automatic_fails_fraction,
-            manual_helps_fraction=1.0 - manual_fails_fraction,
+            repairs.automatic_h,
+            repairs.manual_h,
+            manual_fraction=repairs.manual_fraction,
+            automatic_helps_fraction=1.0 - repairs.automatic_fails_fraction,
+            manual_helps_fraction=1.0 - repairs.manual_fails_fraction,
         ),
-        stops=StopHours(recovery_h, selection_h, preempt_h),
+        stops=StopHours(recovery_h, stops.selection_h, stops.preempt_h),
         job_h=job_h,
         replicas=_REPLICAS,
         seed=0,

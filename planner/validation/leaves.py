@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
-from planner.validation.forms import OTHER_WORDS, Form, NotUnderstood, spellings_for
+from planner.validation.forms import OTHER_WORDS, Form, NotUnderstood, spellings_for, unbundled
 from reliability.lifetimes import (
     Exponential,
     GeneralisedGamma,
@@ -32,6 +32,7 @@ LIFETIMES = (Exponential, Weibull, LogNormal, LogLogistic, GeneralisedGamma, Pie
 # Checks, reading of logs, searches and what fits are made of; and simulations: those give columns and may be
 # asked to run without end.
 LEFT_OUT = (
+    "bundles",
     "domain",
     "logs",
     "search",
@@ -69,7 +70,7 @@ def leaf_form(quantity: str) -> Form:
     names = [name for name in known if quantity == name or quantity.startswith(name + ".")]
     if not names:
         raise NotUnderstood(f"no leaf has a function '{quantity}'; `everfleet validate --list` names them")
-    function, path = known[names[0]], quantity[len(names[0]) + 1 :]
+    function, path = unbundled(known[names[0]], but=LIFETIMES), quantity[len(names[0]) + 1 :]
 
     def answer(**inputs: Any) -> float:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from planner.performance.bundles import TrainingLayout
 from planner.performance.communication import VALUE_BYTES
 from planner.performance.experts import layer_weights
 from planner.performance.memory import activation_gb, layer_parameters, rank_parameters, weights_optimizer_gb
 from planner.validation.aliases import constants
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.steps import RECOMPUTE
+from planner.validation.stated import RECOMPUTE, PeerShares
 
 MEMORY = "training memory"
 SIZE = "model size"
@@ -107,9 +108,7 @@ def sharded_step_as_peer(
     sequence_tokens: int,
     local_batch: int,
     peak_tflop_per_s: float,
-    flops_util: float,
-    nvlink_util: float,
-    roce_util: float,
+    used: PeerShares,
     prefetch: bool = False,
 ) -> float:
     """Time of a step of sharded weights in two streams, one that computes and one that sends.
@@ -120,12 +119,14 @@ def sharded_step_as_peer(
     g gathers a layer, r = g scatters its gradients, c = 2 tok (W + s h) / (P u) is its forward work, scores
     under a causal mask included.
     """
-    if peak_tflop_per_s <= 0 or not 0 < flops_util <= 1:
+    if peak_tflop_per_s <= 0 or not 0 < used.flops_util <= 1:
         raise NotUnderstood("peak_tflop_per_s is above 0 and flops_util a share of it")
-    gather = _peer_gather_s(_peer_system(gpu, accelerators), hidden, ffn, gated, nvlink_util, roce_util)
+    gather = _peer_gather_s(
+        _peer_system(gpu, accelerators), hidden, ffn, gated, used.nvlink_util, used.roce_util
+    )
     weights = float(layer_parameters(hidden=hidden, heads=1, kv_heads=1, ffn=ffn, gated=int(gated)))
     tokens = float(local_batch * sequence_tokens)
-    work = 2.0 * tokens * (weights + sequence_tokens * hidden) / (peak_tflop_per_s * 1e12 * flops_util)
+    work = 2.0 * tokens * (weights + sequence_tokens * hidden) / (peak_tflop_per_s * 1e12 * used.flops_util)
     others = layers - 1
     if not prefetch:
         beside = others * max(0.0, gather - 2.0 * work) + gather
@@ -184,14 +185,17 @@ def activations_memory(
             hidden=hidden,
             heads=heads,
             sequence_tokens=sequence_tokens,
-            micro_batch=micro_batch,
-            tp=tp,
-            pp=pp,
-            interleave=interleave,
-            cp=cp,
             micro_batches=pp,
-            recompute=RECOMPUTE[recompute],
-            sequence_parallel=int(sequence_parallel),
-            fused_attention=0,
+            layout=TrainingLayout(
+                tp=tp,
+                pp=pp,
+                interleave=interleave,
+                cp=cp,
+                micro_batch=micro_batch,
+                recompute=RECOMPUTE[recompute],
+                sharding=0,  # of weights; activations are the same
+                sequence_parallel=int(sequence_parallel),
+                fused_attention=0,
+            ),
         )
     )

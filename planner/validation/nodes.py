@@ -7,6 +7,7 @@ from typing import Any
 
 from carbon.energy import energy_kwh
 from planner.inputs.catalogue import COOLING, Sku, load_catalogue
+from planner.performance.bundles import step_bundles
 from planner.performance.power import (
     capped_power_kw,
     host_at_load_kw,
@@ -90,13 +91,9 @@ def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> di
         arguments = adapted(arguments)
     layout = planned(chip, accelerators, batch, length, arguments)
     step = values({name: node for name, node in arguments.items() if name not in BESIDE_STEP})
-    took = training_step_s(
-        accelerators=accelerators,
-        global_batch=batch,
-        sequence_tokens=length,
-        **step,
-        **{name: getattr(layout, name) for name in LAYOUT if name != "ep" or "experts" in arguments},
-    )
+    laid = {name: getattr(layout, name) for name in LAYOUT if name != "ep" or "experts" in arguments}
+    run = {"accelerators": accelerators, "global_batch": batch, "sequence_tokens": length}
+    took = training_step_s(**step_bundles({**run, **step, **laid}))
     compute = training_compute_use_fraction(
         parameters=constant(f"model.{what['model']}.parameters", "parameters"),
         recompute=layout.recompute,

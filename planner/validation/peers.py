@@ -8,6 +8,7 @@ from fractions import Fraction
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import capacity_kgco2e
 from carbon.peers import (
+    CardWay,
     boavizta_card_kgco2e,
     boavizta_chip_kgco2e,
     boavizta_memory_kgco2e,
@@ -151,7 +152,7 @@ def boavizta_card(
     truck_km: float,
 ) -> float:
     """A graphics card as BoaviztAPI counts it, with the area that its memory takes from the wafer."""
-    factors = constants(
+    made = constants(
         _BOAVIZTA,
         {
             "die_kgco2e_per_cm2": "die",
@@ -159,6 +160,11 @@ def boavizta_card(
             "board_kgco2e_per_cm2": "board",
             "casing_kgco2e_per_kg": "casing",
             "heat_sink_kgco2e_per_kg": "heat_sink",
+        },
+    )
+    moved = constants(
+        _BOAVIZTA,
+        {
             "upstream_kgco2e_per_kg": "upstream",
             "truck_kgco2e_per_kg_km": "truck",
             "boat_kgco2e_per_kg_km": "boat",
@@ -174,9 +180,8 @@ def boavizta_card(
             casing_kg=casing_kg,
             heat_sink_kg=heatsink_kg,
             mass_kg=mass_kg,
-            truck_km=truck_km,
-            boat_km=boat_km,
-            **factors,
+            **made,
+            way=CardWay(truck_km=truck_km, boat_km=boat_km, **moved),
         )
     )
 

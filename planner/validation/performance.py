@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from planner.inputs.software import default_stack, stack_named
+from planner.performance.bundles import memory_bundles
 from planner.performance.layouts import Layout, require_layout
 from planner.performance.memory import layer_parameters, training_memory_parts
 from planner.performance.throughput import (
@@ -28,9 +29,8 @@ from planner.validation.software import (
     stack_of_year,
     vintage_of,
 )
+from planner.validation.stated import RECOMPUTE, SHARDING, Anchor, StatedLayout, StatedShape
 from planner.validation.steps import (
-    RECOMPUTE,
-    SHARDING,
     Arguments,
     adapted,
     hardware,
@@ -63,65 +63,33 @@ def train(
     *,
     gpu: str,
     accelerators: int,
-    tp: int,
-    pp: int,
-    interleave: int = 1,
-    cp: int = 1,
+    layout: StatedLayout,
     global_batch: int,
-    micro_batch: int,
     sequence_tokens: int,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    gated: bool,
+    shape: StatedShape,
     vocabulary: int,
-    dp_sharding: str,
     recompute: str,
     dtype: str,
     software: str | None = None,
 ) -> float:
     """Tokens a second and accelerator on a stated layout, by the software of a stack."""
-    if dp_sharding not in SHARDING or recompute not in RECOMPUTE:
-        raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
+    layout.require_known(recompute)
     require_layout(
         accelerators=accelerators,
         global_batch=global_batch,
-        layers=layers,
-        heads=heads,
-        kv_heads=kv_heads,
+        layers=shape.layers,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
         sequence_tokens=sequence_tokens,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batch=micro_batch,
+        split=layout.split(),
     )
     chip = catalogue_name("accelerator", gpu)
-    shape = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "ffn": ffn,
-        "gated": int(gated),
-        "vocabulary": vocabulary,
-    }
-    ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
-    layout = {
-        "tp": tp,
-        "pp": pp,
-        "interleave": interleave,
-        "cp": cp,
-        "micro_batch": micro_batch,
-        "recompute": RECOMPUTE[recompute],
-        "sharding": sharding_stage(dp_sharding, ran),
-    }
-    arguments = {**stated_shape(shape), **hardware(chip, dtype, ran)}
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding])
+    laid = layout.arguments(sharding_stage(layout.dp_sharding, ran)) | {"recompute": RECOMPUTE[recompute]}
+    arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype, ran)}
     split = split_by_stack(stack_named(ran), RECOMPUTE[recompute])
     arguments["sequence_parallel"] = chosen("sequence_parallel", split, "by the stack and recomputation")
-    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+    return _rate(arguments, laid, accelerators, global_batch, sequence_tokens)
 
 
 @BOOK.takes("train", unit="1/s", subject=TRAINING, labels=("params",))
@@ -130,15 +98,10 @@ def train_model(
     model: str,
     gpu: str,
     accelerators: int,
-    tp: int,
-    pp: int,
-    interleave: int = 1,
-    cp: int = 1,
+    layout: StatedLayout,
     ep: int = 1,
     global_batch: int,
-    micro_batch: int,
     sequence_tokens: int,
-    dp_sharding: str,
     dtype: str,
     recompute: str | None = None,
     software: str | None = None,
@@ -148,40 +111,30 @@ def train_model(
     Experts are evenly loaded and no token is dropped, as in published runs. Where a row does not say what is
     recomputed, it is nothing where that fits in memory.
     """
-    if dp_sharding not in SHARDING or (recompute is not None and recompute not in RECOMPUTE):
-        raise NotUnderstood(f"unknown layout words '{dp_sharding}', '{recompute}'")
+    layout.require_known(recompute)
     chip, name = catalogue_name("accelerator", gpu), catalogue_name("model", model)
-    ran = software or stack_of_inputs(chip, dtype, SHARDING[dp_sharding])
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding])
     arguments = model_step(name, chip, dtype, ran)
     if is_model_mixture(name):
         arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
-    layout: dict[str, float] = {
-        "tp": tp,
-        "pp": pp,
-        "interleave": interleave,
-        "cp": cp,
-        "micro_batch": micro_batch,
-        "sharding": sharding_stage(dp_sharding, ran),
-    }
     counted = {part: round(float(arguments[part].value)) for part in ("layers", "heads", "kv_heads")}
-    experts = round(float(arguments["experts"].value)) if "experts" in arguments else 0
     require_layout(
         accelerators=accelerators,
         global_batch=global_batch,
         sequence_tokens=sequence_tokens,
-        experts=experts,
-        ep=ep,
+        experts=round(float(arguments["experts"].value)) if "experts" in arguments else 0,
+        split=layout.split(ep),
         **counted,
-        **{part: round(size) for part, size in layout.items() if part != "sharding"},
     )
+    laid = layout.arguments(sharding_stage(layout.dp_sharding, ran))
     if is_model_mixture(name):
-        layout["ep"] = ep
-    layout["recompute"] = (
-        _least_recompute(chip, arguments, layout, accelerators, global_batch, sequence_tokens)
+        laid["ep"] = ep
+    laid["recompute"] = (
+        _least_recompute(chip, arguments, laid, accelerators, global_batch, sequence_tokens)
         if recompute is None
         else RECOMPUTE[recompute]
     )
-    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+    return _rate(arguments, laid, accelerators, global_batch, sequence_tokens)
 
 
 MEMORY = (
@@ -216,14 +169,13 @@ def _least_recompute(
     usable = constant("performance.training.usable_memory", "usable_fraction")
     memory_gb = constant(f"accelerator.{chip}.memory", "memory_gb")
     known = {name: arguments[name].value for name in MEMORY if name in arguments}
-    needed = training_memory_parts(
-        **known,
-        **layout,
-        recompute=RECOMPUTE["none"],
-        accelerators=accelerators,
-        global_batch=global_batch,
-        sequence_tokens=sequence_tokens,
-    )
+    run = {
+        "accelerators": accelerators,
+        "global_batch": global_batch,
+        "sequence_tokens": sequence_tokens,
+    }
+    stated = {**known, **layout, **run, "recompute": RECOMPUTE["none"]}
+    needed = training_memory_parts(**memory_bundles(stated))
     return RECOMPUTE["none" if needed.total_gb <= usable * memory_gb else "selective"]
 
 
@@ -278,12 +230,7 @@ def train_system(
     accelerators: int,
     global_batch: int,
     dtype: str,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    gated: bool,
+    shape: StatedShape,
     vocabulary: int,
     sequence_tokens: int,
     software_year: int | None = None,
@@ -294,18 +241,9 @@ def train_system(
     By the newest software that the chip runs where a row states neither a stack nor a year. Software older
     than any whose constants are known is slower by its dated factor.
     """
-    shape = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "ffn": ffn,
-        "gated": int(gated),
-        "vocabulary": vocabulary,
-    }
     chip = catalogue_name("accelerator", gpu)
     ran = software or (None if software_year is None else stack_of_year(chip, software_year))
-    arguments = {**stated_shape(shape), **hardware(chip, dtype, ran)}
+    arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype, ran)}
     tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
     tokens *= vintage_of(chip, ran, software_year)
     return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
@@ -376,12 +314,7 @@ def train_gpu_hours(
     *,
     model: str,
     gpu: str,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    gated: bool,
+    shape: StatedShape,
     sequence_tokens: int,
     tokens: float,
     global_batch_tokens: float,
@@ -393,20 +326,11 @@ def train_gpu_hours(
     size = accelerators or round(constant("validation.training_gpus", "accelerators"))
     if vocabulary is None:
         vocabulary = round(constant(f"model.{catalogue_name('model', model)}.vocab", "vocabulary"))
-    shape = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "ffn": ffn,
-        "gated": int(gated),
-        "vocabulary": vocabulary,
-    }
     # A batch in tokens is printed rounded: the nearest multiple that many layouts divide.
     share = size // 8
     batch = max(share, share * round(global_batch_tokens / sequence_tokens / share))
     chip = catalogue_name("accelerator", gpu)
-    arguments = {**stated_shape(shape), **hardware(chip, dtype)}
+    arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype)}
     return tokens / _planned_rate(chip, size, batch, sequence_tokens, arguments) / 3600.0
 
 
@@ -416,9 +340,7 @@ def scale_from_anchor(
     model: str,
     gpu: str,
     dtype: str | None = None,
-    anchor_accelerators: int,
-    anchor_global_batch: int,
-    anchor_value: float,
+    anchor: Anchor,
     accelerators: int,
     global_batch: int,
     tp: int | None = None,
@@ -441,11 +363,12 @@ def scale_from_anchor(
         rate: Callable[[int, int], float] = partial(recommendation_rate, model, gpu)
     else:
         rate = _language_rate(model, gpu, dtype, tp, pp, interleave or 1, sequence_tokens, software)
-    modelled, anchor = rate(accelerators, global_batch), rate(anchor_accelerators, anchor_global_batch)
-    factor = float(calibration_ratio(measured_tokens_per_s=anchor_value, modelled_tokens_per_s=anchor))
-    step_ratio = (global_batch / modelled) / (anchor_global_batch / anchor)
+    modelled = rate(accelerators, global_batch)
+    then = rate(anchor.anchor_accelerators, anchor.anchor_global_batch)
+    factor = float(calibration_ratio(measured_tokens_per_s=anchor.anchor_value, modelled_tokens_per_s=then))
+    step_ratio = (global_batch / modelled) / (anchor.anchor_global_batch / then)
     rates = dict.fromkeys(("1/s", "sequences/s", "samples/s"), factor * modelled)
-    return {**rates, "s": anchor_value * step_ratio}
+    return {**rates, "s": anchor.anchor_value * step_ratio}
 
 
 def _language_rate(
@@ -495,50 +418,29 @@ def train_step_ratio(
     global_batch: int,
     anchor_gpus: int,
     anchor_global_batch: int,
-    tp: int,
-    pp: int,
-    interleave: int = 1,
-    cp: int = 1,
-    micro_batch: int,
+    layout: StatedLayout,
     sequence_tokens: int,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    gated: bool,
+    shape: StatedShape,
     vocabulary: int,
-    dp_sharding: str,
     recompute: str,
     dtype: str,
     software: str | None = None,
 ) -> float:
     """Time of a step over that of the same layout at the anchor."""
+    each = partial(
+        train,
+        gpu=gpu,
+        layout=layout,
+        sequence_tokens=sequence_tokens,
+        shape=shape,
+        vocabulary=vocabulary,
+        recompute=recompute,
+        dtype=dtype,
+        software=software,
+    )
 
     def step_s(size: int, batch: int) -> float:
-        each = train(
-            gpu=gpu,
-            accelerators=size,
-            tp=tp,
-            pp=pp,
-            interleave=interleave,
-            cp=cp,
-            global_batch=batch,
-            micro_batch=micro_batch,
-            sequence_tokens=sequence_tokens,
-            layers=layers,
-            hidden=hidden,
-            heads=heads,
-            kv_heads=kv_heads,
-            ffn=ffn,
-            gated=gated,
-            vocabulary=vocabulary,
-            dp_sharding=dp_sharding,
-            recompute=recompute,
-            dtype=dtype,
-            software=software,
-        )
-        return batch * sequence_tokens / (size * each)
+        return batch * sequence_tokens / (size * each(accelerators=size, global_batch=batch))
 
     return step_s(accelerators, global_batch) / step_s(anchor_gpus, anchor_global_batch)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.bundles import Links, Waits, bundled, ranking_bundles
 from planner.performance.diffusion import (
     attention_tflop,
     diffusion_training_step_s,
@@ -33,6 +35,7 @@ from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, age_of
 from planner.validation.serving import POWER, SERVING, accelerator_kw
+from planner.validation.stated import PeerShares
 from planner.validation.steps import hardware, values
 
 RECOMMENDATION = "recommendation training"
@@ -92,18 +95,20 @@ def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: i
 def recommendation_step(model: str, gpu: str, accelerators: int, global_batch: int) -> RecommendationStep:
     """Times of one step of a recommendation model in mixed precision."""
     name, own = catalogue_name("accelerator", gpu), _known(model)
-    return recommendation_training_step(
-        global_batch=global_batch,
-        accelerators=accelerators,
-        peak_tflop_per_s=constant(f"accelerator.{name}.bf16_peak", "peak_tflop_per_s"),
-        matrix_efficiency_fraction=_matrix_efficiency(
-            name,
-            "bf16",
-            width=constant(f"recommendation.{own}.width", "width"),
-            rows=global_batch / accelerators,
-        ),
-        **values(recommendation_arguments(load_catalogue(), own, name, load_catalogue().link(name))),
+    efficiency = _matrix_efficiency(
+        name,
+        "bf16",
+        width=constant(f"recommendation.{own}.width", "width"),
+        rows=global_batch / accelerators,
     )
+    stated: dict[str, Any] = {
+        "global_batch": global_batch,
+        "accelerators": accelerators,
+        "peak_tflop_per_s": constant(f"accelerator.{name}.bf16_peak", "peak_tflop_per_s"),
+        "matrix_efficiency_fraction": efficiency,
+    }
+    known = values(recommendation_arguments(load_catalogue(), own, name, load_catalogue().link(name)))
+    return recommendation_training_step(**ranking_bundles({**stated, **known}))
 
 
 @BOOK.takes(
@@ -122,10 +127,8 @@ def train_recommendation_as_peer(
     forward_mflop: float,
     lookup_mb: float,
     local_batch: int,
-    flops_util: float,
     hbm_util: float,
-    nvlink_util: float,
-    roce_util: float,
+    used: PeerShares,
     strategy: str = REPLICATED,
 ) -> dict[str, float]:
     """Time of a step in our schedule and samples a second, from volumes and bandwidths of MAD-Max.
@@ -144,13 +147,13 @@ def train_recommendation_as_peer(
     }
     own = constants("peer.madmax", peer)
     chip = f"accelerator.{catalogue_name('accelerator', gpu.split(' (')[0])}"
-    dense_s = local_batch * forward_mflop / 1e6 / (own["peak_tflop_per_s"] * flops_util)
+    dense_s = local_batch * forward_mflop / 1e6 / (own["peak_tflop_per_s"] * used.flops_util)
     bottom_fraction = _bottom_fraction(model)
     memory_gb_per_s = constant(f"{chip}.memory_bandwidth", "memory_gb_per_s") * hbm_util
     embedding_s = local_batch * lookup_mb / 1e3 / memory_gb_per_s
-    network_gb_per_s = own["network_gb_per_s"] * roce_util
+    network_gb_per_s = own["network_gb_per_s"] * used.roce_util
     near = own["near_fraction"]
-    reduce_gb_per_s = near * own["link_gb_per_s"] * nvlink_util + (1.0 - near) * network_gb_per_s
+    reduce_gb_per_s = near * own["link_gb_per_s"] * used.nvlink_util + (1.0 - near) * network_gb_per_s
     step = scheduled_step(
         bottom_forward_s=dense_s * bottom_fraction,
         top_forward_s=dense_s * (1.0 - bottom_fraction),
@@ -208,7 +211,7 @@ def train_diffusion(
         accelerators=float(accelerators),
         sharded=float(HELD_BYTES * parameters / 1e9 > room_gb),
         optimizer_bytes=optimizer_bytes,
-        **{part: stack[part] for part in (*links, *EXCHANGES)},
+        **bundled({part: stack[part] for part in (*links, *EXCHANGES)}, links=Links, waits=Waits),
     )
     return {"1/s": global_batch / float(step_s), "samples/s": global_batch / float(step_s)}
 

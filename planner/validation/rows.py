@@ -21,8 +21,8 @@ from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE
 from planner.validation.datasets import NeedsData, folders_beside, looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
-from planner.validation.registry import evaluate, forms_of
 from planner.validation.nodes import with_cooling
+from planner.validation.registry import evaluate, forms_of
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 

@@ -10,7 +10,7 @@ from planner.inputs.software import Stack, default_stack, stack_named, stacks
 from planner.performance.throughput import software_factor
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import NotUnderstood
-from planner.validation.steps import RECOMPUTE, SHARDING
+from planner.validation.stated import RECOMPUTE, SHARDING
 
 # Quantities of rows that training software ran.
 DATED = frozenset({"train", "train_system", "scale_from_anchor", "finetune_lora_system"})

@@ -13,6 +13,7 @@ from planner.inputs.software import stack_named
 from planner.performance.adapters import adapter_parameters
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.training_step import (
+    AS_FAST,
     PRECISIONS,
     hardware_arguments,
     is_mixture,
@@ -26,10 +27,8 @@ from planner.validation.forms import NotUnderstood
 
 Arguments = dict[str, Traced]
 
-RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
 # Far beyond any run: a slip of the keyboard must not keep the search busy for hours.
 _DEEPEST, _LARGEST = 1000, 1_000_000
-SHARDING = {"none": 0, "none_or_optimizer": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 
 
 def hardware(chip: str, dtype: str, software: str | None = None) -> Arguments:
@@ -97,6 +96,7 @@ def planned(
         sequence_tokens=sequence_tokens,
         memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
         usable_fraction=constant("performance.training.usable_memory", "usable_fraction"),
+        as_fast_fraction=constant(AS_FAST, "as_fast_fraction"),
     )
     if isinstance(found, NoLayout):
         raise NotUnderstood(found.reason)

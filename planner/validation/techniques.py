@@ -9,11 +9,13 @@ import numpy as np
 
 from carbon.levers import lever_ratio, total_reduction_ratio
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.bundles import named
 from planner.performance.experts import static_slots_ratio
 from planner.performance.hardware import idle_excess_fraction, power_at_equal_peak_kw
 from planner.performance.rounding import rounded_up
 from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.stated import Baseline
 
 TECHNIQUES, HARDWARE = "published techniques", "accelerators compared"
 
@@ -64,30 +66,11 @@ def technique_effect(
     gain_fraction: float | None = None,
     after_gb: float | None = None,
     affected_fraction: float = 1.0,
-    baseline_gpu_h: float | None = None,
-    baseline_d: float | None = None,
-    baseline_s: float | None = None,
-    baseline_kwh: float | None = None,
-    baseline_gb: float | None = None,
-    baseline_tokens: float | None = None,
-    baseline_samples: float | None = None,
-    baseline_nodes: float | None = None,
-    baseline_replicas: float | None = None,
+    baseline: Baseline,
     measure: str | None = None,
 ) -> dict[str, float]:
     """A published factor of one technique on the share that it reaches, and what it leaves of a baseline."""
-    stated = {
-        "baseline_gpu_h": baseline_gpu_h,
-        "baseline_d": baseline_d,
-        "baseline_s": baseline_s,
-        "baseline_kwh": baseline_kwh,
-        "baseline_gb": baseline_gb,
-        "baseline_tokens": baseline_tokens,
-        "baseline_samples": baseline_samples,
-        "baseline_nodes": baseline_nodes,
-        "baseline_replicas": baseline_replicas,
-    }
-    baselines = {name: value for name, value in stated.items() if value is not None}
+    baselines = {name: value for name, value in named(baseline).items() if value is not None}
     if handle not in HANDLES:
         raise NotUnderstood(f"no handle '{handle}'; known: {', '.join(sorted(HANDLES))}")
     if len(baselines) > 1:
@@ -97,7 +80,7 @@ def technique_effect(
         | {"gain_fraction": gain_fraction},
         ratio,
         after_gb,
-        baseline_gb,
+        baseline.baseline_gb,
         technique,
     )
     whole = float(total_reduction_ratio(affected_fraction=affected_fraction, lever_ratio=own))
@@ -108,9 +91,9 @@ def technique_effect(
         )
     if asked != "after":
         return {"1": {"ratio": whole, "reduction_fraction": 1.0 - 1.0 / whole}.get(asked, whole - 1.0)}
-    ((name, baseline),) = baselines.items()
+    ((name, before),) = baselines.items()
     unit, counted = BASELINES[name]
-    return {unit: float(rounded_up(baseline / whole)) if counted else baseline / whole}
+    return {unit: float(rounded_up(before / whole)) if counted else before / whole}
 
 
 def _own_ratio(

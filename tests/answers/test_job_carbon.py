@@ -32,6 +32,7 @@ from planner.inputs.resolved import data_year
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
+from planner.inputs.software import default_stack
 from planner.report.saving import ReportError
 from planner.trace.errors import InputError
 
@@ -759,3 +760,10 @@ def test_countries_and_nodes_that_metered_files_name_are_in_the_catalogue():
     countries = {name for name in CATALOGUE.names("grid", "intensity") if len(name) == 2}
     assert set(held["country"].values()) == countries
     assert set(held["driver"].values()) <= set(CATALOGUE.skus)
+
+
+def test_a_predicted_run_names_its_software():
+    """Throughput, plans and carbon say whose rates they count with."""
+    (said,) = [note for note in shipped("train-8b")["notes"] if "predicted as" in note]
+
+    assert said == f"training: predicted as {default_stack('h100-sxm-80gb').says} trains"

@@ -28,6 +28,7 @@ from planner.inputs.scenario import (
     schema,
     with_changes,
 )
+from planner.inputs.software import default_stack
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
@@ -233,6 +234,23 @@ def test_parked_nodes_draw_little_and_the_rest_of_the_plan_stays() -> None:
     document = plan_document(off)
     assert explanation_from(document["explanations"]["cost.parked"]).facts()
     assert any(line.startswith("Switch idle nodes off for") for line in document["headline"])
+
+
+# Software
+
+
+def test_a_plan_names_the_software_of_each_run_and_service() -> None:
+    """Rates are those of a stack and an engine of some year: next to each decision it says of which."""
+    trains, serves = plan_tables(planned(one_job(), {})), plan_tables(planned(serving(), {}))
+    chip = {sku.name: sku.accelerator for sku in load_catalogue().skus.values()}
+
+    assert {row["software"] for row in trains["jobs"]} == {
+        default_stack(chip[row["sku"]]).says for row in trains["jobs"]
+    }
+    assert "of 202" in trains["jobs"][0]["software"]
+    assert {row["engine"] for row in serves["services"]} == {"vLLM 0.24"}
+    stated = plan_tables(planned(serving(), {"services.code.engine": "sglang"}))
+    assert {row["engine"] for row in stated["services"]} == {"SGLang 0.5"}
 
 
 # Power caps

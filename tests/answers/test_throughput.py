@@ -20,6 +20,7 @@ from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
+from planner.inputs.software import default_stack
 from planner.performance.ceilings import CeilingError, request_flop
 from planner.physics.engines import kernel
 from planner.physics.requests import inputs_of
@@ -576,3 +577,14 @@ def test_page_runs_and_prints_what_it_shows(capsys):
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
     assert ran == 13
+
+
+def test_training_and_serving_name_their_software():
+    """Which stack or engine, of which year: the newest that each chip runs, or the one that is asked for."""
+    trains = throughput_document(Question("llama-3.1-8b", skus=("h100-8", "mi300x-8"), nodes=(1,)))
+    serves = throughput_document(Question("llama-3.1-8b", serve=True, skus=("h100-8",), engine="sglang"))
+
+    said = " ".join(trains["notes"])
+    assert default_stack("h100-sxm-80gb").says in said
+    assert default_stack("mi300x").says in said
+    assert "Engine: SGLang 0.5." in serves["notes"]

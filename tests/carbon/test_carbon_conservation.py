@@ -15,8 +15,9 @@ from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.savings import Saving, SavingRefused
 from carbon.scopes import Category, Electricity
-from carbon.states import work_carbon
+from carbon.states import WorkHours, work_carbon
 from carbon.water import offsite_water_l, onsite_water_l, water_l
+from planner.performance.bundles import bundled
 from planner.trace.quantities import BoundaryError, Chosen, TraceError, chosen, derive
 
 SHARES = st.lists(st.floats(0.01, 1), min_size=1, max_size=12).map(lambda parts: np.array(parts) / sum(parts))
@@ -73,8 +74,8 @@ def test_states_cut_in_time_are_the_states(shares, pue, grid):
     kwh = {name.replace("_h", "_it_kwh"): 7.0 * value for name, value in hours.items()}
     cut = {name: value * shares for name, value in (hours | kwh).items()}
     site = {"pue": pue, "grid_kgco2e_per_kwh": grid}
-    whole = work_carbon(**hours, **kwh, **site, embodied_kgco2e=80.0)
-    parts = work_carbon(**cut, **site, embodied_kgco2e=80.0 * shares)
+    whole = work_carbon(**bundled({**hours, **kwh, **site, "embodied_kgco2e": 80.0}, hours=WorkHours))
+    parts = work_carbon(**bundled({**cut, **site, "embodied_kgco2e": 80.0 * shares}, hours=WorkHours))
 
     assert parts.total_kgco2e.sum() == pytest.approx(whole.total_kgco2e, rel=1e-9)
     assert parts.failed_kgco2e.sum() == pytest.approx(whole.failed_kgco2e, rel=1e-9)

@@ -15,7 +15,8 @@ from carbon.phases import phase_energy_kwh, phase_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.scopes import PHASES, Category, Electricity
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
-from carbon.states import state_kgco2e, work_carbon
+from carbon.states import WorkHours, state_kgco2e, work_carbon
+from planner.performance.bundles import bundled
 
 AMOUNTS = st.lists(st.floats(0, 1e9), min_size=1, max_size=40)
 AVERAGE = Electricity("average", "life-cycle")
@@ -207,7 +208,7 @@ def test_a_thousand_useful_hours_and_what_failures_added():
 
     Useful 3,840 + 100; lost 230.4 + 6 and restart 14.4 + 1.5; checkpoints 14.4 + 2; idle 4.8 + 0.5.
     """
-    got = work_carbon(**THOUSAND_HOURS)
+    got = work_carbon(**bundled(THOUSAND_HOURS, hours=WorkHours))
 
     assert got.useful_kgco2e == pytest.approx(3940.0)
     assert got.failed_kgco2e == pytest.approx(236.4 + 15.9)
@@ -226,7 +227,7 @@ def test_states_sum_to_the_footprint(hours, kwh):
     names = ("useful", "lost", "checkpoint", "restart", "idle")
     by_state = {f"{name}_h": value for name, value in zip(names, hours, strict=True)}
     by_state |= {f"{name}_it_kwh": value for name, value in zip(names, kwh, strict=True)}
-    got = work_carbon(**{**THOUSAND_HOURS, **by_state})
+    got = work_carbon(**bundled({**THOUSAND_HOURS, **by_state}, hours=WorkHours))
 
     assert got.total_kgco2e == pytest.approx(math.fsum(kwh) * 1.2 * 0.4 + 110.0, rel=1e-9)
 
@@ -234,7 +235,10 @@ def test_states_sum_to_the_footprint(hours, kwh):
 def test_without_failures_nothing_is_failed():
     """No lost hours and no restarts: a share of exactly 0."""
     got = work_carbon(
-        **THOUSAND_HOURS | dict.fromkeys(("lost_h", "restart_h", "lost_it_kwh", "restart_it_kwh"), 0.0)
+        **bundled(
+            THOUSAND_HOURS | dict.fromkeys(("lost_h", "restart_h", "lost_it_kwh", "restart_it_kwh"), 0.0),
+            hours=WorkHours,
+        )
     )
 
     assert got.failed_fraction == 0.0

@@ -13,6 +13,7 @@ from carbon import (
     wafer_dies,
 )
 from carbon.peers import (
+    CardWay,
     boavizta_card_kgco2e,
     boavizta_chip_kgco2e,
     boavizta_memory_kgco2e,
@@ -26,6 +27,7 @@ from carbon.peers import (
     llmcarbon_chip_kgco2e,
     mlco2_kgco2e,
 )
+from planner.performance.bundles import bundled
 
 
 @pytest.mark.parametrize(
@@ -85,23 +87,28 @@ def test_cards_of_boavizta(card, memory_gb, memory_dies, die_mm2, board_cm2, cas
     )
 
     got = boavizta_card_kgco2e(
-        die_cm2=die_mm2 / 100,
-        die_kgco2e_per_cm2=4.26,
-        memory_die_cm2=memory_cm2,
-        memory_kgco2e_per_cm2=18.4,
-        board_cm2=board_cm2,
-        board_kgco2e_per_cm2=0.0325,
-        casing_kg=casing,
-        casing_kgco2e_per_kg=8.25,
-        heat_sink_kg=sink,
-        heat_sink_kgco2e_per_kg=5.74,
-        mass_kg=mass,
-        upstream_kgco2e_per_kg=0.26,
-        truck_km=1000,
-        truck_kgco2e_per_kg_km=5.04e-5,
-        boat_km=19_000,
-        boat_kgco2e_per_kg_km=1.33e-5,
-        end_of_life_kgco2e_per_kg=1.51,
+        **bundled(
+            {
+                "die_cm2": die_mm2 / 100,
+                "die_kgco2e_per_cm2": 4.26,
+                "memory_die_cm2": memory_cm2,
+                "memory_kgco2e_per_cm2": 18.4,
+                "board_cm2": board_cm2,
+                "board_kgco2e_per_cm2": 0.0325,
+                "casing_kg": casing,
+                "casing_kgco2e_per_kg": 8.25,
+                "heat_sink_kg": sink,
+                "heat_sink_kgco2e_per_kg": 5.74,
+                "mass_kg": mass,
+                "upstream_kgco2e_per_kg": 0.26,
+                "truck_km": 1000,
+                "truck_kgco2e_per_kg_km": 5.04e-5,
+                "boat_km": 19_000,
+                "boat_kgco2e_per_kg_km": 1.33e-5,
+                "end_of_life_kgco2e_per_kg": 1.51,
+            },
+            way=CardWay,
+        )
     )
 
     assert got == pytest.approx(kgco2e, rel=2e-3)
@@ -241,16 +248,21 @@ def test_a_mass_that_travels():
     }
 
     got = boavizta_card_kgco2e(
-        **areas,
-        **rates,
-        **metal,
-        mass_kg=2.0,
-        upstream_kgco2e_per_kg=0.26,
-        truck_km=1000,
-        truck_kgco2e_per_kg_km=5.04e-5,
-        boat_km=19_000,
-        boat_kgco2e_per_kg_km=1.33e-5,
-        end_of_life_kgco2e_per_kg=1.51,
+        **bundled(
+            {
+                **areas,
+                **rates,
+                **metal,
+                "mass_kg": 2.0,
+                "upstream_kgco2e_per_kg": 0.26,
+                "truck_km": 1000,
+                "truck_kgco2e_per_kg_km": 5.04e-5,
+                "boat_km": 19_000,
+                "boat_kgco2e_per_kg_km": 1.33e-5,
+                "end_of_life_kgco2e_per_kg": 1.51,
+            },
+            way=CardWay,
+        )
     )
 
     assert got == pytest.approx(0.52 + 0.1008 + 0.5054 + 3.02)

@@ -14,10 +14,11 @@ from carbon.embodied import (
     server_share_kgco2e,
     waterfall,
 )
-from carbon.peers import boavizta_card_kgco2e
+from carbon.peers import CardWay, boavizta_card_kgco2e
 from carbon.yields import effective_die_cm2, murphy_yield_fraction, seeds_yield_fraction, wafer_dies
 from planner.answers.job.published import CAUSES, PARAMETERS
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.bundles import bundled
 
 CATALOGUE = load_catalogue()
 
@@ -144,23 +145,28 @@ def test_the_peers_parameters_follow_from_their_formulas():
 def test_the_common_form_agrees_with_boaviztas_card():
     """An independent route to 575: the card formula on effective areas, as BoaviztAPI 2.5.0 codes it."""
     card = boavizta_card_kgco2e(
-        die_cm2=28.0845,
-        die_kgco2e_per_cm2=4.26,
-        memory_die_cm2=5.3893 * 80 / 18.4,
-        memory_kgco2e_per_cm2=18.4,
-        board_cm2=296.37,
-        board_kgco2e_per_cm2=0.0325,
-        casing_kg=0.78923,
-        casing_kgco2e_per_kg=8.25,
-        heat_sink_kg=0.90077,
-        heat_sink_kgco2e_per_kg=5.74,
-        mass_kg=1.69,
-        upstream_kgco2e_per_kg=0.26,
-        truck_km=1000,
-        boat_km=19000,
-        end_of_life_kgco2e_per_kg=1.51,
-        truck_kgco2e_per_kg_km=fact("peer.boavizta.truck"),
-        boat_kgco2e_per_kg_km=fact("peer.boavizta.boat"),
+        **bundled(
+            {
+                "die_cm2": 28.0845,
+                "die_kgco2e_per_cm2": 4.26,
+                "memory_die_cm2": 5.3893 * 80 / 18.4,
+                "memory_kgco2e_per_cm2": 18.4,
+                "board_cm2": 296.37,
+                "board_kgco2e_per_cm2": 0.0325,
+                "casing_kg": 0.78923,
+                "casing_kgco2e_per_kg": 8.25,
+                "heat_sink_kg": 0.90077,
+                "heat_sink_kgco2e_per_kg": 5.74,
+                "mass_kg": 1.69,
+                "upstream_kgco2e_per_kg": 0.26,
+                "truck_km": 1000,
+                "boat_km": 19000,
+                "end_of_life_kgco2e_per_kg": 1.51,
+                "truck_kgco2e_per_kg_km": fact("peer.boavizta.truck"),
+                "boat_kgco2e_per_kg_km": fact("peer.boavizta.boat"),
+            },
+            way=CardWay,
+        )
     )
 
     assert device_kgco2e(**theirs("boavizta")) == pytest.approx(card, rel=1e-4)

@@ -41,6 +41,7 @@ from planner.answers.sweeps import InProcess
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import known_names
 from planner.inputs.scenario import Scenario, check_against, parse_scenario, with_changes
+from planner.performance.bundles import step_bundles
 from planner.performance.training import training_step_s
 from solver import backend
 from solver.answer import answer
@@ -183,7 +184,7 @@ def test_steps_by_hand_are_the_steps_of_the_model() -> None:
 
     np.testing.assert_allclose(
         [step_by_hand(row) for row in rows_of(model, columns)],
-        training_step_s(**model, **columns).total_s,
+        training_step_s(**step_bundles({**model, **columns})).total_s,
         rtol=1e-13,
     )
     assert {*columns["recompute"]} == {0, 1, 2}

@@ -14,6 +14,7 @@ from performance_constants import FITTED, hardware_arguments, shape_arguments, s
 
 from benchmarks.studies import fit
 from planner.performance import tokens_per_s_per_gpu, training_step_s
+from planner.performance.bundles import step_bundles
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "data" / "fit" / "training.csv"
@@ -78,11 +79,15 @@ def test_rows_become_the_arguments_that_literals_give(constants, runs):
         inputs = json.loads(row["inputs"])
         stack, stage = stack_of(row["source"], inputs["recompute"], inputs["gpu"])
         step = training_step_s(
-            **shape_arguments(inputs),
-            **hardware_arguments(inputs["gpu"], inputs["dtype"]),
-            **(FITTED | stack),
-            recompute=fit.RECOMPUTE[inputs["recompute"]],
-            sharding=3 if inputs["dp_sharding"] == "zero3" else stage,
+            **step_bundles(
+                {
+                    **shape_arguments(inputs),
+                    **hardware_arguments(inputs["gpu"], inputs["dtype"]),
+                    **FITTED | stack,
+                    "recompute": fit.RECOMPUTE[inputs["recompute"]],
+                    "sharding": 3 if inputs["dp_sharding"] == "zero3" else stage,
+                }
+            )
         )
         rate = tokens_per_s_per_gpu(
             global_batch=inputs["global_batch"],

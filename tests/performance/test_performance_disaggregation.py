@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
 from planner.performance import Limits, Measured, Requests, Targets, replica_capacity, step_times
-from planner.performance.disaggregation import disaggregated_replicas, kv_transfer_s, prefill_replicas
+from planner.performance.bundles import bundled
+from planner.performance.disaggregation import (
+    PoolTargets,
+    disaggregated_replicas,
+    kv_transfer_s,
+    prefill_replicas,
+)
 from planner.performance.queueing import mmc_wait_h, servers_needed
 
 H100 = "H100-80GB-SXM"
@@ -89,7 +95,7 @@ def pools(**change):
         "quantile_fraction": 0.9,
         "utilisation_fraction": 0.75,
     }
-    return disaggregated_replicas(**arguments | change)
+    return disaggregated_replicas(**bundled(arguments | change, targets=PoolTargets))
 
 
 def test_pools_hold_their_load_with_the_margin_that_was_asked_for():

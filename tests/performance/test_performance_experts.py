@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments
 
+from planner.performance.bundles import SplitLimits, bundled, memory_bundles, search_bundles, step_bundles
 from planner.performance.communication import expert_exchange_s
 from planner.performance.experts import (
     expert_tokens,
@@ -18,6 +19,7 @@ from planner.performance.experts import (
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.memory import latent_cache_gb_per_token, training_memory_parts
 from planner.performance.training import StepTime, training_step_s
+from planner.validation.forms import unbundled
 from planner.validation.performance import train_model
 
 LATENT = {
@@ -116,7 +118,9 @@ def step(model=MIXTRAL, chip="H100-80GB-SXM", precision="bf16", **change) -> Ste
         "recompute": 0,
         "sharding": 1,
     }
-    return training_step_s(**model | layout | FITTED | MODERN | hardware_arguments(chip, precision) | change)
+    return training_step_s(
+        **step_bundles(model | layout | FITTED | MODERN | hardware_arguments(chip, precision) | change)
+    )
 
 
 def test_weights_add_up_to_the_published_models():
@@ -158,7 +162,7 @@ def test_published_throughput_with_experts():
     }
     rates = []
     for model, chip, accelerators, batch, b, t, p, v, e, published in BRIDGE:
-        rate = train_model(
+        rate = unbundled(train_model)(
             model=names[id(model)],
             gpu=chip,
             accelerators=accelerators,
@@ -364,12 +368,12 @@ def test_all_experts_lie_in_memory_though_few_are_used():
         "sequence_parallel": 1,
         "fused_attention": 1,
     }
-    spread, single = (training_memory_parts(**MIXTRAL | layout, ep=e) for e in (8, 1))
+    spread, single = (training_memory_parts(**memory_bundles({**MIXTRAL | layout, "ep": e})) for e in (8, 1))
     routed = 32 * 8 * 3 * 4096 * 14336
 
     assert spread.expert_weights_optimizer_gb == pytest.approx(18 * routed / 8 / 1e9, rel=1e-12)
     assert single.expert_weights_optimizer_gb == pytest.approx(18 * routed / 1e9, rel=1e-12)
-    one = training_memory_parts(**MIXTRAL | layout | {"experts_per_token": 1}, ep=8)
+    one = training_memory_parts(**memory_bundles({**MIXTRAL | layout | {"experts_per_token": 1}, "ep": 8}))
     assert one.expert_weights_optimizer_gb == spread.expert_weights_optimizer_gb
     assert one.activations_gb < spread.activations_gb
 
@@ -377,26 +381,33 @@ def test_all_experts_lie_in_memory_though_few_are_used():
 def test_the_search_spreads_experts():
     """235 B weights need 18 bytes each over 256 H100; e divides the experts and the stage, and fits."""
     columns = layout_candidates(
-        accelerators=256,
-        global_batch=2048,
-        layers=94,
-        heads=64,
-        kv_heads=4,
-        sequence_tokens=4096,
-        link_domain=8,
-        experts=128,
+        **bundled(
+            {
+                "accelerators": 256,
+                "global_batch": 2048,
+                "layers": 94,
+                "heads": 64,
+                "kv_heads": 4,
+                "sequence_tokens": 4096,
+                "link_domain": 8,
+                "experts": 128,
+            },
+            limits=SplitLimits,
+        )
     )
     found = best_layout(
-        **QWEN3_235B
-        | {
-            "accelerators": 256,
-            "global_batch": 2048,
-            "usable_fraction": 0.92,
-            "memory_gb": HARDWARE["H100-80GB-SXM"]["memory_gb"],
-        }
-        | FITTED
-        | MODERN
-        | hardware_arguments("H100-80GB-SXM", "fp8")
+        **search_bundles(
+            QWEN3_235B
+            | {
+                "accelerators": 256,
+                "global_batch": 2048,
+                "usable_fraction": 0.92,
+                "memory_gb": HARDWARE["H100-80GB-SXM"]["memory_gb"],
+            }
+            | FITTED
+            | MODERN
+            | hardware_arguments("H100-80GB-SXM", "fp8")
+        )
     )
 
     assert (128 % columns["ep"] == 0).all()

@@ -8,6 +8,7 @@ from performance_constants import FITTED, MODERN, hardware_arguments
 
 from planner.performance import kv_cache_gb_per_token, layer_parameters
 from planner.performance.adapters import adapter_parameters
+from planner.performance.bundles import memory_bundles, search_bundles, step_bundles
 from planner.performance.hardware import precision_peak_tflop_per_s, require_dense_peak, require_one_way_link
 from planner.performance.layouts import Layout, best_layout
 from planner.performance.memory import training_memory_parts
@@ -59,7 +60,9 @@ ADAPTERS = float(adapter_parameters(rank=16, hidden=8192, heads=64, kv_heads=8))
 
 def step(**change):
     return training_step_s(
-        **LLAMA_70B | LAYOUT | FITTED | MODERN | hardware_arguments("H100-80GB-SXM", "fp8") | change
+        **step_bundles(
+            LLAMA_70B | LAYOUT | FITTED | MODERN | hardware_arguments("H100-80GB-SXM", "fp8") | change
+        )
     )
 
 
@@ -91,12 +94,21 @@ def test_lora_of_llama_2_70b(chip, accelerators, batch, published):
     """
     memory = {"H100-80GB-SXM": 80, "H200-141GB-SXM": 141, "B200-SXM": 180}[chip]
     found = best_layout(
-        **LLAMA_70B
-        | {"accelerators": accelerators, "global_batch": batch, "memory_gb": memory, "usable_fraction": 0.92}
-        | FITTED
-        | MODERN
-        | hardware_arguments(chip, "fp8"),
-        adapter_parameters=ADAPTERS,
+        **search_bundles(
+            {
+                **LLAMA_70B
+                | {
+                    "accelerators": accelerators,
+                    "global_batch": batch,
+                    "memory_gb": memory,
+                    "usable_fraction": 0.92,
+                }
+                | FITTED
+                | MODERN
+                | hardware_arguments(chip, "fp8"),
+                "adapter_parameters": ADAPTERS,
+            }
+        )
     )
 
     assert isinstance(found, Layout)
@@ -125,9 +137,11 @@ def test_frozen_weights_fill_two_bytes_each():
     """70 B on four: 2 bytes frozen against 18 trained (unsharded); half of it in FP8."""
     common = LLAMA_70B | LAYOUT | {"sharding": 0, "sequence_parallel": 1, "fused_attention": 1}
     trained, frozen, eight = (
-        training_memory_parts(**common),
-        training_memory_parts(**common, adapter_parameters=ADAPTERS),
-        training_memory_parts(**common, adapter_parameters=ADAPTERS, weight_bytes=1.0),
+        training_memory_parts(**memory_bundles(common)),
+        training_memory_parts(**memory_bundles({**common, "adapter_parameters": ADAPTERS})),
+        training_memory_parts(
+            **memory_bundles({**common, "adapter_parameters": ADAPTERS, "weight_bytes": 1.0})
+        ),
     )
     own = 18 * 80 * ADAPTERS / 4 / 1e9
 

@@ -19,6 +19,14 @@ from planner.performance import (
     training_memory_parts,
     training_step_s,
 )
+from planner.performance.bundles import (
+    Split,
+    SplitLimits,
+    bundled,
+    memory_bundles,
+    search_bundles,
+    step_bundles,
+)
 from planner.performance.layouts import require_layout
 
 LLAMA_405B = {
@@ -56,17 +64,19 @@ USABLE = 0.92
 
 def search(model, chip, accelerators, global_batch, precision="fp8", **change):
     return best_layout(
-        **model
-        | {
-            "accelerators": accelerators,
-            "global_batch": global_batch,
-            "memory_gb": HARDWARE[chip]["memory_gb"],
-            "usable_fraction": USABLE,
-        }
-        | MODERN
-        | FITTED
-        | hardware_arguments(chip, precision)
-        | change
+        **search_bundles(
+            model
+            | {
+                "accelerators": accelerators,
+                "global_batch": global_batch,
+                "memory_gb": HARDWARE[chip]["memory_gb"],
+                "usable_fraction": USABLE,
+            }
+            | MODERN
+            | FITTED
+            | hardware_arguments(chip, precision)
+            | change
+        )
     )
 
 
@@ -115,23 +125,32 @@ def test_older_software_is_slower_by_one_factor(accelerators, global_batch, toke
 def test_the_choice_is_the_best_of_all_that_fit():
     """Independent route: time every enumerated layout one after the other and take the shortest that fits."""
     columns = layout_candidates(
-        accelerators=64,
-        global_batch=128,
-        layers=32,
-        heads=32,
-        kv_heads=8,
-        sequence_tokens=8192,
-        link_domain=8,
+        **bundled(
+            {
+                "accelerators": 64,
+                "global_batch": 128,
+                "layers": 32,
+                "heads": 32,
+                "kv_heads": 8,
+                "sequence_tokens": 8192,
+                "link_domain": 8,
+            },
+            limits=SplitLimits,
+        )
     )
     ranks = columns.pop("dp")
     shape = LLAMA_8B | {"accelerators": 64, "global_batch": 128}
     best = np.inf
     for i in range(len(ranks)):
         layout = {name: float(column[i]) for name, column in columns.items()}
-        memory = training_memory_gb(**shape, **layout, sequence_parallel=1, fused_attention=1)
+        memory = training_memory_gb(
+            **memory_bundles({**shape, **layout, "sequence_parallel": 1, "fused_attention": 1})
+        )
         if memory <= USABLE * 80:
             step = training_step_s(
-                **shape, **layout, **FITTED, **MODERN, **hardware_arguments("H100-80GB-SXM", "bf16")
+                **step_bundles(
+                    {**shape, **layout, **FITTED, **MODERN, **hardware_arguments("H100-80GB-SXM", "bf16")}
+                )
             )
             best = min(best, float(step.total_s))
 
@@ -172,20 +191,29 @@ def test_nothing_that_fits_is_faster(model, chip, accelerators, global_batch, ch
     """Brute force: memory and time of every layout, none left out because another recomputes less."""
     experts, extra = model.get("experts", 0), {n: v for n, v in change.items() if n != "shard_gradients"}
     columns = layout_candidates(
-        accelerators=accelerators,
-        global_batch=global_batch,
-        layers=model["layers"],
-        heads=model["heads"],
-        kv_heads=model["kv_heads"],
-        sequence_tokens=model["sequence_tokens"],
-        link_domain=HARDWARE[chip]["link_domain"],
-        experts=experts,
-        shard_gradients=change.get("shard_gradients", 0),
+        **bundled(
+            {
+                "accelerators": accelerators,
+                "global_batch": global_batch,
+                "layers": model["layers"],
+                "heads": model["heads"],
+                "kv_heads": model["kv_heads"],
+                "sequence_tokens": model["sequence_tokens"],
+                "link_domain": HARDWARE[chip]["link_domain"],
+                "experts": experts,
+                "shard_gradients": change.get("shard_gradients", 0),
+            },
+            limits=SplitLimits,
+        )
     )
     ranks = columns.pop("dp")
     every = model | extra | columns | {"accelerators": accelerators, "global_batch": global_batch}
-    needed = training_memory_parts(**every, sequence_parallel=1, fused_attention=1).total_gb
-    times = training_step_s(**every | FITTED | MODERN | hardware_arguments(chip, "bf16")).total_s
+    needed = training_memory_parts(
+        **memory_bundles({**every, "sequence_parallel": 1, "fused_attention": 1})
+    ).total_gb
+    times = training_step_s(
+        **step_bundles(every | FITTED | MODERN | hardware_arguments(chip, "bf16"))
+    ).total_s
     fits = needed <= USABLE * HARDWARE[chip]["memory_gb"]
 
     found = search(model, chip, accelerators, global_batch, "bf16", **change)
@@ -197,7 +225,13 @@ def test_nothing_that_fits_is_faster(model, chip, accelerators, global_batch, ch
     assert found.memory_gb <= USABLE * HARDWARE[chip]["memory_gb"]
     assert found.memory_gb == pytest.approx(
         training_memory_parts(
-            **every | {name: getattr(found, name) for name in columns}, sequence_parallel=1, fused_attention=1
+            **memory_bundles(
+                {
+                    **every | {name: getattr(found, name) for name in columns},
+                    "sequence_parallel": 1,
+                    "fused_attention": 1,
+                }
+            )
         ).total_gb,
         rel=1e-12,
     )
@@ -206,13 +240,18 @@ def test_nothing_that_fits_is_faster(model, chip, accelerators, global_batch, ch
 def test_layouts_divide_evenly_and_tensors_stay_in_the_fast_domain():
     """2,432 = 19 x 128 accelerators need 19 or more model copies: no power of two."""
     columns = layout_candidates(
-        accelerators=2432,
-        global_batch=1216,
-        layers=126,
-        heads=128,
-        kv_heads=8,
-        sequence_tokens=8192,
-        link_domain=8,
+        **bundled(
+            {
+                "accelerators": 2432,
+                "global_batch": 1216,
+                "layers": 126,
+                "heads": 128,
+                "kv_heads": 8,
+                "sequence_tokens": 8192,
+                "link_domain": 8,
+            },
+            limits=SplitLimits,
+        )
     )
     tp, pp, v, cp, dp, b = (columns[n] for n in ("tp", "pp", "interleave", "cp", "dp", "micro_batch"))
     held = np.ceil(126 / pp)
@@ -301,9 +340,9 @@ STATED = {
     ],
 )
 def test_a_layout_that_does_not_divide_is_named(change, message):
-    require_layout(**STATED)
+    require_layout(**bundled(STATED, split=Split))
     with pytest.raises(ValueError, match=message):
-        require_layout(**STATED | change)
+        require_layout(**bundled(STATED | change, split=Split))
 
 
 def test_less_memory_is_never_faster():
@@ -341,9 +380,14 @@ def every_layout(draw):
     size = {"accelerators": draw(st.sampled_from([8, 24, 64, 152, 512, 1536])), "link_domain": domain}
     size["global_batch"] = size["accelerators"] * draw(st.integers(1, 8))
     columns = layout_candidates(
-        **{name: shape[name] for name in ("layers", "heads", "kv_heads", "sequence_tokens")},
-        **size,
-        shard_gradients=1,
+        **bundled(
+            {
+                **{name: shape[name] for name in ("layers", "heads", "kv_heads", "sequence_tokens")},
+                **size,
+                "shard_gradients": 1,
+            },
+            limits=SplitLimits,
+        )
     )
     columns.pop("dp")
     assume(len(columns["tp"]))
@@ -396,7 +440,7 @@ def test_no_layout_works_above_the_peak(step):
     )
     rate = tokens_per_s_per_gpu(
         **{name: step[name] for name in ("global_batch", "sequence_tokens", "accelerators")},
-        step_s=training_step_s(**step).total_s,
+        step_s=training_step_s(**step_bundles(step)).total_s,
     )
     used = mfu_fraction(
         tokens_per_s_per_gpu=rate, flops_per_token=flops, peak_tflop_per_s=step["matrix_tflop_per_s"]
@@ -421,8 +465,8 @@ def test_no_layout_works_above_the_peak(step):
 )
 def test_no_layout_is_slower_on_better_hardware(step, name, factor):
     """More bandwidth or more operations a second, of any kind: no layout of any model takes longer."""
-    slow = training_step_s(**step).total_s
-    fast = training_step_s(**step | {name: factor * step[name]}).total_s
+    slow = training_step_s(**step_bundles(step)).total_s
+    fast = training_step_s(**step_bundles(step | {name: factor * step[name]})).total_s
 
     assert (fast <= slow * (1 + 1e-12)).all()
 
@@ -433,9 +477,9 @@ def test_twice_the_copies_are_at_most_twice_as_fast(step):
 
     On twice the batch this holds where nothing is sharded: each copy does what it did, and more is sent.
     """
-    rate = step["global_batch"] / training_step_s(**step).total_s
+    rate = step["global_batch"] / training_step_s(**step_bundles(step)).total_s
     plain = step | {"sharding": 0.0}
-    plain_rate = step["global_batch"] / training_step_s(**plain).total_s
+    plain_rate = step["global_batch"] / training_step_s(**step_bundles(plain)).total_s
     more = {"accelerators": 2 * step["accelerators"], "global_batch": 2 * step["global_batch"]}
     rounds = (
         step["global_batch"]
@@ -447,11 +491,11 @@ def test_twice_the_copies_are_at_most_twice_as_fast(step):
     )
     halved = step | {name: column[rounds >= 2] for name, column in step.items() if np.ndim(column)}
 
-    wide = more["global_batch"] / training_step_s(**plain | more).total_s
+    wide = more["global_batch"] / training_step_s(**step_bundles(plain | more)).total_s
     assert (wide <= 2 * plain_rate * (1 + 1e-12)).all()
     if (rounds >= 2).any():
         strong = (
             step["global_batch"]
-            / training_step_s(**halved | {"accelerators": 2 * step["accelerators"]}).total_s
+            / training_step_s(**step_bundles(halved | {"accelerators": 2 * step["accelerators"]})).total_s
         )
         assert (strong <= 2 * rate[rounds >= 2] * (1 + 1e-12)).all()

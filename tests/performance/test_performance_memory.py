@@ -14,6 +14,7 @@ from planner.performance import (
     training_memory_gb,
     weights_optimizer_gb,
 )
+from planner.performance.bundles import TrainingLayout, bundled, memory_bundles
 from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
 
 GIB = 2**30 / 1e9
@@ -69,13 +70,19 @@ def test_weights_and_optimizer_of_megatron(model, expected_gib):
 def test_activations_of_megatron(model, recompute, sequence_parallel, expected_gib):
     """Calculon's validation data after Korthikanti et al., 2205.05198; all printed digits."""
     got = activation_gb(
-        **model,
-        sequence_tokens=2048,
-        cp=1,
-        micro_batches=280,
-        recompute=recompute,
-        sequence_parallel=sequence_parallel,
-        fused_attention=0,
+        **bundled(
+            {
+                **model,
+                "sequence_tokens": 2048,
+                "cp": 1,
+                "micro_batches": 280,
+                "recompute": recompute,
+                "sequence_parallel": sequence_parallel,
+                "fused_attention": 0,
+                "sharding": 0,
+            },
+            layout=TrainingLayout,
+        )
     )
 
     assert got / GIB == pytest.approx(expected_gib, rel=2e-6)
@@ -85,8 +92,12 @@ def test_fused_attention_keeps_what_selective_recompute_keeps():
     """Both leave out the scores: 5 a s/(h t) of 34/t + 5 a s/(h t) per value (2205.05198, table 2)."""
     common = MODEL_22B | {"sequence_tokens": 2048, "cp": 1, "micro_batches": 1, "sequence_parallel": 1}
 
-    fused = activation_gb(**common, recompute=0, fused_attention=1)
-    selective = activation_gb(**common, recompute=1, fused_attention=0)
+    fused = activation_gb(
+        **bundled({**common, "recompute": 0, "fused_attention": 1, "sharding": 0}, layout=TrainingLayout)
+    )
+    selective = activation_gb(
+        **bundled({**common, "recompute": 1, "fused_attention": 0, "sharding": 0}, layout=TrainingLayout)
+    )
 
     assert fused == selective
 
@@ -172,7 +183,7 @@ def test_memory_falls_with_every_way_of_splitting(tp, sharding, recompute):
 
     def needed(**change):
         return training_memory_gb(
-            **LLAMA_8B | {"tp": tp, "sharding": sharding, "recompute": recompute} | change
+            **memory_bundles(LLAMA_8B | {"tp": tp, "sharding": sharding, "recompute": recompute} | change)
         )
 
     assert needed(sharding=sharding + 1) < needed() or (
@@ -222,9 +233,9 @@ def test_memory_grows_with_batch_and_length(
         "micro_batch": batch,
     }
 
-    small = training_memory_parts(**model)
-    wide = training_memory_parts(**model | {"micro_batch": batch * larger})
-    long = training_memory_parts(**model | {"sequence_tokens": tokens * larger})
+    small = training_memory_parts(**memory_bundles(model))
+    wide = training_memory_parts(**memory_bundles(model | {"micro_batch": batch * larger}))
+    long = training_memory_parts(**memory_bundles(model | {"sequence_tokens": tokens * larger}))
 
     assert wide.activations_gb == pytest.approx(larger * small.activations_gb, rel=1e-9)
     assert wide.logits_gb == pytest.approx(larger * small.logits_gb, rel=1e-9)
@@ -262,10 +273,12 @@ def test_a_served_batch_fits_and_one_more_does_not(memory, used, weights, layers
 def test_a_column_gives_what_its_entries_give():
     tp, recompute = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.0, 1.0, 2.0, 2.0])
 
-    together = training_memory_gb(**LLAMA_8B, tp=tp, recompute=recompute, sharding=1)
+    together = training_memory_gb(
+        **memory_bundles({**LLAMA_8B, "tp": tp, "recompute": recompute, "sharding": 1})
+    )
 
     alone = [
-        training_memory_gb(**LLAMA_8B, tp=t, recompute=r, sharding=1)
+        training_memory_gb(**memory_bundles({**LLAMA_8B, "tp": t, "recompute": r, "sharding": 1}))
         for t, r in zip(tp, recompute, strict=True)
     ]
     assert together.tolist() == alone
@@ -277,15 +290,15 @@ def test_a_column_gives_what_its_entries_give():
 )
 def test_impossible_shapes_are_named(change, message):
     with pytest.raises(ValueError, match=message):
-        training_memory_gb(**LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 1} | change)
+        training_memory_gb(**memory_bundles(LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 1} | change))
 
 
 def test_the_reason_names_what_fills_the_memory():
     """8 B with 18 bytes a weight on one copy: 144 GB of state; long sequences instead fill activations."""
     whole = LLAMA_8B | {"tp": 1, "recompute": 0, "sharding": 0}
-    states = training_memory_parts(**whole | {"sequence_tokens": 1024})
+    states = training_memory_parts(**memory_bundles(whole | {"sequence_tokens": 1024}))
     activations = training_memory_parts(
-        **whole | {"tp": 8, "sharding": 3, "micro_batch": 2, "sequence_tokens": 131072}
+        **memory_bundles(whole | {"tp": 8, "sharding": 3, "micro_batch": 2, "sequence_tokens": 131072})
     )
 
     assert "weights and optimizer state take 144.5 GB: shard them" in memory_shortage(
@@ -295,4 +308,4 @@ def test_the_reason_names_what_fills_the_memory():
     assert memory_shortage(memory=states, memory_gb=1e6, usable_fraction=0.9) == ""
     parts = [getattr(states, name) for name in TrainingMemory.__slots__ if name != "total_gb"]
     assert sum(parts) == pytest.approx(states.total_gb, rel=1e-12)
-    assert states.total_gb == training_memory_gb(**whole | {"sequence_tokens": 1024})
+    assert states.total_gb == training_memory_gb(**memory_bundles(whole | {"sequence_tokens": 1024}))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.inputs.catalogue import load_catalogue
+from planner.performance.bundles import ranking_bundles
 from planner.performance.recommendation import (
     all_to_all_s,
     dense_forward_s,
@@ -249,20 +250,24 @@ def test_never_above_peak_and_more_bandwidth_is_never_slower(batch, accelerators
         "peak_tflop_per_s": peak,
         "memory_gb_per_s": memory,
     }
-    total = recommendation_training_step(**step).total_s
+    total = recommendation_training_step(**ranking_bundles(step)).total_s
     work = 6 * (STEP["bottom_multiplications"] + STEP["top_multiplications"]) * batch / accelerators
 
     assert total >= work / (peak * 1e12)
     for name in ("peak_tflop_per_s", "memory_gb_per_s", "link_gb_per_s", "network_gb_per_s"):
-        faster = recommendation_training_step(**{**step, name: 1.5 * step[name]}).total_s
+        faster = recommendation_training_step(**ranking_bundles({**step, name: 1.5 * step[name]})).total_s
         assert faster <= total * (1 + 1e-12)
 
 
 @given(batch=st.floats(1024, 1e6), accelerators=st.integers(1, 512))
 def test_terms_add_up_and_twice_the_accelerators_are_at_most_twice_as_fast(batch, accelerators):
     """Dense, embedding, exposed, optimizer and fixed time are the step; scaling is never superlinear."""
-    one = recommendation_training_step(**{**STEP, "global_batch": batch, "accelerators": float(accelerators)})
-    two = recommendation_training_step(**{**STEP, "global_batch": batch, "accelerators": 2.0 * accelerators})
+    one = recommendation_training_step(
+        **ranking_bundles({**STEP, "global_batch": batch, "accelerators": float(accelerators)})
+    )
+    two = recommendation_training_step(
+        **ranking_bundles({**STEP, "global_batch": batch, "accelerators": 2.0 * accelerators})
+    )
     terms = one.dense_s + one.embedding_s + one.exposed_communication_s + one.optimizer_s + one.fixed_s
 
     assert terms == pytest.approx(one.total_s)
@@ -273,15 +278,17 @@ def test_terms_add_up_and_twice_the_accelerators_are_at_most_twice_as_fast(batch
 def test_columns_agree_with_single_values():
     """One call on columns gives what a loop gives."""
     sizes = np.array([1.0, 8.0, 64.0])
-    columns = recommendation_training_step(**{**STEP, "accelerators": sizes}).total_s
+    columns = recommendation_training_step(**ranking_bundles({**STEP, "accelerators": sizes})).total_s
 
     for size, total in zip(sizes, columns, strict=True):
-        assert recommendation_training_step(**{**STEP, "accelerators": size}).total_s == pytest.approx(total)
+        assert recommendation_training_step(
+            **ranking_bundles({**STEP, "accelerators": size})
+        ).total_s == pytest.approx(total)
 
 
 def test_one_accelerator_sends_nothing():
     """Without peers neither vectors nor gradients travel."""
-    alone = recommendation_training_step(**{**STEP, "accelerators": 1.0})
+    alone = recommendation_training_step(**ranking_bundles({**STEP, "accelerators": 1.0}))
 
     assert (alone.all_to_all_s, alone.all_reduce_s) == (0, 0)
     assert alone.exposed_communication_s == pytest.approx(0, abs=1e-15)
@@ -418,7 +425,7 @@ def test_wrong_input_is_named():
             memory_efficiency_fraction=1,
         )
     with pytest.raises(ValueError, match="accelerators must be above zero, got 0"):
-        recommendation_training_step(**{**STEP, "accelerators": 0.0})
+        recommendation_training_step(**ranking_bundles({**STEP, "accelerators": 0.0}))
     power = {"model": "FLUX.1-dev", "gpu": "T4", "accelerators": 1, "batch": 1, "latency_s": 100}
     with pytest.raises(NotUnderstood, match="no power law is assigned to 't4'"):
         evaluate("serve_diffusion_power", power, "W")

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from benchmarks.studies import fit
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import default_stack, stack_named, stacks
+from planner.performance.bundles import Links, Waits, bundled, memory_bundles, step_bundles
 from planner.performance.communication import context_exchange_s
 from planner.performance.diffusion import diffusion_training_step_s
 from planner.performance.hardware import precision_factor
 from planner.performance.memory import kept_fraction, training_memory_parts
 from planner.performance.training import training_step_s
 from planner.physics.training_step import (
+    AS_FAST,
     BESIDE_STEP,
     computes_in,
     hardware_arguments,
@@ -25,7 +27,7 @@ from planner.physics.training_step import (
     without_precision,
 )
 from planner.trace.errors import InputError
-from planner.validation.forms import NotUnderstood
+from planner.validation.forms import NotUnderstood, unbundled
 from planner.validation.performance import MEMORY, searched_model_rate, train_model
 from planner.validation.registry import evaluate
 
@@ -72,7 +74,7 @@ def step_of(accelerator, precision, model="llama-3.1-70b", **change):
     }
     nodes = step_arguments(CATALOGUE, model, accelerator, precision)
     left = {name: node.value for name, node in nodes.items() if name not in BESIDE_STEP}
-    return training_step_s(**left | layout | change)
+    return training_step_s(**step_bundles(left | layout | change))
 
 
 # ---- every chip, every precision
@@ -117,7 +119,7 @@ def test_precisions_that_a_chip_lacks_are_named():
     assert "nvfp4" in without_precision(CATALOGUE, "h100-sxm-80gb", "nvfp4")
     assert without_precision(CATALOGUE, "gb300-nvl72", "nvfp4") == ""
     with pytest.raises(NotUnderstood, match=r"dtype must be one of bf16, .*, got 'int4'"):
-        train_model(**LLAMA, gpu="B200", dtype="int4")
+        unbundled(train_model)(**LLAMA, gpu="B200", dtype="int4")
 
 
 def test_shares_of_the_peak_belong_to_a_precision():
@@ -159,7 +161,8 @@ def test_torchtitan_is_slower_than_megatron():
     experts = DEEPSEEK | {"gpu": "B200", "pp": 1, "interleave": 1, "ep": 64, "dp_sharding": "fsdp"}
 
     ratios = [
-        train_model(**row, software="torchtitan") / train_model(**row, software="megatron-2026")
+        unbundled(train_model)(**row, software="torchtitan")
+        / unbundled(train_model)(**row, software="megatron-2026")
         for row in (dense, experts)
     ]
     assert 0.66 <= ratios[0] <= 0.80
@@ -213,14 +216,15 @@ def test_a_small_model_is_not_split_along_its_sequence():
         sequence_tokens=4096,
         memory_gb=80.0,
         usable_fraction=0.92,
+        as_fast_fraction=CATALOGUE.fact(AS_FAST).value,
     )
     assert found.cp == 1
 
 
 def test_a_rack_of_fast_links_pays_for_experts():
     """Exchange inside NVLink: GB300 is published at 1.5 to 1.8 times B300, which spreads over nodes."""
-    wide = train_model(**DEEPSEEK, gpu="GB300", ep=64)
-    node = train_model(**DEEPSEEK, gpu="B300", ep=64)
+    wide = unbundled(train_model)(**DEEPSEEK, gpu="GB300", ep=64)
+    node = unbundled(train_model)(**DEEPSEEK, gpu="B300", ep=64)
 
     assert 1.05 < wide / node < 2.0
 
@@ -264,9 +268,15 @@ DENOISER = {
 def test_a_denoiser_trains_three_passes_and_exchanges():
     """By hand on one accelerator: three passes of four samples, the update and the host."""
     operators = np.array([0.004, 0.001])
-    alone = diffusion_training_step_s(operator_s=operators, **DENOISER | {"accelerators": 1.0})
-    copies = diffusion_training_step_s(operator_s=operators, **DENOISER)
-    sharded = diffusion_training_step_s(operator_s=operators, **DENOISER | {"sharded": 1.0})
+    alone = diffusion_training_step_s(
+        **bundled({"operator_s": operators, **DENOISER | {"accelerators": 1.0}}, links=Links, waits=Waits)
+    )
+    copies = diffusion_training_step_s(
+        **bundled({"operator_s": operators, **DENOISER}, links=Links, waits=Waits)
+    )
+    sharded = diffusion_training_step_s(
+        **bundled({"operator_s": operators, **DENOISER | {"sharded": 1.0}}, links=Links, waits=Waits)
+    )
 
     assert alone == pytest.approx(3 * 4 * 0.005 + 18e9 / (3350e9 * 0.85) + 0.03, rel=1e-9)
     assert copies > 3 * 4 * 0.005 + 0.03
@@ -350,9 +360,9 @@ def test_a_stated_layout_may_leave_recomputation_open():
 
     long = row | {"micro_batch": 4}
 
-    assert train_model(**row) == train_model(**row, recompute="none")
-    assert train_model(**long) == train_model(**long, recompute="selective")
-    assert train_model(**row, recompute="none") > train_model(**row, recompute="full")
+    assert unbundled(train_model)(**row) == unbundled(train_model)(**row, recompute="none")
+    assert unbundled(train_model)(**long) == unbundled(train_model)(**long, recompute="selective")
+    assert unbundled(train_model)(**row, recompute="none") > unbundled(train_model)(**row, recompute="full")
 
 
 def test_published_layouts_fit_in_memory():
@@ -369,7 +379,7 @@ def test_published_layouts_fit_in_memory():
     known = {name: arguments[name].value for name in MEMORY if name in arguments}
 
     def needed_gb(**change):
-        return training_memory_parts(**known | layout | size | change).total_gb
+        return training_memory_parts(**memory_bundles(known | layout | size | change)).total_gb
 
     assert needed_gb() <= 0.92 * 80.0
     assert needed_gb(gradient_bytes=4.0, activation_fraction=1.0) > 80.0

@@ -19,6 +19,7 @@ from planner.performance import (
     training_step_s,
     training_time_h,
 )
+from planner.performance.bundles import memory_bundles, step_bundles
 from planner.performance.training import StepTime
 from planner.trace.errors import InputError
 from planner.validation.aliases import catalogue_name
@@ -130,11 +131,15 @@ def modelled(source: str, row: dict) -> float:
     """Tokens/s per accelerator that the model gives for a published row."""
     stack, stage = stack_of(source, row["recompute"], row["gpu"])
     step = training_step_s(
-        **shape_arguments(row),
-        **hardware_arguments(row["gpu"], row["dtype"]),
-        **(FITTED | stack),
-        recompute=RECOMPUTE[row["recompute"]],
-        sharding=3 if row["dp_sharding"] == "zero3" else stage,
+        **step_bundles(
+            {
+                **shape_arguments(row),
+                **hardware_arguments(row["gpu"], row["dtype"]),
+                **FITTED | stack,
+                "recompute": RECOMPUTE[row["recompute"]],
+                "sharding": 3 if row["dp_sharding"] == "zero3" else stage,
+            }
+        )
     )
     return float(
         tokens_per_s_per_gpu(
@@ -191,11 +196,15 @@ def test_published_layouts_fit_in_memory(shared):
             continue
         stack, stage = stack_of(source, row["recompute"], row["gpu"])
         gb = training_memory_gb(
-            **shape_arguments(row),
-            recompute=RECOMPUTE[row["recompute"]],
-            sharding=3 if row["dp_sharding"] == "zero3" else stage,
-            sequence_parallel=stack["sequence_parallel"],
-            fused_attention=stack["fused_attention"],
+            **memory_bundles(
+                {
+                    **shape_arguments(row),
+                    "recompute": RECOMPUTE[row["recompute"]],
+                    "sharding": 3 if row["dp_sharding"] == "zero3" else stage,
+                    "sequence_parallel": stack["sequence_parallel"],
+                    "fused_attention": stack["fused_attention"],
+                }
+            )
         )
         needed.append(float(gb) / HARDWARE[row["gpu"]]["memory_gb"])
 
@@ -297,7 +306,7 @@ BASE = (
 
 
 def step(**change: float) -> StepTime:
-    return training_step_s(**BASE | change)
+    return training_step_s(**step_bundles(BASE | change))
 
 
 def test_terms_add_up_to_the_total():
@@ -404,7 +413,7 @@ def test_hops_count_beyond_the_fast_domain_alone():
 def test_a_column_gives_what_its_entries_give():
     tp, sharding = np.array([1.0, 2.0, 8.0, 8.0]), np.array([1.0, 3.0, 0.0, 2.0])
 
-    together = training_step_s(**BASE | {"tp": tp, "sharding": sharding})
+    together = training_step_s(**step_bundles(BASE | {"tp": tp, "sharding": sharding}))
 
     for i in range(4):
         alone = step(tp=tp[i], sharding=sharding[i])

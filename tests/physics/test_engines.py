@@ -17,8 +17,9 @@ from planner.performance.memory import kv_cache_gb_per_token, largest_batch
 from planner.physics.engines import engine_of, kernel, served_chip, served_model, served_replica
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
 from planner.physics.requests import SERVICE, inputs_of
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.serving import replica_kinds, serving_candidates, simplest_rows
 from planner.physics.serving_options import possible_layouts
+from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import facts_of
 
 SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")
@@ -303,3 +304,15 @@ def test_a_service_names_its_engine_in_its_sources() -> None:
 
     assert "performance.engine.sglang.step_time" in keys
     assert not any(key.startswith("performance.engine.vllm.") for key in keys)
+
+
+def test_of_layouts_that_carry_as_much_the_simplest_serves():
+    """Within 2 % attention stays shared by all; what carries more than that is taken, as in training."""
+    kind, groups = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 4, 1, 8, 1])
+    carried = np.array([9.9, 9.85, 10.0, 9.0, 10.0, 0.0])
+
+    as_fast = float(load_catalogue().fact(AS_FAST).value)
+
+    assert as_fast == 0.02
+    assert simplest_rows(kind, groups, carried, as_fast).tolist() == [0, 4, 5]
+    assert simplest_rows(kind, groups, carried, 0.0).tolist() == [2, 4, 5]

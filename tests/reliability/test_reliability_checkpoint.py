@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
+from planner.performance.bundles import bundled
 from reliability.checkpoint import (
     asynchronous_optimal_interval_h,
     checkpoint_size_gb,
@@ -30,6 +31,7 @@ from reliability.policies import (
 )
 from reliability.simulate import simulate_job
 from reliability.two_level import (
+    HourWeights,
     two_level_flat_h,
     two_level_hours_by_state,
     two_level_optimal_plan,
@@ -318,7 +320,9 @@ def test_two_level_flat_region_ends_where_the_cost_is_a_thousandth_more() -> Non
     """The cost at either end is 1.001 of the least, by the definition of the region."""
     plan = two_level_optimal_plan(**PATTERN, **TWO_WEIGHTS)
     at: dict[str, Any] = {"local_saves": plan.local_saves, **PATTERN, **TWO_WEIGHTS}
-    flat = two_level_flat_h(interval_h=plan.interval_h, loss_fraction=0.001, **at)
+    flat = two_level_flat_h(
+        **bundled({"interval_h": plan.interval_h, "loss_fraction": 0.001, **at}, weights=HourWeights)
+    )
     least = two_level_weighted_hours_ratio(interval_h=plan.interval_h, **at)
 
     for end_h in (flat.low_h, flat.high_h):

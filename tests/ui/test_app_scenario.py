@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from planner.inputs.catalogue import load_catalogue
 from planner.ui import scenario_edits, session, shared, workers
 from planner.ui.workers import Seen
 
@@ -200,6 +201,19 @@ def test_a_key_of_an_entry_is_edited(page: AppTest) -> None:
 
     assert document(page)["sites"][1]["electricity_price"] == "55 USD/MWh"
     assert "it was: not written" in said(page)
+
+
+def test_the_engine_of_a_service_is_chosen(page: AppTest) -> None:
+    """The known ones that serve, none that is for benchmarks; the newest is taken where none is written."""
+    view(page, "All inputs").selectbox("section").set_value("services").run()
+    (field,) = [one for one in page.selectbox if one.label.endswith("Engine")]
+    known = [one for one in load_catalogue().engines.values() if not one.only]
+
+    assert {one.name for one in known} <= set(field.options)
+    assert "mlperf" not in field.options
+    field.set_value("sglang").run()
+    assert not page.exception
+    assert document(page)["services"][0]["engine"] == "sglang"
 
 
 def test_the_text_is_edited_as_a_whole(page: AppTest) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.answers.calibration.reading import Workload
 from planner.inputs.catalogue import Catalogue
+from planner.performance.bundles import Split, bundled, search_bundles, step_bundles
 from planner.performance.layouts import NoLayout, best_layout, require_layout
 from planner.performance.power import training_compute_use_fraction, training_power_kw
 from planner.performance.training import StepTime, training_step_s
@@ -45,7 +46,7 @@ class Step:
 
     def time(self, efficiency: float) -> StepTime:
         """The step at a matrix efficiency, by cause."""
-        return training_step_s(**{**self.arguments, EFFICIENCY: efficiency})
+        return training_step_s(**step_bundles({**self.arguments, EFFICIENCY: efficiency}))
 
     def seconds(self, efficiency: float) -> float:
         """The step at a matrix efficiency."""
@@ -101,7 +102,7 @@ def step_of(catalogue: Catalogue, workload: Workload) -> Step:
         else:
             layout = dict(workload.layout)
             says = f"TP{layout['tp']} PP{layout['pp']}, as stated"
-            require_layout(**{name: {**fixed, **layout}[name] for name in DIVIDED})
+            require_layout(**bundled({name: {**fixed, **layout}[name] for name in DIVIDED}, split=Split))
         timed = {name: one for name, one in {**fixed, **layout}.items() if name not in BESIDE_STEP}
         step = Step(catalogue, workload, timed, says)
         step.seconds(fixed[EFFICIENCY])
@@ -130,10 +131,10 @@ def _arguments(catalogue: Catalogue, workload: Workload) -> dict[str, Any]:
 
 def _planned(catalogue: Catalogue, workload: Workload, fixed: dict[str, Any]) -> tuple[dict[str, int], str]:
     found = best_layout(
-        **fixed,
+        **search_bundles(fixed),
         memory_gb=value(catalogue, f"accelerator.{workload.sku.accelerator}.memory", "memory_gb"),
         usable_fraction=value(catalogue, "performance.training.usable_memory", "usable_fraction"),
-        as_fast_fraction=AS_FAST,
+        as_fast_fraction=value(catalogue, AS_FAST, "as_fast_fraction"),
     )
     if isinstance(found, NoLayout):
         raise NoStep(found.reason)

@@ -27,6 +27,7 @@ from reliability.checkpoint import (
 )
 from reliability.policies import flat_region_h
 from reliability.two_level import (
+    HourWeights,
     two_level_flat_h,
     two_level_hours_by_state,
     two_level_optimal_plan,
@@ -189,7 +190,11 @@ class TwoLevel:
     def flat(self, pattern: Pattern, weights: Named, loss_fraction: Traced) -> tuple[Traced, Traced]:
         """Both ends of the flat region, at the pattern's number of local saves."""
         ends = derive_parts(
-            two_level_flat_h, loss_fraction=loss_fraction, **self.chain(), **_of(pattern), **weights
+            two_level_flat_h,
+            loss_fraction=loss_fraction,
+            **self.chain(),
+            **_of(pattern),
+            weights=HourWeights(**weights),
         )
         return ends.low_h, ends.high_h
 

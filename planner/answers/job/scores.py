@@ -6,7 +6,7 @@ from carbon.ledger import footprint_kgco2e
 from carbon.market import market_kgco2e_per_kwh
 from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
-from carbon.states import work_carbon
+from carbon.states import WorkHours, work_carbon
 from planner.answers.job.equations import accelerator_time_h, answer_kwh_per_request, day_kgco2e
 from planner.answers.job.footprint import Footprint, Phase
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
@@ -80,10 +80,9 @@ def failures_of(footprint: Footprint) -> Parts | None:
     return derive_parts(
         work_carbon,
         **energy,
-        **states.hours,
+        hours=WorkHours(**states.hours, idle_h=chosen("idle_h", 0.0, "a run leaves no node of its own idle")),
         pue=footprint.setting.pue,
         grid_kgco2e_per_kwh=training.grid,
-        idle_h=chosen("idle_h", 0.0, "a run leaves no node of its own idle"),
         embodied_kgco2e=training.embodied,
     )
 

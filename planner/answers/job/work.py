@@ -19,6 +19,7 @@ from planner.inputs.metering import MeteredEnergy, read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.inputs.software import default_stack
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.training import ettr_ratio, expected_duration_h
 from planner.physics.nodes import host_facts, node_columns, working_node_kw
@@ -214,6 +215,7 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
         said=f"{work.tokens:.3g} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)",
+        notes=(f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains",),
         start=work.start,
     )
 

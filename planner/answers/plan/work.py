@@ -13,7 +13,9 @@ from planner.answers.plan.fleet import (
     place,
     rental_sentences,
 )
+from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.physics.engines import engine_title
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
@@ -47,6 +49,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 "layout": _layout(runs.candidates.layout, c),
+                "software": _software(plan, int(runs.candidates.pool[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
@@ -61,6 +64,12 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
             }
         )
     return found
+
+
+def _software(plan: Plan, pool: int) -> str:
+    """The training software that the rates of a run there are of: the newest that the accelerator runs."""
+    sku = plan.inputs.skus[int(plan.problem.pools.sku[pool])]
+    return default_stack(sku.accelerator).says
 
 
 def service_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -83,6 +92,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "period": label,
                     **place(plan, int(problem.serve_options.pool[v])),
                     **_replica_layout(replicas.candidates, row),
+                    "engine": engine_title(plan.inputs, plan.inputs.scenario.services[service]),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
@@ -153,6 +163,7 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": label,
             "site": plan.problem.site_names[plan.problem.pools.site[options.pool[e]]],
             "sku": plan.problem.sku_names[plan.problem.pools.sku[options.pool[e]]],
+            "software": _software(plan, int(options.pool[e])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": float(solution.done_node_h[e, t] / hours[t]),
             "node_h": float(solution.done_node_h[e, t]),

@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.throughput.setting import Row, Setting, Table
+from planner.performance.bundles import bundled
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.performance.capacity import Limits, Measured, Requests
-from planner.performance.disaggregation import disaggregated_replicas, kv_transfer_s, prefill_replicas
+from planner.performance.disaggregation import (
+    PoolTargets,
+    disaggregated_replicas,
+    kv_transfer_s,
+    prefill_replicas,
+)
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -74,8 +80,7 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
         batch_limit=np.floor(replica.held)[w],
         output_tokens=np.broadcast_to(replica.requests.output_tokens, len(sku))[w],
         # The second token may wait no longer than any later one.
-        handover_target_s=common["tpot_target_s"],
-        **common,
+        **bundled({**common, "handover_target_s": common["tpot_target_s"]}, targets=PoolTargets),
     )
     need, have = np.asarray(found.prefill_replicas), np.asarray(found.decode_replicas)
     chips = need * size[r] + have * size[w]

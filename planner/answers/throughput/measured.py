@@ -16,6 +16,7 @@ from planner.answers.throughput.training import Work, layout_of, work_of
 from planner.inputs.catalogue import make_fact
 from planner.inputs.fits import factor_fact, factor_key, read_calibration
 from planner.inputs.scenario.problems import near, shown
+from planner.performance.bundles import step_bundles
 from planner.performance.calibrate import calibrated_efficiency_fraction
 from planner.performance.calibrate_serving import measured_rate_per_s
 from planner.performance.layouts import Layout
@@ -194,7 +195,8 @@ def _efficiency(work: Work, accelerators: int, layout: Layout, measured_s: float
     }
 
     def step_s(efficiency: float) -> float:
-        return float(training_step_s(**{**fixed, "matrix_efficiency_fraction": efficiency}).total_s)
+        bundles = step_bundles({**fixed, "matrix_efficiency_fraction": efficiency})
+        return float(training_step_s(**bundles).total_s)
 
     try:
         return calibrated_efficiency_fraction(

@@ -17,6 +17,7 @@ from planner.answers.throughput.equations import (
 )
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.single_device import peak_of, reached_fraction
+from planner.performance.bundles import ranking_bundles
 from planner.performance.power import moving_s, training_power_kw
 from planner.performance.recommendation import recommendation_memory_gb, recommendation_training_step
 from planner.performance.throughput import exposed_communication_fraction, samples_per_s
@@ -103,11 +104,15 @@ def _columns(
     constants = {name: node for name, node in arguments.items() if name not in (*SHAPE, *CHIP)}
     step = derive_parts(
         recommendation_training_step,
-        global_batch=samples,
-        accelerators=accelerators,
-        peak_tflop_per_s=peak,
-        matrix_efficiency_fraction=reached_fraction(setting, sku, layer_width(setting), each),
-        **arguments,
+        **ranking_bundles(
+            {
+                "global_batch": samples,
+                "accelerators": accelerators,
+                "peak_tflop_per_s": peak,
+                "matrix_efficiency_fraction": reached_fraction(setting, sku, layer_width(setting), each),
+                **arguments,
+            }
+        ),
     )
     rate = derive(samples_per_s, global_batch=samples, step_s=step.total_s)
     node_kw = _node_kw(setting, sku, step, {**shape, **constants}, rate, accelerators, peak)

@@ -11,6 +11,7 @@ from planner.answers.throughput.equations import written_tokens_per_s, yield_per
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
+from planner.physics.engines import engine_title
 from planner.physics.equations.serving import shared_node_kw
 from planner.physics.measured_serving import (
     Points,
@@ -129,7 +130,7 @@ def _rate_notes(setting: Setting, sku: Index) -> list[str]:
 
 def _notes(setting: Setting) -> list[str]:
     """What makes the answer less sure."""
-    notes = []
+    notes = [f"Engine: {engine_title(setting.inputs, setting.inputs.scenario.services[0])}."]
     if is_mixture(setting.inputs, setting.question.model):
         notes.append(
             "A mixture of experts, split as tensors; exchanges between experts on many nodes are left out."

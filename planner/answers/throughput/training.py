@@ -24,8 +24,8 @@ from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.physics.training import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
+from planner.physics.training_step import AS_FAST, without_precision
 from planner.physics.training_step import layout_of as searched_layout
-from planner.physics.training_step import without_precision
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
 
 WAITS = (
@@ -123,6 +123,7 @@ def layout_of(setting: Setting, work: Work, sku: int, accelerators: int, batch: 
         sequence_tokens=int(work.sequence.value),
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
+        as_fast_fraction=inputs.fact(AS_FAST).value,
     )
     return found.reason if isinstance(found, NoLayout) else found
 

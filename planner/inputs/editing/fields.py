@@ -186,6 +186,7 @@ _NAMES = {
     "traffic": "traffics",
     "checkpoint_storage": "storages",
     "failures": "fleets",
+    "engine": "engines",
 }
 _CAPITALS = {"sku": "SKU", "skus": "SKUs", "pue": "PUE", "wue": "WUE", "gpu": "GPU"}
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_positive
+from planner.performance.bundles import SplitLimits
 from planner.performance.layouts.stated import divisors, require_heads
 
 Columns = dict[str, NDArray[np.float64]]
@@ -22,17 +23,13 @@ def layout_candidates(
     kv_heads: int,
     sequence_tokens: int,
     link_domain: int,
-    largest_micro_batch: int = 8,
-    largest_cp: int = 8,
-    largest_interleave: int = 8,
-    spare_layers: int = 2,
     experts: int = 0,
-    shard_gradients: int = 0,
+    limits: SplitLimits | None = None,
 ) -> Columns:
     """Whole-number columns of every layout that divides evenly, one entry per layout.
 
-    t divides the fast domain and the heads; p leaves at most `spare_layers` places empty (the first and
-    the last stage may be a layer shorter); v divides the layers of a stage and p the micro-batches;
+    t divides the fast domain and the heads; p leaves at most `spare_layers` places empty (the first
+    and the last stage may be a layer shorter); v divides the layers of a stage and p the micro-batches;
     d = n/(t p c) is whole and d b divides B; weights are sharded (ZeRO-3) only without a pipeline;
     `shard_gradients` 1 also tries ZeRO-2, which changes little next to ZeRO-1. Where
     there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
@@ -45,12 +42,8 @@ def layout_candidates(
         kv_heads=kv_heads,
         sequence_tokens=sequence_tokens,
         link_domain=link_domain,
-        largest_micro_batch=largest_micro_batch,
-        largest_cp=largest_cp,
-        largest_interleave=largest_interleave,
-        spare_layers=spare_layers,
         experts=experts,
-        shard_gradients=shard_gradients,
+        limits=limits,
     )
     divided = len(columns["tp"])
     every = {name: np.tile(column, len(RECOMPUTE_CODES)) for name, column in columns.items()}
@@ -66,14 +59,11 @@ def evenly_divided(
     kv_heads: int,
     sequence_tokens: int,
     link_domain: int,
-    largest_micro_batch: int,
-    largest_cp: int,
-    largest_interleave: int,
-    experts: int,
-    shard_gradients: int,
-    spare_layers: int = 2,
+    experts: int = 0,
+    limits: SplitLimits | None = None,
 ) -> Columns:
     """The columns of `layout_candidates` but for recomputation, which divides nothing."""
+    limits = SplitLimits() if limits is None else limits
     require_heads(heads=heads, kv_heads=kv_heads)
     require_positive(
         accelerators=accelerators,
@@ -90,16 +80,13 @@ def evenly_divided(
         kv_heads,
         sequence_tokens,
         link_domain,
-        largest_micro_batch,
-        largest_cp,
-        largest_interleave,
-        spare_layers,
+        limits,
     )
     names = ("tp", "pp", "interleave", "cp", "micro_batch")
     columns = {name: plain[:, i] for i, name in enumerate(names)}
     if experts:
         columns = _spread_experts(columns, accelerators, experts)
-    stages = [1.0, 2.0, 3.0] if shard_gradients else [1.0, 3.0]
+    stages = [1.0, 2.0, 3.0] if limits.shard_gradients else [1.0, 3.0]
     columns["dp"] = accelerators / (columns["tp"] * columns["pp"] * columns["cp"])
     # Weights are sharded in full only where one stage holds them all.
     whole = columns["pp"] == 1
@@ -125,10 +112,7 @@ def splits(
     kv_heads: int,
     sequence_tokens: int,
     link_domain: int,
-    largest_micro_batch: int,
-    largest_cp: int,
-    largest_interleave: int,
-    spare_layers: int,
+    limits: SplitLimits,
 ) -> NDArray[np.float64]:
     """Rows of t, p, v, c, b that divide evenly; never written to."""
     tensor = [
@@ -137,9 +121,11 @@ def splits(
         if heads % t == 0 and accelerators % t == 0 and (kv_heads % t == 0 or t % kv_heads == 0)
     ]
     pipeline = [
-        p for p in range(1, min(layers, accelerators) + 1) if -(-layers // p) * p - layers <= spare_layers
+        p
+        for p in range(1, min(layers, accelerators) + 1)
+        if -(-layers // p) * p - layers <= limits.spare_layers
     ]
-    context = [c for c in _powers_of_two(largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
+    context = [c for c in _powers_of_two(limits.largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
     rows = [
         (t, p, v, c, b)
         for t in tensor
@@ -147,10 +133,10 @@ def splits(
         if accelerators % (t * p) == 0
         for c in context
         if accelerators % (t * p * c) == 0 and global_batch % (accelerators // (t * p * c)) == 0
-        for b in _powers_of_two(largest_micro_batch)
+        for b in _powers_of_two(limits.largest_micro_batch)
         if (global_batch * t * p * c // accelerators) % b == 0
         for v in _interleavings(-(-layers // p), p, global_batch * t * p * c // accelerators // b)
-        if v <= largest_interleave
+        if v <= limits.largest_interleave
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 5)
 

@@ -10,6 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_open_share, require_positive
+from planner.performance.bundles import (
+    KeptBytes,
+    SplitLimits,
+    TrainedTransformer,
+    TrainingChip,
+    TrainingLayout,
+    TrainingRun,
+    TrainingSoftware,
+)
 from planner.performance.layouts.candidates import RECOMPUTE_CODES, evenly_divided
 from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
 from planner.performance.throughput import exposed_communication_fraction, tokens_per_s_per_gpu
@@ -60,36 +69,17 @@ class NoLayout:
 
 def best_layout(
     *,
-    accelerators: int,
-    global_batch: int,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    ffn: int,
-    gated: int,
-    vocabulary: int,
-    sequence_tokens: int,
+    model: TrainedTransformer,
+    run: TrainingRun,
+    chip: TrainingChip,
+    software: TrainingSoftware,
     sequence_parallel: int,
     fused_attention: int,
-    link_domain: int,
     memory_gb: float,
     usable_fraction: float,
     as_fast_fraction: float = 0.0,
-    largest_micro_batch: int = 8,
-    largest_cp: int = 8,
-    largest_interleave: int = 8,
-    shard_gradients: int = 0,
-    head_dim: float | None = None,
-    mixer_parameters: float | None = None,
-    experts: int = 0,
-    experts_per_token: int = 0,
-    shared_experts: int = 0,
-    adapter_parameters: float = 0.0,
-    weight_bytes: float = 2.0,
-    gradient_bytes: float = 4.0,
-    activation_fraction: float = 1.0,
-    **step_arguments: float,
+    kept: KeptBytes | None = None,
+    limits: SplitLimits | None = None,
 ) -> Layout | NoLayout:
     """The layout with the shortest step among those that fit in `usable_fraction` of the memory.
 
@@ -97,67 +87,36 @@ def best_layout(
     nothing speaks against it: first no split of the sequence, then few accelerators a copy, few stages, few
     chunks of a stage; of what is alike, the fastest.
 
-    `step_arguments` are the hardware and the constants of `training_step_s` (all that are not above).
     Of layouts that differ only in recomputation the one that recomputes least is kept before any step
     is timed: recomputation never makes this model's step shorter.
     """
     require_positive(memory_gb=memory_gb)
     require_open_share(usable_fraction=usable_fraction)
-    shape: dict[str, float] = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "ffn": ffn,
-        "gated": gated,
-        "vocabulary": vocabulary,
-        "sequence_tokens": sequence_tokens,
-        "accelerators": accelerators,
-        "global_batch": global_batch,
-        "sequence_parallel": sequence_parallel,
-        "fused_attention": fused_attention,
-        "experts": experts,
-        "experts_per_token": experts_per_token,
-        "shared_experts": shared_experts,
-        "adapter_parameters": adapter_parameters,
-    }
-    if head_dim is not None:
-        shape["head_dim"] = head_dim
-    if mixer_parameters is not None:
-        shape["mixer_parameters"] = mixer_parameters
+    # Shapes and sizes are counted; facts of them are floats.
+    sizes = {name: int(getattr(model, name)) for name in ("layers", "heads", "kv_heads", "experts")}
+    accelerators, global_batch = int(run.accelerators), int(run.global_batch)
     divided = partial(
         evenly_divided,
         accelerators=accelerators,
-        layers=layers,
-        heads=heads,
-        kv_heads=kv_heads,
-        sequence_tokens=sequence_tokens,
-        link_domain=link_domain,
-        largest_micro_batch=largest_micro_batch,
-        largest_cp=largest_cp,
-        largest_interleave=largest_interleave,
-        experts=experts,
-        shard_gradients=shard_gradients,
+        sequence_tokens=int(run.sequence_tokens),
+        link_domain=int(chip.link_domain),
+        limits=limits,
+        **sizes,
     )
     columns = divided(global_batch=global_batch)
     ranks = columns.pop("dp")
     enumerated = len(RECOMPUTE_CODES) * len(ranks)
     if not enumerated:
-        reason = (
-            f"no layout divides {accelerators} accelerators, {layers} layers and a batch of {global_batch}"
-        )
+        whole = f"{accelerators} accelerators, {sizes['layers']} layers"
+        reason = f"no layout divides {whole} and a batch of {global_batch}"
         other = _batch_with_odd_factor(accelerators, global_batch)
         helps = other != global_batch and len(divided(global_batch=other)["tp"])
         return NoLayout(reason + (f"; a batch of {other} would do" if helps else ""), np.inf)
     # One row of memory for each recomputation, one column for each way to divide.
     codes = np.array(RECOMPUTE_CODES)[:, None]
+    split_as = {"sequence_parallel": sequence_parallel, "fused_attention": fused_attention}
     memory = training_memory_parts(
-        **shape,
-        **columns,
-        recompute=codes,
-        weight_bytes=weight_bytes,
-        gradient_bytes=gradient_bytes,
-        activation_fraction=activation_fraction,
+        model=model, run=run, layout=TrainingLayout(**columns, recompute=codes, **split_as), kept=kept
     )
     needed = np.asarray(memory.total_gb)
     fits = needed <= usable_fraction * memory_gb
@@ -165,10 +124,11 @@ def best_layout(
         smallest = _entry(memory, needed.shape, int(needed.argmin()))
         why = memory_shortage(memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction)
         return NoLayout(f"the smallest of {enumerated} layouts {why}", float(needed.min()))
-    kept = np.flatnonzero(fits.any(axis=0))
-    least = fits.argmax(axis=0)[kept]  # the first recomputation that fits
-    tried = {name: column[kept] for name, column in columns.items()} | {"recompute": codes[least, 0]}
-    steps = training_step_s(**shape, **tried, link_domain=link_domain, **step_arguments)
+    fitting = np.flatnonzero(fits.any(axis=0))
+    least = fits.argmax(axis=0)[fitting]  # the first recomputation that fits
+    tried = {name: column[fitting] for name, column in columns.items()} | {"recompute": codes[least, 0]}
+    layouts = TrainingLayout(**tried, **split_as)
+    steps = training_step_s(model=model, run=run, layout=layouts, chip=chip, software=software)
     times = np.asarray(steps.total_s)
     first = _simplest(tried, times, as_fast_fraction)
     step_s = float(times[first])
@@ -184,13 +144,13 @@ def best_layout(
     exposed = exposed_communication_fraction(**{name: _at(getattr(steps, name), first) for name in waits})
     return Layout(
         **{name: int(column[first]) for name, column in tried.items()},
-        dp=int(ranks[kept[first]]),
-        memory_gb=float(needed[least[first], kept[first]]),
+        dp=int(ranks[fitting[first]]),
+        memory_gb=float(needed[least[first], fitting[first]]),
         step_s=step_s,
         tokens_per_s_per_gpu=float(
             tokens_per_s_per_gpu(
                 global_batch=global_batch,
-                sequence_tokens=sequence_tokens,
+                sequence_tokens=run.sequence_tokens,
                 step_s=step_s,
                 accelerators=accelerators,
             )

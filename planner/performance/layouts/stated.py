@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from planner.performance._checks import require_positive
+from planner.performance.bundles import Split, named
 
 
 def require_layout(
@@ -14,13 +15,8 @@ def require_layout(
     heads: int,
     kv_heads: int,
     sequence_tokens: int,
-    tp: int,
-    pp: int,
-    interleave: int,
-    cp: int,
-    micro_batch: int,
+    split: Split,
     experts: int = 0,
-    ep: int = 1,
 ) -> None:
     """Raise ValueError that names everything that a stated layout does not divide.
 
@@ -35,17 +31,13 @@ def require_layout(
         global_batch=global_batch,
         layers=layers,
         sequence_tokens=sequence_tokens,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batch=micro_batch,
-        ep=ep,
+        **named(split),
     )
-    split, held = tp * pp * cp, -(-layers // pp)
+    tp, pp, cp, ep, interleave = split.tp, split.pp, split.cp, split.ep, split.interleave
+    copy, held = tp * pp * cp, -(-layers // pp)
     tensor = [t for t in divisors(heads) if kv_heads % t == 0 or t % kv_heads == 0]
     problems = [
-        f"tp x pp x cp = {split} does not divide {accelerators} accelerators" if accelerators % split else "",
+        f"tp x pp x cp = {copy} does not divide {accelerators} accelerators" if accelerators % copy else "",
         _undivided("tp", tp, heads, "heads", tensor) if heads % tp else "",
         _undivided("tp", tp, kv_heads, "kv_heads", tensor) if kv_heads % tp and tp % kv_heads else "",
         f"pp {pp} is more than {layers} layers" if pp > layers else "",
@@ -57,10 +49,10 @@ def require_layout(
         if accelerators % (pp * ep)
         else "",
     ]
-    copies = accelerators // split * micro_batch
-    if accelerators % split == 0 and global_batch % copies:
+    copies = accelerators // copy * split.micro_batch
+    if accelerators % copy == 0 and global_batch % copies:
         problems.append(
-            f"dp {accelerators // split} x micro_batch {micro_batch} does not divide "
+            f"dp {accelerators // copy} x micro_batch {split.micro_batch} does not divide "
             f"a batch of {global_batch}: "
             f"{_nearest(global_batch, range(copies, global_batch + copies + 1, copies))}"
         )

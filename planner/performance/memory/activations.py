@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.bundles import TrainingLayout
 from planner.performance.memory.ranks import stage_layers
 
 Column = float | NDArray[np.float64]
@@ -15,15 +16,8 @@ def activation_gb(
     hidden: Column,
     heads: Column,
     sequence_tokens: Column,
-    micro_batch: Column,
-    tp: Column,
-    pp: Column,
-    interleave: Column,
-    cp: Column,
     micro_batches: Column,
-    recompute: Column,
-    sequence_parallel: Column,
-    fused_attention: Column,
+    layout: TrainingLayout,
 ) -> Column:
     """Activations kept for the backward pass on the first pipeline stage.
 
@@ -37,18 +31,24 @@ def activation_gb(
 
     Source: Korthikanti et al., arXiv 2205.05198, equations 1 to 5 and Table 2.
     """
-    require_positive(tp=tp, pp=pp, interleave=interleave, cp=cp, micro_batches=micro_batches)
+    require_positive(
+        tp=layout.tp, pp=layout.pp, interleave=layout.interleave, cp=layout.cp, micro_batches=micro_batches
+    )
     require_positive(layers=layers, hidden=hidden, heads=heads)
-    require_positive(sequence_tokens=sequence_tokens, micro_batch=micro_batch)
-    values = sequence_tokens / cp * micro_batch * hidden
-    linear = np.where(sequence_parallel > 0, 34.0 / tp, 10.0 + 24.0 / tp)
-    scores = 5.0 * heads * sequence_tokens / (hidden * tp) * np.where(fused_attention == 0, 1.0, 0.0)
-    kept = np.where(recompute == 0, linear + scores, linear)
-    kept = np.where(recompute == 2, np.where(sequence_parallel > 0, 2.0 / tp, 2.0), kept)
-    ahead = np.where(interleave > 1, 1.0 + (pp - 1.0) / (pp * interleave), 1.0)
-    in_flight = np.minimum(micro_batches, pp) * ahead
-    working_layer = np.where(recompute == 2, linear + scores, 0.0)
-    result: Column = values * (stage_layers(layers=layers, pp=pp) * kept * in_flight + working_layer) / 1e9
+    require_positive(sequence_tokens=sequence_tokens, micro_batch=layout.micro_batch)
+    values = sequence_tokens / layout.cp * layout.micro_batch * hidden
+    linear = np.where(layout.sequence_parallel > 0, 34.0 / layout.tp, 10.0 + 24.0 / layout.tp)
+    scores = (
+        5.0 * heads * sequence_tokens / (hidden * layout.tp) * np.where(layout.fused_attention == 0, 1.0, 0.0)
+    )
+    kept = np.where(layout.recompute == 0, linear + scores, linear)
+    kept = np.where(layout.recompute == 2, np.where(layout.sequence_parallel > 0, 2.0 / layout.tp, 2.0), kept)
+    ahead = np.where(layout.interleave > 1, 1.0 + (layout.pp - 1.0) / (layout.pp * layout.interleave), 1.0)
+    in_flight = np.minimum(micro_batches, layout.pp) * ahead
+    working_layer = np.where(layout.recompute == 2, linear + scores, 0.0)
+    result: Column = (
+        values * (stage_layers(layers=layers, pp=layout.pp) * kept * in_flight + working_layer) / 1e9
+    )
     return result
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
+from planner.performance.bundles import KeptBytes, TrainedTransformer, TrainingLayout, TrainingRun
 from planner.performance.experts import expert_activation_ratio, layer_weights
 from planner.performance.memory.activations import activation_gb, logits_gb
 from planner.performance.memory.ranks import (
@@ -63,36 +64,10 @@ def weights_optimizer_gb(
 
 def training_memory_parts(
     *,
-    layers: Column,
-    hidden: Column,
-    heads: Column,
-    kv_heads: Column,
-    ffn: Column,
-    gated: Column,
-    vocabulary: Column,
-    sequence_tokens: Column,
-    accelerators: Column,
-    global_batch: Column,
-    tp: Column,
-    pp: Column,
-    interleave: Column,
-    cp: Column,
-    micro_batch: Column,
-    recompute: Column,
-    sharding: Column,
-    sequence_parallel: Column,
-    fused_attention: Column,
-    head_dim: Column | None = None,
-    mixer_parameters: Column | None = None,
-    experts: Column = 0.0,
-    experts_per_token: Column = 0.0,
-    shared_experts: Column = 0.0,
-    ep: Column = 1.0,
-    adapter_parameters: Column = 0.0,
-    weight_bytes: Column = 2.0,
-    gradient_bytes: Column = 4.0,
-    optimizer_bytes: Column = 12.0,
-    activation_fraction: Column = 1.0,
+    model: TrainedTransformer,
+    run: TrainingRun,
+    layout: TrainingLayout,
+    kept: KeptBytes | None = None,
 ) -> TrainingMemory:
     """Memory that one accelerator needs while training, on the fullest pipeline stage, by what fills it.
 
@@ -107,148 +82,110 @@ def training_memory_parts(
 
     Source: Korthikanti et al., arXiv 2205.05198; Rajbhandari et al., "ZeRO", arXiv 1910.02054.
     """
-    require_not_negative(adapter_parameters=adapter_parameters)
-    data_parallel = data_parallel_ranks(accelerators=accelerators, tp=tp, pp=pp, cp=cp)
-    weights = layer_weights(
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        ffn=ffn,
-        gated=gated,
-        head_dim=head_dim,
-        mixer_parameters=mixer_parameters,
-        experts=experts,
-        experts_per_token=experts_per_token,
-        shared_experts=shared_experts,
+    kept = KeptBytes() if kept is None else kept
+    require_not_negative(adapter_parameters=model.adapter_parameters)
+    data_parallel = data_parallel_ranks(
+        accelerators=run.accelerators, tp=layout.tp, pp=layout.pp, cp=layout.cp
     )
-    trained = np.where(np.asarray(adapter_parameters) > 0, 0.0, 1.0)
+    weights = layer_weights(
+        hidden=model.hidden,
+        heads=model.heads,
+        kv_heads=model.kv_heads,
+        ffn=model.ffn,
+        gated=model.gated,
+        head_dim=model.head_dim,
+        mixer_parameters=model.mixer_parameters,
+        experts=model.experts,
+        experts_per_token=model.experts_per_token,
+        shared_experts=model.shared_experts,
+    )
+    trained = np.where(np.asarray(model.adapter_parameters) > 0, 0.0, 1.0)
     state_bytes = {
-        "weight_bytes": weight_bytes,
-        "gradient_bytes": gradient_bytes * trained,
-        "optimizer_bytes": optimizer_bytes * trained,
+        "weight_bytes": kept.weight_bytes,
+        "gradient_bytes": kept.gradient_bytes * trained,
+        "optimizer_bytes": kept.optimizer_bytes * trained,
     }
     states = weights_optimizer_gb(
         rank_parameters=rank_parameters(
-            layers=layers,
+            layers=model.layers,
             layer_parameters=weights.common_parameters,
-            hidden=hidden,
-            vocabulary=vocabulary,
-            tp=tp,
-            pp=pp,
+            hidden=model.hidden,
+            vocabulary=model.vocabulary,
+            tp=layout.tp,
+            pp=layout.pp,
         ),
-        data_parallel=data_parallel * cp,
-        sharding=sharding,
+        data_parallel=data_parallel * layout.cp,
+        sharding=layout.sharding,
         **state_bytes,
     )
-    if np.any(np.asarray(adapter_parameters) > 0):
-        added = stage_layers(layers=layers, pp=pp) * adapter_parameters / tp
+    if np.any(np.asarray(model.adapter_parameters) > 0):
+        added = stage_layers(layers=model.layers, pp=layout.pp) * model.adapter_parameters / layout.tp
         states = states + weights_optimizer_gb(
-            rank_parameters=added, data_parallel=data_parallel * cp, sharding=sharding
+            rank_parameters=added, data_parallel=data_parallel * layout.cp, sharding=layout.sharding
         )
     expert_states: Column = 0.0
     widening: Column = 1.0
-    if np.any(np.asarray(experts) > 0):
+    if np.any(np.asarray(model.experts) > 0):
         held = rank_expert_parameters(
-            layers=layers, routed_parameters=weights.held_routed_parameters, pp=pp, ep=ep
+            layers=model.layers, routed_parameters=weights.held_routed_parameters, pp=layout.pp, ep=layout.ep
         )
         expert_states = weights_optimizer_gb(
             rank_parameters=held,
-            data_parallel=expert_copies(accelerators=accelerators, pp=pp, ep=ep),
-            sharding=sharding,
+            data_parallel=expert_copies(accelerators=run.accelerators, pp=layout.pp, ep=layout.ep),
+            sharding=layout.sharding,
             **state_bytes,
         )
         widening = expert_activation_ratio(
-            hidden=hidden,
-            ffn=ffn,
-            experts=experts,
-            experts_per_token=experts_per_token,
-            shared_experts=shared_experts,
+            hidden=model.hidden,
+            ffn=model.ffn,
+            experts=model.experts,
+            experts_per_token=model.experts_per_token,
+            shared_experts=model.shared_experts,
         )
-    kept = (
-        activation_fraction
+    activations = (
+        kept.activation_fraction
         * widening
         * activation_gb(
-            layers=layers,
-            hidden=hidden,
-            heads=heads,
-            sequence_tokens=sequence_tokens,
-            micro_batch=micro_batch,
-            tp=tp,
-            pp=pp,
-            interleave=interleave,
-            cp=cp,
-            micro_batches=global_batch / (data_parallel * micro_batch),
-            recompute=recompute,
-            sequence_parallel=sequence_parallel,
-            fused_attention=fused_attention,
+            layers=model.layers,
+            hidden=model.hidden,
+            heads=model.heads,
+            sequence_tokens=run.sequence_tokens,
+            micro_batches=run.global_batch / (data_parallel * layout.micro_batch),
+            layout=layout,
         )
     )
     logits = logits_gb(
-        sequence_tokens=sequence_tokens, micro_batch=micro_batch, vocabulary=vocabulary, tp=tp, pp=pp, cp=cp
+        sequence_tokens=run.sequence_tokens,
+        micro_batch=layout.micro_batch,
+        vocabulary=model.vocabulary,
+        tp=layout.tp,
+        pp=layout.pp,
+        cp=layout.cp,
     )
-    layer = weights.common_parameters / tp + weights.held_routed_parameters / ep
-    gathered = np.where(np.asarray(sharding) >= 3, 2.0 * weight_bytes * layer / 1e9, 0.0)
+    layer = weights.common_parameters / layout.tp + weights.held_routed_parameters / layout.ep
+    gathered = np.where(np.asarray(layout.sharding) >= 3, 2.0 * kept.weight_bytes * layer / 1e9, 0.0)
     return TrainingMemory(
         weights_optimizer_gb=states,
         expert_weights_optimizer_gb=expert_states,
-        activations_gb=kept,
+        activations_gb=activations,
         logits_gb=logits,
         gathered_weights_gb=gathered,
-        total_gb=states + expert_states + kept + logits + gathered,
+        total_gb=states + expert_states + activations + logits + gathered,
     )
 
 
 def training_memory_gb(
-    *,
-    layers: Column,
-    hidden: Column,
-    heads: Column,
-    kv_heads: Column,
-    ffn: Column,
-    gated: Column,
-    vocabulary: Column,
-    sequence_tokens: Column,
-    accelerators: Column,
-    global_batch: Column,
-    tp: Column,
-    pp: Column,
-    interleave: Column,
-    cp: Column,
-    micro_batch: Column,
-    recompute: Column,
-    sharding: Column,
-    sequence_parallel: Column,
-    fused_attention: Column,
+    *, model: TrainedTransformer, run: TrainingRun, layout: TrainingLayout, kept: KeptBytes | None = None
 ) -> Column:
-    """Memory that one accelerator needs while training a dense model, on the fullest pipeline stage.
+    """Memory that one accelerator needs while training, on the fullest pipeline stage.
 
     M = S + A + G,  S over the data- and context-parallel ranks d c, plus 4 W/t bytes gathered ahead at ZeRO-3
 
-    The sum of `training_memory_parts`, which also takes experts and adapters and says what is left out.
+    The sum of `training_memory_parts`, which says what is left out.
 
     Source: Korthikanti et al., arXiv 2205.05198; Rajbhandari et al., "ZeRO", arXiv 1910.02054.
     """
-    return training_memory_parts(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        ffn=ffn,
-        gated=gated,
-        vocabulary=vocabulary,
-        sequence_tokens=sequence_tokens,
-        accelerators=accelerators,
-        global_batch=global_batch,
-        tp=tp,
-        pp=pp,
-        interleave=interleave,
-        cp=cp,
-        micro_batch=micro_batch,
-        recompute=recompute,
-        sharding=sharding,
-        sequence_parallel=sequence_parallel,
-        fused_attention=fused_attention,
-    ).total_gb
+    return training_memory_parts(model=model, run=run, layout=layout, kept=kept).total_gb
 
 
 def memory_shortage(*, memory: TrainingMemory, memory_gb: float, usable_fraction: float) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.bundles import Links, RankingBytes, RankingChip, RankingModel, named
 from planner.performance.communication import gradient_exchange_s
 from planner.performance.recommendation.parts import all_to_all_s, dense_forward_s, embedding_forward_s
 
@@ -82,28 +83,12 @@ def recommendation_training_step(
     *,
     global_batch: Column,
     accelerators: Column,
-    bottom_multiplications: Column,
-    top_multiplications: Column,
-    dense_parameters: Column,
-    elementwise_values: Column,
-    tables: Column,
-    lookups: Column,
-    embedding_dim: Column,
-    table_bytes: Column,
-    value_bytes: Column,
-    gradient_bytes: Column,
-    optimizer_bytes: Column,
+    model: RankingModel,
+    kept: RankingBytes,
+    chip: RankingChip,
+    links: Links,
     backward_traffic_ratio: Column,
     imbalance_ratio: Column,
-    peak_tflop_per_s: Column,
-    memory_gb_per_s: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    matrix_efficiency_fraction: Column,
-    memory_efficiency_fraction: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
     collective_latency_s: Column,
     fixed_s: Column,
     partner_latency_s: Column = 0.0,
@@ -122,64 +107,66 @@ def recommendation_training_step(
     """
     require_positive(global_batch=global_batch, accelerators=accelerators)
     require_not_negative(
-        dense_parameters=dense_parameters,
+        dense_parameters=model.dense_parameters,
         backward_traffic_ratio=backward_traffic_ratio,
-        gradient_bytes=gradient_bytes,
-        optimizer_bytes=optimizer_bytes,
+        gradient_bytes=kept.gradient_bytes,
+        optimizer_bytes=kept.optimizer_bytes,
     )
     samples = global_batch / accelerators
-    chip = {
-        "value_bytes": value_bytes,
-        "peak_tflop_per_s": peak_tflop_per_s,
-        "memory_gb_per_s": memory_gb_per_s,
-        "matrix_efficiency_fraction": matrix_efficiency_fraction,
-        "memory_efficiency_fraction": memory_efficiency_fraction,
+    multiplied_on = {
+        "value_bytes": kept.value_bytes,
+        "peak_tflop_per_s": chip.peak_tflop_per_s,
+        "memory_gb_per_s": chip.memory_gb_per_s,
+        "matrix_efficiency_fraction": chip.matrix_efficiency_fraction,
+        "memory_efficiency_fraction": chip.memory_efficiency_fraction,
     }
-    links = {
-        "link_domain": link_domain,
-        "link_gb_per_s": link_gb_per_s,
-        "network_gb_per_s": network_gb_per_s,
-        "link_efficiency_fraction": link_efficiency_fraction,
-        "network_efficiency_fraction": network_efficiency_fraction,
-    }
+    exchanged_over = named(links)
     embedding = embedding_forward_s(
         samples=samples,
-        lookups=lookups,
-        embedding_dim=embedding_dim,
-        table_bytes=table_bytes,
+        lookups=model.lookups,
+        embedding_dim=model.embedding_dim,
+        table_bytes=kept.table_bytes,
         imbalance_ratio=imbalance_ratio,
-        memory_gb_per_s=memory_gb_per_s,
-        memory_efficiency_fraction=memory_efficiency_fraction,
+        memory_gb_per_s=chip.memory_gb_per_s,
+        memory_efficiency_fraction=chip.memory_efficiency_fraction,
     )
     # An all-reduce sends what a reduce-scatter and an all-gather send: the gradients twice.
     reduced = gradient_exchange_s(
-        exchanged_gb=2.0 * dense_parameters * gradient_bytes / 1e9, ranks=accelerators, tp=1.0, **links
+        exchanged_gb=2.0 * model.dense_parameters * kept.gradient_bytes / 1e9,
+        ranks=accelerators,
+        tp=1.0,
+        **exchanged_over,
     )
     latency: Column = np.where(np.asarray(accelerators) > 1, collective_latency_s, 0.0)
     return scheduled_step(
         bottom_forward_s=dense_forward_s(
-            samples=samples, multiplications=bottom_multiplications, elementwise_values=0.0, **chip
+            samples=samples,
+            multiplications=model.bottom_multiplications,
+            elementwise_values=0.0,
+            **multiplied_on,
         ),
         top_forward_s=dense_forward_s(
             samples=samples,
-            multiplications=top_multiplications,
-            elementwise_values=elementwise_values,
-            **chip,
+            multiplications=model.top_multiplications,
+            elementwise_values=model.elementwise_values,
+            **multiplied_on,
         ),
         embedding_forward_s=embedding,
         embedding_backward_s=backward_traffic_ratio * embedding,
         all_to_all_s=all_to_all_s(
             samples=samples,
-            tables=tables,
-            embedding_dim=embedding_dim,
-            exchange_bytes=value_bytes,
+            tables=model.tables,
+            embedding_dim=model.embedding_dim,
+            exchange_bytes=kept.value_bytes,
             accelerators=accelerators,
             collective_latency_s=collective_latency_s,
             partner_latency_s=partner_latency_s,
-            **links,
+            **exchanged_over,
         ),
         all_reduce_s=reduced + latency,
-        optimizer_s=optimizer_bytes * dense_parameters / (memory_gb_per_s * 1e9 * memory_efficiency_fraction),
+        optimizer_s=kept.optimizer_bytes
+        * model.dense_parameters
+        / (chip.memory_gb_per_s * 1e9 * chip.memory_efficiency_fraction),
         fixed_s=fixed_s,
     )
 

@@ -1,0 +1,258 @@
+"""Bundles: arguments that travel together, under the field's names.
+
+What a training step and its memory are made from is told by five of them: the model, the run, the layout,
+the chip and the software. Those who hold all of it under its plain names, as facts or as numbers, hand it
+over with `step_bundles`, `memory_bundles` and `search_bundles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+# A number or a column; a traced one while a question is put together, which `derive` unwraps.
+Entry = Any
+
+
+class IsDataclass(Protocol):
+    """What `dataclasses.fields` takes."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Bundle = TypeVar("Bundle", bound=IsDataclass)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedTransformer:
+    """A model that is trained: its shape, and what makes it other than dense and causal.
+
+    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
+    `state_space_flops_per_token`; `mixer_parameters` are then the mean over both kinds.
+    `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
+    """
+
+    layers: Entry
+    hidden: Entry
+    heads: Entry
+    kv_heads: Entry
+    ffn: Entry
+    gated: Entry
+    vocabulary: Entry
+    head_dim: Entry = None
+    mixer_parameters: Entry = None
+    causal: Entry = 1.0
+    attention_fraction: Entry = 1.0
+    state_space_flops_per_token: Entry = 0.0
+    experts: Entry = 0.0
+    experts_per_token: Entry = 0.0
+    shared_experts: Entry = 0.0
+    most_domains_per_token: Entry = np.inf
+    adapter_parameters: Entry = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRun:
+    """What each step trains on, and with how many accelerators."""
+
+    sequence_tokens: Entry
+    global_batch: Entry
+    accelerators: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """How a model and its batch are divided: over tensors, stages, the sequence, micro-batches, experts."""
+
+    tp: Entry
+    pp: Entry
+    interleave: Entry
+    cp: Entry
+    micro_batch: Entry
+    ep: Entry = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingLayout(Split):
+    """How a model is divided, and what each accelerator keeps: codes as `memory` explains them."""
+
+    recompute: Entry
+    sharding: Entry
+    sequence_parallel: Entry
+    fused_attention: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingChip:
+    """An accelerator in training: dense peaks, memory, links, and what matrices of a precision reach.
+
+    `precision_factor` is the share of its peak that the training precision reaches over the share that 16
+    bits do; `narrow_fraction` of the layers' multiplications run in it, the others in 16 bits. Grouped
+    matrices of experts reach `grouped_efficiency_fraction` of the peak at most, and half of their speed at
+    `grouped_half_tokens` an expert, those of the software where none are given.
+    """
+
+    matrix_tflop_per_s: Entry
+    attention_tflop_per_s: Entry
+    memory_gb_per_s: Entry
+    link_gb_per_s: Entry
+    network_gb_per_s: Entry
+    link_domain: Entry
+    matrix_efficiency_fraction: Entry
+    precision_factor: Entry
+    narrow_fraction: Entry = 1.0
+    grouped_half_tokens: Entry = None
+    grouped_efficiency_fraction: Entry = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSoftware:
+    """Constants of training software, fitted together; experts' own where a model has them."""
+
+    stack_factor: Entry
+    hidden_half_width: Entry
+    tokens_half: Entry
+    elementwise_bytes_per_value: Entry
+    attention_efficiency_fraction: Entry
+    memory_efficiency_fraction: Entry
+    link_efficiency_fraction: Entry
+    network_efficiency_fraction: Entry
+    collective_latency_s: Entry
+    tensor_exposed_fraction: Entry
+    fsdp_latency_s: Entry
+    fsdp_exposed_fraction: Entry
+    pipeline_exposed_fraction: Entry
+    data_parallel_hidden_fraction: Entry
+    fixed_s: Entry
+    scale_drag_ratio: Entry
+    context_exposed_fraction: Entry = 0.0
+    load_imbalance_factor: Entry = 1.0
+    expert_exposed_fraction: Entry = 1.0
+    expert_exposed_interleaved_fraction: Entry = None
+    expert_network_efficiency_fraction: Entry = None
+    layer_launch_s: Entry = 0.0
+    near_hop_s: Entry = 0.0
+    far_hop_s: Entry = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptBytes:
+    """Bytes kept of each parameter, and the share kept of 16-bit activations.
+
+    By default as mixed-precision Adam: bf16 weights, fp32 gradients, fp32 weights and two moments.
+    """
+
+    weight_bytes: Entry = 2.0
+    gradient_bytes: Entry = 4.0
+    optimizer_bytes: Entry = 12.0
+    activation_fraction: Entry = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitLimits:
+    """How far a search goes: sizes that nobody exceeds. `shard_gradients` 1 also tries ZeRO-2."""
+
+    largest_micro_batch: int = 8
+    largest_cp: int = 8
+    largest_interleave: int = 8
+    spare_layers: int = 2
+    shard_gradients: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """What an accelerator exchanges over: links of its fast domain, and the network behind them."""
+
+    link_domain: Entry
+    link_gb_per_s: Entry
+    network_gb_per_s: Entry
+    link_efficiency_fraction: Entry
+    network_efficiency_fraction: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """What a step waits for next to its links, and what hides behind its arithmetic."""
+
+    fsdp_latency_s: Entry
+    fsdp_exposed_fraction: Entry
+    data_parallel_hidden_fraction: Entry
+    fixed_s: Entry
+    scale_drag_ratio: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingModel:
+    """A recommendation model: dense layers below and above the interaction, and embedding tables."""
+
+    bottom_multiplications: Entry
+    top_multiplications: Entry
+    dense_parameters: Entry
+    elementwise_values: Entry
+    tables: Entry
+    lookups: Entry
+    embedding_dim: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingBytes:
+    """Bytes of an embedded value, of one that is exchanged, of a gradient, and that the optimizer moves."""
+
+    table_bytes: Entry
+    value_bytes: Entry
+    gradient_bytes: Entry
+    optimizer_bytes: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingChip:
+    """An accelerator that scores or trains: dense peak, memory, and the shares of both that are reached."""
+
+    peak_tflop_per_s: Entry
+    memory_gb_per_s: Entry
+    matrix_efficiency_fraction: Entry
+    memory_efficiency_fraction: Entry
+
+
+def named(bundle: IsDataclass) -> dict[str, Any]:
+    """What a bundle holds, by name."""
+    return {f.name: getattr(bundle, f.name) for f in fields(bundle)}
+
+
+def bundled(values: Mapping[str, Any], **kinds: type[Any]) -> dict[str, Any]:
+    """What was given under plain names in bundles of these kinds; the rest keeps its name.
+
+    A name that two bundles have goes to the first; a bundle's own default stays where nothing is given.
+    """
+    left, found = dict(values), dict[str, Any]()
+    for name, kind in kinds.items():
+        found[name] = kind(**{f.name: left.pop(f.name) for f in fields(kind) if f.name in left})
+    return found | left
+
+
+def step_bundles(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `training_step_s`."""
+    return bundled(values, **_MADE, chip=TrainingChip, software=TrainingSoftware)
+
+
+def memory_bundles(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `training_memory_parts`."""
+    return bundled(values, **_MADE, kept=KeptBytes)
+
+
+def search_bundles(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `best_layout`; memory and what the software splits or fuses stay by name."""
+    made = {name: kind for name, kind in _MADE.items() if name != "layout"}
+    more = {"chip": TrainingChip, "software": TrainingSoftware, "kept": KeptBytes, "limits": SplitLimits}
+    return bundled(values, **made, **more)
+
+
+def ranking_bundles(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `recommendation_training_step` from what is held under plain names."""
+    return bundled(values, model=RankingModel, kept=RankingBytes, chip=RankingChip, links=Links)
+
+
+_MADE = {"model": TrainedTransformer, "run": TrainingRun, "layout": TrainingLayout}

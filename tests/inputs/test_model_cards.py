@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -407,7 +406,7 @@ def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
     found = []
     for name in ("job.toml", "shipped.toml"):
         job = load_job(folder / name, load_catalogue())
-        known = with_cards(asdict(job), job.folder, load_catalogue())
+        known = with_cards(job.model_dump(), job.folder, load_catalogue())
         found.append(footprint_of(setting_of(job, known)))
 
     ours, theirs = found

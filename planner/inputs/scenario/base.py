@@ -1,9 +1,9 @@
-"""What every table of a scenario is made of, and the kinds of field that several of them have."""
+"""What every table of a scenario or a job is made of, and the kinds of field that several of them have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -29,6 +29,10 @@ Precision = Annotated[
 ]
 
 
+class Unread(Exception):
+    """A value that stands in the file and could not be read: what needs it has nothing to say."""
+
+
 class Part(BaseModel):
     """A table of the file: unknown keys are refused, and each key is read by the rule next to its type."""
 
@@ -39,6 +43,22 @@ class Part(BaseModel):
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
         rule = rule_of(cls, str(info.field_name))
         return value if rule is None else rule.read(value, info.context or Frame())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there: of a part that is read as far as it goes, a value that is wrong."""
+            if name in type(self).model_fields:
+                raise Unread(name)
+            return super().__getattr__(name)
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with other values, as they are after reading."""
+        return self.model_copy(update=changes)
+
+    def has(self, *attributes: str) -> bool:
+        """Whether all of these stand in the file, right or wrong."""
+        return self.model_fields_set.issuperset(attributes)
 
 
 def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:

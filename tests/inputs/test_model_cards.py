@@ -30,7 +30,13 @@ from planner.inputs.models import (
     read_shape,
     with_model_cards,
 )
-from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, schema, with_changes
+from planner.inputs.reference import json_schema
+from planner.inputs.scenario import (
+    ScenarioError,
+    load_scenario,
+    parse_scenario,
+    with_changes,
+)
 from planner.program.plan import plan_fleet
 
 LLAMA_8B = {
@@ -472,7 +478,9 @@ def test_a_path_holds_only_characters_that_reports_can_carry(folder: Path, name:
 
 def test_the_schema_takes_names_and_paths() -> None:
     """Editors check with this pattern what the program reads by the same."""
-    pattern = re.compile(schema()["properties"]["training"]["items"]["properties"]["model"]["pattern"])
+    pattern = re.compile(
+        json_schema("scenario")["properties"]["training"]["items"]["properties"]["model"]["pattern"]
+    )
 
     assert all(pattern.fullmatch(name) for name in (SHIPPED, CARD, "../x/config.json", "/m/config.json"))
     assert not any(pattern.fullmatch(name) for name in ("models/llama", '"x".json', ""))

@@ -96,9 +96,9 @@ def problems_of(path: Path, text: str) -> list[tuple[str, str]]:
 
 def test_a_scenario_is_told_every_problem_in_one_go(tmp_path: Path) -> None:
     """Values that are no values, a key misspelt, dates out of order, names and figures, all at once."""
-    told = problems_of(tmp_path / "s.toml", SCENARIO)
+    found = problems_of(tmp_path / "s.toml", SCENARIO)
 
-    assert [path for path, _ in told] == [
+    assert [path for path, _ in found] == [
         "sites.dallas.pue",  # values
         "training.train-8b.tokens",
         "policy.discount_rate",
@@ -116,13 +116,13 @@ def test_a_scenario_is_told_every_problem_in_one_go(tmp_path: Path) -> None:
         "futures.boom.set.market.h100-7.sku",  # what a future sets
         "pools.fine-tuning.reference",  # physics
     ]
-    assert len(set(told)) == len(told)
+    assert len(set(found)) == len(found)
 
 
 def test_a_job_is_told_every_problem_in_one_go(tmp_path: Path) -> None:
-    told = problems_of(tmp_path / "j.toml", JOB)
+    found = problems_of(tmp_path / "j.toml", JOB)
 
-    assert [path for path, _ in told] == [
+    assert [path for path, _ in found] == [
         "title",
         "site.pue",
         "hardware.lifetime",
@@ -160,18 +160,18 @@ def test_a_misspelt_table_is_one_problem(tmp_path: Path) -> None:
     """Nothing that it holds is missed, and nothing that names it is unknown."""
     good = (data_folder() / "scenarios/one-training-job.toml").read_text(encoding="utf-8")
 
-    told = problems_of(tmp_path / "s.toml", good.replace("[[sites]]", "[[sits]]"))
+    found = problems_of(tmp_path / "s.toml", good.replace("[[sites]]", "[[sits]]"))
 
-    assert [path for path, _ in told] == ["sits"]
+    assert [path for path, _ in found] == ["sits"]
 
 
 def test_a_wrong_value_under_a_misspelt_key_is_told_where_it_is_written(tmp_path: Path) -> None:
     good = (data_folder() / "scenarios/one-training-job.toml").read_text(encoding="utf-8")
     wrong = re.sub(r"power_cap = .*", "powercap = 2000", good, count=1)
 
-    told = problems_of(tmp_path / "s.toml", wrong)
+    found = problems_of(tmp_path / "s.toml", wrong)
 
-    assert [path.rpartition(".")[2] for path, _ in told] == ["powercap", "powercap"]
+    assert [path.rpartition(".")[2] for path, _ in found] == ["powercap", "powercap"]
 
 
 def test_a_site_without_a_name_leaves_its_references_alone(tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_a_site_without_a_name_leaves_its_references_alone(tmp_path: Path) -> No
     assert name is not None
     wrong = good.replace(name[0], "[[sites]]\n", 1)
 
-    told = problems_of(tmp_path / "s.toml", wrong)
+    found = problems_of(tmp_path / "s.toml", wrong)
 
-    assert [path for path, _ in told] == ["sites[0].name"]
+    assert [path for path, _ in found] == ["sites[0].name"]
 
 
 def test_a_text_is_checked_like_its_file() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.inputs.job.schema import Job, Work
 from planner.inputs.scenario import Problem
-from planner.inputs.scenario.parts import told
+from planner.inputs.scenario.parts import reported
 
 # Ways to say what a phase of work took, and what belongs to each alone.
 _DESCRIBED = ("model", "tokens")
@@ -58,7 +58,7 @@ _ON_NODES = ("data", "training", "fine_tuning", "inference", "experimentation")
 
 def problems_between(job: Job) -> Iterator[Problem]:
     """Everything that is wrong between the fields of a job, of which some may be wrong themselves."""
-    yield from told(CHECKS, job)
+    yield from reported(CHECKS, job)
 
 
 def _grid(job: Job) -> Iterator[Problem]:

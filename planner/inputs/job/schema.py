@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from planner.inputs.scenario.base import Part, part_in, rule_of
 from planner.inputs.scenario.fields import (
@@ -24,8 +24,8 @@ from planner.inputs.scenario.fields import (
     Overrides,
     Quantity,
     Range,
-    Rule,
     Several,
+    Table,
     Text,
 )
 from planner.inputs.scenario.problems import FieldError, shown, shown_key
@@ -65,7 +65,7 @@ class Site(Part):
 
     grid: Annotated[str | None, Text('"us-srvc"')] = Field(
         None,
-        description="Grid region of the catalogue where the job runs; its intensity declines over the years",
+        description="Grid region of the catalogue where the job runs",
     )
     grid_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
         None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`"
@@ -295,7 +295,7 @@ class Inference(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Mix(Rule):
+class Mix(Table):
     """A table of weights by grid region, which need not add to one."""
 
     def read(self, value: object, frame: Frame) -> dict[str, float]:
@@ -312,6 +312,11 @@ class Mix(Rule):
         if wrong:
             raise FieldError(wrong)
         return read
+
+    def schema(self) -> dict[str, Any]:
+        """A table of weights."""
+        weight = {"type": "number", "exclusiveMinimum": 0}
+        return {"type": "object", "additionalProperties": weight, "minProperties": 1}
 
 
 class Federated(Part):
@@ -492,7 +497,7 @@ class Job(Part):
 
 
 # The tables of the file, by their key.
-TABLES: dict[str, type[BaseModel]] = {
+TABLES: dict[str, type[Part]] = {
     key: part_in(field) for key, field in Job.model_fields.items() if rule_of(Job, key) is None
 }
 PHASES = (

@@ -27,7 +27,7 @@ from planner.inputs.scenario.schema import (
     TrainingJob,
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer, Rental
-from planner.inputs.scenario.writing import at_path, change, part_schema, tables
+from planner.inputs.scenario.writing import at_path, change, tables
 
 __all__ = [
     "Cohort",
@@ -53,7 +53,6 @@ __all__ = [
     "load_scenario",
     "parse_scenario",
     "read_scenario",
-    "schema",
     "value_at",
     "with_changes",
 ]
@@ -159,9 +158,3 @@ def digest(scenario: Scenario) -> str:
     beside = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
     said = "".join([canonical_text(scenario), *beside])
     return hashlib.sha256(said.encode()).hexdigest()
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of the file, by TOML keys, for editors."""
-    address = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": address, "title": "everfleet scenario", **part_schema(Scenario)}

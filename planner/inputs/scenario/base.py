@@ -67,10 +67,10 @@ def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
     return next((entry for entry in metadata if isinstance(entry, Rule)), None)
 
 
-def part_in(field: FieldInfo) -> type[BaseModel]:
+def part_in(field: FieldInfo) -> type[Part]:
     """The table that a field is, or that it is a list of."""
     annotation: Any = field.annotation
-    inner: type[BaseModel] = (*get_args(annotation), annotation)[0]
+    inner: type[Part] = (*get_args(annotation), annotation)[0]
     return inner
 
 

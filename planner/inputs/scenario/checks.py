@@ -15,7 +15,7 @@ from typing import Any
 from planner.inputs.fits import FittedFleet
 from planner.inputs.ranges import Ranges
 from planner.inputs.scenario.fields import CARD, quantity_like
-from planner.inputs.scenario.parts import told
+from planner.inputs.scenario.parts import reported
 from planner.inputs.scenario.problems import Problem, near, place, shown, shown_key
 from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
 from planner.inputs.scenario.schema_fleet import (
@@ -223,24 +223,24 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     """What is wrong between values of keys, as far as they can be read."""
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
-        yield from told((contracts_without_effect, limits_twice, order_problems), document, policy)
-    yield from told(OF_FUTURES, document, parts.futures, policy, horizon)
+        yield from reported((contracts_without_effect, limits_twice, order_problems), document, policy)
+    yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
-        yield from told(OF_DRAWS, parts.uncertainty)
+        yield from reported(OF_DRAWS, parts.uncertainty)
     if horizon is not None:
-        yield from told((_late_cohorts,), document, horizon)
+        yield from reported((_late_cohorts,), document, horizon)
         for i, job in parts.jobs.items():
-            yield from told((_early_jobs, _deadlines), job, place(("training", i), document), horizon)
+            yield from reported((_early_jobs, _deadlines), job, place(("training", i), document), horizon)
     for i, job in parts.jobs.items():
-        yield from told(OF_JOBS, job, place(("training", i), document))
+        yield from reported(OF_JOBS, job, place(("training", i), document))
     for i, cohort in parts.cohorts.items():
-        yield from told(OF_COHORTS, cohort, f"fleet[{i}]")
+        yield from reported(OF_COHORTS, cohort, f"fleet[{i}]")
     for i, offer in parts.offers.items():
-        yield from told(OF_OFFERS, offer, place(("market", i), document))
+        yield from reported(OF_OFFERS, offer, place(("market", i), document))
     for i, move in parts.moves.items():
-        yield from told(OF_MOVES, move, f"moves[{i}]", document)
+        yield from reported(OF_MOVES, move, f"moves[{i}]", document)
     if policy is not None:
-        yield from told((_weighted,), policy)
+        yield from reported((_weighted,), policy)
 
 
 def _weighted(policy: Policy) -> Iterator[Problem]:

@@ -147,7 +147,7 @@ def _value(kind: type[Part], name: str, value: object, frame: Frame) -> Any:
     return tuple(held) if is_list(field) else held[0]
 
 
-def told(checks: Iterable[Callable[..., Iterator[Problem]]], *looked_at: Any) -> Iterator[Problem]:
+def reported(checks: Iterable[Callable[..., Iterator[Problem]]], *looked_at: Any) -> Iterator[Problem]:
     """What each check finds; one that needs a value that could not be read ends there."""
     for check in checks:
         try:

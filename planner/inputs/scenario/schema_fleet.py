@@ -196,7 +196,9 @@ class Rental(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
     ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
     pue: Annotated[float | None, Number("1.12", Range(1, 3))] = Field(
-        None, description="Power of the provider's building over power of the computers; default: a fact"
+        None,
+        description="Power of the provider's building over power of the computers; "
+        "default: the fact rental.pue",
     )
     price_usd_per_h: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"3.20 USD/h"', "USD/h", Range(0, 1e6, open=True)))

@@ -18,8 +18,8 @@ from planner.inputs.scenario.fields import (
     Frame,
     Number,
     Range,
-    Rule,
     Several,
+    Table,
     Text,
 )
 from planner.inputs.scenario.problems import FieldError, Problem, shown, shown_key
@@ -30,7 +30,7 @@ RATIOS = ("demand", "work", "tokens", "failures", "grid", "electricity", "node_p
 
 
 @dataclass(frozen=True, slots=True)
-class Values(Rule):
+class Values(Table):
     """Values at paths of the scenario, as `--set` takes them: path -> text, number, truth value or list."""
 
     def read(self, value: object, frame: Frame) -> dict[str, Any]:

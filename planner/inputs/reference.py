@@ -39,8 +39,8 @@ For editors, `everfleet schema scenario` and `everfleet schema job` print JSON S
 reads either file and reports every problem at once.
 
 A *quantity* is text with a unit, such as `"2 MW"`; any unit that converts may be written. A *share* is a
-number from 0 to 1, or text in percent. *By period* is one value for the whole horizon, or a list with one for each
-period. Facts that are defaults, with their sources: `everfleet facts KEY`.
+number from 0 to 1, or text in percent. *By period* is one value for the whole horizon, or a list with one for
+each period. Facts that are defaults, with their sources: `everfleet facts KEY`.
 """
 
 

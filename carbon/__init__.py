@@ -172,7 +172,6 @@ from carbon.savings import (
 )
 from carbon.scopes import (
     Category,
-    Electricity,
 )
 from carbon.scores import (
     answered_kgco2e_per_request,
@@ -238,7 +237,6 @@ __all__ = [
     "Boundary",
     "Category",
     "Contract",
-    "Electricity",
     "FederatedCarbon",
     "Filled",
     "FleetShares",

@@ -185,7 +185,7 @@ def test_no_contract_ever_makes_a_saving(location, market):
 def test_a_saving_does_not_change_its_signal_halfway():
     """Average before and marginal after differ 2 to 30 times in clean regions without anything done."""
     with pytest.raises(
-        SavingRefused, match="got average.life-cycle.production before and marginal.life-cycle.production after"
+        SavingRefused, match="average/life-cycle/production before and marginal/life-cycle/production after"
     ):
         Saving.between(book(100.0), book(60.0, kind=MARGINAL), accounting="location")
 

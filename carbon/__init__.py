@@ -172,7 +172,6 @@ from carbon.savings import (
 )
 from carbon.scopes import (
     Category,
-    Electricity,
 )
 from carbon.scores import (
     answered_kgco2e_per_request,
@@ -239,7 +238,6 @@ __all__ = [
     "Boundary",
     "Category",
     "Contract",
-    "Electricity",
     "FederatedCarbon",
     "Filled",
     "FleetShares",

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from carbon import _domain
 from carbon._sums import exact_sum
 from carbon.lines import Line
-from carbon.scopes import Category, Electricity
+from carbon.scopes import Category
+from carbon.signals import GridSignal
 
 Column = float | NDArray[np.float64]
 
@@ -174,7 +175,7 @@ class FederatedCarbon:
         """Share of the total that is nobody's data centre."""
         return (self.compute_kgco2e + self.communication_kgco2e) / self.total_kgco2e
 
-    def lines(self, electricity: Electricity) -> tuple[Line, ...]:
+    def lines(self, electricity: GridSignal) -> tuple[Line, ...]:
         """The job as lines of a ledger: the server is bought electricity, the rest is burnt by others.
 
         Devices use a sold product (scope 3, category 11); the network is a purchased service (category 1).

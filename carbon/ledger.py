@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from carbon import _domain
 from carbon._sums import exact_sum
 from carbon.lines import Line, WaterLine
-from carbon.scopes import ACCOUNTINGS, Accounting, Category, Electricity, Phase
+from carbon.scopes import ACCOUNTINGS, Accounting, Category, Phase
+from carbon.signals import GridSignal
 
 Column = float | NDArray[np.float64]
 
@@ -88,7 +89,7 @@ class Ledger:
         self._refuse_upstream_twice()
 
     @property
-    def electricity(self) -> Electricity | None:
+    def electricity(self) -> GridSignal | None:
         """How the grid intensity of the lines was counted; None where no line is electricity."""
         return next((line.electricity for line in self.lines if line.electricity), None)
 
@@ -167,7 +168,7 @@ class Ledger:
 
     def _refuse_upstream_twice(self) -> None:
         upstream = [line.name for line in self.lines if line.category == Category.FUEL_AND_ENERGY]
-        if upstream and self.electricity is not None and self.electricity.cycle == "life-cycle":
+        if upstream and self.electricity is not None and self.electricity.scope == "life-cycle":
             raise ValueError(
                 f"life-cycle electricity holds its upstream part: '{upstream[0]}' (scope 3, category 3) "
                 "counts it twice"

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-from carbon.scopes import PHASES, Accounting, Category, Electricity, Phase, Scope
+from carbon.scopes import PHASES, Accounting, Category, Phase, Scope
+from carbon.signals import GridSignal
 
 Column = float | NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class Line:
     kgco2e: Column
     boundary: str
     category: Category | None = None
-    electricity: Electricity | None = None
+    electricity: GridSignal | None = None
     market_kgco2e: Column | None = None
 
     def __post_init__(self) -> None:

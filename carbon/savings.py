@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from carbon import _domain
 from carbon.ledger import Ledger
-from carbon.scopes import Accounting, Category, Electricity
+from carbon.scopes import Accounting, Category
+from carbon.signals import GridSignal
 
 Column = float | NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class Saving:
 
     kgco2e: Column
     fraction: Column
-    electricity: Electricity | None
+    electricity: GridSignal | None
 
     @classmethod
     def between(cls, before: Ledger, after: Ledger, *, accounting: Accounting) -> Saving:

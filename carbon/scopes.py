@@ -1,8 +1,7 @@
-"""What a line of a ledger is: its phase, its scope and category, and how its electricity was counted."""
+"""What a line of a ledger is: its phase, its scope and its category."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, get_args
 
@@ -19,8 +18,6 @@ Phase = Literal[
 ]
 Scope = Literal[1, 2, 3]
 Accounting = Literal["location", "market"]
-Signal = Literal["average", "marginal"]
-Cycle = Literal["direct", "life-cycle"]
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)
@@ -47,28 +44,3 @@ class Category(IntEnum):
     DOWNSTREAM_LEASED_ASSETS = 13
     FRANCHISES = 14
     INVESTMENTS = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Electricity:
-    """How the grid intensity behind a line was counted; lines of different kinds do not add.
-
-    An inventory is average; marginal answers what a change would do. A life-cycle factor holds the fuel's
-    and the plant's upstream part, a direct one only what leaves the stack.
-
-    Source: GHG Protocol, "Scope 2 Guidance", 2015.
-    """
-
-    signal: Signal
-    cycle: Cycle
-
-    def __post_init__(self) -> None:
-        for name, got, wanted in (
-            ("signal", self.signal, get_args(Signal)),
-            ("cycle", self.cycle, get_args(Cycle)),
-        ):
-            if got not in wanted:
-                raise ValueError(f"{name} is '{wanted[0]}' or '{wanted[1]}', got '{got}'")
-
-    def __str__(self) -> str:
-        return f"{self.signal} and {self.cycle}"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
-from planner.inputs.catalogue import load_catalogue
-from planner.inputs.consistency import check_scenario, sale_notes, with_cards
+from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.consistency import cards_of, known_names, problems_in, sale_notes, with_cards
 from planner.inputs.editing.found import Found
+from planner.inputs.job.reading import is_job, read_job
 from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Problem, Scenario, ScenarioError
-from planner.inputs.scenario.bundle import KeptScenario, named_files, restored
-from planner.physics.training_options import check_pools
+from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario
+from planner.inputs.scenario.bundle import KeptScenario, named_files, read_kept
+from planner.inputs.scenario.checks import entries_of, own_fact_problems, own_facts
+from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.parts import read_far
+from planner.inputs.scenario.problems import shown_key
+from planner.physics.training_options import pool_problems
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:
@@ -20,11 +28,66 @@ def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Sce
     Raises:
         InputError: it is wrong; the error holds every problem.
     """
-    with restored(KeptScenario("", "", name, text, files or {})) as scenario:
-        catalogue = load_catalogue()
-        check_scenario(scenario, catalogue)
-        check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
-        return scenario
+    with read_kept(KeptScenario("", "", name, text, files or {})) as reading:
+        return scenario_in(reading)
+
+
+def checked_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario of a file with some values changed, checked as far as it can be without a plan.
+
+    Raises:
+        ScenarioError: it is wrong; the error holds every problem of value, name and meaning.
+    """
+    return scenario_in(read_scenario(path, changes))
+
+
+def scenario_in(reading: Reading) -> Scenario:
+    """The scenario of what was read.
+
+    Raises:
+        ScenarioError: something is wrong: with values, names or what they mean, all at once.
+    """
+    catalogue = load_catalogue()
+    error = reading.error(problems_in(reading, catalogue), _too_large_pools(reading, catalogue))
+    if error is not None:
+        raise error
+    assert reading.scenario is not None, "nothing is wrong with it"
+    return reading.scenario
+
+
+def _too_large_pools(reading: Reading, catalogue: Catalogue) -> list[Problem]:
+    """Pools whose reference does not hold their model, of a scenario in which other things may be wrong."""
+    catalogue, _ = cards_of(reading.document, reading.folder, catalogue)
+    known = known_names(catalogue)
+    facts = own_facts(reading.document)
+    refused = {problem.path for problem in own_fact_problems(facts, known)}
+    pools = [read_far(Pool, entry, Frame()) for _, entry in entries_of(reading.document, "pools")]
+    fitting = tuple(
+        pool
+        for pool in pools
+        if pool is not None
+        and {"name", "model", "reference"} <= vars(pool).keys()
+        and pool.model in known.models
+        and pool.reference in known.skus
+    )
+    stated = {key: text for key, text in facts.items() if f"facts.{shown_key(key)}" not in refused}
+    scenario = read_far(Scenario, {"title": reading.name, "facts": stated}, Frame())
+    assert scenario is not None, "these are tables"
+    return list(pool_problems(Inputs(scenario.but(pools=fitting), catalogue)))
+
+
+def check_file(path: Path) -> tuple[str, list[str]]:
+    """The title of a scenario or job file, told by its content, and notes on it.
+
+    Raises:
+        ScenarioError: it is wrong; the error holds every problem of value, name and meaning.
+    """
+    document = read_toml(read_text(path), path.name)
+    if is_job(document):
+        job = read_job(document, path.name, load_catalogue(), path=path)
+        return job.title, []
+    scenario = checked_scenario(path)
+    return scenario.title, notes_on(scenario)
 
 
 def idle_facts(scenario: Scenario) -> list[str]:

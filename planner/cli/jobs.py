@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, say, show, show_json
-from planner.cli.loading import asked_scenario
+from planner.cli.loading import asked_scenario, file_of
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,16 +80,14 @@ def run_carbon(options: argparse.Namespace) -> int:
 def _job(options: argparse.Namespace) -> Job:
     """The job of a file, of a shipped one by name, or of flags."""
     from planner.answers.job import job_from_flags, load_job
-    from planner.inputs.catalogue import data_folder, load_catalogue
+    from planner.inputs.catalogue import load_catalogue
 
     said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
     if options.job is None:
         return job_from_flags({name: getattr(options, name) for name in JOB_FLAGS}, load_catalogue())
     if said:
         raise InputError(f"the job file says what {', '.join(said)} would: leave it out, or edit the file")
-    path = Path(options.job)
-    shipped = data_folder() / "jobs" / f"{options.job}.toml"
-    return load_job(shipped if not path.exists() and shipped.is_file() else path, load_catalogue())
+    return load_job(file_of(options.job, "jobs"), load_catalogue())
 
 
 def run_checkpoint(options: argparse.Namespace) -> int:

@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 
 
 def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
-    """A scenario file, or a shipped scenario by name, with some values changed; names checked last."""
-    from planner.inputs.catalogue import data_folder, load_catalogue
-    from planner.inputs.consistency import check_scenario, with_cards
-    from planner.inputs.resolved import Inputs
-    from planner.inputs.scenario import load_scenario
-    from planner.physics.training_options import check_pools
+    """A scenario file, or a shipped scenario by name, with some values changed, checked whole."""
+    from planner.answers.check import checked_scenario
+
+    return checked_scenario(file_of(name, "scenarios"), changes)
+
+
+def file_of(name: str, *folders: str) -> Path:
+    """A file, or the shipped one of that name in the first of these folders that has it."""
+    from planner.inputs.catalogue import data_folder
 
     path = Path(name)
-    shipped = data_folder() / "scenarios" / f"{name}.toml"
-    scenario = load_scenario(shipped if not path.exists() and shipped.is_file() else path, changes)
-    catalogue = load_catalogue()
-    check_scenario(scenario, catalogue)
-    check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
-    return scenario
+    shipped = [data_folder() / folder / f"{name}.toml" for folder in folders]
+    return next((file for file in shipped if not path.exists() and file.is_file()), path)
 
 
 def asked_scenario(options: argparse.Namespace) -> Scenario:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
-from planner.cli.loading import asked_scenario, load, opened, see_store, solve
+from planner.cli.loading import asked_scenario, file_of, opened, see_store, solve
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def add_commands(command: arguments.AddCommand) -> None:
         help="how much more they may cost; '2 %%'",
     )
 
-    check = command("check", run_check, "is the scenario right; every problem at once")
-    check.add_argument("scenarios", nargs="+", metavar="SCENARIO")
+    check = command("check", run_check, "is a scenario or a job right; every problem at once")
+    check.add_argument("scenarios", nargs="+", metavar="FILE")
 
     explain = command("explain", run_explain, "where does a number come from")
     explain.add_argument(
@@ -130,18 +130,15 @@ def _write_program(plan: Plan, path: Path) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Read scenarios and report every problem of every file."""
-    from planner.answers.check import notes_on
+    """Read scenarios and jobs, and report every problem of every file."""
+    from planner.answers.check import check_file
     from planner.inputs.scenario import ScenarioError
 
     answers: list[dict[str, Any]] = []
     for name in options.scenarios:
         try:
-            scenario = load(name)
-            notes = notes_on(scenario)
-            answers.append(
-                {"file": name, "ok": True, "title": scenario.title, "problems": [], "notes": notes}
-            )
+            title, notes = check_file(file_of(name, "scenarios", "jobs"))
+            answers.append({"file": name, "ok": True, "title": title, "problems": [], "notes": notes})
             for note in notes:
                 say(f"{name}: {note}")
         except ScenarioError as error:

@@ -26,7 +26,9 @@ def add_commands(command: arguments.AddCommand) -> None:
     validate.add_argument("--list", action="store_true", help="print every quantity with its inputs")
     validate.add_argument("--readme", metavar="FILE", help="write the accuracy table into this file")
 
-    command("schema", run_schema, "JSON Schema of the scenario, for editors")
+    schema = command("schema", run_schema, "JSON Schema of a scenario or a job, for editors")
+    schema.add_argument("file", nargs="?", choices=("scenario", "job"), default="scenario", help="scenario")
+    schema.add_argument("--markdown", action="store_true", help="the keys of both as a page to read")
     app = command("app", run_app, "the same in a browser, on this machine only")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
@@ -71,10 +73,13 @@ def run_facts(options: argparse.Namespace) -> int:
 
 
 def run_schema(options: argparse.Namespace) -> int:
-    """Print the JSON Schema of the scenario."""
-    from planner.inputs.scenario import schema
+    """Print the JSON Schema of a file, or the keys of both files as a page."""
+    from planner.inputs.reference import json_schema, keys_page
 
-    show_json(schema())
+    if options.markdown:
+        show(keys_page().rstrip())
+    else:
+        show_json(json_schema(options.file))
     return ANSWER
 
 

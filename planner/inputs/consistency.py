@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.models import with_model_cards
-from planner.inputs.scenario import (
-    Known,
-    Problem,
-    Scenario,
-    ScenarioError,
-    check_against,
-)
+from planner.inputs.fits import Calibration
+from planner.inputs.models import ModelCardError, with_model_cards
+from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
+from planner.inputs.scenario.checks import entries_of, own_facts, unknown_names
 from planner.inputs.scenario.fields import CARD
-from planner.inputs.scenario.problems import shown_key
+from planner.inputs.scenario.parts import once
+from planner.inputs.scenario.problems import place, shown_key
+from planner.inputs.scenario.reading import Reading, set_problems
+from planner.inputs.scenario.writing import tables
 from planner.performance.hardware import require_dense_peak, require_one_way_link
-from planner.trace.units import parse_quantity
+from planner.trace.units import UnitError, parse_quantity
 
 
 def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
@@ -38,58 +39,99 @@ def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
 
 
 def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
-    """Check a scenario against the catalogue: names, grid signals that may be side by side, storage.
+    """Check a scenario against the catalogue: names, grid signals that may be next to each other, storage.
 
     Raises:
         ScenarioError: listing every problem.
-        ModelCardError: a model's configuration is none that is understood.
     """
-    shipped, catalogue = catalogue, with_cards(scenario, catalogue)
-    check_against(scenario, known_names(catalogue))
-    problems = [
-        *_mixed_signals(scenario, catalogue),
-        *_mortal_storage(scenario, catalogue),
-        *_without_effect(scenario),
-        *_unpriced_rental(scenario, catalogue),
-        *_split_units(scenario, catalogue),
-        *doubled_figures(scenario.facts, catalogue),
-        *_measured_elsewhere(scenario, shipped),
+    folder = scenario.path.parent if scenario.path else None
+    found = once(*_against(tables(scenario), folder, scenario.calibration, catalogue))
+    if found:
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", found)
+
+
+def problems_in(reading: Reading, catalogue: Catalogue) -> list[Problem]:
+    """What is wrong with a file besides its values: names and meaning, and what its futures set."""
+    own = list(_against(reading.document, reading.folder, reading.calibration, catalogue))
+
+    def all_of(changed: Reading) -> list[Problem]:
+        stages = _against(changed.document, changed.folder, changed.calibration, catalogue)
+        return once(changed.problems, *stages)
+
+    return once(*own, set_problems(reading, all_of))
+
+
+def cards_of(
+    document: Mapping[str, Any], folder: Path | None, catalogue: Catalogue
+) -> tuple[Catalogue, list[Problem]]:
+    """The catalogue with the models that tables name by a path, and why others cannot be read."""
+    problems: list[Problem] = []
+    for section, held in document.items():
+        entries = held if isinstance(held, list) else [held]
+        for i, entry in enumerate(entries):
+            name = entry.get("model") if isinstance(entry, dict) else None
+            if folder is None or not isinstance(name, str) or not CARD.fullmatch(name):
+                continue
+            try:
+                catalogue = with_model_cards(catalogue, [name], folder)
+            except ModelCardError as error:
+                loc = (section, i, "model") if isinstance(held, list) else (section, "model")
+                lines = str(error).replace(f"{folder}/", "").splitlines()
+                problems += [Problem(place(loc, document), line) for line in lines]
+    return catalogue, problems
+
+
+def _against(
+    document: Mapping[str, Any], folder: Path | None, measured: Calibration | None, shipped: Catalogue
+) -> Iterator[list[Problem]]:
+    """What is wrong with names, then with what they mean, in tables of which other things may be wrong."""
+    catalogue, unread = cards_of(
+        document, folder, shipped.with_facts(measured.facts) if measured is not None else shipped
+    )
+    yield unread
+    yield list(unknown_names(document, known_names(catalogue)))
+    yield [
+        *_mixed_signals(document, catalogue),
+        *_mortal_storage(document, catalogue),
+        *_without_effect(document),
+        *_unpriced_rental(document, catalogue),
+        *_split_units(document, catalogue),
+        *doubled_figures(own_facts(document), catalogue),
+        *_measured_elsewhere(measured, shipped),
     ]
-    if problems:
-        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
 
 
-def _mixed_signals(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Sites whose grid factors mean different things: their carbon must not be compared or added."""
-    grids: dict[str, str | None] = {site.name: site.grid for site in scenario.sites}
-    grids |= {one.name: one.grid for one in scenario.rental}
-    signals = {
-        name: (grid, catalogue.fact(f"grid.{grid}.intensity").boundary.get("grid", ""))
-        for name, grid in grids.items()
-        if grid is not None
-    }
-    for name, (grid, signal) in signals.items():
-        first, (first_grid, first_signal) = next(iter(signals.items()))
-        if signal != first_signal:
-            section = "rental" if name in {one.name for one in scenario.rental} else "sites"
+    first: tuple[str, str, str] | None = None
+    for section in ("sites", "rental"):
+        for i, entry in entries_of(document, section):
+            grid = entry.get("grid")
+            if not isinstance(grid, str) or not catalogue.has(key := f"grid.{grid}.intensity"):
+                continue
+            signal = catalogue.fact(key).boundary.get("grid", "")
+            first = first or (str(entry.get("name")), grid, signal)
+            if signal != first[2]:
+                yield Problem(
+                    f"{place((section, i), document)}.grid",
+                    f"'{grid}' is {signal} and '{first[1]}' of {first[0]} is {first[2]}: "
+                    "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
+                    "or write grid_intensity",
+                )
+
+
+def _without_effect(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """What may be written but no plan reads yet: refused rather than silently ignored."""
+    for i, entry in entries_of(document, "sites"):
+        if "wue" in entry:
             yield Problem(
-                f"{section}.{name}.grid",
-                f"'{grid}' is {signal} and '{first_grid}' of {first} is {first_signal}: "
-                "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
-                "or write grid_intensity",
+                f"{place(('sites', i), document)}.wue", "plans do not count water yet: leave it out"
             )
 
 
-def _without_effect(scenario: Scenario) -> Iterator[Problem]:
-    """What may be written but no plan reads yet: refused rather than silently ignored."""
-    for site in scenario.sites:
-        if site.wue_l_per_kwh is not None:
-            yield Problem(f"sites.{site.name}.wue", "plans do not count water yet: leave it out")
-
-
-def _measured_elsewhere(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+def _measured_elsewhere(measured: Calibration | None, catalogue: Catalogue) -> Iterator[Problem]:
     """Measurements of accelerators that the catalogue does not have: they would change nothing."""
-    facts = scenario.calibration.facts if scenario.calibration is not None else ()
+    facts = measured.facts if measured is not None else ()
     unknown = [f.key for f in facts if f.key.startswith("accelerator.") and not catalogue.has(f.key)]
     if unknown:
         yield Problem(
@@ -97,14 +139,14 @@ def _measured_elsewhere(scenario: Scenario, catalogue: Catalogue) -> Iterator[Pr
         )
 
 
-def _split_units(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+def _split_units(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Orders of a part of what is sold as one."""
-    for offer in scenario.market:
-        sku = catalogue.skus[offer.sku]
-        if "order_nodes" in offer.model_fields_set and offer.order_nodes % sku.buying_unit:
+    for i, entry in entries_of(document, "market"):
+        sku, nodes = catalogue.skus.get(str(entry.get("sku"))), entry.get("order_nodes")
+        if sku is not None and type(nodes) is int and nodes != 1 and nodes % sku.buying_unit:
             yield Problem(
-                f"market.{offer.sku}.order_nodes",
-                f"{offer.order_nodes} nodes are no whole rack or slice: {sku.title} is sold "
+                f"{place(('market', i), document)}.order_nodes",
+                f"{nodes} nodes are no whole rack or slice: {sku.title} is sold "
                 f"{sku.buying_unit} nodes at a time. Write {sku.buying_unit} or a multiple, or leave it out",
             )
 
@@ -127,14 +169,14 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
     return notes
 
 
-def _unpriced_rental(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+def _unpriced_rental(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Rented nodes without a price, where the catalogue has none either."""
-    for one in scenario.rental:
-        key = f"rental.{catalogue.skus[one.sku].accelerator}.price"
-        if one.price_usd_per_h is None and not catalogue.has(key):
+    for i, entry in entries_of(document, "rental"):
+        sku = catalogue.skus.get(str(entry.get("sku")))
+        if sku is not None and "price" not in entry and not catalogue.has(f"rental.{sku.accelerator}.price"):
             yield Problem(
-                f"rental.{one.name}.price",
-                f'is missing, and the catalogue has none for {one.sku}: write for example price = "4 USD/h"',
+                f"{place(('rental', i), document)}.price",
+                f'is missing, and the catalogue has none for {sku.name}: write for example price = "4 USD/h"',
             )
 
 
@@ -143,8 +185,13 @@ def doubled_figures(facts: Mapping[str, str], catalogue: Catalogue) -> Iterator[
     for key, text in facts.items():
         if not key.startswith("accelerator."):
             continue
+        if not catalogue.has(key):
+            continue
         known = catalogue.fact(key)
-        yours = parse_quantity(text, known.unit)
+        try:
+            yours = parse_quantity(text, known.unit)
+        except UnitError:  # told of its own
+            continue
         try:
             if key.endswith("_peak"):
                 require_dense_peak(peak_tflop_per_s=yours, dense_tflop_per_s=known.value)
@@ -154,14 +201,15 @@ def doubled_figures(facts: Mapping[str, str], catalogue: Catalogue) -> Iterator[
             yield Problem(f"facts.{shown_key(key)}", str(error))
 
 
-def _mortal_storage(scenario: Scenario, catalogue: Catalogue) -> Iterator[Problem]:
+def _mortal_storage(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Checkpoints that would die with the node whose failure they are for."""
-    for job in scenario.training:
-        survives = f"checkpoint_storage.{job.checkpoint_storage}.survives_node_loss"
+    for i, entry in entries_of(document, "training"):
+        storage = entry.get("checkpoint_storage")
+        survives = f"checkpoint_storage.{storage}.survives_node_loss"
         if catalogue.has(survives) and not catalogue.fact(survives).value:
             yield Problem(
-                f"training.{job.name}.checkpoint_storage",
-                f"'{job.checkpoint_storage}' is lost with its node; choose a storage that outlives a node, "
+                f"{place(('training', i), document)}.checkpoint_storage",
+                f"'{storage}' is lost with its node; choose a storage that outlives a node, "
                 'such as parallel-fs, and checkpoint = "asynchronous" for a short stall',
             )
 

@@ -5,7 +5,7 @@ Enumeration only; what a candidate takes, costs and emits is worked out in `plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,20 +127,21 @@ def check_pools(inputs: Inputs) -> None:
         ScenarioError: naming each pool whose reference does not.
     """
     scenario = inputs.scenario
-    problems = []
-    for pool in scenario.pools:
+    if problems := list(pool_problems(inputs)):
+        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
+
+
+def pool_problems(inputs: Inputs) -> Iterator[Problem]:
+    """Each pool whose reference node does not hold its model."""
+    for pool in inputs.scenario.pools:
         work = pool_workload(inputs, pool)
         found = _on_one_node(inputs, work, [sku.name for sku in inputs.skus].index(pool.reference))
         if isinstance(found, str):
             said = ", ".join(_skus_that_hold(inputs, pool)) or "no SKU of the catalogue"
-            problems.append(
-                Problem(
-                    f"pools.{pool.name}.reference",
-                    f"'{pool.reference}' cannot train {pool.model}: {found}. It would fit on {said}",
-                )
+            yield Problem(
+                f"pools.{pool.name}.reference",
+                f"'{pool.reference}' cannot train {pool.model}: {found}. It would fit on {said}",
             )
-    if problems:
-        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
 
 
 def _skus_that_hold(inputs: Inputs, pool: Pool) -> list[str]:

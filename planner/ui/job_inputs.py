@@ -36,13 +36,6 @@ LABELS = {
     "pue": "PUE of the building",
     "lifetime_y": "Life of the hardware (years)",
 }
-HELP = {
-    "pue": "Energy at the meter over that of the machines. Empty: the catalogue's, with its range.",
-    "lifetime_y": "Years over which the making of nodes is spread. Empty: the catalogue's, with its range.",
-    "grid": "What the region's grid emits for a kilowatt-hour; the Sources page lists them all.",
-    "nodes": "Nodes that the training run takes, all at once.",
-    "accelerator_hours": "Measured hours of all accelerators together, in place of model and tokens.",
-}
 # Input -> least, most, and how many of its own units the number on the page counts.
 NUMBERS = {
     "tokens": (1e-6, 1e9, 1e9),
@@ -301,7 +294,7 @@ def _asked_for(name: str, was: Any, options: list[str] | None, *, own: bool) -> 
         most,
         shown,
         key=_key(name),
-        help=HELP.get(name),
+        help=_help(name),
         placeholder="catalogue" if name in _BY_FACTS else _blank(name),
         format="%d" if isinstance(least, int) else "%.6g",
     )
@@ -314,10 +307,18 @@ def _one_of(name: str, was: str | None, options: list[str], *, own: bool) -> str
     """A name of a list; what the file says in another way, or nobody says, is one of the choices."""
     blank = _blank(name) if own else OWN
     held = [blank, *options] if own else options if was in options else [was or blank, *options]
-    chosen = st.selectbox(LABELS[name], held, held.index(was or blank), key=_key(name), help=HELP.get(name))
+    chosen = st.selectbox(LABELS[name], held, held.index(was or blank), key=_key(name), help=_help(name))
     if chosen == blank:
         return None if own else was
     return chosen
+
+
+def _help(name: str) -> str:
+    """What an input means, as the reference of keys says it."""
+    from planner.inputs.job.reading import PLACES
+    from planner.inputs.reference import meaning_of
+
+    return f"{meaning_of('job', PLACES[name])}."
 
 
 def _blank(name: str) -> str:

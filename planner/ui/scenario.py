@@ -8,7 +8,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.inputs.editing import schema_rows
 from planner.ui import scenario_edits, scenario_form, scenario_imports, scenario_tables, session, shared
 
 PAGES = Path(__file__).parent
@@ -94,7 +93,9 @@ def text() -> None:
     for name, content in held.files:
         st.markdown(shared.plain(f"Its file: {name}, {len(content):,} bytes"))
     with st.expander("Every key, and the values it may have"):
-        st.dataframe(list(schema_rows()), hide_index=True, alt="Keys of a scenario", height=500)
+        from planner.inputs.reference import key_rows
+
+        st.dataframe(list(key_rows("scenario")), hide_index=True, alt="Keys of a scenario", height=500)
 
 
 def _text_changed(key: str, turn: int) -> None:

@@ -547,10 +547,19 @@ def test_wrong_files_are_refused_whole(text: str, messages: list[str]) -> None:
 def test_many_problems_come_at_once() -> None:
     said = refused(
         '[site]\npue = 0.5\ngrid = "atlantis"\n[hardware]\nsku = "x"\nlifetime = "0 y"\n[training]\n'
-        "accelerator_hours = -1\nmodell = 3\n"
+        'accelerator_hours = -1\nmodell = "llama-3.1-8b"\n'
     )
 
-    assert len(said) == 7
+    assert [line.split(": ")[1] for line in said] == [
+        "title",
+        "site.pue",
+        "hardware.lifetime",
+        "training.accelerator_hours",
+        "training.modell",
+        "site.grid",
+        "hardware.sku",
+        "training",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Scenario,
     ScenarioError,
     canonical_text,
     load_scenario,
     parse_scenario,
-    schema,
     with_changes,
 )
 from planner.inputs.software import default_stack
@@ -114,7 +114,7 @@ def test_new_keys_are_written_back_and_described() -> None:
     }
     scenario = with_changes(one_job(), changes)
     assert parse_scenario(canonical_text(scenario)) == scenario
-    held = schema()["properties"]
+    held = json_schema("scenario")["properties"]
     assert held["rental"]["items"]["properties"]["price"]["description"]
     assert held["services"]["items"]["properties"]["power_caps"]["description"]
     service = with_changes(serving(), {"services.code.power_caps": ["80 %", 1.0]})

@@ -14,7 +14,8 @@ from carbon.lines import Line, WaterLine
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.savings import Saving, SavingRefused
-from carbon.scopes import Category, Electricity
+from carbon.scopes import Category
+from carbon.signals import GridSignal
 from carbon.states import WorkHours, work_carbon
 from carbon.water import offsite_water_l, onsite_water_l, water_l
 from planner.performance.bundles import bundled
@@ -24,7 +25,10 @@ SHARES = st.lists(st.floats(0.01, 1), min_size=1, max_size=12).map(lambda parts:
 PUE = st.floats(1, 3)
 GRID = st.floats(0, 1)
 KWH = st.floats(0, 1e7)
-AVERAGE, MARGINAL = Electricity("average", "life-cycle"), Electricity("marginal", "life-cycle")
+AVERAGE, MARGINAL = (
+    GridSignal("average", "life-cycle", "production"),
+    GridSignal("marginal", "life-cycle", "production"),
+)
 
 
 def carbon_of(it_kwh, node_h, pue, grid):
@@ -182,7 +186,7 @@ def test_no_contract_ever_makes_a_saving(location, market):
 def test_a_saving_does_not_change_its_signal_halfway():
     """Average before and marginal after differ 2 to 30 times in clean regions without anything done."""
     with pytest.raises(
-        SavingRefused, match="got average and life-cycle before and marginal and life-cycle after"
+        SavingRefused, match="average/life-cycle/production before and marginal/life-cycle/production after"
     ):
         Saving.between(book(100.0), book(60.0, kind=MARGINAL), accounting="location")
 

@@ -34,10 +34,11 @@ from carbon.rounds import (
     synchronous_sessions,
 )
 from carbon.savings import Saving
-from carbon.scopes import Category, Electricity
+from carbon.scopes import Category
+from carbon.signals import GridSignal
 from planner.inputs.catalogue import load_catalogue
 
-AVERAGE = Electricity("average", "life-cycle")
+AVERAGE = GridSignal("average", "life-cycle", "production")
 
 
 def fact(key):

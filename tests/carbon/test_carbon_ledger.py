@@ -13,14 +13,15 @@ from carbon.lines import Line, WaterLine
 from carbon.operational import operational_kgco2e
 from carbon.phases import phase_energy_kwh, phase_kgco2e
 from carbon.pue import facility_energy_kwh
-from carbon.scopes import PHASES, Category, Electricity
+from carbon.scopes import PHASES, Category
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
+from carbon.signals import GridSignal
 from carbon.states import WorkHours, state_kgco2e, work_carbon
 from planner.performance.bundles import bundled
 
 AMOUNTS = st.lists(st.floats(0, 1e9), min_size=1, max_size=40)
-AVERAGE = Electricity("average", "life-cycle")
-DIRECT = Electricity("average", "direct")
+AVERAGE = GridSignal("average", "life-cycle", "production")
+DIRECT = GridSignal("average", "direct", "production")
 
 
 def power(name="electricity", phase="training", kgco2e=100.0, market=None, kind=AVERAGE):
@@ -283,7 +284,10 @@ def test_a_market_total_needs_every_contract():
         book.total_kgco2e("market")
 
 
-@pytest.mark.parametrize("other", [Electricity("marginal", "life-cycle"), Electricity("average", "direct")])
+@pytest.mark.parametrize(
+    "other",
+    [GridSignal("marginal", "life-cycle", "production"), GridSignal("average", "direct", "production")],
+)
 def test_electricity_of_two_kinds_does_not_add(other):
     """Average with marginal, life-cycle with direct: not the same quantity."""
     with pytest.raises(ValueError, match=r"electricity of a ledger is counted in one way, got .* and "):
@@ -343,8 +347,11 @@ def test_an_entry_counted_twice_is_refused(entries):
         (lambda: hardware(kgco2e=-5.0), "'servers': kgco2e is finite and at least 0, got -5"),
         (lambda: power(market=-5.0), "'electricity': market_kgco2e is finite and at least 0, got -5"),
         (lambda: WaterLine("site", "training", -1.0, 0.0), "'site': onsite_l is finite and at least 0"),
-        (lambda: Electricity("mean", "direct"), "signal is 'average' or 'marginal', got 'mean'"),
-        (lambda: Electricity("average", "indirect"), "cycle is 'direct' or 'life-cycle', got 'indirect'"),
+        (lambda: GridSignal("mean", "direct", "production"), "weighting is average or marginal, got 'mean'"),
+        (
+            lambda: GridSignal("average", "indirect", "production"),
+            "scope is direct or life-cycle, got 'indirect'",
+        ),
         (lambda: ledger([1.0]).total_kgco2e("both"), "accounting is 'location' or 'market', never both"),
         (
             lambda: ledger([1.0]).phase_kgco2e("training", "location"),

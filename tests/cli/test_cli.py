@@ -18,7 +18,10 @@ from planner.answers.plan import document
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.commands import parser
 from planner.inputs.catalogue import data_folder, load_catalogue
-from planner.inputs.scenario import load_scenario, schema
+from planner.inputs.reference import json_schema
+from planner.inputs.scenario import (
+    load_scenario,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = "one-training-job"
@@ -349,7 +352,7 @@ def test_schema_describes_what_the_files_hold(run: Run) -> None:
     found = strict_json(out)
 
     assert code == ANSWER
-    assert found == schema()
+    assert found == json_schema("scenario")
     assert found["$schema"].startswith("https://json-schema.org/")
     assert found["additionalProperties"] is False
     for path in (data_folder() / "scenarios").glob("*.toml"):

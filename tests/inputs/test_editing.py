@@ -14,6 +14,7 @@ from planner.inputs import editing
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.edits import OddText, blocks
 from planner.inputs.editing.fields import MOST_SIMPLE, input_at
+from planner.inputs.reference import key_rows
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.trace.errors import InputError
 
@@ -284,11 +285,11 @@ def test_what_is_shown_types_back_to_what_stands(path: Path) -> None:
 
 
 def test_every_key_of_the_file_can_be_looked_up() -> None:
-    """Beside the keys of tables in tables (tiers), the tables of free keys (facts, set) and the sections."""
-    rows = list(editing.schema_rows())
+    rows = list(key_rows("scenario"))
 
     found = {(row["section"], row["key"]) for row in rows}
     assert {("policy", "budget"), ("(top)", "title"), ("uncertainty", "seed"), ("moves", "from")} <= found
+    assert {("market.tiers", "rebate"), ("(top)", "facts"), ("futures", "set")} <= found
     assert len(found) == len(rows)
     assert all(row["allowed"] and row["description"] and row["example"] for row in rows)
 

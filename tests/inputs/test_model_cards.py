@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,13 @@ from planner.inputs.models import (
     read_shape,
     with_model_cards,
 )
-from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, schema, with_changes
+from planner.inputs.reference import json_schema
+from planner.inputs.scenario import (
+    ScenarioError,
+    load_scenario,
+    parse_scenario,
+    with_changes,
+)
 from planner.program.plan import plan_fleet
 
 LLAMA_8B = {
@@ -462,7 +467,7 @@ def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
     found = []
     for name in ("job.toml", "shipped.toml"):
         job = load_job(folder / name, load_catalogue())
-        known = with_cards(asdict(job), job.folder, load_catalogue())
+        known = with_cards(job.model_dump(), job.folder, load_catalogue())
         found.append(footprint_of(setting_of(job, known)))
 
     ours, theirs = found
@@ -528,7 +533,9 @@ def test_a_path_holds_only_characters_that_reports_can_carry(folder: Path, name:
 
 def test_the_schema_takes_names_and_paths() -> None:
     """Editors check with this pattern what the program reads by the same."""
-    pattern = re.compile(schema()["properties"]["training"]["items"]["properties"]["model"]["pattern"])
+    pattern = re.compile(
+        json_schema("scenario")["properties"]["training"]["items"]["properties"]["model"]["pattern"]
+    )
 
     assert all(pattern.fullmatch(name) for name in (SHIPPED, CARD, "../x/config.json", "/m/config.json"))
     assert not any(pattern.fullmatch(name) for name in ("models/llama", '"x".json', ""))

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Horizon,
     Scenario,
@@ -27,7 +28,6 @@ from planner.inputs.scenario import (
     digest,
     load_scenario,
     parse_scenario,
-    schema,
     with_changes,
 )
 from planner.inputs.scenario.base import rule_of
@@ -689,8 +689,8 @@ def test_a_change_of_what_is_no_table_is_refused(tmp_path: Path, text: str, path
 
 
 def test_the_schema_is_one_and_describes_every_key() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
-    tables = [schema()]
+    jsonschema.Draft202012Validator.check_schema(json_schema("scenario"))
+    tables = [json_schema("scenario")]
     while tables:
         for key, entry in tables.pop().get("properties", {}).items():
             assert entry["description"], key
@@ -701,7 +701,10 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
 
 @pytest.mark.parametrize("text", [WHOLE, *(path.read_text("utf-8") for path in SHIPPED)])
 def test_the_schema_takes_what_the_program_takes(text: str) -> None:
-    assert list(jsonschema.Draft202012Validator(schema()).iter_errors(plain(tomllib.loads(text)))) == []
+    assert (
+        list(jsonschema.Draft202012Validator(json_schema("scenario")).iter_errors(plain(tomllib.loads(text))))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -730,7 +733,7 @@ def test_an_editor_marks_these_while_they_are_typed(name: str) -> None:
     document = tomllib.loads((ROOT / f"tests/broken/{name}.toml").read_text(encoding="utf-8"))
 
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(plain(document), schema())
+        jsonschema.validate(plain(document), json_schema("scenario"))
 
 
 def test_reading_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

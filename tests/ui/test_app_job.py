@@ -19,7 +19,8 @@ from streamlit.testing.v1 import AppTest
 from planner.answers.job.model_card import assumed_said, said, to_card
 from planner.answers.job.upload import uploaded_document
 from planner.cli import main
-from planner.inputs.job.reading import WITHOUT_INPUTS
+from planner.inputs.job.reading import PLACES, WITHOUT_INPUTS
+from planner.inputs.reference import meaning_of
 from planner.inputs.scenario.files import write_toml
 from planner.ui import job_inputs, progress, shared, workers
 from planner.ui.workers.jobs import estimate
@@ -75,6 +76,14 @@ def type_in(page: AppTest, text: str) -> AppTest:
     """Write a whole job file by hand and use it."""
     page.text_area[0].set_value(text).run()
     return page.button("job.use_text").click().run()
+
+
+def test_help_says_what_the_page_of_keys_says(page: AppTest) -> None:
+    """One description for the file, the page of keys and the field."""
+    fields = {one.key.rpartition(".")[2]: one.help for one in [*page.selectbox, *page.number_input]}
+
+    for name in ("grid", "pue", "lifetime_y", "sku"):
+        assert fields[name] == f"{meaning_of('job', PLACES[name])}."
 
 
 def test_an_estimate_stands_at_once(page: AppTest) -> None:

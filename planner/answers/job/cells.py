@@ -6,7 +6,6 @@ What is requested is a table of the document, the number of a row in it, and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 
 from planner.answers.job import cells_estimate as elsewhere
 from planner.answers.job import cells_estimate as estimate
@@ -52,7 +51,7 @@ def cell_explanation(
     row = rows_of(document, table)[number]
     if isinstance(row.get(key), bool) or not isinstance(row.get(key), int | float):
         return None
-    catalogue = with_cards(asdict(job), job.folder, catalogue or load_catalogue())
+    catalogue = with_cards(job.model_dump(), job.folder, catalogue or load_catalogue())
     opened = _TABLES[table](Cell(footprint_of(setting_of(job, catalogue)), row, number, key))
     return opened if isinstance(opened, Explanation) else explain(*opened)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -50,7 +49,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
             its latency targets at no load.
         TotalsDisagree: the parts do not add up to the totals.
     """
-    catalogue = with_cards(asdict(job), job.folder, catalogue or load_catalogue())
+    catalogue = with_cards(job.model_dump(), job.folder, catalogue or load_catalogue())
     footprint = footprint_of(setting_of(job, catalogue))
     market = market_based(footprint)
     ledger = ledger_of(footprint, None if market is None else float(market[0].value))
@@ -105,7 +104,7 @@ def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:
     Raises:
         InputError: as `job_document`.
     """
-    footprint = footprint_of(setting_of(job, with_cards(asdict(job), job.folder, catalogue)))
+    footprint = footprint_of(setting_of(job, with_cards(job.model_dump(), job.folder, catalogue)))
     named = _totals(footprint, market_based(footprint)) | scores_of(footprint)
     return [node for _, node in named.values()]
 
@@ -230,7 +229,7 @@ def _embodied(footprint: Footprint) -> list[Record]:
 def _inputs(job: Job) -> Record:
     """What was asked, without what was left out."""
     found: Record = {}
-    for key, value in asdict(job).items():
+    for key, value in job.model_dump().items():
         if isinstance(value, Mapping):
             held = {name: _plain(entry) for name, entry in value.items() if entry is not None}
             if held or getattr(job, key) is not None:

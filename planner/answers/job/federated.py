@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,12 +104,12 @@ def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str
             "updates sent",
             "whole",
             f"{factor:g} times smaller",
-            replace(asked, compression=factor),
+            asked.but(compression=factor),
             "8-bit updates; its effect on quality is not counted",
         )
     clean = min(asked.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
     if len(asked.devices or {}) > 1:
-        picked = replace(asked, devices={clean: 1.0}, population=asked.population or asked.devices)
+        picked = asked.but(devices={clean: 1.0}, population=asked.population or asked.devices)
         unheard = "; ".join(str(warning) for warning in _participation(setting, picked))
         yield "devices requested", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
 

@@ -115,7 +115,7 @@ def footprint_of(setting: Setting) -> Footprint:
 
 def variant(setting: Setting, **tables: object) -> Footprint:
     """The footprint of the same job with other tables; predictions that do not change are kept."""
-    job: Job = replace(setting.job, **tables)  # type: ignore[arg-type]
+    job: Job = setting.job.but(**tables)
     return footprint_of(replace(setting, job=job, as_stated=setting.as_stated or setting.job))
 
 

@@ -8,12 +8,14 @@ from typing import Any
 from carbon.federated import FederatedCarbon
 from carbon.ledger import Ledger
 from carbon.lines import Line, WaterLine
-from carbon.scopes import Category, Electricity
+from carbon.scopes import Category
+from carbon.signals import GridSignal
 from planner.answers.job.footprint import Footprint, Phase
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
 
 TOLERANCE = 1e-9
+OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 _NAMES = {"fine_tuning": "fine-tuning", "end_of_life": "end of life"}
 _CATEGORIES = {"end_of_life": Category.WASTE}
 
@@ -78,10 +80,9 @@ def scope_rows(ledger: Ledger) -> list[Record]:
     return rows
 
 
-def electricity_of(running: Traced) -> Electricity:
-    """How the grid intensity was counted; one's own figure is taken for an average and direct one."""
-    words = running.boundary.get("grid", "average/direct").split("/")
-    return Electricity(words[0], words[1])  # type: ignore[arg-type]  # Electricity checks the words
+def electricity_of(running: Traced) -> GridSignal:
+    """How the grid intensity was counted; of one's own figure as `OWN_FIGURE` takes it."""
+    return GridSignal.parse(running.boundary.get("grid", OWN_FIGURE))
 
 
 def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator[tuple[Line, Traced]]:

@@ -7,7 +7,7 @@ compared. The job's own place is next to them: by its series, or flat where only
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
@@ -50,7 +50,7 @@ def place_document(job: Job, catalogue: Catalogue | None = None) -> Record:
     Raises:
         InputError: as `job_document`.
     """
-    catalogue = with_cards(asdict(job), job.folder, catalogue or load_catalogue())
+    catalogue = with_cards(job.model_dump(), job.folder, catalogue or load_catalogue())
     footprint = footprint_of(setting_of(job, catalogue))
     if job.federated is not None:
         return _nowhere("Devices draw their electricity where people are: there is no place to choose.")

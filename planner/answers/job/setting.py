@@ -35,7 +35,7 @@ class Setting:
     def idle_facts(self) -> tuple[str, ...]:
         """Values of the job's own for facts that nothing has asked for so far."""
         asked = self.catalogue.asked or ()
-        return tuple(key for key, _ in self.job.facts if key not in asked)
+        return tuple(key for key in self.job.facts if key not in asked)
 
     @property
     def source(self) -> Source:
@@ -69,7 +69,7 @@ class Setting:
         now, then = getattr(self.job, table), getattr(self.as_stated or self.job, table)
         return now is then or all(
             getattr(now, one) == getattr(then, one)
-            for one in now.__slots__
+            for one in type(now).model_fields
             if one == name or one.startswith(f"{name}_")
         )
 
@@ -196,7 +196,7 @@ def setting_of(job: Job, catalogue: Catalogue, kept: dict[Any, Any] | None = Non
     """The job on a catalogue in which its own facts stand."""
     own = Setting(job, catalogue)
     facts = []
-    for key, text in job.facts:
+    for key, text in job.facts.items():
         shipped = catalogue.fact(key)
         value = parse_quantity(text, shipped.unit)
         facts.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -44,7 +43,7 @@ def hour_changes(footprint: Footprint) -> Iterator[Change]:
     if begin is None or training.done.duration_h is None:
         return
     best = _best_day(footprint, series)
-    moved = variant(setting, training=replace(table, start=best))
+    moved = variant(setting, training=table.but(start=best))
     kind = "a bound: it knows the year's hours, and no queue"
     yield Change("first day (bound)", f"{begin:%d %b}", f"{best:%d %b}", moved.carbon, kind)
     if paused := _paused(footprint, series):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -149,11 +148,11 @@ def job_rows(job: Job) -> list[Record]:
     rows = [{"part": "title", "states": job.title}]
     for section in TABLES:
         table = getattr(job, section)
-        stated = [] if table is None else [name for name, value in asdict(table).items() if value is not None]
+        stated = [] if table is None else [name for name, value in table if value is not None]
         if (section in PHASES and table is not None) or stated:
             words = ", ".join(name.replace("_", " ") for name in stated)
             rows.append({"part": section.replace("_", " "), "states": words or "what the catalogue has"})
-    return rows + [{"part": f"own value of {key}", "states": text} for key, text in job.facts]
+    return rows + [{"part": f"own value of {key}", "states": text} for key, text in job.facts.items()]
 
 
 def metered_rows(seen: MeteredEnergy) -> list[Record]:

@@ -66,11 +66,11 @@ def _regions(footprint: Footprint) -> Iterator[Change]:
     ]
 
     def intensity(name: str) -> float:
-        moved = replace(setting, job=replace(setting.job, site=replace(site, grid=name)))
+        moved = replace(setting, job=setting.job.but(site=site.but(grid=name)))
         return float(moved.grid().value)
 
     for name in (min(alike, key=intensity), max(alike, key=intensity)):
-        changed = variant(setting, site=replace(site, grid=name))
+        changed = variant(setting, site=site.but(grid=name))
         note = f"of {len(alike)} regions counted as {signal}"
         yield Change("region", site.grid, name, changed.carbon, note)
 
@@ -109,9 +109,9 @@ def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:
             for sku in (phase.done.sku, name)
         )
         nodes = max(1, round((table.nodes or 1) * have / want))
-        table = replace(table, sku=name, nodes=nodes)
+        table = table.but(sku=name, nodes=nodes)
     else:
-        table = replace(table, sku=name)
+        table = table.but(sku=name)
     try:
         return variant(setting, **{phase.name: table})
     except (InputError, TraceError):
@@ -143,7 +143,7 @@ def _interval(footprint: Footprint) -> Iterator[Change]:
             restart_weight_factor=weight("restart_kw") / whole,
         )
     )
-    changed = variant(setting, training=replace(setting.job.training, interval_h=best_h))
+    changed = variant(setting, training=setting.job.training.but(interval_h=best_h))
     now_h = float(states.renewal["interval_h"].value)
     stated = "as stated" if setting.job.training.interval_h is not None else "now that of least time"
     yield Change("checkpoint interval", _minutes(now_h), _minutes(best_h), changed.carbon, stated)
@@ -163,7 +163,7 @@ def _utilisation(footprint: Footprint) -> Iterator[Change]:
     hardware = footprint.setting.job.hardware
     now = hardware.utilisation_fraction or footprint.setting.fact("embodied.utilisation").value
     for end in _ends(footprint.setting.catalogue, "embodied.utilisation"):
-        changed = variant(footprint.setting, hardware=replace(hardware, utilisation_fraction=end))
+        changed = variant(footprint.setting, hardware=hardware.but(utilisation_fraction=end))
         yield Change("share of its life in use", f"{now:.0%}", f"{end:.0%}", changed.carbon)
 
 
@@ -172,7 +172,7 @@ def _lifetime(footprint: Footprint) -> Iterator[Change]:
     hardware = footprint.setting.job.hardware
     now = hardware.lifetime_y or footprint.setting.fact("embodied.lifetime").value
     for end in _ends(footprint.setting.catalogue, "embodied.lifetime"):
-        changed = variant(footprint.setting, hardware=replace(hardware, lifetime_y=end))
+        changed = variant(footprint.setting, hardware=hardware.but(lifetime_y=end))
         yield Change("life of the hardware", f"{now:g} y", f"{end:g} y", changed.carbon)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -401,20 +401,3 @@ def _same_entry(
     if same:
         return number if number in same else same[0]
     return number if number < len(names) and section == "fleet" else len(names)
-
-
-def schema_rows() -> Iterator[dict[str, str]]:
-    """Every key of the file with what may stand there, as a table to look things up."""
-    for section in sections():
-        part = part_at(section)
-        rules = rules_of(section)
-        for name, field in part.model_fields.items():
-            key = field.alias or name
-            if key in rules:
-                yield {
-                    "section": section or "(top)",
-                    "key": key,
-                    "example": rules[key].example,
-                    "allowed": allowed_words(rules[key]),
-                    "description": field.description or "",
-                }

@@ -6,24 +6,23 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.consistency import doubled_figures, known_names
+from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
-from planner.inputs.job.schema import FACTS, PHASES, TABLES, TITLE, Job
+from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.models import with_model_cards
-from planner.inputs.scenario import Problem, ScenarioError
-from planner.inputs.scenario.checks import own_fact_problems
-from planner.inputs.scenario.fields import CARD, Frame, Rule
+from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
+from planner.inputs.scenario.checks import own_fact_problems, own_facts
+from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
-from planner.inputs.scenario.problems import FieldError, near, shown, shown_key
+from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
+from planner.inputs.scenario.problems import near, shown
 from planner.trace.errors import InputError
 from planner.trace.units import parse_quantity
-
-P = TypeVar("P")
 
 # Flag -> its place in a job file.
 FLAGS = {
@@ -48,7 +47,7 @@ FLAGS = {
 # What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
 DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
 UNTITLED = "One job"
-LONGEST_TITLE = 200  # characters, as `TITLE` takes
+LONGEST_TITLE = 200  # characters, as a title takes
 
 # Names that the catalogue has to know: field -> what it is called, and the set of names.
 _NAMES = {
@@ -150,6 +149,14 @@ def _tokens_said(tokens: float) -> str:
     return f"{tokens / 1e9:,.6g} billion tokens" if tokens >= 1e9 else f"{tokens:,.6g} tokens"
 
 
+def is_job(document: Mapping[str, Any]) -> bool:
+    """Whether tables are rather those of a job than of a scenario, by those that only one of them has."""
+    ours, theirs = set(keys_of(Job)), set(keys_of(Scenario))
+    return len((ours - theirs) & document.keys()) + isinstance(document.get("training"), dict) > len(
+        (theirs - ours) & document.keys()
+    )
+
+
 def read_job(
     document: Mapping[str, Any],
     name: str,
@@ -162,30 +169,26 @@ def read_job(
     """Job in the tables of a file; `name` begins each message, `assumed` are places that nobody stated.
 
     Raises:
-        ScenarioError: it is wrong; the error holds every problem.
-        ModelCardError: a model's configuration is none that is understood.
+        ScenarioError: it is wrong; the error holds every problem of value, name and meaning.
     """
-    problems: list[Problem] = []
-    known = ["title", *TABLES, "facts"]
-    problems += [
-        Problem(shown_key(key), f"is not known here; {near(key, known)}")
-        for key in document
-        if key not in known
-    ]
-    title = _read(TITLE, document.get("title"), "title", problems)
-    facts = _read(FACTS, document.get("facts", {}), "facts", problems) or {}
-    tables = {
-        key: _table(kind, document[key], key, problems) for key, kind in TABLES.items() if key in document
-    }
-    wrong = {key for key, table in tables.items() if table is None}
-    held = {key: table for key, table in tables.items() if table is not None}
-    job = Job(title or "", **held, facts=tuple(facts.items()), path=path, by_flags=by_flags, assumed=assumed)
-    problems += _unknown(document, facts, with_cards(document, job.folder, catalogue))
-    problems += problems_between(job, wrong)
-    if not any(phase in document for phase in PHASES):
-        problems.append(_nothing(by_flags))
-    if problems:
-        raise ScenarioError(name, problems)
+    meaning = meant(Job, document)
+    document = meaning.document
+    read, fields, more = read_part(Job, document, Frame())
+    job = read if read is not None else read_far(Job, document, Frame())
+    assert job is not None, "tables are read as far as they go"
+    job._path, job._by_flags, job._assumed = path, by_flags, assumed
+    catalogue, unread = cards_of(document, job.folder, catalogue)
+    empty = [] if any(phase in document for phase in PHASES) else [_nothing(by_flags)]
+    stages = (
+        [*fields, *meaning.unknown],
+        unread,
+        _unknown(document, known_names(catalogue)),
+        problems_between(job),
+        empty,
+        doubled_figures(own_facts(document), catalogue),
+    )
+    if found := once(*(map(meaning.as_written, stage) for stage in stages)):
+        raise ScenarioError(name, found, more + meaning.more)
     return job
 
 
@@ -202,15 +205,6 @@ def with_cards(tables: Mapping[str, Any], folder: Path | None, catalogue: Catalo
     return with_model_cards(catalogue, cards, folder)
 
 
-def rules_of(kind: type[Any]) -> dict[str, tuple[str, Rule]]:
-    """What a table may hold: attribute and rule by key."""
-    found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        rule, *key = hint.__metadata__
-        found[key[0] if key else name] = (name, rule)
-    return found
-
-
 def _nothing(by_flags: bool) -> Problem:
     if by_flags:
         return Problem("", "give --model with --tokens, or --accelerator-hours, or --metered, or a job file")
@@ -218,44 +212,8 @@ def _nothing(by_flags: bool) -> Problem:
     return Problem("", f"there is no phase to count: add one of {phases}")
 
 
-def _table(kind: type[P], table: object, path: str, problems: list[Problem]) -> P | None:
-    """One table, read; None where something in it is wrong."""
-    if not isinstance(table, dict):
-        problems.append(Problem(path, f"{shown(table)} is not a table: begin it with [{path}]"))
-        return None
-    before = len(problems)
-    known = rules_of(kind)
-    problems += [
-        Problem(f"{path}.{shown_key(key)}", f"is not known here; {near(key, known)}")
-        for key in table
-        if key not in known
-    ]
-    values = {
-        name: _read(rule, table[key], f"{path}.{key}", problems)
-        for key, (name, rule) in known.items()
-        if key in table
-    }
-    return kind(**values) if len(problems) == before else None
-
-
-def _read(rule: Rule, value: object, path: str, problems: list[Problem]) -> Any:
-    if value is None:
-        problems.append(Problem(path, f"is missing: write for example {path} = {rule.example}"))
-        return None
-    try:
-        return rule.read(value, Frame())
-    except FieldError as error:
-        problems += [Problem(path + inside, message) for inside, message in error.parts]
-    except ValueError as error:
-        problems.append(Problem(path, str(error)))
-    return None
-
-
-def _unknown(
-    document: Mapping[str, Any], facts: Mapping[str, str], catalogue: Catalogue
-) -> Iterator[Problem]:
+def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
     """Names that the catalogue does not have, and overrides that its facts cannot take."""
-    known = known_names(catalogue)
     named = ((key, document[key]) for key in TABLES if isinstance(document.get(key), dict))
     for key, table in named:
         for one, (kind, names) in _NAMES.items():
@@ -273,10 +231,7 @@ def _unknown(
                     f"federated.{mix}",
                     f"the catalogue has no grid region {shown(name)}; {near(name, known.grids)}",
                 )
-    unfit = list(own_fact_problems(facts, known))
-    yield from unfit
-    if not unfit:
-        yield from doubled_figures(facts, catalogue)
+    yield from own_fact_problems(own_facts(document), known)
 
 
 def _as_flag(problem: Problem) -> Problem:

@@ -10,6 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import Field, PrivateAttr
+
+from planner.inputs.scenario.base import Part, part_in, rule_of
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -21,8 +24,8 @@ from planner.inputs.scenario.fields import (
     Overrides,
     Quantity,
     Range,
-    Rule,
     Several,
+    Table,
     Text,
 )
 from planner.inputs.scenario.problems import FieldError, shown, shown_key
@@ -57,110 +60,242 @@ _SHARE = Range(0, 1)
 _USED = Share("0.85", Range(0, 1, open=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Part):
     """Where and when the job runs."""
 
-    grid: Annotated[str | None, Text('"us-srvc"')] = None
-    grid_kgco2e_per_kwh: Annotated[float | None, _INTENSITY, "grid_intensity"] = None
-    hourly: Annotated[str | None, Text('"gb-2021"', name=False)] = None
-    hourly_signal: Annotated[str | None, Text('"average/life-cycle/production"', name=False)] = None
-    hourly_zone: Annotated[str | None, Text('"DE"')] = None
-    hourly_column: Annotated[str | None, Text('"intensity"', name=False)] = None
-    hourly_unit: Annotated[str | None, Text('"g/kWh"', name=False)] = None
-    hourly_time_zone: Annotated[str | None, Text('"Europe/Berlin"', name=False)] = None
-    hourly_repeats: Annotated[str | None, Choice('"first"', ("refuse", "first", "mean"))] = None
-    fill: Annotated[str | None, Choice('"line"', ("line", "day before"))] = None
-    longest_gap_h: Annotated[
-        float | None, Quantity('"24 h"', "h", Range(0, 8784, open=True)), "longest_gap"
-    ] = None
-    grid_decline_fraction: Annotated[float | None, Share("0.03", Range(-1, 1)), "grid_decline"] = None
-    pue: Annotated[float | None, Number("1.12", Range(1, 3))] = None
-    wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20)), "wue"] = None
-    start: Annotated[date | None, Day("2025-03-01")] = None
+    grid: Annotated[str | None, Text('"us-srvc"')] = Field(
+        None,
+        description="Grid region of the catalogue where the job runs",
+    )
+    grid_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
+        None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`"
+    )
+    hourly: Annotated[str | None, Text('"gb-2021"', name=False)] = Field(
+        None,
+        description="Hour-by-hour carbon of the grid, in place of a yearly mean: a shipped series, or the "
+        "path of a file of yours",
+    )
+    hourly_signal: Annotated[str | None, Text('"average/life-cycle/production"', name=False)] = Field(
+        None,
+        description="What the series counts, where its file does not say: average or marginal, direct or "
+        "life-cycle, produced or consumed",
+    )
+    hourly_zone: Annotated[str | None, Text('"DE"')] = Field(
+        None, description="Zone to read, of a file with several"
+    )
+    hourly_column: Annotated[str | None, Text('"intensity"', name=False)] = Field(
+        None, description="Column with the carbon intensity, of a file with several"
+    )
+    hourly_unit: Annotated[str | None, Text('"g/kWh"', name=False)] = Field(
+        None, description="Unit of that column, where the file does not say it"
+    )
+    hourly_time_zone: Annotated[str | None, Text('"Europe/Berlin"', name=False)] = Field(
+        None, description="Time zone of the stamps, where they do not say it"
+    )
+    hourly_repeats: Annotated[str | None, Choice('"first"', ("refuse", "first", "mean"))] = Field(
+        None,
+        description="What to take of an hour that is written several times: refuse the file, the first, or "
+        "the mean; default: refuse",
+    )
+    fill: Annotated[str | None, Choice('"line"', ("line", "day before"))] = Field(
+        None,
+        description="How hours that the series lacks are filled: a line between the hours around, or the day "
+        "before; default: not at all",
+    )
+    longest_gap_h: Annotated[float | None, Quantity('"24 h"', "h", Range(0, 8784, open=True))] = Field(
+        None,
+        alias="longest_gap",
+        description="Longest gap that may be filled; default: the fact job.longest_gap",
+    )
+    grid_decline_fraction: Annotated[float | None, Share("0.03", Range(-1, 1))] = Field(
+        None,
+        alias="grid_decline",
+        description="Share by which the grid's intensity falls in a year, counted from the year of its data; "
+        "default: no decline",
+    )
+    pue: Annotated[float | None, Number("1.12", Range(1, 3))] = Field(
+        None, description="Power of the building over power of the computers; default: the fact pue.default"
+    )
+    wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
+        None,
+        alias="wue",
+        description="Water used on site for each kWh of the computers; default: the fact wue.default",
+    )
+    start: Annotated[date | None, Day("2025-03-01")] = Field(None, description="First day of the job, UTC")
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Part):
     """What the job runs on, and over which life its making is spread."""
 
-    sku: Annotated[str | None, Text('"h100-8"')] = None
-    lifetime_y: Annotated[float | None, Quantity('"5 y"', "y", Range(0, 30, open=True)), "lifetime"] = None
-    utilisation_fraction: Annotated[float | None, _USED, "utilisation"] = None
+    sku: Annotated[str | None, Text('"h100-8"')] = Field(
+        None, description="SKU of the catalogue that the job runs on; every phase on nodes needs one"
+    )
+    lifetime_y: Annotated[float | None, Quantity('"5 y"', "y", Range(0, 30, open=True))] = Field(
+        None,
+        alias="lifetime",
+        description="Life over which the embodied carbon is spread; default: the fact embodied.lifetime",
+    )
+    utilisation_fraction: Annotated[float | None, _USED] = Field(
+        None,
+        alias="utilisation",
+        description="Share of that life in which the node is in use; default: the fact embodied.utilisation",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Part):
     """Work on accelerators: described and predicted, or as hours that were measured."""
 
-    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
-    tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = None
-    nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = None
-    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = None
-    sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = None
-    batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = None
-    failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = None
-    checkpoint_storage: Annotated[str | None, Text('"parallel-fs"')] = None
-    interval_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 1e4, open=True)), "interval"] = (
-        None
+    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = Field(
+        None,
+        description="Model of the catalogue, or the path of its Hugging Face config.json from the folder of "
+        "the job; with `tokens` the hours are predicted",
     )
-    accelerator_hours: Annotated[float | None, Number("1.3e6", _POSITIVE)] = None
-    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True)), "power"] = None
-    energy_kwh: Annotated[float | None, Quantity('"433 MWh"', "kWh", _POSITIVE), "energy"] = None
-    useful_fraction: Annotated[float | None, Share("0.9", Range(0, 1, open=True)), "useful"] = None
-    duration_h: Annotated[float | None, _TIME, "duration"] = None
-    metered: Annotated[str | None, Text('"emissions.csv"', name=False)] = None
-    metered_zone: Annotated[str | None, Text('"Europe/Berlin"', name=False)] = None
+    tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = Field(
+        None, description="Tokens to train on"
+    )
+    nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = Field(
+        None, description="Number of nodes; a described run needs it"
+    )
+    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = Field(
+        None, description="Number format of the matrix work; default: bf16"
+    )
+    sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = Field(
+        None, description="Tokens in one sequence; default: the fact job.sequence_tokens"
+    )
+    batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = Field(
+        None, description="Tokens in one optimiser step; default: the fact job.batch_tokens"
+    )
+    failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = Field(
+        None, description="Fleet of the catalogue whose failure rate holds; default: meta-llama-3-405b"
+    )
+    checkpoint_storage: Annotated[str | None, Text('"parallel-fs"')] = Field(
+        None, description="Storage class of the catalogue for checkpoints; default: parallel-fs"
+    )
+    interval_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 1e4, open=True))] = Field(
+        None, alias="interval", description="Work between two checkpoints; default: the best for time"
+    )
+    accelerator_hours: Annotated[float | None, Number("1.3e6", _POSITIVE)] = Field(
+        None, description="Accelerator-hours that were measured or reported, in place of `model` and `tokens`"
+    )
+    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
+        None,
+        alias="power",
+        description="Mean power of one accelerator, as measured; the host of the node is added",
+    )
+    energy_kwh: Annotated[float | None, Quantity('"433 MWh"', "kWh", _POSITIVE)] = Field(
+        None, alias="energy", description="Energy of the nodes, as measured, in place of `power`"
+    )
+    useful_fraction: Annotated[float | None, Share("0.9", Range(0, 1, open=True))] = Field(
+        None, alias="useful", description="Share of the hours that was no repeated or lost work; default: 1"
+    )
+    duration_h: Annotated[float | None, _TIME] = Field(
+        None, alias="duration", description="How long the work took, by the clock"
+    )
+    metered: Annotated[str | None, Text('"emissions.csv"', name=False)] = Field(
+        None, description="File of metered energy, as a path from the folder of the job, in place of hours"
+    )
+    metered_zone: Annotated[str | None, Text('"Europe/Berlin"', name=False)] = Field(
+        None, description="Time zone of the metered stamps, where the file does not say it"
+    )
     metered_covers: Annotated[
         str | None, Choice('"node"', ("accelerators", "components", "node", "unstated"))
-    ] = None
-    metered_accelerators: Annotated[int | None, Count("8", Range(1, 1_000_000))] = None
-    metered_columns: Annotated[tuple[str, ...] | None, Several(Text('"timestamp"', name=False))] = None
-    metered_sampling_s: Annotated[
-        float | None, Quantity('"10 s"', "s", Range(0, 86_400, open=True)), "metered_sampling"
-    ] = None
-    sku: Annotated[str | None, Text('"h100-8"')] = None
-    start: Annotated[date | None, Day("2025-03-01")] = None
+    ] = Field(None, description="What the meter saw, where the file does not say it")
+    metered_accelerators: Annotated[int | None, Count("8", Range(1, 1_000_000))] = Field(
+        None, description="Accelerators that the meter saw, where the file does not say it"
+    )
+    metered_columns: Annotated[tuple[str, ...] | None, Several(Text('"timestamp"', name=False))] = Field(
+        None, description="Columns to read, where the file does not name them by itself"
+    )
+    metered_sampling_s: Annotated[float | None, Quantity('"10 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None, alias="metered_sampling", description="Time between two samples, where the file does not say it"
+    )
+    sku: Annotated[str | None, Text('"h100-8"')] = Field(
+        None, description="SKU of this phase; default: that of `hardware`"
+    )
+    start: Annotated[date | None, Day("2025-03-01")] = Field(
+        None, description="First day of this phase; default: that of `site`"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Experimentation:
+class Experimentation(Part):
     """Runs before and next to the final one, as a multiple of it or as hours."""
 
-    of_training_ratio: Annotated[float | None, Number("0.5", Range(0, 1000, open=True)), "of_training"] = None
-    accelerator_hours: Annotated[float | None, Number("2.5e5", _POSITIVE)] = None
-    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True)), "power"] = None
+    of_training_ratio: Annotated[float | None, Number("0.5", Range(0, 1000, open=True))] = Field(
+        None,
+        alias="of_training",
+        description="Its work as a multiple of that of `training`; default: the fact "
+        "job.experimentation_ratio",
+    )
+    accelerator_hours: Annotated[float | None, Number("2.5e5", _POSITIVE)] = Field(
+        None, description="Its accelerator-hours, in place of `of_training`"
+    )
+    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
+        None,
+        alias="power",
+        description="Mean power of one accelerator, the host of the node apart, with `accelerator_hours`",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(Part):
     """Answering: requests over some time, or one batch of them."""
 
-    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = None
-    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = None
-    requests: Annotated[float | None, Number("1e6", _POSITIVE)] = None
-    requests_per_day: Annotated[float | None, Number("2e6", _POSITIVE)] = None
-    duration_h: Annotated[float | None, _TIME, "duration"] = None
-    traffic: Annotated[str | None, Text('"azure-2023-conv"')] = None
-    tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = None
-    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = None
-    tokens_per_s: Annotated[float | None, Number("1800", _POSITIVE)] = None
-    mean_to_peak_fraction: Annotated[float | None, Share("0.55", Range(0, 1, open=True)), "mean_to_peak"] = (
-        None
+    model: Annotated[str | None, ModelName('"llama-3.1-8b"')] = Field(
+        None,
+        description="Model of the catalogue, or the path of its config.json; what a node delivers is then "
+        "predicted",
     )
-    first_token_s: Annotated[
-        float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True)), "first_token"
-    ] = None
-    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True)), "per_token"] = (
-        None
+    precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = Field(
+        None, description="Number format of the weights; default: bf16"
     )
-    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True)), "power"] = None
-    sku: Annotated[str | None, Text('"l40s-8"')] = None
-    start: Annotated[date | None, Day("2025-03-01")] = None
+    requests: Annotated[float | None, Number("1e6", _POSITIVE)] = Field(
+        None, description="Requests of one batch, all answered, in place of `requests_per_day`"
+    )
+    requests_per_day: Annotated[float | None, Number("2e6", _POSITIVE)] = Field(
+        None, description="Requests in a day, over `duration`"
+    )
+    duration_h: Annotated[float | None, _TIME] = Field(
+        None, alias="duration", description="How long requests come, with `requests_per_day`"
+    )
+    traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
+        None, description="Shipped trace with the tokens of requests and their burstiness"
+    )
+    tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = Field(
+        None, description="Mean prompt tokens of a request, in place of `traffic`"
+    )
+    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = Field(
+        None, description="Mean tokens of an answer, in place of `traffic`"
+    )
+    tokens_per_s: Annotated[float | None, Number("1800", _POSITIVE)] = Field(
+        None, description="Output tokens a second of one node, as measured, in place of `model`"
+    )
+    mean_to_peak_fraction: Annotated[float | None, Share("0.55", Range(0, 1, open=True))] = Field(
+        None, alias="mean_to_peak", description="Mean rate over peak rate; default: the fact job.mean_to_peak"
+    )
+    first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        None,
+        alias="first_token",
+        description="Longest time to the first token; default: the fact job.first_token",
+    )
+    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        None,
+        alias="per_token",
+        description="Longest time for each further token; default: the fact job.per_token",
+    )
+    power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
+        None,
+        alias="power",
+        description="Mean power of one accelerator, the host of the node apart, with `tokens_per_s`",
+    )
+    sku: Annotated[str | None, Text('"l40s-8"')] = Field(
+        None, description="SKU of this phase; default: that of `hardware`"
+    )
+    start: Annotated[date | None, Day("2025-03-01")] = Field(
+        None, description="First day of this phase; default: that of `site`"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Mix(Rule):
+class Mix(Table):
     """A table of weights by grid region, which need not add to one."""
 
     def read(self, value: object, frame: Frame) -> dict[str, float]:
@@ -178,91 +313,180 @@ class Mix(Rule):
             raise FieldError(wrong)
         return read
 
+    def schema(self) -> dict[str, Any]:
+        """A table of weights."""
+        weight = {"type": "number", "exclusiveMinimum": 0}
+        return {"type": "object", "additionalProperties": weight, "minProperties": 1}
 
-@dataclass(frozen=True, slots=True)
-class Federated:
+
+class Federated(Part):
     """Training on people's devices: sessions, the network between, and a server."""
 
-    mode: Annotated[str | None, Choice('"synchronous"', ("synchronous", "asynchronous"))] = None
-    rounds: Annotated[float | None, Number("1000", _POSITIVE)] = None
-    concurrency: Annotated[int | None, Count("1000", Range(1, 100_000_000))] = None
-    compute_h: Annotated[float | None, Quantity('"60 s"', "h", Range(0, 100, open=True)), "compute"] = None
-    upload_h: Annotated[float | None, Quantity('"12 s"', "h", Range(0, 100)), "upload"] = None
-    download_h: Annotated[float | None, Quantity('"8 s"', "h", Range(0, 100)), "download"] = None
-    slowest_h: Annotated[float | None, Quantity('"4 min"', "h", Range(0, 100, open=True)), "slowest"] = None
-    buffer: Annotated[float | None, Number("10", _POSITIVE)] = None
-    dropped_fraction: Annotated[float | None, Share("0.1", Range(0, 0.99)), "dropped"] = None
-    compression: Annotated[float | None, Number("4", Range(1, 1000))] = None
-    devices: Annotated[dict[str, float] | None, Mix("{ us = 0.5, in = 0.5 }")] = None
-    population: Annotated[dict[str, float] | None, Mix("{ us = 0.3, in = 0.7 }")] = None
+    mode: Annotated[str | None, Choice('"synchronous"', ("synchronous", "asynchronous"))] = Field(
+        None, description="Whether each round waits for its devices; default: synchronous"
+    )
+    rounds: Annotated[float | None, Number("1000", _POSITIVE)] = Field(
+        None, description="Rounds of a synchronous run, or updates of the model of an asynchronous one"
+    )
+    concurrency: Annotated[int | None, Count("1000", Range(1, 100_000_000))] = Field(
+        None, description="Devices at work at once"
+    )
+    compute_h: Annotated[float | None, Quantity('"60 s"', "h", Range(0, 100, open=True))] = Field(
+        None, alias="compute", description="Time that one session computes"
+    )
+    upload_h: Annotated[float | None, Quantity('"12 s"', "h", Range(0, 100))] = Field(
+        None, alias="upload", description="Time that one session sends"
+    )
+    download_h: Annotated[float | None, Quantity('"8 s"', "h", Range(0, 100))] = Field(
+        None, alias="download", description="Time that one session receives"
+    )
+    slowest_h: Annotated[float | None, Quantity('"4 min"', "h", Range(0, 100, open=True))] = Field(
+        None,
+        alias="slowest",
+        description="Time that a synchronous round waits for its slowest device; default: the fact "
+        "federated.session.time_limit",
+    )
+    buffer: Annotated[float | None, Number("10", _POSITIVE)] = Field(
+        None, description="Sessions in one update of the model, of an asynchronous run"
+    )
+    dropped_fraction: Annotated[float | None, Share("0.1", Range(0, 0.99))] = Field(
+        None, alias="dropped", description="Share of sessions whose work is lost, of an asynchronous run"
+    )
+    compression: Annotated[float | None, Number("4", Range(1, 1000))] = Field(
+        None, description="How many times less is sent; default: 1"
+    )
+    devices: Annotated[dict[str, float] | None, Mix("{ us = 0.5, in = 0.5 }")] = Field(
+        None, description="Where the devices of the run are: weight by grid region of the catalogue"
+    )
+    population: Annotated[dict[str, float] | None, Mix("{ us = 0.3, in = 0.7 }")] = Field(
+        None,
+        description="Where all devices are that could take part, as weights; default: as `devices`",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Part):
     """What is kept, how long, and how often."""
 
-    amount_gb: Annotated[float | None, Quantity('"500 TB"', "GB", Range(0, 1e12, open=True)), "amount"] = None
-    duration_h: Annotated[float | None, Quantity('"24 month"', "h", Range(0, 1e6, open=True)), "duration"] = (
-        None
+    amount_gb: Annotated[float | None, Quantity('"500 TB"', "GB", Range(0, 1e12, open=True))] = Field(
+        None, alias="amount", description="What is kept, without its copies"
     )
-    medium: Annotated[str | None, Choice('"hdd"', ("hdd", "ssd"))] = None
-    copies: Annotated[float | None, Number("3", Range(1, 100))] = None
+    duration_h: Annotated[float | None, Quantity('"24 month"', "h", Range(0, 1e6, open=True))] = Field(
+        None, alias="duration", description="How long it is kept"
+    )
+    medium: Annotated[str | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
+        None, description="What it is kept on"
+    )
+    copies: Annotated[float | None, Number("3", Range(1, 100))] = Field(
+        None, description="How often it is kept; default: the fact job.storage_copies"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Part):
     """Switches, optics and cables, as a share of the nodes that they connect."""
 
-    power_fraction: Annotated[float | None, Share("0.136", _SHARE), "power_share"] = None
-    embodied_fraction: Annotated[float | None, Share("0.15", _SHARE), "embodied_share"] = None
+    power_fraction: Annotated[float | None, Share("0.136", _SHARE)] = Field(
+        None,
+        alias="power_share",
+        description="Power of switches, optics and cables over that of the nodes; default: the fact "
+        "network.fabric.power",
+    )
+    embodied_fraction: Annotated[float | None, Share("0.15", _SHARE)] = Field(
+        None,
+        alias="embodied_share",
+        description="Embodied carbon of them over that of the nodes; default: the fact "
+        "network.fabric.embodied",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Building:
+class Building(Part):
     """The building and its plant, by the power that it provides."""
 
     kgco2e_per_kw: Annotated[
-        float | None, Quantity('"1500 kg/kW"', "kgCO2e/kW", Range(0, 1e5, open=True)), "carbon"
-    ] = None
-    lifetime_y: Annotated[float | None, Quantity('"20 y"', "y", Range(0, 100, open=True)), "lifetime"] = None
+        float | None, Quantity('"1500 kg/kW"', "kgCO2e/kW", Range(0, 1e5, open=True))
+    ] = Field(
+        None,
+        alias="carbon",
+        description="Embodied carbon of building and plant for each kW of power that it provides; default: "
+        "the fact embodied.building",
+    )
+    lifetime_y: Annotated[float | None, Quantity('"20 y"', "y", Range(0, 100, open=True))] = Field(
+        None,
+        alias="lifetime",
+        description="Life over which it is spread; default: the fact embodied.building_life",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class EndOfLife:
+class EndOfLife(Part):
     """Taking the nodes apart, as a share of their life."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(Part):
     """What was bought on the market; it never changes the location-based figure."""
 
-    covered_fraction: Annotated[float | None, Share("0.6", _SHARE), "covered"] = None
-    contract_kgco2e_per_kwh: Annotated[float | None, _INTENSITY, "intensity"] = None
-    residual_kgco2e_per_kwh: Annotated[float | None, _INTENSITY, "residual"] = None
+    covered_fraction: Annotated[float | None, Share("0.6", _SHARE)] = Field(
+        None, alias="covered", description="Share of the site's electricity that is under contract"
+    )
+    contract_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
+        None, alias="intensity", description="Carbon of the energy under contract"
+    )
+    residual_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
+        None,
+        alias="residual",
+        description="Carbon of what no contract covers: the residual mix, not the grid average",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Part):
     """A job file, read; what it leaves out is None."""
 
-    title: str
-    site: Site = Site()
-    hardware: Hardware = Hardware()
-    data: Work | None = None
-    experimentation: Experimentation | None = None
-    training: Work | None = None
-    fine_tuning: Work | None = None
-    federated: Federated | None = None
-    inference: Inference | None = None
-    storage: Storage | None = None
-    network: Network | None = None
-    building: Building | None = None
-    end_of_life: EndOfLife | None = None
-    contract: Contract | None = None
-    facts: tuple[tuple[str, str], ...] = ()
-    path: Path | None = None
-    by_flags: bool = False
-    assumed: tuple[str, ...] = ()  # places of the file that nobody stated and a default filled
+    title: Annotated[str, Text('"Llama 3.1 8B, pre-trained"', name=False)] = Field(
+        description="One line for the report"
+    )
+    site: Site = Field(Site(), description="Where and when the job runs")
+    hardware: Hardware = Field(
+        Hardware(), description="What the job runs on, and over which life its making is spread"
+    )
+    data: Work | None = Field(None, description="Preparing the data, on nodes")
+    experimentation: Experimentation | None = Field(
+        None, description="Runs before and next to the final one; empty: a multiple of it, by a fact"
+    )
+    training: Work | None = Field(None, description="The training run: described and predicted, or measured")
+    fine_tuning: Work | None = Field(None, description="Further training, as `training`")
+    federated: Federated | None = Field(None, description="Training on people's devices")
+    inference: Inference | None = Field(None, description="Answering requests")
+    storage: Storage | None = Field(None, description="What is kept, how long, and how often")
+    network: Network | None = Field(
+        None, description="Switches, optics and cables, as shares of the nodes; empty: by facts"
+    )
+    building: Building | None = Field(None, description="The building and its plant; empty: by facts")
+    end_of_life: EndOfLife | None = Field(
+        None, description="Taking the nodes apart, as a share of their life; it holds no keys"
+    )
+    contract: Contract | None = Field(
+        None, description="What was bought on the market; it never changes the location-based figure"
+    )
+    facts: Annotated[dict[str, str], Overrides('"accelerator.h100-sxm-80gb.tdp" = "650 W"')] = Field(
+        {}, description="Your own values for facts of the catalogue"
+    )
+
+    _path: Path | None = PrivateAttr(None)
+    _by_flags: bool = PrivateAttr(False)
+    _assumed: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from."""
+        return self._path
+
+    @property
+    def by_flags(self) -> bool:
+        """Whether flags said it, and no file."""
+        return self._by_flags
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """Places of the file that nobody stated and a default filled."""
+        return self._assumed
 
     @property
     def folder(self) -> Path | None:
@@ -272,22 +496,9 @@ class Job:
         return Path() if self.by_flags else None
 
 
-TITLE: Rule = Text('"Llama 3.1 8B, pre-trained"', name=False)
-FACTS: Rule = Overrides('"accelerator.h100-sxm-80gb.tdp" = "650 W"')
-TABLES: dict[str, type[Any]] = {
-    "site": Site,
-    "hardware": Hardware,
-    "data": Work,
-    "experimentation": Experimentation,
-    "training": Work,
-    "fine_tuning": Work,
-    "federated": Federated,
-    "inference": Inference,
-    "storage": Storage,
-    "network": Network,
-    "building": Building,
-    "end_of_life": EndOfLife,
-    "contract": Contract,
+# The tables of the file, by their key.
+TABLES: dict[str, type[Part]] = {
+    key: part_in(field) for key, field in Job.model_fields.items() if rule_of(Job, key) is None
 }
 PHASES = (
     "data",

@@ -14,7 +14,7 @@ from typing import Any
 from planner.inputs.scenario.checks import Known, unknown_names
 from planner.inputs.scenario.files import read_text, read_toml, write_toml
 from planner.inputs.scenario.problems import Problem, ScenarioError
-from planner.inputs.scenario.reading import checked
+from planner.inputs.scenario.reading import Reading, checked, read
 from planner.inputs.scenario.schema import (
     Horizon,
     Policy,
@@ -27,7 +27,7 @@ from planner.inputs.scenario.schema import (
     TrainingJob,
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer, Rental
-from planner.inputs.scenario.writing import at_path, change, part_schema, tables
+from planner.inputs.scenario.writing import at_path, change, tables
 
 __all__ = [
     "Cohort",
@@ -38,6 +38,7 @@ __all__ = [
     "Policy",
     "Pool",
     "Problem",
+    "Reading",
     "Reliability",
     "Rental",
     "Scenario",
@@ -51,7 +52,7 @@ __all__ = [
     "digest",
     "load_scenario",
     "parse_scenario",
-    "schema",
+    "read_scenario",
     "value_at",
     "with_changes",
 ]
@@ -67,11 +68,28 @@ def load_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) ->
             the error holds every problem.
     """
     path = Path(path)
-    document = read_toml(read_text(path), path.name)
-    _change(document, changes or {}, path.name)
-    scenario = checked(document, path.name, path.parent)
+    scenario = checked(_document(path, changes), path.name, path.parent)
     scenario._path = path
     return scenario
+
+
+def read_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) -> Reading:
+    """The file as far as it can be read, for checks that go further than `load_scenario`.
+
+    Raises:
+        ScenarioError: the file cannot be read as TOML, or a path of a change leads nowhere.
+    """
+    path = Path(path)
+    reading = read(_document(path, changes), path.name, path.parent)
+    if reading.scenario is not None:
+        reading.scenario._path = path
+    return reading
+
+
+def _document(path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:
+    document = read_toml(read_text(path), path.name)
+    _change(document, changes or {}, path.name)
+    return document
 
 
 def parse_scenario(text: str, name: str = "scenario") -> Scenario:
@@ -126,7 +144,7 @@ def check_against(scenario: Scenario, known: Known) -> None:
     Raises:
         ScenarioError: a name is unknown; the message offers the nearest ones.
     """
-    if problems := list(unknown_names(scenario, known)):
+    if problems := list(unknown_names(tables(scenario), known)):
         raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
 
 
@@ -140,9 +158,3 @@ def digest(scenario: Scenario) -> str:
     beside = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
     said = "".join([canonical_text(scenario), *beside])
     return hashlib.sha256(said.encode()).hexdigest()
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of the file, by TOML keys, for editors."""
-    address = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": address, "title": "everfleet scenario", **part_schema(Scenario)}

@@ -1,9 +1,9 @@
-"""What every table of a scenario is made of, and the kinds of field that several of them have."""
+"""What every table of a scenario or a job is made of, and the kinds of field that several of them have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -29,6 +29,10 @@ Precision = Annotated[
 ]
 
 
+class Unread(Exception):
+    """A value that stands in the file and could not be read: what needs it has nothing to say."""
+
+
 class Part(BaseModel):
     """A table of the file: unknown keys are refused, and each key is read by the rule next to its type."""
 
@@ -40,6 +44,22 @@ class Part(BaseModel):
         rule = rule_of(cls, str(info.field_name))
         return value if rule is None else rule.read(value, info.context or Frame())
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there: of a part that is read as far as it goes, a value that is wrong."""
+            if name in type(self).model_fields:
+                raise Unread(name)
+            return super().__getattr__(name)
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with other values, as they are after reading."""
+        return self.model_copy(update=changes)
+
+    def has(self, *attributes: str) -> bool:
+        """Whether all of these stand in the file, right or wrong."""
+        return self.model_fields_set.issuperset(attributes)
+
 
 def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
     """What may be in a field; none for a field that is itself a table or a list of tables."""
@@ -47,10 +67,10 @@ def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
     return next((entry for entry in metadata if isinstance(entry, Rule)), None)
 
 
-def part_in(field: FieldInfo) -> type[BaseModel]:
+def part_in(field: FieldInfo) -> type[Part]:
     """The table that a field is, or that it is a list of."""
     annotation: Any = field.annotation
-    inner: type[BaseModel] = (*get_args(annotation), annotation)[0]
+    inner: type[Part] = (*get_args(annotation), annotation)[0]
     return inner
 
 

@@ -11,7 +11,15 @@ from pathlib import Path, PurePosixPath
 
 from planner.inputs.files import read_limited
 from planner.inputs.models.cards import is_card
-from planner.inputs.scenario import Scenario, canonical_text, digest, load_scenario, parse_scenario
+from planner.inputs.scenario import (
+    Reading,
+    Scenario,
+    canonical_text,
+    digest,
+    load_scenario,
+    parse_scenario,
+    read_scenario,
+)
 from planner.trace.errors import InputError
 
 
@@ -64,8 +72,26 @@ def restored(kept: KeptScenario) -> Iterator[Scenario]:
     if not kept.name:
         yield parse_scenario(kept.text)
         return
+    with _written(kept) as path:
+        yield load_scenario(path)
+
+
+@contextmanager
+def read_kept(kept: KeptScenario) -> Iterator[Reading]:
+    """The scenario as far as it can be read, in a folder of its own.
+
+    Raises:
+        ScenarioError: its text is no TOML.
+        InputError: a name in it leads out of its folder.
+    """
+    with _written(kept) as path:
+        yield read_scenario(path)
+
+
+@contextmanager
+def _written(kept: KeptScenario) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
-        yield load_scenario(write_kept(kept, Path(folder)))
+        yield write_kept(kept, Path(folder))
 
 
 def write_kept(kept: KeptScenario, folder: Path) -> Path:

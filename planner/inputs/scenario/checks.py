@@ -6,20 +6,27 @@ the problems of single fields and not only once those are gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from planner.inputs.fits import FittedFleet
 from planner.inputs.ranges import Ranges
-from planner.inputs.scenario.fields import CARD
-from planner.inputs.scenario.problems import Problem, ScenarioError, label, near, place, shown, shown_key
-from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
-from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer, contract_problems, order_problems
-from planner.inputs.scenario.schema_futures import Future, Uncertainty, ahead_problems
-from planner.inputs.scenario.writing import change, tables
+from planner.inputs.scenario.fields import CARD, quantity_like
+from planner.inputs.scenario.parts import reported
+from planner.inputs.scenario.problems import Problem, near, place, shown, shown_key
+from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
+from planner.inputs.scenario.schema_fleet import (
+    Cohort,
+    Move,
+    Offer,
+    contracts_without_effect,
+    limits_twice,
+    order_problems,
+)
+from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -34,16 +41,14 @@ def site_twice(sites: Collection[str], rentals: Sequence[tuple[int, dict[str, An
             )
 
 
-def in_part(job: TrainingJob, at: str) -> Iterator[Problem]:
-    """A job that may be done in part has to be able to pause, and what is not done has to have a price."""
+def partial_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may be done in part has to be able to pause."""
     if job.partial and not job.pausable:
         yield Problem(f"{at}.partial", "has no effect without pausable = true: write that, or remove it")
-    if job.pausable and job.tokens < job.batch_tokens:
-        yield Problem(
-            f"{at}.tokens",
-            f"{job.tokens:g} are less than one step of the optimiser, which is all "
-            f"that a pausable job can do at once: write {job.batch_tokens:g} or more",
-        )
+
+
+def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """What is not done of a job has to have a price."""
     if job.partial and not job.may_be_left_out:
         yield Problem(
             f"{at}.partial",
@@ -52,36 +57,57 @@ def in_part(job: TrainingJob, at: str) -> Iterator[Problem]:
         )
 
 
-def cohort_problems(cohort: Cohort, at: str) -> Iterator[Problem]:
-    """A life and its extension in order; resale that falls from something."""
-    extended = {"extend_to": cohort.extend_to_y, "extension_cost": cohort.extension_usd_per_node_h}
-    for key, value in extended.items() if cohort.life_y is None else ():
-        if value is not None:
+def less_than_a_step(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may pause does whole steps of the optimiser."""
+    if job.pausable and job.tokens < job.batch_tokens:
+        yield Problem(
+            f"{at}.tokens",
+            f"{job.tokens:g} are less than one step of the optimiser, which is all "
+            f"that a pausable job can do at once: write {job.batch_tokens:g} or more",
+        )
+
+
+def leaving_out(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may be left out has a penalty, and only that one."""
+    priced = job.has("left_out_penalty_usd")
+    if job.may_be_left_out and not priced:
+        yield Problem(
+            f"{at}.left_out_penalty",
+            'is missing, and may_be_left_out needs it: write for example left_out_penalty = "5 MUSD"',
+        )
+    if priced and not job.may_be_left_out:
+        yield Problem(f"{at}.left_out_penalty", "has no effect: write may_be_left_out = true, or remove it")
+
+
+def needless_keys(cohort: Cohort, at: str) -> Iterator[Problem]:
+    """An extension needs a life and resale that falls from something."""
+    for key, attribute in {"extend_to": "extend_to_y", "extension_cost": "extension_usd_per_node_h"}.items():
+        if cohort.has(attribute) and not cohort.has("life_y"):
             yield Problem(
                 f"{at}.{key}", 'needs a life to go beyond: write for example life = "6 y", or remove it'
             )
+    if cohort.has("life_y", "extension_usd_per_node_h") and not cohort.has("extend_to_y"):
+        yield Problem(
+            f"{at}.extension_cost", 'has no effect: write for example extend_to = "8 y", or remove it'
+        )
+    if cohort.has("resale_decline_fraction") and not cohort.has("resale_usd"):
+        yield Problem(
+            f"{at}.resale_decline", 'has no effect: write for example resale = "8 kUSD", or remove it'
+        )
+
+
+def extended_back(cohort: Cohort, at: str) -> Iterator[Problem]:
+    """A life and its extension in order."""
     if cohort.life_y is not None and cohort.extend_to_y is not None and cohort.extend_to_y <= cohort.life_y:
         yield Problem(
             f"{at}.extend_to",
             f"{cohort.extend_to_y:g} y is not beyond life, {cohort.life_y:g} y: "
             "write a longer time, or remove it",
         )
-    if (
-        cohort.life_y is not None
-        and cohort.extension_usd_per_node_h is not None
-        and cohort.extend_to_y is None
-    ):
-        yield Problem(
-            f"{at}.extension_cost", 'has no effect: write for example extend_to = "8 y", or remove it'
-        )
-    if cohort.resale_decline_fraction is not None and cohort.resale_usd is None:
-        yield Problem(
-            f"{at}.resale_decline", 'has no effect: write for example resale = "8 kUSD", or remove it'
-        )
 
 
-def offer_problems(offer: Offer, at: str) -> Iterator[Problem]:
-    """A minimum within the supply; tiers that rise, within the supply."""
+def above_supply(offer: Offer, at: str) -> Iterator[Problem]:
+    """A minimum within the supply."""
     supply = None if offer.supply_nodes is None else sum(offer.supply_nodes)
     if supply is not None and offer.minimum_nodes is not None and offer.minimum_nodes > supply:
         yield Problem(
@@ -89,34 +115,47 @@ def offer_problems(offer: Offer, at: str) -> Iterator[Problem]:
             f"{offer.minimum_nodes} is more than the supply of the horizon, "
             f"{supply}: lower it, or raise supply_nodes",
         )
+
+
+def tiers_above_supply(offer: Offer, at: str) -> Iterator[Problem]:
+    """Tiers that can be reached."""
+    supply = None if offer.supply_nodes is None else sum(offer.supply_nodes)
     for i, tier in enumerate(offer.tiers):
-        here = f"{at}.tiers[{i}]"
         if supply is not None and tier.from_nodes > supply:
             yield Problem(
-                f"{here}.from_nodes",
+                f"{at}.tiers[{i}].from_nodes",
                 f"{tier.from_nodes} is more than the supply of the horizon, "
                 f"{supply}: lower it, or raise supply_nodes",
             )
-        if i == 0:
-            continue
-        before = offer.tiers[i - 1]
+
+
+def falling_tiers(offer: Offer, at: str) -> Iterator[Problem]:
+    """Tiers that rise."""
+    for i, (before, tier) in enumerate(pairwise(offer.tiers), start=1):
         if tier.from_nodes <= before.from_nodes or tier.rebate_fraction <= before.rebate_fraction:
             yield Problem(
-                here,
+                f"{at}.tiers[{i}]",
                 f"does not rise: {tier.from_nodes} nodes and {tier.rebate_fraction:.3g} come "
                 f"after {before.from_nodes} and {before.rebate_fraction:.3g}; write more nodes and "
                 "a higher rebate",
             )
 
 
-def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
-    """A way between two sites, for nodes that stand there, with one statement of its carbon."""
+def move_to_itself(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
+    """A way between two sites."""
     if move.origin == move.to:
         yield Problem(f"{at}.to", f"{shown(move.to)} is where they already are: write another site")
-    if move.distance_km is not None and move.carbon_kgco2e is not None:
+
+
+def carbon_of_move_twice(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
+    """One statement of its carbon."""
+    if move.has("distance_km", "carbon_kgco2e"):
         yield Problem(at, "distance and carbon say the same thing twice: keep one")
-    fleet = document.get("fleet")
-    standing = [entry for entry in fleet if isinstance(entry, dict)] if isinstance(fleet, list) else []
+
+
+def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Nodes that move stand there."""
+    standing = [entry for _, entry in entries_of(document, "fleet")]
     if not any(
         entry.get("site") == move.origin and move.sku in (None, entry.get("sku")) for entry in standing
     ):
@@ -127,10 +166,16 @@ def move_problems(move: Move, at: str, document: Mapping[str, Any]) -> Iterator[
         )
 
 
+OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+OF_COHORTS = (needless_keys, extended_back)
+OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
+OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
 LISTS = ("sites", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
 RATES = ("failures", "failure_rate", "log")
+# What a future leaves out of itself: the futures, and the policy that is about them.
+AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,47 +208,59 @@ class Known:
     ranges: Ranges = field(default_factory=lambda: Ranges(()))
 
 
-def problems_between(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
-    """Everything that is wrong between fields."""
+def between_tables(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
+    """What is wrong with the presence of keys and tables, and with names of one in another."""
     yield from _presence(document)
     for section in ("sites", "market", "rental", "contracts", "futures", *WORK):
         yield from _twice(document, section)
-    yield from site_twice(_words(document, "sites", "name"), _entries(document, "rental"))
+    yield from site_twice(_words(document, "sites", "name"), entries_of(document, "rental"))
     yield from _ways(document)
     yield from _failures(document, parts.fit)
     yield from _references(document)
-    yield from contract_problems(document)
-    yield from order_problems(document)
-    days = None if parts.horizon is None else (parts.horizon.start, parts.horizon.end)
-    yield from ahead_problems(document, parts.futures, parts.uncertainty, days)
-    if parts.horizon is not None:
-        yield from _dates(document, parts, parts.horizon)
+
+
+def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
+    """What is wrong between values of keys, as far as they can be read."""
+    policy, horizon = parts.policy, parts.horizon
+    if policy is not None:
+        yield from reported((contracts_without_effect, limits_twice, order_problems), document, policy)
+    yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
+    if parts.uncertainty is not None:
+        yield from reported(OF_DRAWS, parts.uncertainty)
+    if horizon is not None:
+        yield from reported((_late_cohorts,), document, horizon)
+        for i, job in parts.jobs.items():
+            yield from reported((_early_jobs, _deadlines), job, place(("training", i), document), horizon)
     for i, job in parts.jobs.items():
-        yield from _leaving_out(job, place(("training", i), document))
-        yield from in_part(job, place(("training", i), document))
+        yield from reported(OF_JOBS, job, place(("training", i), document))
     for i, cohort in parts.cohorts.items():
-        yield from cohort_problems(cohort, f"fleet[{i}]")
+        yield from reported(OF_COHORTS, cohort, f"fleet[{i}]")
     for i, offer in parts.offers.items():
-        yield from offer_problems(offer, place(("market", i), document))
+        yield from reported(OF_OFFERS, offer, place(("market", i), document))
     for i, move in parts.moves.items():
-        yield from move_problems(move, f"moves[{i}]", document)
-    if parts.policy is not None and parts.policy.objective == "weighted":
-        price = parts.policy.carbon_price_usd_per_kgco2e
-        if price is None:
-            yield Problem(
-                "policy.carbon_price",
-                'is missing, and objective = "weighted" needs it: '
-                'write for example carbon_price = "150 USD/t"',
-            )
-        elif price == 0:
-            yield Problem(
-                "policy.carbon_price",
-                'is zero, and objective = "weighted" needs a price: raise it, or write objective = "money"',
-            )
+        yield from reported(OF_MOVES, move, f"moves[{i}]", document)
+    if policy is not None:
+        yield from reported((_weighted,), policy)
 
 
-def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
-    """Names that the catalogue does not have, and overrides that its facts cannot take."""
+def _weighted(policy: Policy) -> Iterator[Problem]:
+    if policy.objective != "weighted":
+        return
+    price = policy.carbon_price_usd_per_kgco2e
+    if price is None:
+        yield Problem(
+            "policy.carbon_price",
+            'is missing, and objective = "weighted" needs it: write for example carbon_price = "150 USD/t"',
+        )
+    elif price == 0:
+        yield Problem(
+            "policy.carbon_price",
+            'is zero, and objective = "weighted" needs a price: raise it, or write objective = "money"',
+        )
+
+
+def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
+    """Names that the catalogue does not have, and overrides that its facts cannot take, in tables."""
     one = {
         "sku": ("SKU", known.skus),
         "reference": ("SKU", known.skus),
@@ -213,19 +270,33 @@ def unknown_names(scenario: Scenario, known: Known) -> Iterator[Problem]:
         "checkpoint_storage": ("storage class", known.storages),
         "engine": ("serving engine", known.engines),
     }
-    document = {section: [entry.model_dump() for entry in getattr(scenario, section)] for section in LISTS}
-    for section, entries in document.items():
-        for i, entry in enumerate(entries):
+    for section in LISTS:
+        for i, entry in entries_of(document, section):
             at = place((section, i), document)
             for key, (kind, names) in one.items():
-                if entry.get(key) is not None:
-                    yield from _unknown(f"{at}.{key}", entry[key], kind, names)
-            for k, name in enumerate(entry.get("skus") or ()):
-                yield from _unknown(f"{at}.skus[{k}]", name, "SKU", known.skus)
-    if scenario.reliability.failures is not None:
-        yield from _unknown("reliability.failures", scenario.reliability.failures, "fleet", known.fleets)
+                if isinstance(name := entry.get(key), str):
+                    yield from _unknown(f"{at}.{key}", name, kind, names)
+            for k, name in enumerate(_listed(entry, "skus")):
+                if isinstance(name, str):
+                    yield from _unknown(f"{at}.skus[{k}]", name, "SKU", known.skus)
+    reliability = document.get("reliability")
+    fleet = reliability.get("failures") if isinstance(reliability, dict) else None
+    if isinstance(fleet, str):
+        yield from _unknown("reliability.failures", fleet, "fleet", known.fleets)
     if known.fact_units:
-        yield from own_fact_problems(scenario.facts, known)
+        yield from own_fact_problems(own_facts(document), known)
+
+
+def own_facts(document: Mapping[str, Any]) -> dict[str, str]:
+    """The values of one's own in the tables of a file, those that are written as a quantity."""
+    facts = document.get("facts")
+    held = facts if isinstance(facts, dict) else {}
+    kinds = str | int | float
+    return {
+        key: str(entry)
+        for key, entry in held.items()
+        if isinstance(entry, kinds) and not isinstance(entry, bool) and quantity_like(str(entry))
+    }
 
 
 def own_fact_problems(facts: Mapping[str, str], known: Known) -> Iterator[Problem]:
@@ -274,7 +345,7 @@ def _presence(document: Mapping[str, Any]) -> Iterator[Problem]:
 def _twice(document: Mapping[str, Any], section: str) -> Iterator[Problem]:
     key = "sku" if section == "market" else "name"
     seen: dict[str, int] = {}
-    for i, entry in _entries(document, section):
+    for i, entry in entries_of(document, section):
         name = entry.get(key)
         if isinstance(name, str):
             first = seen.setdefault(name, i)
@@ -284,11 +355,11 @@ def _twice(document: Mapping[str, Any], section: str) -> Iterator[Problem]:
 
 
 def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
-    for i, entry in _entries(document, "sites"):
+    for i, entry in entries_of(document, "sites"):
         yield from _one_way(entry, place(("sites", i), document), "grid", ("grid_intensity",))
-    for i, entry in _entries(document, "rental"):
+    for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
-    for i, entry in _entries(document, "services"):
+    for i, entry in entries_of(document, "services"):
         yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
 
 
@@ -329,12 +400,11 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
 
 
 def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
-    sites = _words(document, "sites", "name")
-    skus = _words(document, "fleet", "sku") | _words(document, "market", "sku")
-    skus |= _words(document, "rental", "sku")
-    with_rented = sites | _words(document, "rental", "name")
+    sites = _all_words(document, ("sites", "name"))
+    skus = _all_words(document, ("fleet", "sku"), ("market", "sku"), ("rental", "sku"))
+    with_rented = _all_words(document, ("sites", "name"), ("rental", "name")) if sites else None
     for section in ("fleet", "market", "moves", "contracts", *WORK):
-        for i, entry in _entries(document, section):
+        for i, entry in entries_of(document, section):
             at = place((section, i), document)
             yield from _absent(f"{at}.site", entry.get("site"), "is no site here", sites)
             for key in ("from", "to") if section == "moves" else ():
@@ -346,13 +416,26 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
                 yield from _absent(f"{at}.skus[{k}]", name, "is neither in the fleet nor on the market", skus)
 
 
-def _absent(path: str, name: object, said: str, known: set[str]) -> Iterator[Problem]:
+def _all_words(document: Mapping[str, Any], *places: tuple[str, str]) -> set[str] | None:
+    """The names that entries have; None where one of them has none, so that a name may be that one's."""
+    found = set()
+    for section, key in places:
+        entries = document.get(section, [])
+        for entry in entries if isinstance(entries, list) else [None]:
+            name = entry.get(key) if isinstance(entry, dict) else None
+            if not isinstance(name, str):
+                return None
+            found.add(name)
+    return found
+
+
+def _absent(path: str, name: object, said: str, known: set[str] | None) -> Iterator[Problem]:
     if isinstance(name, str) and known and name not in known:
         yield Problem(path, f"{shown(name)} {said}; {near(name, known)}")
 
 
-def _dates(document: Mapping[str, Any], parts: Parts, horizon: Horizon) -> Iterator[Problem]:
-    for i, entry in _entries(document, "fleet"):
+def _late_cohorts(document: Mapping[str, Any], horizon: Horizon) -> Iterator[Problem]:
+    for i, entry in entries_of(document, "fleet"):
         day = entry.get("in_service")
         if type(day) is date and day > horizon.start:
             yield Problem(
@@ -360,72 +443,41 @@ def _dates(document: Mapping[str, Any], parts: Parts, horizon: Horizon) -> Itera
                 f"{day} is after the horizon's start, {horizon.start}: "
                 "write an earlier day, or offer the nodes on the market",
             )
-    for i, job in parts.jobs.items():
-        at = place(("training", i), document)
-        if job.earliest < horizon.start:
-            yield Problem(
-                f"{at}.earliest",
-                f"{job.earliest} is before the horizon's start, {horizon.start}: "
-                "write that day or a later one",
-            )
-        if job.deadline <= job.earliest:
-            yield Problem(
-                f"{at}.deadline",
-                f"{job.deadline} is not after earliest, {job.earliest}: write a later deadline",
-            )
-        elif job.deadline > horizon.end:
-            yield Problem(
-                f"{at}.deadline",
-                f"{job.deadline} is after the horizon's end, {horizon.end}: "
-                "write an earlier deadline, or more periods",
-            )
 
 
-def _leaving_out(job: TrainingJob, at: str) -> Iterator[Problem]:
-    if job.may_be_left_out and job.left_out_penalty_usd is None:
+def _early_jobs(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]:
+    if job.earliest < horizon.start:
         yield Problem(
-            f"{at}.left_out_penalty",
-            'is missing, and may_be_left_out needs it: write for example left_out_penalty = "5 MUSD"',
+            f"{at}.earliest",
+            f"{job.earliest} is before the horizon's start, {horizon.start}: write that day or a later one",
         )
-    if job.left_out_penalty_usd is not None and not job.may_be_left_out:
-        yield Problem(f"{at}.left_out_penalty", "has no effect: write may_be_left_out = true, or remove it")
 
 
-def _entries(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
+def _deadlines(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]:
+    if job.deadline <= job.earliest:
+        yield Problem(
+            f"{at}.deadline",
+            f"{job.deadline} is not after earliest, {job.earliest}: write a later deadline",
+        )
+    elif job.deadline > horizon.end:
+        yield Problem(
+            f"{at}.deadline",
+            f"{job.deadline} is after the horizon's end, {horizon.end}: "
+            "write an earlier deadline, or more periods",
+        )
+
+
+def entries_of(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
+    """The entries of a list of tables that are tables, with their numbers."""
     entries = document.get(section)
     held = entries if isinstance(entries, list) else []
     return [(i, entry) for i, entry in enumerate(held) if isinstance(entry, dict)]
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:
-    return {word for _, entry in _entries(document, section) if isinstance(word := entry.get(key), str)}
+    return {word for _, entry in entries_of(document, section) if isinstance(word := entry.get(key), str)}
 
 
 def _listed(entry: Mapping[str, Any], key: str) -> list[Any]:
     value = entry.get(key)
     return value if isinstance(value, list) else []
-
-
-# What a future leaves out of itself: the futures, and the policy that is about them.
-AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
-
-
-def value_problems(scenario: Scenario, check: Callable[[dict[str, Any]], Scenario]) -> Iterator[Problem]:
-    """What is wrong with values that futures set, each at its path below the future."""
-    stated = None
-    for number, future in enumerate(scenario.futures):
-        if not future.values:
-            continue
-        stated = stated or tables(scenario)
-        name = label({"name": future.name}, "futures", [{"name": future.name}])
-        at = f"futures.{name}.set" if name else f"futures[{number}].set"
-        document = deepcopy(stated)
-        wrong = [found for path, value in future.values.items() if (found := change(document, path, value))]
-        for path in AHEAD:
-            change(document, path, None)
-        if not wrong:
-            try:
-                check(document)
-            except ScenarioError as error:
-                wrong = list(error.problems)
-        yield from (Problem(f"{at}.{found.path}", found.message) for found in wrong)

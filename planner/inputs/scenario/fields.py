@@ -374,7 +374,12 @@ class Several(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides(Rule):
+class Table(Rule):
+    """A table whose keys are the writer's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides(Table):
     """Your own values for facts of the catalogue: fact key -> number with unit."""
 
     def read(self, value: object, frame: Frame) -> dict[str, str]:

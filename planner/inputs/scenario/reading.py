@@ -2,48 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read_fit
-from planner.inputs.scenario.base import is_list, rule_of
-from planner.inputs.scenario.checks import LISTS, MAX_ENTRIES, Parts, problems_between, value_problems
+from planner.inputs.scenario.base import Part
+from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
 from planner.inputs.scenario.fields import Frame
-from planner.inputs.scenario.problems import (
-    MAX_PROBLEMS,
-    FieldError,
-    Problem,
-    ScenarioError,
-    near,
-    place,
-    shown,
-)
-from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob, part_of
+from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
+from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
+from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
-P = TypeVar("P", bound=BaseModel)
+P = TypeVar("P", bound=Part)
 F = TypeVar("F", FittedFleet, Calibration)
 MAX_LOG_BYTES = 50_000_000  # a fit holds its curves and explanations, too
 
 
-def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scenario:
-    """Scenario in the tables of a file; `folder` is where a log that it names is looked for.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file as far as it can be read: its scenario, or what is wrong with its values.
 
-    Raises:
-        ScenarioError: it is wrong; `name` begins each message.
+    `document` holds its tables as they were meant, of which `meant` knows how they are written.
     """
+
+    name: str
+    folder: Path | None
+    meant: Meant
+    scenario: Scenario | None
+    problems: tuple[Problem, ...]
+    more: int
+    futures: Mapping[int, Future]
+    calibration: Calibration | None
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The tables, as they were meant."""
+        return self.meant.document
+
+    def again(self, document: Mapping[str, Any]) -> Reading:
+        """Other tables, read at the same place."""
+        return read(document, self.name, self.folder)
+
+    def error(self, *stages: Iterable[Problem]) -> ScenarioError | None:
+        """Everything that is wrong with it and what checks of it found, each once; None where it is fine."""
+        found = once(self.problems, *(map(self.meant.as_written, stage) for stage in stages))
+        return ScenarioError(self.name, found, self.more) if found else None
+
+
+def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading:
+    """The tables of a file, read as far as they can be; a log that they name is looked for in `folder`."""
     for section in LISTS:
         entries = document.get(section)
         if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
             problem = Problem(section, f"has {len(entries):,} entries: write at most {MAX_ENTRIES}")
-            raise ScenarioError(name, [problem])
-    horizon = _part(Horizon, document.get("horizon"), Frame())
-    frame = Frame(horizon.periods if horizon else None)
+            return Reading(name, folder, Meant(dict(document), {}), None, (problem,), 0, {}, None)
+    meaning = meant(Scenario, document)
+    document = meaning.document
+    horizon = read_far(Horizon, document.get("horizon"), Frame())
+    frame = Frame(None if horizon is None else vars(horizon).get("periods"))
     filled = _with_earliest(document, horizon)
     fit = _named(document, "reliability", "log", folder, read_fit, "a fit", "everfleet fit LOG --out FOLDER")
     calibration = _named(
@@ -55,22 +78,55 @@ def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scen
         "a calibration",
         "everfleet calibrate MEASUREMENTS --json",
     )
-    between = list(problems_between(document, _parts(filled, horizon, frame, fit)))
-    between += [calibration] if isinstance(calibration, Problem) else []
-    try:
-        scenario = Scenario.model_validate(filled, context=frame)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        fields = [problem for entry in found[:MAX_PROBLEMS] for problem in _translated(entry, document)]
-        more = max(0, len(found) - MAX_PROBLEMS)
-        raise ScenarioError(name, [*fields, *between], more) from None
-    if between:
-        raise ScenarioError(name, between)
-    scenario._fit = fit if isinstance(fit, FittedFleet) else None
-    scenario._calibration = calibration if isinstance(calibration, Calibration) else None
-    if wrong := list(value_problems(scenario, lambda changed: checked(changed, name, folder))):
-        raise ScenarioError(name, wrong)
-    return scenario
+    parts = _parts(filled, horizon, frame, fit)
+    scenario, fields, more = read_part(Scenario, filled, frame)
+    between = [*between_tables(document, parts), *([calibration] if isinstance(calibration, Problem) else [])]
+    if scenario is not None:
+        scenario._fit = fit if isinstance(fit, FittedFleet) else None
+        scenario._calibration = calibration if isinstance(calibration, Calibration) else None
+    stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
+    problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))
+    more += meaning.more
+    known = calibration if isinstance(calibration, Calibration) else None
+    return Reading(
+        name, folder, meaning, None if problems else scenario, problems, more, parts.futures, known
+    )
+
+
+def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scenario:
+    """Scenario in the tables of a file; `folder` is where a log that it names is looked for.
+
+    Raises:
+        ScenarioError: it is wrong; `name` begins each message.
+    """
+    reading = read(document, name, folder)
+    error = reading.error(set_problems(reading, lambda changed: changed.problems))
+    if error is not None:
+        raise error
+    assert reading.scenario is not None, "nothing is wrong with it"
+    return reading.scenario
+
+
+def set_problems(reading: Reading, problems_of: Callable[[Reading], Iterable[Problem]]) -> Iterator[Problem]:
+    """What is wrong with values that futures set, each at its path below the future."""
+    stated, known = None, frozenset[Problem]()
+    for number, future in reading.futures.items():
+        values = vars(future).get("values")
+        if not values:
+            continue
+        if stated is None:
+            stated = tables(reading.scenario) if reading.scenario is not None else reading.document
+            known = frozenset(problems_of(reading))
+        name = vars(future).get("name")
+        name = label({"name": name}, "futures", [{"name": name}])
+        at = f"futures.{name}.set" if name else f"futures[{number}].set"
+        document = deepcopy(stated)
+        wrong = [found for path, value in values.items() if (found := change(document, path, value))]
+        for path in AHEAD:
+            change(document, path, None)
+        if not wrong:
+            wrong = [found for found in problems_of(reading.again(document)) if found not in known]
+        yield from (Problem(f"{at}.{found.path}", found.message) for found in wrong)
 
 
 def _named(
@@ -117,63 +173,26 @@ def _parts(
     def each(kind: type[P], section: str) -> dict[int, P]:
         entries = filled.get(section)
         held = entries if isinstance(entries, list) else []
-        return {i: part for i, entry in enumerate(held) if (part := _part(kind, entry, frame)) is not None}
+        return {i: part for i, entry in enumerate(held) if (part := read_far(kind, entry, frame)) is not None}
 
     return Parts(
         horizon,
-        _part(Policy, filled.get("policy"), frame),
+        read_far(Policy, filled.get("policy"), frame),
         each(TrainingJob, "training"),
         fit,
         cohorts=each(Cohort, "fleet"),
         offers=each(Offer, "market"),
         moves=each(Move, "moves"),
         futures=each(Future, "futures"),
-        uncertainty=_part(Uncertainty, filled.get("uncertainty"), frame),
+        uncertainty=read_far(Uncertainty, filled.get("uncertainty"), frame),
     )
-
-
-def _part(kind: type[P], table: object, frame: Frame) -> P | None:
-    try:
-        return kind.model_validate(table, context=frame)
-    except ValidationError:
-        return None
 
 
 def _with_earliest(document: Mapping[str, Any], horizon: Horizon | None) -> dict[str, Any]:
     """The tables with each job's `earliest`: by default it may run from the start of the horizon."""
     jobs = document.get("training")
-    if not isinstance(jobs, list) or horizon is None:
+    start = None if horizon is None else vars(horizon).get("start")
+    if not isinstance(jobs, list) or start is None:
         return dict(document)
-    filled = [{"earliest": horizon.start, **job} if isinstance(job, dict) else job for job in jobs]
+    filled = [{"earliest": start, **job} if isinstance(job, dict) else job for job in jobs]
     return {**document, "training": filled}
-
-
-def _translated(error: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Problem]:
-    loc: Sequence[str | int] = error["loc"]
-    path = place(loc, document)
-    match error["type"]:
-        case "value_error":
-            said = error["ctx"]["error"]
-            parts = said.parts if isinstance(said, FieldError) else (("", str(said)),)
-            yield from (Problem(path + inside, message) for inside, message in parts)
-        case "missing":
-            yield Problem(path, f"is missing: {_remedy(loc)}")
-        case "extra_forbidden":
-            known = [field.alias or key for key, field in part_of(loc[:-1]).model_fields.items()]
-            yield Problem(path, f"is not known here; {near(str(loc[-1]), known)}")
-        case _:
-            said = "is one table of several" if isinstance(error["input"], dict) else "is not a table"
-            value = "" if isinstance(error["input"], dict) else f"{shown(error['input'])} "
-            yield Problem(path, f"{value}{said}: {_remedy(loc)}")
-
-
-def _remedy(loc: Sequence[str | int]) -> str:
-    """How a field is written; for a table or a list of them, how it begins."""
-    *outer, key = [step for step in loc if isinstance(step, str)]
-    part = part_of(outer)
-    for attribute, field in part.model_fields.items():
-        rule = rule_of(part, attribute)
-        if rule is not None and key == (field.alias or attribute):
-            return f"write for example {key} = {rule.example}"
-    path = ".".join((*outer, key))
-    return f"begin each with [[{path}]]" if is_list(part.model_fields[key]) else f"begin it with [{path}]"

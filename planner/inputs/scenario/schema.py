@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
@@ -38,15 +37,6 @@ _TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Ran
 _SITE = Text('"dallas"')
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
-
-
-def part_of(loc: Sequence[str | int]) -> type[BaseModel]:
-    """The table at a place of the file."""
-    part: type[BaseModel] = Scenario
-    for step in loc:
-        if isinstance(step, str):
-            part = part_in(part.model_fields[step])
-    return part
 
 
 class Horizon(Part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -134,31 +134,41 @@ class Contract(Part):
     )
 
 
-def contract_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Contracts that would not count, and limits that are given twice."""
-    entries, policy = document.get("contracts"), document.get("policy")
-    accounting = policy.get("accounting") if isinstance(policy, dict) else None
+class Accounted(Protocol):
+    """What checks look at in the policy, which is read after this module."""
+
+    accounting: str
+    objective: str
+
+
+def limits_twice(document: Mapping[str, Any], policy: Accounted) -> Iterator[Problem]:
+    """Contracts whose limit is given twice."""
+    entries = document.get("contracts")
     for i, entry in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(entry, dict) and "volume" in entry and "power" in entry:
             yield Problem(f"contracts[{i}]", "volume and power are the same limit twice: keep one")
-    if entries and accounting != "market":
+
+
+def contracts_without_effect(document: Mapping[str, Any], policy: Accounted) -> Iterator[Problem]:
+    """Contracts and residual mixes that would not count."""
+    if policy.accounting == "market":
+        return
+    if document.get("contracts"):
         yield Problem(
             "contracts", 'count by the market-based method alone: write policy.accounting = "market"'
         )
     sites = document.get("sites")
     for i, site in enumerate(sites if isinstance(sites, list) else ()):
-        if isinstance(site, dict) and "market_intensity" in site and accounting != "market":
+        if isinstance(site, dict) and "market_intensity" in site:
             where = f"sites.{site.get('name', i)}.market_intensity"
             yield Problem(where, 'has no effect: write policy.accounting = "market", or leave it out')
 
 
-def order_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+def order_problems(document: Mapping[str, Any], policy: Accounted) -> Iterator[Problem]:
     """`first` and `tolerance` belong to the lexicographic objective, which needs to know what is first."""
-    policy = document.get("policy")
-    if not isinstance(policy, dict):
-        return
-    if policy.get("objective") == "lexicographic":
-        if "first" not in policy:
+    table = document["policy"]
+    if policy.objective == "lexicographic":
+        if "first" not in table:
             yield Problem(
                 "policy.first",
                 'is missing, and objective = "lexicographic" needs it: '
@@ -166,7 +176,7 @@ def order_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
             )
         return
     for key in ("first", "tolerance"):
-        if key in policy:
+        if key in table:
             yield Problem(
                 f"policy.{key}", 'has no effect: write objective = "lexicographic", or leave it out'
             )
@@ -186,7 +196,9 @@ class Rental(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
     ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
     pue: Annotated[float | None, Number("1.12", Range(1, 3))] = Field(
-        None, description="Power of the provider's building over power of the computers; default: a fact"
+        None,
+        description="Power of the provider's building over power of the computers; "
+        "default: the fact rental.pue",
     )
     price_usd_per_h: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"3.20 USD/h"', "USD/h", Range(0, 1e6, open=True)))

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -18,8 +18,8 @@ from planner.inputs.scenario.fields import (
     Frame,
     Number,
     Range,
-    Rule,
     Several,
+    Table,
     Text,
 )
 from planner.inputs.scenario.problems import FieldError, Problem, shown, shown_key
@@ -30,7 +30,7 @@ RATIOS = ("demand", "work", "tokens", "failures", "grid", "electricity", "node_p
 
 
 @dataclass(frozen=True, slots=True)
-class Values(Rule):
+class Values(Table):
     """Values at paths of the scenario, as `--set` takes them: path -> text, number, truth value or list."""
 
     def read(self, value: object, frame: Frame) -> dict[str, Any]:
@@ -106,47 +106,80 @@ class Uncertainty(Part):
     )
 
 
-def ahead_problems(
-    document: Mapping[str, Any],
-    futures: Mapping[int, Future],
-    uncertainty: Uncertainty | None,
-    horizon: tuple[date, date] | None,
+class Planned(Protocol):
+    """What checks look at in the horizon, which is read after this module."""
+
+    start: date
+
+    @property
+    def end(self) -> date:
+        """The day after the last one."""
+
+
+def futures_and_draws(
+    document: Mapping[str, Any], futures: Mapping[int, Future], policy: Part | None, horizon: Planned | None
 ) -> Iterator[Problem]:
-    """What is wrong between futures, their chances and the policy on them; the horizon is from, to."""
-    entries = document.get("futures")
-    written = len(entries) if isinstance(entries, list) else 0
-    if written and "uncertainty" in document:
+    """One statement of what may happen."""
+    if document.get("futures") and "uncertainty" in document:
         yield Problem("uncertainty", "and futures say twice what may happen: keep one of them")
+
+
+def chances(
+    document: Mapping[str, Any], futures: Mapping[int, Future], policy: Part | None, horizon: Planned | None
+) -> Iterator[Problem]:
+    """The chances of all futures add up to one."""
     total = sum(future.probability_fraction for future in futures.values())
-    if written and len(futures) == written and abs(total - 1) > SUM:
+    if futures and len(futures) == len(document["futures"]) and abs(total - 1) > SUM:
         yield Problem(
             "futures",
             f"have chances that add up to {total:.6g}: make it 1; a future of only "
             "a name and a probability is the unchanged scenario",
         )
+
+
+def without_futures(
+    document: Mapping[str, Any], futures: Mapping[int, Future], policy: Part | None, horizon: Planned | None
+) -> Iterator[Problem]:
+    """What belongs to futures has some."""
     table = document.get("policy")
-    policy: dict[str, Any] = table if isinstance(table, dict) else {}
     for key in ("robust", "decide_until"):
-        if key in policy and not written and "uncertainty" not in document:
+        if isinstance(table, dict) and key in table and not ({"futures", "uncertainty"} & document.keys()):
             yield Problem(
                 f"policy.{key}", "has no effect without [[futures]] or [uncertainty]: add some, or remove it"
             )
-    day = policy.get("decide_until")
-    if type(day) is date and horizon is not None and not horizon[0] < day <= horizon[1]:
+
+
+def decided_outside(
+    document: Mapping[str, Any], futures: Mapping[int, Future], policy: Part | None, horizon: Planned | None
+) -> Iterator[Problem]:
+    """The day until which is decided lies in the horizon."""
+    table = document.get("policy")
+    day = table.get("decide_until") if isinstance(table, dict) else None
+    if type(day) is date and horizon is not None and not horizon.start < day <= horizon.end:
         yield Problem(
             "policy.decide_until",
-            f"{day} is not in the horizon: write a day after {horizon[0]} and up to {horizon[1]}",
+            f"{day} is not in the horizon: write a day after {horizon.start} and up to {horizon.end}",
         )
-    if uncertainty is not None:
-        if uncertainty.reduce_to > uncertainty.draws:
-            yield Problem(
-                "uncertainty.reduce_to",
-                f"is {uncertainty.reduce_to}, more than the "
-                f"{uncertainty.draws} draws: lower it, or draw more",
-            )
-        ends = uncertainty.demand_range
-        if ends is not None and not (len(ends) == 2 and ends[0] <= 1 <= ends[1]):
-            yield Problem(
-                "uncertainty.demand",
-                "holds a least and a most with 1 between them: write for example demand = [0.8, 1.3]",
-            )
+
+
+def more_than_drawn(uncertainty: Uncertainty) -> Iterator[Problem]:
+    """No more futures are kept than are drawn."""
+    if uncertainty.reduce_to > uncertainty.draws:
+        yield Problem(
+            "uncertainty.reduce_to",
+            f"is {uncertainty.reduce_to}, more than the {uncertainty.draws} draws: lower it, or draw more",
+        )
+
+
+def demand_around_one(uncertainty: Uncertainty) -> Iterator[Problem]:
+    """The range of demand holds what is stated."""
+    ends = uncertainty.demand_range
+    if ends is not None and not (len(ends) == 2 and ends[0] <= 1 <= ends[1]):
+        yield Problem(
+            "uncertainty.demand",
+            "holds a least and a most with 1 between them: write for example demand = [0.8, 1.3]",
+        )
+
+
+OF_FUTURES = (futures_and_draws, chances, without_futures, decided_outside)
+OF_DRAWS = (more_than_drawn, demand_around_one)

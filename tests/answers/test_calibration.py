@@ -254,9 +254,9 @@ def test_the_shape_of_scaling_is_that_of_logged_steps():
         "MLPerf Training v5.0, Llama 3.1 405B, IBM and CoreWeave and NVIDIA": 20,
     }
     assert [np.median(errors) for errors in each.values()] == pytest.approx(
-        [0.027, 0.016, 0.0055, 0.0046], abs=0.001
+        [0.028, 0.016, 0.0062, 0.0046], abs=0.001
     )
-    assert max(errors.max() for errors in each.values()) == pytest.approx(0.055, abs=0.001)
+    assert max(errors.max() for errors in each.values()) == pytest.approx(0.057, abs=0.001)
 
 
 def test_one_point_predicts_the_other_sizes_of_published_series(shared):
@@ -271,11 +271,11 @@ def test_one_point_predicts_the_other_sizes_of_published_series(shared):
 
     medians = [np.median(errors) for errors in series]
     assert medians == pytest.approx(
-        [0.035, 0.016, 0.201, 0.0055, 0.0046, 0.038, 0.035, 0.037, 0.052], abs=0.001
+        [0.014, 0.016, 0.202, 0.0062, 0.0046, 0.037, 0.035, 0.039, 0.052], abs=0.001
     )
     assert np.median(medians) == pytest.approx(0.035, abs=0.001)
     assert (logged.size, papers.size) == (74, 28)
-    assert (np.median(logged), logged.max()) == pytest.approx((0.0098, 0.219), abs=0.001)
+    assert (np.median(logged), logged.max()) == pytest.approx((0.0092, 0.220), abs=0.001)
     assert (np.median(papers), papers.max()) == pytest.approx((0.038, 0.110), abs=0.001)
     assert (np.median(every), *np.quantile(every, [0.1, 0.9])) == pytest.approx(
         (fact.value, fact.low, fact.high), abs=0.0015

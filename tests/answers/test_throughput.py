@@ -39,7 +39,7 @@ def rows(document, sku):
 def test_h100_trains_70b_as_megatron_reports():
     """Megatron-Core on 768 H100: 419.7 TFLOP/s each on 70 B, 42 % of the peak; other batch and length.
 
-    Published MFU of dense H100 runs is 38 to 47 %, Megatron-Bridge reaches more: 44 to 54 % is near enough
+    Published MFU of dense H100 runs is 38 to 47 %, Megatron-Bridge reaches more: 44 to 55 % is near enough
     for a layout that nobody tuned by hand, and twice or half of it would fail.
     """
     document = throughput_document(
@@ -48,7 +48,7 @@ def test_h100_trains_70b_as_megatron_reports():
     (row,) = rows(document, "h100-8")
 
     assert row["accelerators"] == 768
-    assert 0.40 <= row["mfu_fraction"] <= 0.54
+    assert 0.40 <= row["mfu_fraction"] <= 0.55
     assert row["low_per_s"] < row["rate_per_s"] < row["high_per_s"]
 
 

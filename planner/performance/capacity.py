@@ -60,6 +60,7 @@ class Targets:
     ttft_target_s: Entry
     tpot_target_s: Entry
     quantile_fraction: Entry
+    tpot_quantile_fraction: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +135,7 @@ def replica_capacity(
         limits=limits,
         measured=measured,
         arrival_scv_ratio=arrival_scv_ratio,
+        token_spread=bool(np.any(np.asarray(targets.tpot_quantile_fraction) > 0)),
     )
     fits, share, groups = np.asarray(limits.batch_limit) >= 1.0, utilisation_fraction, layout.dp
     if np.ndim(replica.batch_limit) > np.ndim(limits.batch_limit):  # several burstinesses
@@ -144,6 +146,7 @@ def replica_capacity(
         ttft_target_s=targets.ttft_target_s,
         tpot_target_s=targets.tpot_target_s,
         quantile_fraction=targets.quantile_fraction,
+        tpot_quantile_fraction=targets.tpot_quantile_fraction,
     )
     return _planned(replica, np.where(fits, found, 0.0), share, groups)
 
@@ -158,8 +161,14 @@ def replica_queue(
     limits: Limits,
     measured: Measured,
     arrival_scv_ratio: Column,
+    token_spread: bool = False,
 ) -> MixedReplica:
     """The queue of one group of a replica: its times in every state, as `replica_capacity` says.
+
+    s(k) = (ITL(k) - T(k, 0)) / sqrt(k)
+
+    With `token_spread` its times between tokens differ among requests by how many prompts each of them saw
+    read: k on average while k run (Little), at random.
 
     Source: as `replica_capacity`.
     """
@@ -171,9 +180,11 @@ def replica_queue(
     step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
     _, average_s = step.average()
     prefill_s = np.maximum(step.chunks * step.with_prompt_s(), average_s)
+    between_s = step.between_tokens_s()
+    spread_s = (between_s - step.without_prompts_s()) / np.sqrt(running) if token_spread else None
     return mixed_replica(
         prefill_s=_between(prefill_s, tried, limit[..., None]),
-        tpot_s=_between(step.between_tokens_s()[..., 0, :], tried, limit),
+        tpot_s=_between(between_s[..., 0, :], tried, limit),
         step_s=_between(average_s[..., 0, :], tried, limit),
         share_fraction=requests.share_fraction,
         output_tokens=np.asarray(requests.output_tokens)[..., None] * requests.output_ratio,
@@ -181,6 +192,7 @@ def replica_queue(
         batch_limit=limit,
         queue_places=np.floor(limits.queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
+        tpot_spread_s=None if spread_s is None else _between(spread_s[..., 0, :], tried, limit),
     )
 
 
@@ -348,6 +360,11 @@ class _Steps:
         """Steps between two tokens of a request: prompts of the others join, its own was read before."""
         others = np.maximum(self.running - 1.0, 0.0)
         return self._mean(1.0 + others * (1.0 - 1.0 / self.answer), others)[1]
+
+    def without_prompts_s(self) -> Floats:
+        """Steps between two tokens of a request while no prompt is read."""
+        writing = 1.0 + np.maximum(self.running - 1.0, 0.0) * (1.0 - 1.0 / self.answer)
+        return self._step(writing, 0.0, (self.groups - 1.0) * writing)[1]
 
     def with_prompt_s(self) -> Floats:
         """Steps in which one group reads a part of a prompt of each class, next to all others that run."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc, gammaln, xlogy
+from scipy.special import gammainc, gammaincc, gammaln, ndtr, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
 from planner.performance.mix import bursty_log_ratios, wait_factor
@@ -36,6 +36,7 @@ class MixedReplica:
     places: Floats
     arrival_scv_ratio: Column
     wait_factor: Column
+    tpot_spread_s: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def mixed_replica(
     batch_limit: Column,
     queue_places: Column,
     arrival_scv_ratio: Column,
+    tpot_spread_s: Floats | None = None,
 ) -> MixedReplica:
     """A replica from its times in states 1, 2, ... up to the largest batch limit.
 
@@ -74,6 +76,7 @@ def mixed_replica(
     of a request) and `step_s` (T, with the prompts of all) candidates and states;
     answers of a class have a mean and a squared coefficient of variation v. Beyond the batch limit
     `queue_places` requests wait. `writes_on` says whether any class writes more than its first token.
+    `tpot_spread_s` is the standard deviation of ITL among requests in a state; none where it does not matter.
     `arrival_scv_ratio` may have an axis behind the candidates', which then all columns have.
 
     Source: queue model of the llm-d workload-variant autoscaler; law of total variance.
@@ -121,6 +124,7 @@ def mixed_replica(
         places=places,
         arrival_scv_ratio=arrival_scv_ratio,
         wait_factor=1.0,
+        tpot_spread_s=waiting_too(np.zeros_like(tpot_s) if tpot_spread_s is None else tpot_spread_s),
     )
     if np.ndim(arrival_scv_ratio) > limit.ndim:
         replica = _beside(replica)
@@ -131,7 +135,14 @@ def mixed_replica(
 def _beside(replica: MixedReplica) -> MixedReplica:
     """With an axis of length 1 right behind the candidates'."""
     behind = {"class_prefill_s": 2, "running": 1, "prefill_s": 1, "tpot_s": 1, "departures_per_s": 1}
-    behind |= {"share_fraction": 1, "service_scv_ratio": 0, "writes_on": 0, "batch_limit": 0, "places": 0}
+    behind |= {
+        "tpot_spread_s": 1,
+        "share_fraction": 1,
+        "service_scv_ratio": 0,
+        "writes_on": 0,
+        "batch_limit": 0,
+        "places": 0,
+    }
     return dataclasses.replace(
         replica, **{name: np.expand_dims(getattr(replica, name), -1 - axes) for name, axes in behind.items()}
     )
@@ -270,8 +281,31 @@ def _waited_in_time(*, ratio: Floats, places: Floats, reach: Floats) -> Floats:
     return result
 
 
+def tokens_in_time_fraction(*, replica: MixedReplica, state: MixedState, tpot_target_s: Column) -> Floats:
+    """Share of running requests whose time per token keeps its target.
+
+    P = sum_k k p[k] Phi((T - ITL(k)) / s(k)) / sum_k k p[k]
+
+    A request that passes through several states sees their mean: this errs to the late side.
+
+    Source: normal law of the sum of many prompts that are read between the tokens of a request.
+    """
+    spare_s = np.asarray(tpot_target_s)[..., None] - replica.tpot_s
+    spread_s = replica.tpot_spread_s
+    sure = np.where(spare_s >= 0.0, 1.0, 0.0)
+    chance = np.where(spread_s > 0.0, ndtr(spare_s / np.where(spread_s > 0.0, spread_s, 1.0)), sure)
+    inside = state.probability_fraction[..., 1:] * replica.running
+    result: Floats = _weighed(inside, chance) / np.sum(inside, axis=-1)
+    return result
+
+
 def largest_mix_rate_per_s(
-    *, replica: MixedReplica, ttft_target_s: Column, tpot_target_s: Column, quantile_fraction: Column
+    *,
+    replica: MixedReplica,
+    ttft_target_s: Column,
+    tpot_target_s: Column,
+    quantile_fraction: Column,
+    tpot_quantile_fraction: Column = 0.0,
 ) -> Floats:
     """Largest request rate at which one replica meets both latency targets over the mix; 0 where none does.
 
@@ -279,8 +313,8 @@ def largest_mix_rate_per_s(
 
     `quantile_fraction` is of the first token: 0.99 asks that 99 % of arrivals (refused ones count as late)
     get it in time, 0 compares means. The time per token is a mean over requests, as engines and peers report
-    it. Answers of one token have no further one, and no time per token to keep. Found by halving a bracket
-    for all candidates at once.
+    it, where `tpot_quantile_fraction` is 0; else that share of requests keeps it too. Answers of one token
+    have no further one, and no time per token to keep. Found by halving a bracket for all candidates at once.
 
     Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles over a mix.
     """
@@ -288,7 +322,7 @@ def largest_mix_rate_per_s(
     require_share(quantile_fraction=quantile_fraction)
     in_state, share_in_time = _in_state(replica), _in_time(replica, ttft_target_s)
     last = ~replica.writes_on  # the first token is the last
-    quantile = np.asarray(quantile_fraction)
+    quantile, token_quantile = np.asarray(quantile_fraction), np.asarray(tpot_quantile_fraction)
     if np.any(quantile >= 1):
         raise ValueError(f"quantile_fraction must stay below 1 (no load is certain), got {quantile_fraction}")
 
@@ -297,7 +331,11 @@ def largest_mix_rate_per_s(
         state = in_state(arrivals_per_s)
         by_mean = (state.ttft_s <= ttft_target_s) & (last | (state.tpot_s <= tpot_target_s))
         in_time = share_in_time(state, arrivals_per_s) * (1.0 - state.queue.refused_fraction)
-        by_quantile = (in_time >= quantile) & (last | (state.tpot_s <= tpot_target_s))
+        writes = last | (state.tpot_s <= tpot_target_s)
+        if np.any(token_quantile > 0):
+            each = tokens_in_time_fraction(replica=replica, state=state, tpot_target_s=tpot_target_s)
+            writes &= last | (each >= token_quantile)
+        by_quantile = (in_time >= quantile) & writes
         good: NDArray[np.bool_] = np.where(quantile > 0, by_quantile, by_mean)
         return good
 

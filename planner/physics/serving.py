@@ -397,6 +397,9 @@ def replica_arguments(
             ttft_target_s=_stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),
             tpot_target_s=_stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
             quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
+            tpot_quantile_fraction=chosen(
+                "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
+            ),
         ),
         "utilisation_fraction": inputs.fact("performance.serving.headroom"),
     }

@@ -216,6 +216,7 @@ class _Run:
                 ttft_target_s=ttft_s / self.age_factor,
                 tpot_target_s=tpot_s / self.age_factor,
                 quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
+                tpot_quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
             ),
             measured=Measured(),
             arrival_scv_ratio=1.0,

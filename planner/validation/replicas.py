@@ -151,8 +151,14 @@ class _Run:
 
     @property
     def requests(self) -> Requests:
-        """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer."""
-        return lengths(self._number("input_tokens") / self.beams, self.kept_tokens)
+        """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer.
+
+        Where answers spread a step meets long ones more often. Pages are filled as they are written: those
+        of half of a long answer are as many as those of a whole mean one.
+        """
+        spread = f"benchmark.{self.benchmark}.answer_scv"
+        scv = constant(spread, "scv_ratio") if load_catalogue().has(spread) else 0.0
+        return lengths(self._number("input_tokens") / self.beams, self.kept_tokens, scv)
 
     @property
     def chunk_tokens(self) -> float:

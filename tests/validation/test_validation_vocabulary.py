@@ -2,10 +2,12 @@
 
 import pytest
 
+from planner.validation import replicas
 from planner.validation.aliases import constant
 from planner.validation.datasets import looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate, forms_of
+from planner.validation.serving import lengths
 
 
 def ours(quantity, unit="1", **inputs):
@@ -390,3 +392,13 @@ def test_beams_cost_the_same_on_every_chip(gpu, published):
     got = ours("serve_system", "samples/s", **asked, precision="fp8", round="v4.1")
 
     assert got == pytest.approx(published, rel=0.05)
+
+
+def test_answers_that_spread_are_met_when_they_are_long(monkeypatch):
+    """Property: DeepSeek-R1's answers as spread as exponential ones give a fifth less than alike ones."""
+    asked = {"benchmark": "deepseek-r1", "scenario": "Offline", "gpu": "B200-SXM", "gpus": 8}
+    spread = ours("serve_system", "1/s", **asked, precision="fp4", round="v6.0")
+    monkeypatch.setattr(replicas, "lengths", lambda prompt, answer, scv: lengths(prompt, answer))
+    alike = ours("serve_system", "1/s", **asked, precision="fp4", round="v6.0")
+
+    assert 0.75 * alike < spread < 0.95 * alike

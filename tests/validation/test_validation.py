@@ -27,7 +27,6 @@ STARVED = "13 B parameters on eight A100 of 40 GB: 37 GB by our count, and alloc
 SERIES = "slower than the same model with longer sequences on the smaller A100 in the same table"
 HOST = "B200 with a small model stalled at this batch: it made more tokens/s at half of it"
 HOSTED = "boards on PCI Express exchange through the host, which the link figure does not show"
-SMALL = "GPT-J of 6 B parameters on eight H100: ours is a quarter too fast for a cause that is not known"
 SPREAD = "experts over eight H100: ours is too fast, and the prompt is assumed"
 EVEN = "even arrivals with prefix caching: ours is 12 % too quick, where 10 % is allowed"
 LAW = "one power law for all models of a chip: small ones draw more, tensor pairs less"
@@ -38,7 +37,6 @@ OUTSIDE = {
     "PO050": STARVED,
     "PO055": SERIES,
     "PO104": HOSTED,
-    "PO119": SMALL,
     "PO123": LAW,
     "PO127": LAW,
     "PO132": HOST,

@@ -367,9 +367,15 @@ class _Steps:
         return self._step(writing, 0.0, (self.groups - 1.0) * writing)[1]
 
     def with_prompt_s(self) -> Floats:
-        """Steps in which one group reads a part of a prompt of each class, next to all others that run."""
+        """Steps in which one group reads a part of a prompt of each class, next to all others that run.
+
+        One part is what any group reads in such a step: where more prompts join than steps are taken, the
+        other groups read no more of theirs in it than this one.
+        """
         writing = np.maximum(self.running - 1.0, 0.0)
-        return self._step(writing, self.prompts / self.chunks, self._others(writing, self.running))[1]
+        chunks = np.sum(self.share * self.chunks, axis=-2, keepdims=True) * self.running / self.answer
+        reading = self.running / np.maximum(chunks, 1.0)
+        return self._step(writing, self.prompts / self.chunks, self._others(writing, reading))[1]
 
     def _others(self, writing: Floats, reading: Floats) -> Floats:
         """Tokens of a step of the other groups, of which each writes and reads on average as much."""

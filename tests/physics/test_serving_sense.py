@@ -223,8 +223,34 @@ def test_what_is_better_never_carries_less(what: str) -> None:
 
 @pytest.mark.slow
 def test_shorter_answers_carry_no_fewer_requests_of_any_kind() -> None:
-    """Where targets leave room; 6 % for the tail of first tokens among many prompts that are read at once."""
+    """Where targets leave room; 3 % for the tail of first tokens among many prompts that are read at once."""
     room = {"wait": 600.0, "token": 20.0}
     shorter = largest(**room, answer=np.maximum(questions()["answer"] / 2, 1.0))
 
-    assert only_where(shorter >= 0.94 * largest(**room)) == []
+    assert only_where(shorter >= 0.97 * largest(**room)) == []
+
+
+def test_a_part_of_a_prompt_waits_for_one_part_of_each_other_group() -> None:
+    """8 groups that read 8,726 tokens in two parts each: with answers half as long none carries 18 % less."""
+    inputs = everything()
+    sku = np.array([[one.name for one in inputs.skus].index("h100-8")])
+    split, groups = chosen("tp", np.ones(1), "stated"), chosen("dp", np.full(1, 8.0), "stated")
+    rates = [
+        np.asarray(
+            replica_capacity(
+                model=with_values(served_model(inputs, "mixtral-8x7b", "fp8")),
+                chip=with_values(served_chip(inputs, "h100-sxm-80gb", "fp8")),
+                engine=with_values(engine_constants(inputs, ["vllm"], sku)),
+                layout=with_values(replica_layout(inputs, sku, split, groups)),
+                requests=Requests(input_tokens=np.full(1, 8726.0), output_tokens=np.full(1, answer)),
+                limits=Limits(batch_limit=np.full(1, 56.0), queue_places=64.0, chunk_tokens=8192.0),
+                targets=Targets(ttft_target_s=600.0, tpot_target_s=20.0, quantile_fraction=0.9),
+                measured=Measured(),
+                arrival_scv_ratio=1.0,
+                utilisation_fraction=0.75,
+            ).limit_requests_per_s
+        ).item()
+        for answer in (2.48, 1.24)
+    ]
+
+    assert rates[1] >= 0.99 * rates[0] > 0

@@ -2,404 +2,49 @@
 
 A leaf: it reads no file and knows nothing of planning. Names end in their unit; arguments go by keyword.
 Formulas of other tools, for comparison only, are in `carbon.peers`.
+
+Modules:
+- attribution: Who carries embodied carbon, and when: by hour, by schedule, and over a fleet with idle and
+  spare parts.
+- edge: A small device over its life: what its accelerator can do, and the carbon of what it is asked.
+- embodied: Embodied carbon: what it takes to make dies, memory, accelerators, servers and the room around
+  them.
+- energy: Energy of a job or a service by what its nodes were doing, at their plugs: PUE is not in it.
+- federated: Carbon of federated learning: phones compute, updates travel, a server waits.
+- fleets: A fleet's embodied carbon over its whole life: jobs, idle and spare nodes, early ends, replaced
+  parts.
+- grid: Grid intensity: conversions, projections, and what hours do to a yearly mean.
+- hourly: Hourly grid intensity: one value an hour in UTC, gaps as gaps, with the signal that it is of.
+- ledger: The ledger: lines of carbon and water that add up, by scope, by category and by phase.
+- levers: What a lever does to a footprint: its own factor, the part that it reaches, and others next to
+  it.
+- lines: Lines of a ledger: one entry of carbon, one of water.
+- market: Electricity under contract: location and market side by side, matched over the year or hour by
+  hour.
+- operational: Operational carbon: of electricity, and the hours that a number of operations takes.
+- participation: Who takes part: the share of each group among the devices picked, against its share of
+  all devices.
+- pausing: Work that may be paused: the cleanest hours of each window, with a limit on the number of
+  pauses.
+- peers: Formulas of other public tools, to reproduce their numbers and explain why ours differ.
+- phases: From one phase of a model's life to another, where only their shares are known.
+- power: Power of a machine: by utilisation, of the parts of a host, and under a cap.
+- pue: From the plug of the node to the meter of the facility, and on to the power station.
+- rounds: How many sessions and hours a federated job takes: in rounds, or with a buffer and no rounds.
+- savings: What one ledger saves against another, and when no saving may be claimed.
+- scopes: What a line of a ledger is: its phase, its scope and its category.
+- scores: A footprint over what it gave: useful accelerator-hours, requests, tokens.
+- second_life: Hardware past its accounting life: longer in service, in other hands, or replaced.
+- sharing: Storage and network belong to many jobs: their carbon goes by use, unused capacity included.
+- shifting: Moving work in time: which hours to choose, and what intensity the work then meets.
+- shifts: What moving work in time or place does: what can be had, the bound, and what may be said about
+  it.
+- signals: What a grid intensity means: intensities of different signals never meet in one equation.
+- states: Carbon of a job by what its hours were for: useful, repeated, stalled, waiting.
+- synthetic: A synthetic hourly profile for zones without a series that may be shipped. Nothing in it was
+  measured.
+- water: Water that a load evaporates, on site on IT energy and at power stations on facility energy: each
+  once.
+- yields: How many good dies a wafer gives. Four yield models on the same two inputs, and the wafer's
+  geometry.
 """
-
-from carbon.attribution import (
-    FleetShares,
-    calendar_share_kgco2e,
-    embodied_share_kgco2e,
-    fleet_shares,
-    lifetime_h,
-    remaining_fraction,
-    scheduled_kgco2e,
-    straight_line_kgco2e,
-)
-from carbon.edge import (
-    array_operations_per_s,
-    life_use_kgco2e,
-)
-from carbon.embodied import (
-    Boundary,
-    Part,
-    Step,
-    Waterfall,
-    accelerator_kgco2e,
-    baseboard_share_kgco2e,
-    battery_kgco2e_per_y,
-    bonded_yield_fraction,
-    building_share_kgco2e,
-    capacity_kgco2e,
-    circuit_board_kgco2e,
-    device_kgco2e,
-    die_kgco2e,
-    drives_kgco2e,
-    end_of_life_kgco2e,
-    fabric_share_kgco2e,
-    gas_kgco2e_per_cm2,
-    good_die_kgco2e,
-    host_kgco2e,
-    interposer_kgco2e,
-    mass_kgco2e,
-    memory_stack_kgco2e,
-    multi_die_package_kgco2e,
-    network_kgco2e,
-    packaging_kgco2e,
-    pieces_kgco2e,
-    processed_kgco2e_per_cm2,
-    processor_kgco2e,
-    rerated_kgco2e_per_cm2,
-    server_kgco2e,
-    server_share_kgco2e,
-    silicon_kgco2e_per_cm2,
-    storage_share_kgco2e,
-    switch_kgco2e,
-    transport_kgco2e,
-    whole_life_kgco2e,
-)
-from carbon.energy import (
-    JobEnergy,
-    ServingEnergy,
-    energy_kwh,
-    job_energy_kwh,
-    job_energy_parts,
-    serving_energy_parts,
-)
-from carbon.federated import (
-    FederatedCarbon,
-    SessionEnergy,
-    device_grid_kgco2e_per_kwh,
-    federated_carbon,
-    server_facility_kw,
-    session_energy,
-    session_kwh,
-    transfer_network_kw,
-)
-from carbon.fleets import (
-    LifeShares,
-    job_share_kgco2e,
-    life_shares,
-    replaced_parts_kgco2e,
-    unrecovered_kgco2e,
-)
-from carbon.grid import (
-    pounds_kgco2e_per_kwh,
-    projected_kgco2e_per_kwh,
-    weighted_kgco2e_per_kwh,
-)
-from carbon.hourly import (
-    Filled,
-    HourlyIntensity,
-    LocalDays,
-    filled,
-    load_kwh,
-    local_days,
-    mix_kgco2e_per_kwh,
-    stacked_kgco2e_per_kwh,
-)
-from carbon.ledger import (
-    Ledger,
-    ScopeView,
-    embodied_fraction,
-    footprint_kgco2e,
-    sci_kgco2e_per_unit,
-)
-from carbon.levers import (
-    composed_ratio,
-    implied_growth_ratio,
-    lever_ratio,
-    lowered_energy_kwh,
-    total_reduction_ratio,
-    utilisation_reduction_ratio,
-)
-from carbon.lines import (
-    Line,
-    WaterLine,
-)
-from carbon.market import (
-    Contract,
-    ScopeTwo,
-    cfe_fraction,
-    market_kgco2e_per_kwh,
-    scope_two,
-)
-from carbon.operational import (
-    operational_kgco2e,
-    training_device_h,
-    training_flops,
-)
-from carbon.participation import (
-    Participation,
-    Underrepresented,
-)
-from carbon.pausing import (
-    chosen_hours,
-)
-from carbon.phases import (
-    phase_energy_kwh,
-    phase_kgco2e,
-)
-from carbon.power import (
-    NodePower,
-    capped_clock_fraction,
-    capped_energy_ratio,
-    capped_throughput_fraction,
-    curved_power_kw,
-    fan_power_kw,
-    host_power_kw,
-    node_power_by_state,
-    power_kw,
-)
-from carbon.pue import (
-    facility_energy_kwh,
-    fixed_overhead_fraction,
-    generated_energy_kwh,
-    load_pue,
-    monthly_pue,
-    seasonal_profile,
-    weighted_pue,
-)
-from carbon.rounds import (
-    asynchronous_h,
-    asynchronous_sessions,
-    concurrency_growth_ratio,
-    ensemble_sessions,
-    synchronous_h,
-    synchronous_sessions,
-)
-from carbon.savings import (
-    Saving,
-    SavingRefused,
-)
-from carbon.scopes import (
-    Category,
-)
-from carbon.scores import (
-    answered_kgco2e_per_request,
-    million_tokens_kgco2e,
-    useful_kgco2e_per_gpu_h,
-)
-from carbon.second_life import (
-    PastLife,
-    SecondLife,
-    extended_kgco2e,
-    intensity_ratio,
-    past_life,
-    payback_h,
-)
-from carbon.sharing import (
-    sent_data_kgco2e,
-    stored_data_kgco2e,
-)
-from carbon.shifting import (
-    Starts,
-    best_hours_kgco2e_per_kwh,
-    best_starts,
-    best_window_kgco2e_per_kwh,
-    forecast_kgco2e_per_kwh,
-    forecast_starts,
-    run_kgco2e_per_kwh,
-)
-from carbon.shifts import (
-    Shift,
-    pause_shift,
-    place_shift,
-    start_shift,
-)
-from carbon.signals import (
-    GridSignal,
-    MixedSignals,
-)
-from carbon.states import (
-    WorkCarbon,
-    WorkHours,
-    state_kgco2e,
-    work_carbon,
-)
-from carbon.synthetic import (
-    GridProfile,
-    synthetic_kgco2e_per_kwh,
-)
-from carbon.water import (
-    offsite_water_l,
-    onsite_water_l,
-    water_l,
-)
-from carbon.yields import (
-    effective_die_cm2,
-    murphy_yield_fraction,
-    negative_binomial_yield_fraction,
-    poisson_yield_fraction,
-    saleable_yield_fraction,
-    seeds_yield_fraction,
-    wafer_dies,
-)
-
-__all__ = [
-    "Boundary",
-    "Category",
-    "Contract",
-    "FederatedCarbon",
-    "Filled",
-    "FleetShares",
-    "GridProfile",
-    "GridSignal",
-    "HourlyIntensity",
-    "JobEnergy",
-    "Ledger",
-    "LifeShares",
-    "Line",
-    "LocalDays",
-    "MixedSignals",
-    "NodePower",
-    "Part",
-    "Participation",
-    "PastLife",
-    "Saving",
-    "SavingRefused",
-    "ScopeTwo",
-    "ScopeView",
-    "SecondLife",
-    "ServingEnergy",
-    "SessionEnergy",
-    "Shift",
-    "Starts",
-    "Step",
-    "Underrepresented",
-    "WaterLine",
-    "Waterfall",
-    "WorkCarbon",
-    "WorkHours",
-    "accelerator_kgco2e",
-    "answered_kgco2e_per_request",
-    "array_operations_per_s",
-    "asynchronous_h",
-    "asynchronous_sessions",
-    "baseboard_share_kgco2e",
-    "battery_kgco2e_per_y",
-    "best_hours_kgco2e_per_kwh",
-    "best_starts",
-    "best_window_kgco2e_per_kwh",
-    "bonded_yield_fraction",
-    "building_share_kgco2e",
-    "calendar_share_kgco2e",
-    "capacity_kgco2e",
-    "capped_clock_fraction",
-    "capped_energy_ratio",
-    "capped_throughput_fraction",
-    "cfe_fraction",
-    "chosen_hours",
-    "circuit_board_kgco2e",
-    "composed_ratio",
-    "concurrency_growth_ratio",
-    "curved_power_kw",
-    "device_grid_kgco2e_per_kwh",
-    "device_kgco2e",
-    "die_kgco2e",
-    "drives_kgco2e",
-    "effective_die_cm2",
-    "embodied_fraction",
-    "embodied_share_kgco2e",
-    "end_of_life_kgco2e",
-    "energy_kwh",
-    "ensemble_sessions",
-    "extended_kgco2e",
-    "fabric_share_kgco2e",
-    "facility_energy_kwh",
-    "fan_power_kw",
-    "federated_carbon",
-    "filled",
-    "fixed_overhead_fraction",
-    "fleet_shares",
-    "footprint_kgco2e",
-    "forecast_kgco2e_per_kwh",
-    "forecast_starts",
-    "gas_kgco2e_per_cm2",
-    "generated_energy_kwh",
-    "good_die_kgco2e",
-    "host_kgco2e",
-    "host_power_kw",
-    "implied_growth_ratio",
-    "intensity_ratio",
-    "interposer_kgco2e",
-    "job_energy_kwh",
-    "job_energy_parts",
-    "job_share_kgco2e",
-    "lever_ratio",
-    "life_shares",
-    "life_use_kgco2e",
-    "lifetime_h",
-    "load_kwh",
-    "load_pue",
-    "local_days",
-    "lowered_energy_kwh",
-    "market_kgco2e_per_kwh",
-    "mass_kgco2e",
-    "memory_stack_kgco2e",
-    "million_tokens_kgco2e",
-    "mix_kgco2e_per_kwh",
-    "monthly_pue",
-    "multi_die_package_kgco2e",
-    "murphy_yield_fraction",
-    "negative_binomial_yield_fraction",
-    "network_kgco2e",
-    "node_power_by_state",
-    "offsite_water_l",
-    "onsite_water_l",
-    "operational_kgco2e",
-    "packaging_kgco2e",
-    "past_life",
-    "pause_shift",
-    "payback_h",
-    "phase_energy_kwh",
-    "phase_kgco2e",
-    "pieces_kgco2e",
-    "place_shift",
-    "poisson_yield_fraction",
-    "pounds_kgco2e_per_kwh",
-    "power_kw",
-    "processed_kgco2e_per_cm2",
-    "processor_kgco2e",
-    "projected_kgco2e_per_kwh",
-    "remaining_fraction",
-    "replaced_parts_kgco2e",
-    "rerated_kgco2e_per_cm2",
-    "run_kgco2e_per_kwh",
-    "saleable_yield_fraction",
-    "scheduled_kgco2e",
-    "sci_kgco2e_per_unit",
-    "scope_two",
-    "seasonal_profile",
-    "seeds_yield_fraction",
-    "sent_data_kgco2e",
-    "server_facility_kw",
-    "server_kgco2e",
-    "server_share_kgco2e",
-    "serving_energy_parts",
-    "session_energy",
-    "session_kwh",
-    "silicon_kgco2e_per_cm2",
-    "stacked_kgco2e_per_kwh",
-    "start_shift",
-    "state_kgco2e",
-    "storage_share_kgco2e",
-    "stored_data_kgco2e",
-    "straight_line_kgco2e",
-    "switch_kgco2e",
-    "synchronous_h",
-    "synchronous_sessions",
-    "synthetic_kgco2e_per_kwh",
-    "total_reduction_ratio",
-    "training_device_h",
-    "training_flops",
-    "transfer_network_kw",
-    "transport_kgco2e",
-    "unrecovered_kgco2e",
-    "useful_kgco2e_per_gpu_h",
-    "utilisation_reduction_ratio",
-    "wafer_dies",
-    "water_l",
-    "weighted_kgco2e_per_kwh",
-    "weighted_pue",
-    "whole_life_kgco2e",
-    "work_carbon",
-]

@@ -2,434 +2,67 @@
 
 A leaf: plain numbers or NumPy columns in, the same out. lifelines is loaded only for a cross-check, pandas
 and DuckDB only in `reliability.logs`, which is not imported here.
+
+Modules:
+- backtest: Did such forecasts hold? Each period of a log is forecast from what lay before it alone.
+- checkpoint: When to write a checkpoint, how long that takes, and what each state of a job costs.
+- cohorts: Ageing fleets: each cohort fails at the hazard of its age, not all at one rate.
+- competing: What units die of, where one cause takes them before another can: cumulative incidence by
+  cause.
+- covariates: Covariates of lives: how they become columns, which rows are alike, and the ratios that a
+  fit gives them.
+- cox: What makes some units die sooner: Cox's hazard ratios, by numbers and by levels.
+- crosscheck: Our estimates next to those of lifelines, from the same rows.
+- definitions: What was counted as a failure: rates of two definitions may not be side by side.
+- domain: Checks of what an equation may be given: each names the parameter, the value and what to do
+  instead.
+- drift: The rate in the long run where it changes from period to period, and the chance of counts at such
+  rates.
+- ettr: Effective training time ratio (ETTR): useful hours for each hour that a job is there.
+- families: The likelihood of each family of lifetimes, and where it is highest.
+- finish: When a job is done and what it loses on the way: quantiles, from luck and from doubt about the
+  rate.
+- fitting: Lifetimes from logs: parametric fits, the choice between them, and how sure they are.
+- fleet: From failures that were counted to the failure rate of a node and the time between failures of a
+  job.
+- fleet_setting: What a fleet to simulate is made of: nodes and their ages, how they fail, repairs, what a
+  stop takes.
+- fleet_simulation: One synchronous job on a fleet, node by node: the independent route to spares, weak
+  nodes and ageing.
+- forecast: How many failures the next period brings, with an interval that holds.
+- goodness: Whether a fitted lifetime could have made the deaths that a log shows, age by age.
+- groups: How far counts of periods or groups differ beyond chance, and the rates of groups drawn
+  together.
+- lemons: Which nodes fail too often to be chance, and what is gained without them.
+- lifetimes: How long things live. A model states its cumulative hazard; everything else follows from
+  that.
+- likelihood: Where a likelihood is highest, and how far an interval reaches around it.
+- logs: Logs in: from a file that a scheduler, a kernel or a person wrote to failures, lives and node-
+  hours.
+- outages: How many spare nodes a fleet's own outage history asks for.
+- pace: Hours for each hour of work at the usual pace, over a day or a whole run.
+- policies: Intervals beyond the closed forms: Weibull gaps between failures, and how flat the best
+  interval is.
+- recurrent: Units that fail, are repaired and fail again: mean number of failures, trend, and gaps
+  between failures.
+- restart: What follows a failure before the job works on: a restart made of parts, and kinds of failure
+  in one.
+- rows: Rows of lives: checked, those alike counted once, and who is at risk at an age.
+- sampling_error: How sure a mean or a percentile of played values is.
+- search: Least points and flat ends of a cost with one valley, on columns: what the numeric optima share.
+- simulate: Monte Carlo of a job with failures: the independent route to ETTR, to finish times and to
+  hours by state.
+- spares: How many spare nodes, so that repairs seldom leave a job or a service short.
+- step_time: Step time as a random number: how long is a step that waits for the slowest of many ranks.
+- survival: What a log shows without a model: who survived, who was at risk, and how far a model is from
+  that.
+- two_level: Quick local saves between durable remote ones: hours in each state, and the pattern of least
+  cost.
+- two_level_ettr: ETTR of a two-level pattern: quick local saves between durable remote ones, exact and to
+  first order.
+- two_level_simulation: Monte Carlo of a job with local and remote checkpoints: the independent route to
+  its ETTR.
+- weibull_regression: What makes some units last longer: Weibull time ratios, by numbers and by levels.
+- writing: How long a checkpoint takes to write: shared storage, the nodes' links, burst tiers, background
+  copies.
 """
-
-from reliability.backtest import Backtest, ForecastRule, backtest_forecasts, pooled_backtest
-from reliability.checkpoint import (
-    StateHours,
-    TwoLevelPlan,
-    asynchronous_optimal_interval_h,
-    checkpoint_size_gb,
-    checkpoint_write_h,
-    daly_first_order_interval_h,
-    daly_interval_h,
-    hours_by_state,
-    objective_optimal_interval_h,
-    optimal_interval_h,
-    two_level_plan,
-    weighted_hours_ratio,
-    young_interval_h,
-)
-from reliability.cohorts import (
-    AfterFailure,
-    AgedFleet,
-    Cohort,
-    CohortForecast,
-    cohort_failures,
-    cohort_forecast,
-    renewal_failures,
-)
-from reliability.competing import IncidenceCurve, Incidences, cumulative_incidence
-from reliability.cox import CoxFit, ProportionalityTest, fit_cox, proportional_hazards_test
-from reliability.definitions import (
-    CountedFailures,
-    FailureDefinition,
-    FailureScope,
-    combined_failures,
-    require_same_definition,
-    restated_failures,
-)
-from reliability.drift import WeighedRate, drifting_rate
-from reliability.ettr import (
-    LinearEttr,
-    asynchronous_ettr_fraction,
-    ettr_fraction,
-    ettr_restart_can_fail_fraction,
-    interval_goodput_fraction,
-    linear_ettr,
-    linear_ettr_fraction,
-    linear_loss_fraction,
-    not_training_h,
-    rollback_ettr_fraction,
-    weibull_ettr_fraction,
-)
-from reliability.finish import finish_quantile_h, lost_quantile_node_h, on_time_fraction
-from reliability.fitting import (
-    Fit,
-    RankedFits,
-    SurvivalBand,
-    fit_best,
-    fit_exponential,
-    fit_generalised_gamma,
-    fit_log_logistic,
-    fit_log_normal,
-    fit_piecewise_exponential,
-    fit_weibull,
-    survival_band,
-)
-from reliability.fleet import (
-    GammaRate,
-    MttfGap,
-    RateEstimate,
-    RateInterval,
-    at_least_one_failure_fraction,
-    failing_nodes,
-    failure_rate_per_node_h,
-    failures_in_1000_node_days,
-    gamma_prior,
-    implied_node_mttf_h,
-    job_mttf_h,
-    lognormal_count_quantile,
-    mean_count,
-    mttf_gap,
-    nodes_of_job,
-    rate_interval,
-    rate_per_node_h,
-    resized_rate_per_node_h,
-    updated_rate,
-)
-from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours, stationary_ages_h
-from reliability.fleet_simulation import SimulatedFleet, simulate_fleet
-from reliability.forecast import (
-    CountBelief,
-    Forecast,
-    count_belief,
-    forecast_count,
-    poisson_forecast,
-    predicted_counts,
-)
-from reliability.groups import Dispersion, GroupRates, dispersion, group_rates, true_spread_fraction
-from reliability.lemons import (
-    Lemons,
-    RemovalGain,
-    find_lemons,
-    removal_gain,
-    worst_nodes_fraction,
-)
-from reliability.lifetimes import (
-    Exponential,
-    GeneralisedGamma,
-    Lifetime,
-    LogLogistic,
-    LogNormal,
-    PiecewiseExponential,
-    Weibull,
-    expected_failures,
-    failure_fraction,
-    hazard_per_h,
-    mean_h,
-    quantile_h,
-    survival_fraction,
-)
-from reliability.likelihood import NoMaximumError
-from reliability.outages import (
-    DownHistory,
-    DownStatistics,
-    HeldSpares,
-    SparesBacktest,
-    backtest_spares,
-    down_history,
-    down_statistics,
-    nodes_down_quantile,
-    spares_by_history,
-)
-from reliability.pace import (
-    averaged_variance_fraction,
-    mean_step_factor,
-    slow_time_fraction,
-    step_quantile_factor,
-)
-from reliability.policies import (
-    FlatRegion,
-    flat_region_h,
-    weibull_hours_by_state,
-    weibull_optimal_interval_h,
-    weibull_weighted_hours_ratio,
-)
-from reliability.recurrent import (
-    Gaps,
-    MeanCumulative,
-    TrendTest,
-    fit_power_law,
-    gaps_between_failures,
-    mean_cumulative,
-    trend_test,
-)
-from reliability.restart import (
-    FailureClass,
-    RestartParts,
-    checkpoint_load_h,
-    initialise_h,
-    pooled_class,
-    replace_h,
-    restart_deviation_h,
-    restart_h,
-    restart_parts,
-    retried_restart_h,
-    weibull_retried_restart_h,
-)
-from reliability.sampling_error import MonteCarlo, monte_carlo
-from reliability.simulate import SimulatedJobs, simulate_failure_classes, simulate_job
-from reliability.spares import (
-    SpareSteps,
-    installed_for_availability,
-    k_of_n_availability_fraction,
-    mean_nodes_down,
-    node_availability_fraction,
-    outage_correlation_fraction,
-    spare_steps,
-    spares_for_confidence,
-)
-from reliability.step_time import (
-    QuantileLaw,
-    RankGroup,
-    StepTime,
-    fit_quantiles,
-    in_series,
-    slow_ranks_factor,
-    slowest,
-    slowest_quantile_s,
-)
-from reliability.survival import (
-    GoodnessOfFit,
-    HazardCurve,
-    RiskTable,
-    SurvivalCurve,
-    concordance_fraction,
-    goodness_of_fit,
-    kaplan_meier,
-    nelson_aalen,
-    risk_table,
-)
-from reliability.two_level import (
-    HourWeights,
-    TwoLevelFlat,
-    TwoLevelHours,
-    two_level_flat_h,
-    two_level_hours_by_state,
-    two_level_optimal_plan,
-    two_level_weighted_hours_ratio,
-)
-from reliability.two_level_ettr import (
-    two_level_ettr_fraction,
-    two_level_least_waste_fraction,
-    two_level_linear_ettr_fraction,
-    two_level_restart_can_fail_ettr_fraction,
-)
-from reliability.two_level_simulation import simulate_two_level_finish_h
-from reliability.weibull_regression import WeibullRegression, fit_weibull_regression
-from reliability.writing import (
-    AsynchronousWrite,
-    asynchronous_write,
-    burst_write_h,
-    write_bandwidth_gb_per_s,
-    write_stop_fraction,
-)
-
-__all__ = [
-    "AfterFailure",
-    "AgedFleet",
-    "AsynchronousWrite",
-    "Backtest",
-    "Cohort",
-    "CohortForecast",
-    "CountBelief",
-    "CountedFailures",
-    "CoxFit",
-    "Dispersion",
-    "DownHistory",
-    "DownStatistics",
-    "Exponential",
-    "FailureClass",
-    "FailureDefinition",
-    "FailureScope",
-    "Fit",
-    "FlatRegion",
-    "FleetNodes",
-    "Forecast",
-    "ForecastRule",
-    "GammaRate",
-    "Gaps",
-    "GeneralisedGamma",
-    "GoodnessOfFit",
-    "GroupRates",
-    "HazardCurve",
-    "HeldSpares",
-    "HourWeights",
-    "IncidenceCurve",
-    "Incidences",
-    "Lemons",
-    "Lifetime",
-    "LinearEttr",
-    "LogLogistic",
-    "LogNormal",
-    "MeanCumulative",
-    "MonteCarlo",
-    "MttfGap",
-    "NoMaximumError",
-    "NodeFailures",
-    "PiecewiseExponential",
-    "ProportionalityTest",
-    "QuantileLaw",
-    "RankGroup",
-    "RankedFits",
-    "RateEstimate",
-    "RateInterval",
-    "RemovalGain",
-    "RepairShop",
-    "RestartParts",
-    "RiskTable",
-    "SimulatedFleet",
-    "SimulatedJobs",
-    "SpareSteps",
-    "SparesBacktest",
-    "StateHours",
-    "StepTime",
-    "StopHours",
-    "SurvivalBand",
-    "SurvivalCurve",
-    "TrendTest",
-    "TwoLevelFlat",
-    "TwoLevelHours",
-    "TwoLevelPlan",
-    "Weibull",
-    "WeibullRegression",
-    "WeighedRate",
-    "asynchronous_ettr_fraction",
-    "asynchronous_optimal_interval_h",
-    "asynchronous_write",
-    "at_least_one_failure_fraction",
-    "averaged_variance_fraction",
-    "backtest_forecasts",
-    "backtest_spares",
-    "burst_write_h",
-    "checkpoint_load_h",
-    "checkpoint_size_gb",
-    "checkpoint_write_h",
-    "cohort_failures",
-    "cohort_forecast",
-    "combined_failures",
-    "concordance_fraction",
-    "count_belief",
-    "cumulative_incidence",
-    "daly_first_order_interval_h",
-    "daly_interval_h",
-    "dispersion",
-    "down_history",
-    "down_statistics",
-    "drifting_rate",
-    "ettr_fraction",
-    "ettr_restart_can_fail_fraction",
-    "expected_failures",
-    "failing_nodes",
-    "failure_fraction",
-    "failure_rate_per_node_h",
-    "failures_in_1000_node_days",
-    "find_lemons",
-    "finish_quantile_h",
-    "fit_best",
-    "fit_cox",
-    "fit_exponential",
-    "fit_generalised_gamma",
-    "fit_log_logistic",
-    "fit_log_normal",
-    "fit_piecewise_exponential",
-    "fit_power_law",
-    "fit_quantiles",
-    "fit_weibull",
-    "fit_weibull_regression",
-    "flat_region_h",
-    "forecast_count",
-    "gamma_prior",
-    "gaps_between_failures",
-    "goodness_of_fit",
-    "group_rates",
-    "hazard_per_h",
-    "hours_by_state",
-    "implied_node_mttf_h",
-    "in_series",
-    "initialise_h",
-    "installed_for_availability",
-    "interval_goodput_fraction",
-    "job_mttf_h",
-    "k_of_n_availability_fraction",
-    "kaplan_meier",
-    "linear_ettr",
-    "linear_ettr_fraction",
-    "linear_loss_fraction",
-    "lognormal_count_quantile",
-    "lost_quantile_node_h",
-    "mean_count",
-    "mean_cumulative",
-    "mean_h",
-    "mean_nodes_down",
-    "mean_step_factor",
-    "monte_carlo",
-    "mttf_gap",
-    "nelson_aalen",
-    "node_availability_fraction",
-    "nodes_down_quantile",
-    "nodes_of_job",
-    "not_training_h",
-    "objective_optimal_interval_h",
-    "on_time_fraction",
-    "optimal_interval_h",
-    "outage_correlation_fraction",
-    "poisson_forecast",
-    "pooled_backtest",
-    "pooled_class",
-    "predicted_counts",
-    "proportional_hazards_test",
-    "quantile_h",
-    "rate_interval",
-    "rate_per_node_h",
-    "removal_gain",
-    "renewal_failures",
-    "replace_h",
-    "require_same_definition",
-    "resized_rate_per_node_h",
-    "restart_deviation_h",
-    "restart_h",
-    "restart_parts",
-    "restated_failures",
-    "retried_restart_h",
-    "risk_table",
-    "rollback_ettr_fraction",
-    "simulate_failure_classes",
-    "simulate_fleet",
-    "simulate_job",
-    "simulate_two_level_finish_h",
-    "slow_ranks_factor",
-    "slow_time_fraction",
-    "slowest",
-    "slowest_quantile_s",
-    "spare_steps",
-    "spares_by_history",
-    "spares_for_confidence",
-    "stationary_ages_h",
-    "step_quantile_factor",
-    "survival_band",
-    "survival_fraction",
-    "trend_test",
-    "true_spread_fraction",
-    "two_level_ettr_fraction",
-    "two_level_flat_h",
-    "two_level_hours_by_state",
-    "two_level_least_waste_fraction",
-    "two_level_linear_ettr_fraction",
-    "two_level_optimal_plan",
-    "two_level_plan",
-    "two_level_restart_can_fail_ettr_fraction",
-    "two_level_weighted_hours_ratio",
-    "updated_rate",
-    "weibull_ettr_fraction",
-    "weibull_hours_by_state",
-    "weibull_optimal_interval_h",
-    "weibull_retried_restart_h",
-    "weibull_weighted_hours_ratio",
-    "weighted_hours_ratio",
-    "worst_nodes_fraction",
-    "write_bandwidth_gb_per_s",
-    "write_stop_fraction",
-    "young_interval_h",
-]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.performance import Chip, Engine, ReplicaLayout, Transformer, group_size_value
+from planner.performance.engine import Chip, Engine, ReplicaLayout, Transformer, group_size_value
 
 HARDWARE: dict[str, dict[str, float]] = {
     "A100-40GB-SXM": {

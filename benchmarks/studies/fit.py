@@ -29,8 +29,9 @@ from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import stack_named, stacks
-from planner.performance import tokens_per_s_per_gpu, training_step_s
 from planner.performance.bundles import step_bundles
+from planner.performance.throughput import tokens_per_s_per_gpu
+from planner.performance.training import training_step_s
 from planner.physics.training_step import BESIDE_STEP
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name

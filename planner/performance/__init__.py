@@ -1,404 +1,50 @@
 """What a layout achieves: memory, speed and power of training and serving on numbers or columns.
 
 Every public function is one documented equation; see README.md of this folder for symbols and errors.
+
+Modules:
+- adapters: Low-rank adapters next to frozen weights (LoRA).
+- arrivals: Draws of what reaches replicas: requests of a trace, dealt out at random, and failures of
+  their nodes.
+- bundles: Bundles: arguments that travel together, under the field's names.
+- calibrate: One measured point per accelerator, carried to all sizes; and what a probe of a device saw.
+- calibrate_serving: What measured serving points say about other batches, sizes and models of the same
+  hardware and engine.
+- capacity: How many requests per second one replica can take while it keeps its latency targets.
+- ceilings: What no hardware can do: a rate beyond it is a fault of this program, never of its input.
+- collectives: Time of one collective by itself, on links of stated bandwidth and latency: between sites,
+  say.
+- communication: Time that accelerators spend sending to each other while training.
+- demand: How much compute a quantity of work asks for: jobs of unlike size, data to go through, agents,
+  growth.
+- diffusion: Image and video generation: an operator mix repeated for a number of denoising steps.
+- disaggregation: Prompts read by some replicas and answers written by others: how many of each.
+- engine: What a step of a serving engine takes: matrices, attention, exchanges and host, at measured
+  rates.
+- experts: Mixture-of-experts layers: what every token multiplies, what the memory holds, how wide experts
+  are.
+- hardware: Figures of a data sheet that are easily taken for others: sparse peaks, two-way links,
+  formats.
+- ingestion: Feeding data to trainers: preprocessing workers, drives, and the fast tier in front of them.
+- layouts: Every way to lay one model over a number of accelerators, and the fastest that fits in memory.
+- memory: Memory of one accelerator: weights, optimizer and activations in training, weights and cache in
+  serving.
+- mix: Requests of unequal length on one replica: latencies and service times of a whole mix.
+- power: Electrical power from utilisation, in place of rated power times hours.
+- quantiles: Quantiles of what users of a replica see, by the closed form of its queue.
+- queueing: Waiting: one replica that slows down as it fills, several equal servers, and spare replicas.
+- recommendation: Recommendation models: time of a training step and of an inference batch, memory,
+  ranking stages.
+- replica: One replica under a mix of requests: state at a load, share of first tokens in time, largest
+  load.
+- rounding: Things that are counted whole: devices, nodes, replicas, workers, drives.
+- serving: Speed of a replica that serves a language model with continuous batching and chunked prefill.
+- simulation: Replicas played step by step: what each request of a drawn stream waits for, next to the
+  closed form.
+- state_space: Layers that keep a state of constant size in place of keys and values, and hybrids with
+  attention.
+- throughput: From step time to rates, hours, utilisation and spread, and the one-point calibration.
+- timeline: What an accelerator did when, from the intervals of its kernels: busy, communicating, waiting.
+- training: Time of one training step of a transformer on a given layout, term by term.
+- vision: Vision transformers: images as sequences of patches that all attend to each other.
 """
-
-from planner.performance.adapters import adapter_parameters, training_flops_ratio
-from planner.performance.calibrate import (
-    accelerator_share_kw,
-    calibrated_efficiency_fraction,
-    copied_gb_per_s,
-    factors_without_each,
-    joint_factor,
-    power_ratio,
-    square_product_tflop_per_s,
-)
-from planner.performance.calibrate_serving import (
-    calibrated_step_s,
-    measured_rate_per_s,
-    serving_factor,
-    serving_factor_at,
-    step_arithmetic_s,
-)
-from planner.performance.capacity import (
-    Limits,
-    Measured,
-    ReplicaCapacity,
-    ReplicaUse,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-    replica_use,
-)
-from planner.performance.collectives import (
-    chain_s,
-    ring_s,
-)
-from planner.performance.communication import (
-    expert_exchange_s,
-    gradient_exchange_s,
-    tensor_exchange_s,
-    weight_gather_s,
-)
-from planner.performance.demand import (
-    agent_experiments_per_d,
-    growth_ratio,
-    lognormal_mean_h,
-    pass_h,
-)
-from planner.performance.diffusion import (
-    attention_tflop,
-    generation_compute_use_fraction,
-    generation_memory_gb,
-    generation_s,
-    latent_tokens,
-    levered_s,
-    linear_tflop,
-    operator_s,
-)
-from planner.performance.disaggregation import (
-    DisaggregatedReplicas,
-    disaggregated_replicas,
-    kv_transfer_s,
-    prefill_replicas,
-)
-from planner.performance.engine import (
-    Chip,
-    Engine,
-    ReplicaLayout,
-    StepTimes,
-    Transformer,
-    group_size_value,
-    matrix_parameters,
-    step_times,
-    touched_routed_parameters,
-)
-from planner.performance.experts import (
-    LayerWeights,
-    attention_parameters,
-    expert_activation_ratio,
-    expert_tokens,
-    latent_attention_parameters,
-    layer_weights,
-    static_slots_ratio,
-    token_copies,
-)
-from planner.performance.hardware import (
-    idle_excess_fraction,
-    power_at_equal_peak_kw,
-    precision_peak_tflop_per_s,
-    require_dense_peak,
-    require_one_way_link,
-)
-from planner.performance.ingestion import (
-    drives_for_reads,
-    hot_tier_gb,
-    preprocessing_workers,
-)
-from planner.performance.layouts import Layout, NoLayout, best_layout, layout_candidates, require_layout
-from planner.performance.memory import (
-    TrainingMemory,
-    activation_gb,
-    data_parallel_ranks,
-    expert_copies,
-    kv_cache_gb_per_token,
-    largest_batch,
-    latent_cache_gb_per_token,
-    layer_parameters,
-    logits_gb,
-    memory_shortage,
-    rank_expert_parameters,
-    rank_parameters,
-    replica_weights_gb,
-    serving_weights_gb,
-    stage_layers,
-    training_memory_gb,
-    training_memory_parts,
-    weights_optimizer_gb,
-)
-from planner.performance.mix import (
-    MixLatencies,
-    PromptClasses,
-    RequestMix,
-    bursty_departures_per_s,
-    class_context_tokens,
-    mean_tokens,
-    mix_latencies,
-    prompt_classes,
-    request_mix,
-    running_context_tokens,
-    wait_factor,
-    weighted_quantile,
-)
-from planner.performance.power import (
-    accelerator_power_kw,
-    average_power_kw,
-    capped_power_kw,
-    energy_per_token_kwh,
-    node_power_kw,
-    served_power_kw,
-    serving_compute_use_fraction,
-    serving_memory_use_fraction,
-    stalled_power_kw,
-    sustained_power_kw,
-    training_compute_use_fraction,
-    training_power_kw,
-)
-from planner.performance.queueing import (
-    ReplicaState,
-    departures_per_s,
-    erlang_c_fraction,
-    largest_rate_per_s,
-    mean_latencies_s,
-    mmc_wait_h,
-    n_plus_k_spares,
-    replica_state,
-    servers_needed,
-    servers_wait_h,
-    state_probability_fraction,
-    ttft_met_fraction,
-)
-from planner.performance.recommendation import (
-    RecommendationStep,
-    all_to_all_s,
-    dense_forward_s,
-    embedding_forward_s,
-    mlp_multiplications,
-    recommendation_batch_s,
-    recommendation_memory_gb,
-    recommendation_training_step,
-    scheduled_step,
-    stage_servers,
-    table_devices,
-)
-from planner.performance.replica import (
-    MixedReplica,
-    MixedState,
-    first_tokens_in_time_fraction,
-    largest_mix_rate_per_s,
-    mixed_replica,
-    mixed_state,
-)
-from planner.performance.rounding import (
-    rounded_up,
-)
-from planner.performance.serving import (
-    latent_head_dim,
-    offline_tokens_per_s,
-    output_tokens_per_s,
-    prefill_steps,
-    prefill_tokens,
-    tpot_s,
-    ttft_s,
-    uncached_tokens,
-)
-from planner.performance.state_space import (
-    hybrid_cache_gb,
-    state_gb_per_sequence,
-    state_space_flops_per_token,
-    state_space_parameters,
-)
-from planner.performance.throughput import (
-    calibration_ratio,
-    exposed_communication_fraction,
-    mfu_fraction,
-    model_flops_per_token,
-    samples_per_s,
-    software_factor,
-    step_quantile_s,
-    tokens_per_s_per_gpu,
-    training_time_h,
-)
-from planner.performance.timeline import (
-    busy_fraction,
-    covered_s,
-    exposed_s,
-)
-from planner.performance.training import (
-    StepTime,
-    attention_forward_s,
-    shape_efficiency_fraction,
-    training_step_s,
-)
-from planner.performance.vision import patch_tokens, vision_parameters
-
-__all__ = [
-    "Chip",
-    "DisaggregatedReplicas",
-    "Engine",
-    "LayerWeights",
-    "Layout",
-    "Limits",
-    "Measured",
-    "MixLatencies",
-    "MixedReplica",
-    "MixedState",
-    "NoLayout",
-    "PromptClasses",
-    "RecommendationStep",
-    "ReplicaCapacity",
-    "ReplicaLayout",
-    "ReplicaState",
-    "ReplicaUse",
-    "RequestMix",
-    "Requests",
-    "StepTime",
-    "StepTimes",
-    "Targets",
-    "TrainingMemory",
-    "Transformer",
-    "accelerator_power_kw",
-    "accelerator_share_kw",
-    "activation_gb",
-    "adapter_parameters",
-    "agent_experiments_per_d",
-    "all_to_all_s",
-    "attention_forward_s",
-    "attention_parameters",
-    "attention_tflop",
-    "average_power_kw",
-    "average_step",
-    "best_layout",
-    "bursty_departures_per_s",
-    "busy_fraction",
-    "calibrated_efficiency_fraction",
-    "calibrated_step_s",
-    "calibration_ratio",
-    "capped_power_kw",
-    "chain_s",
-    "class_context_tokens",
-    "copied_gb_per_s",
-    "covered_s",
-    "data_parallel_ranks",
-    "dense_forward_s",
-    "departures_per_s",
-    "disaggregated_replicas",
-    "drives_for_reads",
-    "embedding_forward_s",
-    "energy_per_token_kwh",
-    "erlang_c_fraction",
-    "expert_activation_ratio",
-    "expert_copies",
-    "expert_exchange_s",
-    "expert_tokens",
-    "exposed_communication_fraction",
-    "exposed_s",
-    "factors_without_each",
-    "first_tokens_in_time_fraction",
-    "generation_compute_use_fraction",
-    "generation_memory_gb",
-    "generation_s",
-    "gradient_exchange_s",
-    "group_size_value",
-    "growth_ratio",
-    "hot_tier_gb",
-    "hybrid_cache_gb",
-    "idle_excess_fraction",
-    "joint_factor",
-    "kv_cache_gb_per_token",
-    "kv_transfer_s",
-    "largest_batch",
-    "largest_mix_rate_per_s",
-    "largest_rate_per_s",
-    "latent_attention_parameters",
-    "latent_cache_gb_per_token",
-    "latent_head_dim",
-    "latent_tokens",
-    "layer_parameters",
-    "layer_weights",
-    "layout_candidates",
-    "levered_s",
-    "linear_tflop",
-    "logits_gb",
-    "lognormal_mean_h",
-    "matrix_parameters",
-    "mean_latencies_s",
-    "mean_tokens",
-    "measured_rate_per_s",
-    "memory_shortage",
-    "mfu_fraction",
-    "mix_latencies",
-    "mixed_replica",
-    "mixed_state",
-    "mlp_multiplications",
-    "mmc_wait_h",
-    "model_flops_per_token",
-    "n_plus_k_spares",
-    "node_power_kw",
-    "offline_tokens_per_s",
-    "operator_s",
-    "output_tokens_per_s",
-    "pass_h",
-    "patch_tokens",
-    "power_at_equal_peak_kw",
-    "power_ratio",
-    "precision_peak_tflop_per_s",
-    "prefill_replicas",
-    "prefill_steps",
-    "prefill_tokens",
-    "preprocessing_workers",
-    "prompt_classes",
-    "rank_expert_parameters",
-    "rank_parameters",
-    "recommendation_batch_s",
-    "recommendation_memory_gb",
-    "recommendation_training_step",
-    "replica_capacity",
-    "replica_state",
-    "replica_use",
-    "replica_weights_gb",
-    "request_mix",
-    "require_dense_peak",
-    "require_layout",
-    "require_one_way_link",
-    "ring_s",
-    "rounded_up",
-    "running_context_tokens",
-    "samples_per_s",
-    "scheduled_step",
-    "served_power_kw",
-    "servers_needed",
-    "servers_wait_h",
-    "serving_compute_use_fraction",
-    "serving_factor",
-    "serving_factor_at",
-    "serving_memory_use_fraction",
-    "serving_weights_gb",
-    "shape_efficiency_fraction",
-    "software_factor",
-    "square_product_tflop_per_s",
-    "stage_layers",
-    "stage_servers",
-    "stalled_power_kw",
-    "state_gb_per_sequence",
-    "state_probability_fraction",
-    "state_space_flops_per_token",
-    "state_space_parameters",
-    "static_slots_ratio",
-    "step_arithmetic_s",
-    "step_quantile_s",
-    "step_times",
-    "sustained_power_kw",
-    "table_devices",
-    "tensor_exchange_s",
-    "token_copies",
-    "tokens_per_s_per_gpu",
-    "touched_routed_parameters",
-    "tpot_s",
-    "training_compute_use_fraction",
-    "training_flops_ratio",
-    "training_memory_gb",
-    "training_memory_parts",
-    "training_power_kw",
-    "training_step_s",
-    "training_time_h",
-    "ttft_met_fraction",
-    "ttft_s",
-    "uncached_tokens",
-    "vision_parameters",
-    "wait_factor",
-    "weight_gather_s",
-    "weighted_quantile",
-    "weights_optimizer_gb",
-]

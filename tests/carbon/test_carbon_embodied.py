@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbon import (
+from carbon.embodied import (
     accelerator_kgco2e,
     baseboard_share_kgco2e,
     battery_kgco2e_per_y,

@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from carbon import (
-    best_hours_kgco2e_per_kwh,
-    best_window_kgco2e_per_kwh,
-    cfe_fraction,
-    market_kgco2e_per_kwh,
-    pounds_kgco2e_per_kwh,
-    projected_kgco2e_per_kwh,
-    weighted_kgco2e_per_kwh,
-)
+from carbon.grid import pounds_kgco2e_per_kwh, projected_kgco2e_per_kwh, weighted_kgco2e_per_kwh
+from carbon.market import cfe_fraction, market_kgco2e_per_kwh
+from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
 
 TWO_DAYS = arrays(float, 48, elements=st.floats(0, 1.2))
 

@@ -5,22 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbon import (
-    curved_power_kw,
-    energy_kwh,
-    facility_energy_kwh,
-    job_energy_kwh,
-    job_energy_parts,
-    lifetime_h,
-    offsite_water_l,
-    onsite_water_l,
-    operational_kgco2e,
-    power_kw,
-    training_device_h,
-    training_flops,
-    water_l,
-)
-from carbon.energy import serving_energy_parts
+from carbon.attribution import lifetime_h
+from carbon.energy import energy_kwh, job_energy_kwh, job_energy_parts, serving_energy_parts
+from carbon.operational import operational_kgco2e, training_device_h, training_flops
+from carbon.power import curved_power_kw, power_kw
+from carbon.pue import facility_energy_kwh
+from carbon.water import offsite_water_l, onsite_water_l, water_l
 
 AMOUNT = st.floats(0.01, 1e6)
 

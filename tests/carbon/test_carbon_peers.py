@@ -4,14 +4,8 @@ import math
 
 import pytest
 
-from carbon import (
-    calendar_share_kgco2e,
-    capacity_kgco2e,
-    effective_die_cm2,
-    lifetime_h,
-    seeds_yield_fraction,
-    wafer_dies,
-)
+from carbon.attribution import calendar_share_kgco2e, lifetime_h
+from carbon.embodied import capacity_kgco2e
 from carbon.peers import (
     CardWay,
     boavizta_card_kgco2e,
@@ -27,6 +21,7 @@ from carbon.peers import (
     llmcarbon_chip_kgco2e,
     mlco2_kgco2e,
 )
+from carbon.yields import effective_die_cm2, seeds_yield_fraction, wafer_dies
 from planner.performance.bundles import bundled
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbon import (
+from carbon.yields import (
     effective_die_cm2,
     murphy_yield_fraction,
     negative_binomial_yield_fraction,

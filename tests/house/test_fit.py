@@ -13,8 +13,9 @@ import pytest
 from performance_constants import FITTED, hardware_arguments, shape_arguments, stack_of
 
 from benchmarks.studies import fit
-from planner.performance import tokens_per_s_per_gpu, training_step_s
 from planner.performance.bundles import step_bundles
+from planner.performance.throughput import tokens_per_s_per_gpu
+from planner.performance.training import training_step_s
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "data" / "fit" / "training.csv"

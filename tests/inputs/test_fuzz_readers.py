@@ -28,7 +28,8 @@ from planner.inputs.series import read_series
 from planner.trace.errors import LONGEST_CHARACTERS, InputError
 from planner.trace.units import UnitError, convert_factor
 from planner.validation import validate
-from reliability import fit_best, fit_cox
+from reliability.cox import fit_cox
+from reliability.fitting import fit_best
 from reliability.logs import LogError, Mapping, files, parse_mapping, read_log
 from reliability.logs.hostlist import expand
 from reliability.outages import HeldSpares, down_history

@@ -6,14 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
-from planner.performance import Limits, Measured, Requests, Targets, replica_capacity, step_times
 from planner.performance.bundles import bundled
+from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
 from planner.performance.disaggregation import (
     PoolTargets,
     disaggregated_replicas,
     kv_transfer_s,
     prefill_replicas,
 )
+from planner.performance.engine import step_times
 from planner.performance.queueing import mmc_wait_h, servers_needed
 
 H100 = "H100-80GB-SXM"

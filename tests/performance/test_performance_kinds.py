@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import FITTED, MODERN, hardware_arguments
 
-from planner.performance import kv_cache_gb_per_token, layer_parameters
 from planner.performance.adapters import adapter_parameters
 from planner.performance.bundles import memory_bundles, search_bundles, step_bundles
 from planner.performance.hardware import precision_peak_tflop_per_s, require_dense_peak, require_one_way_link
 from planner.performance.layouts import Layout, best_layout
-from planner.performance.memory import training_memory_parts
+from planner.performance.memory import kv_cache_gb_per_token, layer_parameters, training_memory_parts
 from planner.performance.queueing import (
     departures_per_s,
     mean_latencies_s,

@@ -6,19 +6,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments
 
-from planner.performance import (
-    Layout,
-    NoLayout,
-    best_layout,
-    layer_parameters,
-    layout_candidates,
-    mfu_fraction,
-    model_flops_per_token,
-    tokens_per_s_per_gpu,
-    training_memory_gb,
-    training_memory_parts,
-    training_step_s,
-)
 from planner.performance.bundles import (
     Split,
     SplitLimits,
@@ -27,7 +14,10 @@ from planner.performance.bundles import (
     search_bundles,
     step_bundles,
 )
-from planner.performance.layouts import require_layout
+from planner.performance.layouts import Layout, NoLayout, best_layout, layout_candidates, require_layout
+from planner.performance.memory import layer_parameters, training_memory_gb, training_memory_parts
+from planner.performance.throughput import mfu_fraction, model_flops_per_token, tokens_per_s_per_gpu
+from planner.performance.training import training_step_s
 
 LLAMA_405B = {
     "layers": 126,

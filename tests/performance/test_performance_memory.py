@@ -5,17 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.performance import (
+from planner.performance.bundles import TrainingLayout, bundled, memory_bundles
+from planner.performance.memory import (
+    TrainingMemory,
     activation_gb,
     kv_cache_gb_per_token,
     largest_batch,
     layer_parameters,
+    memory_shortage,
     serving_weights_gb,
     training_memory_gb,
+    training_memory_parts,
     weights_optimizer_gb,
 )
-from planner.performance.bundles import TrainingLayout, bundled, memory_bundles
-from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
 
 GIB = 2**30 / 1e9
 MODEL_22B = {"layers": 48, "hidden": 6144, "heads": 64, "tp": 8, "pp": 1, "interleave": 1, "micro_batch": 4}

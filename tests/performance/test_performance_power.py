@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import B200_POWER, H100_POWER, HARDWARE, SERVED
 
-from planner.performance import (
+from planner.performance.memory import kv_cache_gb_per_token
+from planner.performance.power import (
     accelerator_power_kw,
+    average_power_kw,
     capped_power_kw,
-    kv_cache_gb_per_token,
+    energy_per_token_kwh,
+    host_at_load_kw,
     node_power_kw,
     serving_compute_use_fraction,
     serving_memory_use_fraction,
@@ -17,7 +20,6 @@ from planner.performance import (
     training_compute_use_fraction,
     training_power_kw,
 )
-from planner.performance.power import average_power_kw, energy_per_token_kwh, host_at_load_kw
 
 PROMPT = 90
 

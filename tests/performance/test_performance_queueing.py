@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.performance import (
+from planner.performance.queueing import (
+    departures_per_s,
     erlang_c_fraction,
     largest_rate_per_s,
     mmc_wait_h,
@@ -16,8 +17,9 @@ from planner.performance import (
     replica_state,
     servers_needed,
     servers_wait_h,
+    state_probability_fraction,
+    ttft_met_fraction,
 )
-from planner.performance.queueing import departures_per_s, state_probability_fraction, ttft_met_fraction
 
 
 @pytest.mark.parametrize(

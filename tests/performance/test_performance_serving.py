@@ -8,36 +8,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, VLLM_B200, served_chip, served_layout, served_transformer
 
-from planner.performance import (
-    Engine,
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    Transformer,
-    average_step,
-    group_size_value,
-    kv_cache_gb_per_token,
-    matrix_parameters,
-    offline_tokens_per_s,
-    output_tokens_per_s,
-    prefill_steps,
-    replica_capacity,
-    replica_state,
-    replica_use,
-    step_times,
-    touched_routed_parameters,
-    ttft_s,
-)
 from planner.performance.calibrate_serving import (
     calibrated_step_s,
     measured_rate_per_s,
     serving_factor,
     serving_factor_at,
 )
-from planner.performance.engine import exchange_s
-from planner.performance.queueing import departures_per_s
-from planner.performance.serving import latent_head_dim, uncached_tokens
+from planner.performance.capacity import (
+    Limits,
+    Measured,
+    Requests,
+    Targets,
+    average_step,
+    replica_capacity,
+    replica_use,
+)
+from planner.performance.engine import (
+    Engine,
+    Transformer,
+    exchange_s,
+    group_size_value,
+    matrix_parameters,
+    step_times,
+    touched_routed_parameters,
+)
+from planner.performance.memory import kv_cache_gb_per_token
+from planner.performance.queueing import departures_per_s, replica_state
+from planner.performance.serving import (
+    latent_head_dim,
+    offline_tokens_per_s,
+    output_tokens_per_s,
+    prefill_steps,
+    ttft_s,
+    uncached_tokens,
+)
 
 H100, B200 = "H100-80GB-SXM", "B200-SXM"
 PROMPT = 90.0  # the record does not say; about this in its data set

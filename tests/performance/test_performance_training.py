@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments, shape_arguments, stack_of
 
 from planner.inputs.software import stack_named
-from planner.performance import (
+from planner.performance.bundles import memory_bundles, step_bundles
+from planner.performance.memory import training_memory_gb
+from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
     tokens_per_s_per_gpu,
-    training_memory_gb,
-    training_step_s,
     training_time_h,
 )
-from planner.performance.bundles import memory_bundles, step_bundles
-from planner.performance.training import StepTime
+from planner.performance.training import StepTime, training_step_s
 from planner.trace.errors import InputError
 from planner.validation.aliases import catalogue_name
 from planner.validation.forms import NotUnderstood

@@ -8,24 +8,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from reliability import (
-    down_history,
-    failing_nodes,
-    interval_goodput_fraction,
-    lognormal_count_quantile,
-    mean_count,
-    nodes_down_quantile,
-    not_training_h,
-    retried_restart_h,
+from reliability.checkpoint import two_level_plan
+from reliability.ettr import interval_goodput_fraction, not_training_h
+from reliability.fleet import failing_nodes, lognormal_count_quantile, mean_count
+from reliability.lemons import worst_nodes_fraction
+from reliability.outages import down_history, nodes_down_quantile
+from reliability.restart import retried_restart_h, weibull_retried_restart_h
+from reliability.two_level_ettr import (
     two_level_ettr_fraction,
     two_level_least_waste_fraction,
     two_level_linear_ettr_fraction,
-    two_level_plan,
     two_level_restart_can_fail_ettr_fraction,
-    weibull_retried_restart_h,
-    worst_nodes_fraction,
-    write_stop_fraction,
 )
+from reliability.writing import write_stop_fraction
 
 LEVELS = {
     "interval_h": 0.4,

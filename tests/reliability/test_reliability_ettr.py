@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from reliability import (
+from reliability.checkpoint import (
     asynchronous_optimal_interval_h,
     hours_by_state,
     objective_optimal_interval_h,
     optimal_interval_h,
-    simulate_job,
     two_level_plan,
     weighted_hours_ratio,
 )
@@ -29,6 +28,7 @@ from reliability.ettr import (
     weibull_ettr_fraction,
 )
 from reliability.restart import FailureClass, pooled_class
+from reliability.simulate import simulate_job
 from reliability.two_level_ettr import two_level_ettr_fraction, two_level_linear_ettr_fraction
 
 mttfs_h = st.floats(0.05, 1e5)

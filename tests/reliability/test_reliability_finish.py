@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from reliability import simulate_job
 from reliability.ettr import ettr_fraction, rollback_ettr_fraction
 from reliability.finish import finish_quantile_h, lost_quantile_node_h, on_time_fraction
+from reliability.simulate import simulate_job
 
 PERCENTILES = np.array([0.05, 0.5, 0.95])
 JOB = {"interval_h": 0.2, "mttf_h": 24 / 13, "write_h": 0.02, "restart_h": 0.1}

@@ -10,19 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from reliability import (
-    failures_in_1000_node_days,
-    gamma_prior,
-    installed_for_availability,
-    job_mttf_h,
-    k_of_n_availability_fraction,
-    mean_nodes_down,
-    node_availability_fraction,
-    rate_per_node_h,
-    spare_steps,
-    spares_for_confidence,
-    updated_rate,
-)
 from reliability.definitions import (
     CountedFailures,
     FailureDefinition,
@@ -32,7 +19,25 @@ from reliability.definitions import (
     restated_failures,
 )
 from reliability.drift import drifting_rate
-from reliability.fleet import mttf_gap, nodes_of_job, rate_interval, resized_rate_per_node_h
+from reliability.fleet import (
+    failures_in_1000_node_days,
+    gamma_prior,
+    job_mttf_h,
+    mttf_gap,
+    nodes_of_job,
+    rate_interval,
+    rate_per_node_h,
+    resized_rate_per_node_h,
+    updated_rate,
+)
+from reliability.spares import (
+    installed_for_availability,
+    k_of_n_availability_fraction,
+    mean_nodes_down,
+    node_availability_fraction,
+    spare_steps,
+    spares_for_confidence,
+)
 
 TRACE = Path(__file__).parents[3] / "shared/data/infinitehbd_trace/fault_trace.json"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reliability import ettr_fraction
+from reliability.ettr import ettr_fraction
 from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours, stationary_ages_h
 from reliability.fleet_simulation import simulate_fleet
 from reliability.sampling_error import monte_carlo

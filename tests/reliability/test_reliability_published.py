@@ -5,29 +5,32 @@ import math
 import numpy as np
 import pytest
 
-from reliability import (
-    asynchronous_ettr_fraction,
-    at_least_one_failure_fraction,
+from reliability.checkpoint import (
     checkpoint_size_gb,
     checkpoint_write_h,
     daly_first_order_interval_h,
     daly_interval_h,
+    optimal_interval_h,
+    two_level_plan,
+    young_interval_h,
+)
+from reliability.ettr import (
+    asynchronous_ettr_fraction,
     ettr_fraction,
+    linear_ettr_fraction,
+    weibull_ettr_fraction,
+)
+from reliability.fleet import (
+    at_least_one_failure_fraction,
     failure_rate_per_node_h,
     failures_in_1000_node_days,
     implied_node_mttf_h,
     job_mttf_h,
-    linear_ettr_fraction,
-    optimal_interval_h,
     rate_per_node_h,
-    simulate_job,
-    spares_for_confidence,
-    two_level_ettr_fraction,
-    two_level_linear_ettr_fraction,
-    two_level_plan,
-    weibull_ettr_fraction,
-    young_interval_h,
 )
+from reliability.simulate import simulate_job
+from reliability.spares import spares_for_confidence
+from reliability.two_level_ettr import two_level_ettr_fraction, two_level_linear_ettr_fraction
 
 MINUTE_H = 1 / 60
 SECOND_H = 1 / 3600

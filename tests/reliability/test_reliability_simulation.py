@@ -8,20 +8,18 @@ import pytest
 from scipy import stats
 from sizes import size
 
-from reliability import (
+from reliability.checkpoint import hours_by_state
+from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
-    finish_quantile_h,
-    hours_by_state,
-    on_time_fraction,
-    simulate_job,
-    simulate_two_level_finish_h,
-    two_level_ettr_fraction,
+    rollback_ettr_fraction,
     weibull_ettr_fraction,
 )
-from reliability.ettr import rollback_ettr_fraction
+from reliability.finish import finish_quantile_h, on_time_fraction
 from reliability.sampling_error import monte_carlo
-from reliability.simulate import simulate_failure_classes
+from reliability.simulate import simulate_failure_classes, simulate_job
+from reliability.two_level_ettr import two_level_ettr_fraction
+from reliability.two_level_simulation import simulate_two_level_finish_h
 
 RANDOM = np.random.default_rng(2025)
 JOBS = [

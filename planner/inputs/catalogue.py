@@ -13,7 +13,7 @@ import hashlib
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -92,6 +92,9 @@ class Catalogue:
     folder: Path
     ranges: Ranges
     asked: set[str] | None = None
+    _named: dict[tuple[str, str], tuple[str, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def fact(self, key: str) -> Fact:
         """The fact with this key, in its canonical unit.
@@ -113,13 +116,16 @@ class Catalogue:
 
     def names(self, room: str, having: str = "") -> tuple[str, ...]:
         """Names under a room (`accelerator`, `grid`, ...), where asked only those with a property."""
-        found: dict[str, None] = {}
-        for key in self.facts:
-            if key.startswith(room + "."):
-                name, _, last = key[len(room) + 1 :].rpartition(".")
-                if name and "@" not in last and (not having or last == having):
-                    found[name] = None
-        return tuple(sorted(found))
+        known = self._named.get((room, having))
+        if known is None:  # facts never change, and thousands of rows ask for the same names
+            found: dict[str, None] = {}
+            for key in self.facts:
+                if key.startswith(room + "."):
+                    name, _, last = key[len(room) + 1 :].rpartition(".")
+                    if name and "@" not in last and (not having or last == having):
+                        found[name] = None
+            known = self._named[room, having] = tuple(sorted(found))
+        return known
 
     @property
     def sold(self) -> tuple[str, ...]:

@@ -16,18 +16,26 @@ class CeilingError(RuntimeError):
     """A rate needs more arithmetic than the hardware has at its dense peak: a fault of this program."""
 
 
-def request_flop(*, active_parameters: Column, input_tokens: Column, output_tokens: Column) -> Column:
+def request_flop(
+    *, active_parameters: Column, head_parameters: Column, input_tokens: Column, output_tokens: Column
+) -> Column:
     """Least arithmetic of a request: reading the prompt gives the first token, each further one is a step.
 
-    F = 2 N_act (isl + max(osl - 1, 0))
+    F = 2 (N_act - N_head) (isl + max(osl - 1, 0)) + 2 N_head osl
 
-    Attention is left out, so that the truth is above.
+    The head is met by written tokens alone: a prompt's runs once, for its last token. Attention is left out,
+    so that the truth is above.
 
     Source: two operations for each weight and token.
     """
     require_positive(active_parameters=active_parameters, output_tokens=output_tokens)
-    require_not_negative(input_tokens=input_tokens)
-    return 2.0 * active_parameters * (input_tokens + np.maximum(output_tokens - 1.0, 0.0))
+    require_not_negative(
+        input_tokens=input_tokens,
+        head_parameters=head_parameters,
+        layer_parameters=active_parameters - head_parameters,
+    )
+    passed = input_tokens + np.maximum(output_tokens - 1.0, 0.0)
+    return 2.0 * (active_parameters - head_parameters) * passed + 2.0 * head_parameters * output_tokens
 
 
 def check_ceiling(*, flop_per_s: Column, peak_flop_per_s: Column, what: Sequence[str]) -> None:

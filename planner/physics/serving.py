@@ -327,18 +327,21 @@ def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Arguments) -> None:
     """Refuse a load beyond the dense peak: every answer on serving takes its rates from these kinds."""
     requests = arguments["requests"]
     parameters = derive(matrix_parameters, model=arguments["model"])
-    limit_per_s, accelerators, peak_tflop_per_s, multiplied, prompt, answer = (
+    limit_per_s, accelerators, peak_tflop_per_s, multiplied, head, prompt, answer = (
         np.broadcast_to(np.asarray(node.value, dtype=np.float64), kinds.service.shape)
         for node in (
             kinds.capacity["limit_requests_per_s"],
             kinds.accelerators,
             arguments["chip"].peak_tflop_per_s,
             parameters,
+            arguments["model"].head_parameters,
             requests.input_tokens,
             requests.output_tokens,
         )
     )
-    flop = request_flop(active_parameters=multiplied, input_tokens=prompt, output_tokens=answer)
+    flop = request_flop(
+        active_parameters=multiplied, head_parameters=head, input_tokens=prompt, output_tokens=answer
+    )
     services = [_services(inputs)[i] for i in kinds.service]
     check_ceiling(
         flop_per_s=limit_per_s * flop,

@@ -274,6 +274,7 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
     tables = (2 - of["tied_embeddings"]) * of["vocab"] * of["hidden"]
     flop = request_flop(
         active_parameters=of["active_parameters"] - tables,
+        head_parameters=0.0,
         input_tokens=asked["input_tokens"],
         output_tokens=asked["output_tokens"],
     )
@@ -588,3 +589,15 @@ def test_training_and_serving_name_their_software():
     assert default_stack("h100-sxm-80gb").says in said
     assert default_stack("mi300x").says in said
     assert "Engine: SGLang 0.5." in serves["notes"]
+
+
+def test_the_head_runs_once_for_a_prompt():
+    """1,000 tokens in and 11 out meet 9 B of layers 1,010 times and 1 B of the head 11 times."""
+    read = {"active_parameters": 10e9, "input_tokens": 1000.0}
+    flop = request_flop(**read, head_parameters=1e9, output_tokens=11.0)
+    once = request_flop(**read, head_parameters=1e9, output_tokens=1.0)
+
+    assert flop == pytest.approx(2 * (9e9 * 1010 + 1e9 * 11), rel=1e-12)
+    assert once == pytest.approx(2 * (9e9 * 1000 + 1e9), rel=1e-12)
+    with pytest.raises(ValueError, match="layer_parameters"):
+        request_flop(**read, head_parameters=11e9, output_tokens=1.0)

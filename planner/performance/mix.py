@@ -200,7 +200,7 @@ def bursty_departures_per_s(
 
 
 def bursty_log_ratios(log_ratios: NDArray[np.float64], spread: Column) -> NDArray[np.float64]:
-    """ln(lambda/mu'(k)) of `bursty_departures_per_s` from ln(lambda/mu(k)), of equal axes: for chains in logs."""
+    """ln(lambda/mu'(k)) of `bursty_departures_per_s` from ln(lambda/mu(k)), for chains in logarithms."""
     in_burst = np.log1p(np.sqrt(np.maximum(spread - 1.0, 0.0) / (spread + 1.0)))
     most = np.where(np.asarray(spread) > 1.0, in_burst, np.inf)
     result: NDArray[np.float64] = np.minimum(log_ratios * (2.0 / (spread + 1.0)), log_ratios + most)

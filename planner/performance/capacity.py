@@ -19,6 +19,7 @@ from planner.performance.engine import (
     step_times,
 )
 from planner.performance.mix import bursty_departures_per_s, class_context_tokens
+from planner.performance.prefill_queue import PromptReading
 from planner.performance.queueing import state_probability_fraction
 from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 from planner.performance.serving import prefill_steps
@@ -179,7 +180,8 @@ def replica_queue(
     running = np.minimum(tried, _wide(limit))
     step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
     _, average_s = step.average()
-    prefill_s = np.maximum(step.chunks * step.with_prompt_s(), average_s)
+    own_s = step.chunks * step.with_prompt_s()
+    prefill_s = np.maximum(own_s, average_s)
     between_s = step.between_tokens_s()
     spread_s = (between_s - step.without_prompts_s()) / np.sqrt(running) if token_spread else None
     return mixed_replica(
@@ -193,6 +195,7 @@ def replica_queue(
         queue_places=np.floor(limits.queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
         tpot_spread_s=None if spread_s is None else _between(spread_s[..., 0, :], tried, limit),
+        reading=step.reading(own_s, tried, limit),
     )
 
 
@@ -336,6 +339,7 @@ class _Steps:
         self.running, self.requests = running, requests
         self.groups = _wide(layout.dp)
         self.ranks = _wide(np.multiply(layout.tp, layout.dp))
+        self.chunk = chunk_tokens
         self.parameters = _wide(matrix_parameters(model))
         self.peak = _wide(chip.peak_tflop_per_s)
         self.factor = np.asarray(
@@ -377,6 +381,44 @@ class _Steps:
         reading = self.running / np.maximum(chunks, 1.0)
         return self._step(writing, self.prompts / self.chunks, self._others(writing, reading))[1]
 
+    def reading(self, own_s: Floats, found: Floats, limit: Floats) -> PromptReading:
+        """What prompts wait for one another: steps without one, and with a chunk full of them.
+
+        a_j = (T(C) - T(C/2))/(C/2) at the length of class j,  b_j = a_j isl_j,  h = T(0) - (T(C) - a C)
+
+        Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them.
+        """
+        writing = np.maximum(self.running - 1.0, 0.0)
+        others = self._others(writing, self.running)
+        met = np.sum(self.share * self.prompts**2, axis=-2, keepdims=True) / np.sum(
+            self.share * self.prompts, axis=-2, keepdims=True
+        )
+
+        def slope(states: slice, lengths: Floats) -> tuple[Floats, Floats]:
+            here = writing[..., states], others[..., states]
+            full, half = (
+                self._step(here[0], part * self.chunk, here[1], lengths, states)[1] for part in (1.0, 0.5)
+            )
+            return full, np.maximum(full - half, 0.0) / (self.chunk / 2.0)
+
+        every = slice(None)
+        calm = self._step(writing, 0.0, others, np.ones((1, 1)), every)[1]
+        full, token_s = slope(every, met)
+        _, class_token_s = slope(slice(0, 1), self.prompts)
+        work = class_token_s * self.prompts
+        hidden = np.clip(calm - (full - token_s * self.chunk), 0.0, calm)
+        saved = np.sum(self.share * np.minimum(hidden, work), axis=-2)
+        return PromptReading(
+            found=found,
+            own_s=own_s,
+            calm_s=calm[..., 0, :],
+            hidden_s=saved,
+            work_s=work[..., 0],
+            share_fraction=self.share[..., 0],
+            chunk_s=(token_s * self.chunk)[..., 0, 0],
+            limit=limit,
+        )
+
     def _others(self, writing: Floats, reading: Floats) -> Floats:
         """Tokens of a step of the other groups, of which each writes and reads on average as much."""
         joining = np.sum(self.share * self.prompts, axis=-2, keepdims=True) * reading / self.answer
@@ -390,7 +432,7 @@ class _Steps:
         chunks = whole * reading / self.answer  # that a step reads
         often, more = np.minimum(chunks, 1.0), np.maximum(chunks, 1.0)
         others = self._others(writing, reading)
-        without, without_s = self._step(writing, 0.0, others)
+        without, without_s = self._step(writing, 0.0, others, np.ones((1, 1)))
         reads, reads_s = self._step(writing, self.prompts / self.chunks * more, others)
 
         def mean(plain: Column, chunked: Column) -> Floats:
@@ -402,14 +444,24 @@ class _Steps:
         parts = {f.name: mean(getattr(without, f.name), getattr(reads, f.name)) for f in fields(reads)}
         return StepTimes(**parts), mean(without_s, reads_s)
 
-    def _step(self, writing: Floats, prompts: Column, others: Floats) -> tuple[StepTimes, Floats]:
-        """Steps in which a group writes and reads so much, and the other groups read so many tokens."""
+    def _step(
+        self,
+        writing: Floats,
+        prompts: Column,
+        others: Floats,
+        lengths: Floats | None = None,
+        states: slice = slice(None),
+    ) -> tuple[StepTimes, Floats]:
+        """Steps in which a group writes and reads so much, and the other groups read so many tokens.
+
+        `lengths` are those of the prompts, by class where none are given; `states` which of those tried.
+        """
         times = step_times(
             **self.parts,  # type: ignore[arg-type]
             writing=writing,
             prefill_tokens=prompts,
             context_tokens=_wide(_context(self.requests)),
-            prompt_tokens=self.prompts,
+            prompt_tokens=self.prompts if lengths is None else lengths,
             other_tokens=others,
         )
         least = step_arithmetic_s(
@@ -418,7 +470,9 @@ class _Steps:
             tp=self.ranks,
             peak_tflop_per_s=self.peak,
         )
-        return times, np.asarray(calibrated_step_s(step_s=times.total_s, factor=self.factor, least_s=least))
+        return times, np.asarray(
+            calibrated_step_s(step_s=times.total_s, factor=self.factor[..., states], least_s=least)
+        )
 
 
 def _context(requests: Requests) -> Column:

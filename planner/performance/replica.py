@@ -10,6 +10,14 @@ from scipy.special import gammainc, gammaincc, gammaln, ndtr, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
 from planner.performance.mix import bursty_log_ratios, wait_factor
+from planner.performance.prefill_queue import (
+    PromptReading,
+    PromptWait,
+    at_state,
+    prompt_times,
+    prompt_wait,
+    wait_in_time_fraction,
+)
 from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
 
 Column = float | NDArray[np.float64]
@@ -18,11 +26,15 @@ Floats = NDArray[np.float64]
 _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
 _NEAR_ONE = 1e-5  # a ratio nearer to 1 than this lets the difference of two Q cancel in the closed sum
 _LARGEST_EXPONENT = 700.0  # e to it is still a number
+_LEAST_CHANCE = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
 class MixedReplica:
-    """A replica in states 1, 2, ... up to its places (last axis), one entry per candidate before it."""
+    """A replica in states 1, 2, ... up to its places (last axis), one entry per candidate before it.
+
+    Where `reading` is not given, prompts are read at once, whatever other prompts are there.
+    """
 
     running: Floats
     prefill_s: Floats
@@ -37,13 +49,15 @@ class MixedReplica:
     arrival_scv_ratio: Column
     wait_factor: Column
     tpot_spread_s: Floats
+    reading: PromptReading | None
 
 
 @dataclass(frozen=True, slots=True)
 class MixedState:
     """Long-run means of a replica at one load; `probability_fraction` of 0, 1, 2, ... requests inside.
 
-    `full_departures_per_s` is the rate at which a full replica is left, bursts included.
+    `full_departures_per_s` is the rate at which a full replica is left, bursts included. Who is let in waits
+    `prompts` for the prompts of others, and reads its own, by class, in `own_s`.
     """
 
     probability_fraction: Floats
@@ -51,6 +65,8 @@ class MixedState:
     queue: ReplicaState
     ttft_s: Floats
     tpot_s: Floats
+    prompts: PromptWait | None = None
+    own_s: Floats | None = None
 
 
 def mixed_replica(
@@ -65,6 +81,7 @@ def mixed_replica(
     queue_places: Column,
     arrival_scv_ratio: Column,
     tpot_spread_s: Floats | None = None,
+    reading: PromptReading | None = None,
 ) -> MixedReplica:
     """A replica from its times in states 1, 2, ... up to the largest batch limit.
 
@@ -125,6 +142,7 @@ def mixed_replica(
         arrival_scv_ratio=arrival_scv_ratio,
         wait_factor=1.0,
         tpot_spread_s=waiting_too(np.zeros_like(tpot_s) if tpot_spread_s is None else tpot_spread_s),
+        reading=reading,
     )
     if np.ndim(arrival_scv_ratio) > limit.ndim:
         replica = _beside(replica)
@@ -143,9 +161,14 @@ def _beside(replica: MixedReplica) -> MixedReplica:
         "batch_limit": 0,
         "places": 0,
     }
-    return dataclasses.replace(
-        replica, **{name: np.expand_dims(getattr(replica, name), -1 - axes) for name, axes in behind.items()}
-    )
+    wide = {name: np.expand_dims(getattr(replica, name), -1 - axes) for name, axes in behind.items()}
+    reading = replica.reading
+    if reading is not None:
+        behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "share_fraction": 1}
+        behind |= {"chunk_s": 0, "limit": 0}
+        more = {name: np.expand_dims(getattr(reading, name), -1 - axes) for name, axes in behind.items()}
+        reading = dataclasses.replace(reading, **more)
+    return dataclasses.replace(replica, **wide, reading=reading)
 
 
 def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
@@ -153,7 +176,11 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
 
     W = f N_q / lambda_acc, the chain filled by `bursty_departures_per_s`, f the `wait_factor`
 
-    TTFT = W + sum_k p[k] prefill(k+1) / sum_k p[k],  TPOT = sum_k k p[k] / sum_k k p[k] / ITL(k)
+    TTFT = W + W_p + E[r],  TPOT = sum_k k p[k] / sum_k k p[k] / ITL(k)
+
+    W_p is the wait for other prompts (`prompt_wait`), r the time to read a prompt, both at the mean state
+    that finds room and company: k_1 = sum_{0<k<B} k p[k] / sum_{0<k<B} p[k]. A replica without `reading`
+    takes r = sum_k p[k] prefill(k+1) / sum_k p[k] and no W_p.
 
     Source: as `mix_latencies`, `replica_state` and `mean_latencies_s`.
     """
@@ -169,6 +196,9 @@ def _in_state(replica: MixedReplica) -> Callable[[Column], MixedState]:
     beyond, last = states > places, places.astype(np.intp)
     queued = np.maximum(states - limit, 0.0)
     tokens = replica.running / replica.tpot_s
+    reading = replica.reading
+    times = None if reading is None else prompt_times(reading)
+    room = (states < limit).astype(np.float64)
 
     def state(arrivals_per_s: Column) -> MixedState:
         """Means at this load."""
@@ -181,6 +211,15 @@ def _in_state(replica: MixedReplica) -> Callable[[Column], MixedState]:
         running = _weighed(inside, replica.running)
         waiting = _weighed(inside, queued)
         wait_s = waiting / accepted * replica.wait_factor
+        if reading is None or times is None:
+            prompts, own_s = None, None
+            first_s = _weighed(found, replica.prefill_s) / found.sum(axis=-1)
+        else:
+            company = np.maximum(_weighed(inside, room), _LEAST_CHANCE)
+            others = _weighed(inside, room * states) / company
+            empty = p[..., 0] / (p[..., 0] + company)
+            prompts, own_s = _prompts(reading, times, load, others, empty, replica.arrival_scv_ratio)
+            first_s = np.sum(reading.share_fraction * own_s, axis=-1) + prompts.mean_s
         return MixedState(
             probability_fraction=p,
             full_departures_per_s=load * np.exp(-ratios[..., -1]),
@@ -192,11 +231,36 @@ def _in_state(replica: MixedReplica) -> Callable[[Column], MixedState]:
                 wait_s=wait_s,
                 residence_s=wait_s + running / accepted,
             ),
-            ttft_s=wait_s + _weighed(found, replica.prefill_s) / found.sum(axis=-1),
+            ttft_s=wait_s + first_s,
             tpot_s=running / _weighed(inside, tokens),
+            prompts=prompts,
+            own_s=own_s,
         )
 
     return state
+
+
+def _prompts(
+    reading: PromptReading,
+    times: Floats,
+    load: Floats,
+    others: Floats,
+    empty_fraction: Floats,
+    arrival_scv_ratio: Column,
+) -> tuple[PromptWait, Floats]:
+    """Wait for other prompts, and time to read one's own by class, next to so many others."""
+    found = at_state(times, reading, others + 1.0)
+    wait = prompt_wait(
+        arrivals_per_s=load,
+        calm_s=found[..., -2],
+        hidden_s=found[..., -1],
+        work_s=reading.work_s,
+        share_fraction=reading.share_fraction,
+        chunk_s=reading.chunk_s,
+        empty_fraction=empty_fraction,
+        arrival_scv_ratio=arrival_scv_ratio,
+    )
+    return wait, found[..., :-2]
 
 
 def _weighed(chance: Floats, values: Floats) -> Floats:
@@ -210,11 +274,12 @@ def first_tokens_in_time_fraction(
 ) -> Floats:
     """Share of accepted requests of the whole mix whose first token comes in time.
 
-    P = sum_{k<B} p[k] F(k+1) + p[B] sum_j w_j G(x_j),  F(k) = sum_j w_j 1(prefill_j(k) <= T)
+    P = sum_{k<B} p[k] F + p[B] sum_j w_j G(x_j),  F = sum_j w_j P(W_p + r_j <= T)
 
-    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x),  x_j = mu(B) (T - prefill_j(B))/f
+    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x),  x_j = mu(B) (T - prefill_j(B) - E[W_p])/f
 
-    r = lambda/mu(B), n places to wait. Who finds the replica full waits for departures at rate mu(B), so
+    W_p and r_j as of `mixed_state`; without `reading` F(k+1) = sum_j w_j 1(prefill_j(k+1) <= T) instead. r =
+    lambda/mu(B), n places to wait. Who finds the replica full waits for departures at rate mu(B), so
     that the states beyond B fall by r each and the sum of `ttft_met_fraction` over them is closed
     (`_waited_in_time`).
 
@@ -228,15 +293,15 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
     states = replica.class_prefill_s.shape[-1]
     target = np.asarray(ttft_target_s)[..., None]
     share = replica.share_fraction
-    in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
     free = np.arange(states) < replica.batch_limit[..., None]
-    at_once_in_time = np.where(free, in_time, 0.0)
+    at_once_in_time = free.astype(np.float64)
+    if replica.reading is None:
+        in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
+        at_once_in_time = np.where(free, in_time, 0.0)
     admitted = (np.arange(replica.running.shape[-1]) < replica.places[..., None]).astype(np.float64)
     spare_s = target - replica.class_prefill_s[..., -1]
-    room_s = np.maximum(spare_s, 0.0)
     places = (replica.places - replica.batch_limit)[..., None]
     queue = np.maximum(places, 1.0)
-    queues = (spare_s >= 0) & (places > 0)
     last = replica.batch_limit[..., None].astype(np.intp)
 
     def share_in_time(state: MixedState, arrivals_per_s: Column) -> Floats:
@@ -244,10 +309,16 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
         seen = state.probability_fraction[..., :-1]
         accepted = _weighed(seen, admitted)
         at_once = _weighed(seen[..., :states], at_once_in_time)
+        left_s = spare_s
+        if state.prompts is not None and state.own_s is not None:
+            kept = wait_in_time_fraction(wait=state.prompts, own_s=state.own_s, spare_s=target[..., 0])
+            at_once = at_once * np.sum(share * kept, axis=-1)
+            left_s = spare_s - state.prompts.mean_s[..., None]
         full_rate = state.full_departures_per_s
         ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
-        reach = np.minimum(room_s * (full_rate / replica.wait_factor)[..., None], 1e12)
-        queued = np.where(queues, _waited_in_time(ratio=ratio, places=queue, reach=reach), 0.0)
+        reach = np.clip(left_s * (full_rate / replica.wait_factor)[..., None], 0.0, 1e12)
+        waited = _waited_in_time(ratio=ratio, places=queue, reach=reach)
+        queued = np.where((left_s >= 0) & (places > 0), waited, 0.0)
         full = np.take_along_axis(state.probability_fraction, last, axis=-1)[..., 0]
         result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
         return result

@@ -213,12 +213,15 @@ BETTER = {
 }
 # More room for requests is no such thing: each that runs slows the prompts of the others.
 TOLERANCE = 1e-4
+# Shorter steps part prompts that a longer one reads together, and the wait is known by two moments.
+SHARING = 5e-3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", BETTER)
 def test_what_is_better_never_carries_less(what: str) -> None:
-    assert only_where(largest(**BETTER[what](questions())) >= rates() * (1 - TOLERANCE)) == []
+    within = SHARING if what == "fewer bytes" else TOLERANCE
+    assert only_where(largest(**BETTER[what](questions())) >= rates() * (1 - within)) == []
 
 
 @pytest.mark.slow

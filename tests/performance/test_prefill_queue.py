@@ -1,0 +1,162 @@
+"""What prompts wait for one another inside a replica: closed form next to steps drawn one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.performance.prefill_queue import (
+    PromptWait,
+    prompt_wait,
+    step_moments,
+    wait_in_time_fraction,
+)
+
+CALM_S = 0.02
+WORK_S = np.array([0.005, 0.02, 0.06, 0.2])
+SHARE = np.array([0.2, 0.4, 0.3, 0.1])
+WIDE = 1e6  # a chunk that holds every prompt
+
+
+def gaps_s(*, load: float, arrival_scv: float, count: int, draw: np.random.Generator) -> np.ndarray:
+    """Gaps of two exponentials with balanced means, or of one."""
+    often = 0.5 * (1.0 + np.sqrt((arrival_scv - 1.0) / (arrival_scv + 1.0)))
+    rates = 2.0 * load * np.where(draw.random(count) < often, often, 1.0 - often)
+    return draw.exponential(1.0 / (rates if arrival_scv > 1.0 else np.full(count, load)))
+
+
+def drawn_s(
+    *, load: float, hidden_s: float, chunk_s: float, arrival_scv: float = 1.0, prompts: int = 200_000
+) -> np.ndarray:
+    """A plain event loop: prompts in turn, steps as long as a chunk of them lets, never a pause.
+
+    Gives the time from the arrival of a prompt to the end of the step that ends it.
+    """
+    draw = np.random.default_rng(7)
+    arrival = np.cumsum(gaps_s(load=load, arrival_scv=arrival_scv, count=prompts, draw=draw))
+    own = WORK_S[draw.choice(len(WORK_S), prompts, p=SHARE)]
+    taken = np.zeros(prompts)
+    now, come, head, left = 0.0, 0, 0, own[0]
+    while head < prompts:
+        come += int(np.searchsorted(arrival[come:], now, side="right"))
+        room, ended = chunk_s, []
+        while head < come and room > 0.0:
+            part = min(left, room)
+            room, left = room - part, left - part
+            if left > 1e-12:
+                break
+            ended.append(head)
+            head += 1
+            left = own[head] if head < prompts else 0.0
+        read = chunk_s - room
+        now += CALM_S + max(read - hidden_s, 0.0) if read else CALM_S
+        taken[ended] = now - arrival[ended]
+    return taken[1000:]
+
+
+def waits(
+    *, load: float, hidden_s: float = 0.0, chunk_s: float = WIDE, arrival_scv: float = 1.0
+) -> PromptWait:
+    return prompt_wait(
+        arrivals_per_s=load,
+        calm_s=CALM_S,
+        hidden_s=hidden_s,
+        work_s=WORK_S,
+        share_fraction=SHARE,
+        chunk_s=chunk_s,
+        empty_fraction=0.0,
+        arrival_scv_ratio=arrival_scv,
+    )
+
+
+def quantile(wait: PromptWait, own_s: np.ndarray, share: float) -> float:
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        met = wait_in_time_fraction(wait=wait, own_s=own_s, spare_s=middle)
+        low, high = (low, middle) if float(np.sum(SHARE * met)) >= share else (middle, high)
+    return high
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("load", [2.0, 8.0, 14.0])
+def test_steps_are_as_long_as_drawn_ones(load: float) -> None:
+    """Independent route: steps drawn one after the other, each reading what came in the one before."""
+    draw = np.random.default_rng(3)
+    lengths, step = np.empty(200_000), CALM_S
+    for k in range(len(lengths)):
+        step = CALM_S + WORK_S[draw.choice(4, draw.poisson(load * step), p=SHARE)].sum()
+        lengths[k] = step
+    moments = step_moments(
+        arrivals_per_s=load,
+        calm_s=CALM_S,
+        hidden_s=0.0,
+        work_s=float(SHARE @ WORK_S),
+        work_s2=float(SHARE @ WORK_S**2),
+        work_s3=float(SHARE @ WORK_S**3),
+    )
+
+    assert moments.mean_s == pytest.approx(lengths.mean(), rel=0.02)
+    assert moments.met_s == pytest.approx((lengths**2).mean() / lengths.mean(), rel=0.04)
+    assert moments.met_s2 == pytest.approx((lengths**3).mean() / lengths.mean(), rel=0.12)
+
+
+def read_s(*, hidden_s: float, chunk_s: float) -> np.ndarray:
+    """What reading a prompt takes where nobody else has one."""
+    steps = np.maximum(np.ceil(WORK_S / chunk_s), 1.0)
+    return steps * CALM_S + np.maximum(WORK_S - hidden_s, 0.0)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    ("load", "hidden_s", "chunk_s", "arrival_scv", "within"),
+    [
+        (2.0, 0.0, WIDE, 1.0, (0.02, 0.02, 0.04)),
+        (8.0, 0.0, WIDE, 1.0, (0.02, 0.02, 0.04)),
+        (12.0, 0.0, WIDE, 1.0, (0.10, 0.02, 0.05)),
+        (8.0, 0.01, WIDE, 1.0, (0.05, 0.05, 0.06)),
+        (8.0, 0.0, 0.2, 1.0, (0.03, 0.05, 0.05)),
+        (10.0, 0.0, 0.2, 1.0, (0.10, 0.08, 0.05)),
+        (4.0, 0.0, WIDE, 4.0, (0.10, 0.10, 0.10)),
+        (8.0, 0.0, WIDE, 4.0, (0.10, 0.10, 0.10)),
+        (8.0, 0.0, 0.2, 4.0, (0.12, 0.10, 0.12)),
+    ],
+)
+def test_prompts_wait_as_long_as_drawn_ones(
+    load: float, hidden_s: float, chunk_s: float, arrival_scv: float, within: tuple[float, float, float]
+) -> None:
+    """Independent route: P50, P90 and P99 from arrival to first token, over prompts read in turn."""
+    taken = drawn_s(load=load, hidden_s=hidden_s, chunk_s=chunk_s, arrival_scv=arrival_scv)
+    own_s = read_s(hidden_s=hidden_s, chunk_s=chunk_s)
+    wait = waits(load=load, hidden_s=hidden_s, chunk_s=chunk_s, arrival_scv=arrival_scv)
+
+    for share, most in zip((0.5, 0.9, 0.99), within, strict=True):
+        assert quantile(wait, own_s, share) == pytest.approx(np.quantile(taken, share), rel=most), share
+
+
+def test_a_lone_prompt_waits_for_the_step_in_progress_alone() -> None:
+    """Hand calculation: with nobody else a step without prompts is met anywhere, half of it on average."""
+    wait = waits(load=1e-6)
+
+    assert wait.mean_s == pytest.approx(CALM_S / 2.0, rel=1e-4)
+    assert wait.delayed_fraction == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("arrival_scv", [1.0, 4.0, 100.0])
+def test_more_prompts_wait_longer(arrival_scv: float) -> None:
+    """Property: the wait grows with the load and with bursts; where reading never ends, nobody is in time."""
+    loads = np.linspace(0.5, 20.0, 60)
+    means = [float(waits(load=load, arrival_scv=arrival_scv).mean_s) for load in loads]
+
+    assert np.all(np.diff(means) > 0)
+    assert all(means >= np.array([float(waits(load=load).mean_s) for load in loads]) * (1 - 1e-9))
+    never = waits(load=1.01 / float(SHARE @ WORK_S), arrival_scv=arrival_scv)
+    assert np.sum(SHARE * wait_in_time_fraction(wait=never, own_s=WORK_S, spare_s=1e6)) < 0.2
+
+
+def test_bursts_of_none_are_poissons() -> None:
+    """Limit: the correction for bursts vanishes with them."""
+    calm, almost = waits(load=8.0), waits(load=8.0, arrival_scv=1.0 + 1e-9)
+
+    for name in ("delayed_fraction", "shape", "scale_s", "mean_s"):
+        assert float(getattr(almost, name)) == pytest.approx(float(getattr(calm, name)), rel=1e-6)

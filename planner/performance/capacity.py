@@ -377,9 +377,7 @@ class _Steps:
         other groups read no more of theirs in it than this one.
         """
         writing = np.maximum(self.running - 1.0, 0.0)
-        chunks = np.sum(self.share * self.chunks, axis=-2, keepdims=True) * self.running / self.answer
-        reading = self.running / np.maximum(chunks, 1.0)
-        return self._step(writing, self.prompts / self.chunks, self._others(writing, reading))[1]
+        return self._step(writing, self.prompts / self.chunks, self._one_part_each(writing))[1]
 
     def reading(self, own_s: Floats, found: Floats, limit: Floats) -> PromptReading:
         """What prompts wait for one another: steps without one, and with a chunk full of them.
@@ -389,7 +387,7 @@ class _Steps:
         Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them.
         """
         writing = np.maximum(self.running - 1.0, 0.0)
-        others = self._others(writing, self.running)
+        others = self._one_part_each(writing)
         met = np.sum(self.share * self.prompts**2, axis=-2, keepdims=True) / np.sum(
             self.share * self.prompts, axis=-2, keepdims=True
         )
@@ -418,6 +416,11 @@ class _Steps:
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
         )
+
+    def _one_part_each(self, writing: Floats) -> Floats:
+        """Tokens of the other groups in a step that reads a part of a prompt: no more than one part of theirs."""
+        parts = np.sum(self.share * self.chunks, axis=-2, keepdims=True) * self.running / self.answer
+        return self._others(writing, self.running / np.maximum(parts, 1.0))
 
     def _others(self, writing: Floats, reading: Floats) -> Floats:
         """Tokens of a step of the other groups, of which each writes and reads on average as much."""

@@ -158,9 +158,9 @@ def prompt_wait(
     the queueing system GI/G/1", ITC 8, 1976, and Whitt, "The queueing network analyzer", BSTJ 1983, section
     5; geometric sum, Kleinrock, "Queueing Systems I", 1975, section 5.7.
     """
-    require_positive(arrivals_per_s=arrivals_per_s, calm_s=calm_s, chunk_s=chunk_s)
     load = np.asarray(arrivals_per_s, dtype=np.float64)
-    first, second, third = (np.sum(share_fraction * work_s**n, axis=-1) for n in (1, 2, 3))
+    weighed = share_fraction * work_s
+    first, second, third = (np.einsum("...j,...j->...", weighed, work_s**n) for n in (0, 1, 2))
     work_scv = np.maximum(second / np.maximum(first, _LEAST) ** 2 - 1.0, 0.0)
     calm = _delay(load, calm_s, hidden_s, (first, second, third), chunk_s)
     bursty = _in_bursts(calm, calm_s, work_scv, arrival_scv_ratio)

@@ -27,6 +27,7 @@ _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation ra
 _NEAR_ONE = 1e-5  # a ratio nearer to 1 than this lets the difference of two Q cancel in the closed sum
 _LARGEST_EXPONENT = 700.0  # e to it is still a number
 _LEAST_CHANCE = 1e-300
+_NEGLIGIBLE = 1e-12  # share of time in which a replica is full
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,12 +315,14 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
             kept = wait_in_time_fraction(wait=state.prompts, own_s=state.own_s, spare_s=target[..., 0])
             at_once = at_once * np.sum(share * kept, axis=-1)
             left_s = spare_s - state.prompts.mean_s[..., None]
+        full = np.take_along_axis(state.probability_fraction, last, axis=-1)[..., 0]
+        if np.all(full < _NEGLIGIBLE):
+            return np.asarray(at_once / accepted)
         full_rate = state.full_departures_per_s
         ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
         reach = np.clip(left_s * (full_rate / replica.wait_factor)[..., None], 0.0, 1e12)
         waited = _waited_in_time(ratio=ratio, places=queue, reach=reach)
         queued = np.where((left_s >= 0) & (places > 0), waited, 0.0)
-        full = np.take_along_axis(state.probability_fraction, last, axis=-1)[..., 0]
         result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
         return result
 

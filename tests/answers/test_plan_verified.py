@@ -122,7 +122,7 @@ def most_for_its_chips(scenario: str, service: str):
     ],
 )
 def test_first_tokens_come_as_played(scenario, service):
-    """Independent route: engines played step by step at planned load; P50, P90 within 10 %, P99 within 15.
+    """Independent route: engines played step by step at the planned load; P50, P90 within 10 %, P99 15 %.
 
     Before prompts waited for one another, the closed form said a third of the played P99.
     """

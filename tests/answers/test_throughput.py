@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import planner.performance.replica
+import planner.performance.capacity
 from planner.answers.throughput import Question, throughput_document, to_csv
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.inputs.catalogue import data_folder, load_catalogue
@@ -400,9 +400,11 @@ tokens_out = 2
     ids=lambda command: command[0],
 )
 def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_path):
-    """Planted fault: requests leave 100 times too fast. No door shows a number, the message says why."""
-    law = planner.performance.replica.departures_per_s
-    monkeypatch.setattr(planner.performance.replica, "departures_per_s", lambda **of: 100.0 * law(**of))
+    """Planted fault: a replica takes 100 times too much. No door shows a number, the message says why."""
+    law = planner.performance.capacity.largest_mix_rate_per_s
+    monkeypatch.setattr(
+        planner.performance.capacity, "largest_mix_rate_per_s", lambda **of: 100.0 * law(**of)
+    )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.toml").write_text(JOB)
 

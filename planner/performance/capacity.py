@@ -418,7 +418,7 @@ class _Steps:
         )
 
     def _one_part_each(self, writing: Floats) -> Floats:
-        """Tokens of the other groups in a step that reads a part of a prompt: no more than one part of theirs."""
+        """Tokens of the others in a step that reads a part of a prompt: no more than a part of theirs."""
         parts = np.sum(self.share * self.chunks, axis=-2, keepdims=True) * self.running / self.answer
         return self._others(writing, self.running / np.maximum(parts, 1.0))
 

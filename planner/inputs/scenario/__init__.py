@@ -51,6 +51,7 @@ __all__ = [
     "digest",
     "load_scenario",
     "parse_scenario",
+    "read_tables",
     "schema",
     "value_at",
     "with_changes",
@@ -67,11 +68,21 @@ def load_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) ->
             the error holds every problem.
     """
     path = Path(path)
-    document = read_toml(read_text(path), path.name)
-    _change(document, changes or {}, path.name)
-    scenario = checked(document, path.name, path.parent)
+    scenario = read_tables(read_toml(read_text(path), path.name), path.name, path.parent, changes)
     scenario._path = path
     return scenario
+
+
+def read_tables(
+    tables: dict[str, Any], name: str, folder: Path | None, changes: Mapping[str, Any] | None = None
+) -> Scenario:
+    """Scenario in the tables of a file, which are changed; files that it names are looked for in `folder`.
+
+    Raises:
+        ScenarioError: as `load_scenario`; `name` begins each message.
+    """
+    _change(tables, changes or {}, name)
+    return checked(tables, name, folder)
 
 
 def parse_scenario(text: str, name: str = "scenario") -> Scenario:

@@ -20,6 +20,7 @@ from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.parts import read_far
 from planner.inputs.scenario.problems import shown_key
 from planner.physics.training_options import pool_problems
+from planner.trace.records import Record
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:
@@ -122,6 +123,11 @@ def idle_facts(scenario: Scenario) -> list[str]:
 def notes_on(scenario: Scenario) -> list[str]:
     """What is worth knowing before a plan is made: how its SKUs are sold, and values that change nothing."""
     return [*sale_notes(scenario, load_catalogue()), *idle_facts(scenario)]
+
+
+def scenario_record(name: str, scenario: Scenario) -> Record:
+    """What is said of a scenario that was opened by a name and is right."""
+    return {"file": name, "ok": True, "title": scenario.title, "problems": [], "notes": notes_on(scenario)}
 
 
 def scenario_text(name: str, content: bytes) -> str:

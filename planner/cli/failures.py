@@ -75,15 +75,15 @@ def run_backtest(options: argparse.Namespace) -> int:
 
 def _failure_log(options: argparse.Namespace) -> FailureLog:
     """The log that the options name, read by their mapping or by the one that fits it."""
-    from planner.answers.failures import mapping_for, read_failures
+    from planner.answers.failures import open_log
 
     path = Path(options.log)
     if not options.quiet:
         progress(f"reading {path.name or path}")
     with cleaning_up():  # a packed log lies unpacked in a temporary folder while it is read
-        return read_failures(
+        return open_log(
             path,
-            mapping_for(path, None if options.mapping is None else Path(options.mapping)),
+            None if options.mapping is None else Path(options.mapping),
             fleet_size=options.fleet_size,
             severities=options.severities,
             with_planned=options.with_planned,

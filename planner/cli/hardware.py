@@ -128,21 +128,11 @@ def run_throughput(options: argparse.Namespace) -> int:
 
 def _hardware_question(options: argparse.Namespace) -> Question:
     """The question that the options ask; quantities in their units, every one that is wrong at once."""
-    from planner.answers.throughput import Question
-    from planner.trace.units import UnitError, parse_quantity
+    from planner.answers.throughput import Question, question_of
 
-    names = {field for field in Question.__dataclass_fields__ if hasattr(options, field)}
-    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    problems = []
-    for name, option in (("ttft_s", "ttft"), ("tpot_s", "tpot"), ("by_h", "by")):
-        if getattr(options, option) is not None:
-            try:
-                said[name] = parse_quantity(getattr(options, option), name[-1])
-            except UnitError as error:
-                problems.append(f"--{option}: {error}")
-    if problems:
-        raise InputError("\n".join(problems))
-    return Question(**said)
+    times = {"ttft_s": options.ttft, "tpot_s": options.tpot, "by_h": options.by}
+    said = {name: value for name, value in vars(options).items() if name in Question.__dataclass_fields__}
+    return question_of(said | times)
 
 
 def _throughput_options(parser: argparse.ArgumentParser) -> None:

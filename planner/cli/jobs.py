@@ -4,40 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, say, show, show_json
-from planner.cli.loading import asked_scenario, file_of
-from planner.trace.errors import InputError
+from planner.cli.loading import asked_scenario
 
 if TYPE_CHECKING:
-    from planner.inputs.job.schema import Job
-
-# Options of `checkpoint` that a scenario speaks for.
-SCENARIO_STATES = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
-CHECKPOINT_FLAGS = {name: f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in SCENARIO_STATES}
-CHECKPOINT_FLAGS |= {"job": "--job", "changes": "--set"}
-
-# Options of `carbon` that a job file speaks for.
-JOB_FLAGS = (
-    "model",
-    "tokens",
-    "accelerator_hours",
-    "metered",
-    "sku",
-    "nodes",
-    "grid",
-    "hourly",
-    "start",
-    "pue",
-    "lifetime",
-    "utilisation",
-    "power",
-    "interval",
-    "failures",
-    "storage",
-)
+    from planner.answers.checkpoints import Question
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -50,10 +24,11 @@ def add_commands(command: arguments.AddCommand) -> None:
 
 def run_carbon(options: argparse.Namespace) -> int:
     """State the carbon, energy and water of one job, of a file or of what flags say."""
-    from planner.answers.job import job_document, to_card, to_text
+    from planner.answers.job import job_document, open_job, to_card, to_text
     from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.job.reading import FLAGS
 
-    job = _job(options)
+    job = open_job(options.job, {name: getattr(options, name) for name in FLAGS})
     document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)
     if options.explain is not None:
         from planner.answers.job.cells import named_explanation
@@ -77,26 +52,13 @@ def run_carbon(options: argparse.Namespace) -> int:
     return ANSWER
 
 
-def _job(options: argparse.Namespace) -> Job:
-    """The job of a file, of a shipped one by name, or of flags."""
-    from planner.answers.job import job_from_flags, load_job
-    from planner.inputs.catalogue import load_catalogue
-
-    said = [f"--{name.replace('_', '-')}" for name in JOB_FLAGS if getattr(options, name) is not None]
-    if options.job is None:
-        return job_from_flags({name: getattr(options, name) for name in JOB_FLAGS}, load_catalogue())
-    if said:
-        raise InputError(f"the job file says what {', '.join(said)} would: leave it out, or edit the file")
-    return load_job(file_of(options.job, "jobs"), load_catalogue())
-
-
 def run_checkpoint(options: argparse.Namespace) -> int:
     """Print checkpoint intervals and policies with the best for time, money and carbon marked."""
-    from planner.answers.checkpoints import scenario_text, to_text
+    from planner.answers.checkpoints import checkpoint_answer, scenario_text, to_text
 
-    of_scenario = options.scenario is not None
-    document = (_scenario_checkpoints if of_scenario else _flag_checkpoints)(options)
-    text = (scenario_text if of_scenario else to_text)(document)
+    scenario = None if options.scenario is None else asked_scenario(options)
+    document = checkpoint_answer(_checkpoint_question(options), scenario, changed=bool(options.changes))
+    text = (to_text if scenario is None else scenario_text)(document)
     if options.out is not None:
         from planner.answers.checkpoints.page import save_checkpoints
 
@@ -109,59 +71,21 @@ def run_checkpoint(options: argparse.Namespace) -> int:
     return ANSWER
 
 
-def _flag_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
-    """The document of a job that flags describe."""
-    from planner.answers.checkpoints import checkpoint_document
+def _checkpoint_question(options: argparse.Namespace) -> Question:
+    """What the options ask, with the parts of a restart and the length of a run as the question has them."""
+    from planner.answers.checkpoints import Question, parse_restart_parts
 
-    for name in ("job", "changes"):
-        if getattr(options, name):
-            raise InputError(f"{CHECKPOINT_FLAGS[name]} is about a scenario: name one")
-    named = ("failures", "sku", "nodes", *SCENARIO_STATES)
-    asked = {name: getattr(options, name) for name in named if getattr(options, name) is not None}
-    return checkpoint_document(**asked, **_shared_checkpoints(options), **_run_of(options))
-
-
-def _scenario_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
-    """The document of a scenario's training jobs."""
-    from planner.answers.checkpoints import Asked, scenario_document
-
-    said = [CHECKPOINT_FLAGS[name] for name in SCENARIO_STATES if getattr(options, name) is not None]
-    if said:
-        raise InputError(f"the scenario says what {', '.join(said)} would: leave it out, or use --set")
-    scenario = asked_scenario(options)
-    return scenario_document(
-        scenario,
-        job=options.job,
-        sku=options.sku,
-        nodes=options.nodes,
-        failures=options.failures,
-        asked=Asked(**_shared_checkpoints(options)),
-        **_run_of(options),
-    )
-
-
-def _shared_checkpoints(options: argparse.Namespace) -> dict[str, Any]:
-    """Options about a job that no scenario states."""
-    from planner.answers.checkpoints import parse_restart_parts
-
+    said = {name: value for name, value in vars(options).items() if name in Question.__dataclass_fields__}
     parts = options.restart_parts
-    return {
-        "queue_min": options.queue_min,
-        "storage_others_fraction": options.storage_others,
-        "state": options.state,
-        "restart_parts": None if parts is None else parse_restart_parts(parts),
-    }
-
-
-def _run_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Options about a whole run."""
-    useful_h = options.useful_hours if options.days is None else 24.0 * options.days
-    return {
-        "useful_h": useful_h,
-        "replicas": options.simulate,
-        "seed": options.seed,
-        "linear": options.linear,
-    }
+    return Question(
+        **said
+        | {
+            "restart_parts": None if parts is None else parse_restart_parts(parts),
+            "storage_others_fraction": options.storage_others,
+            "useful_h": options.useful_hours if options.days is None else 24.0 * options.days,
+            "replicas": options.simulate,
+        }
+    )
 
 
 def _carbon_options(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
-from planner.cli.loading import asked_scenario, file_of, opened, see_store, solve
+from planner.cli.loading import asked_scenario, opened, see_store, solve
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,25 +95,11 @@ def run_plan(options: argparse.Namespace) -> int:
 
 def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
     """The plan with its services played, the worth of its limits and its alternatives, where requested."""
-    from planner.answers.plan.alternatives import with_alternatives
-    from planner.answers.plan.limit_prices import with_prices
-    from planner.answers.plan.verified import with_verification
+    from planner.answers.plan.defended import Defence, defended
 
-    tell = watcher(options) or (lambda _: None)
-    seconds = plan.inputs.scenario.solve.time_limit_s
-    try:
-        if options.verify:
-            plan = with_verification(plan, tell=lambda share: tell(f"playing the services: {share:.0%}"))
-        if options.prices:
-            tell("looking for what the limits are worth")
-            plan = with_prices(plan, time_limit_s=seconds)
-        if options.alternatives:
-            tell("looking for plans that cost little more")
-            plan = with_alternatives(
-                plan, plans=options.alternatives, within_fraction=options.within, time_limit_s=seconds
-            )
-    except KeyboardInterrupt:
-        say("stopped; the plan is there, what was still being looked for is left out")
+    defence = Defence(options.verify, options.prices, options.alternatives, options.within)
+    left_out = "stopped; the plan is there, what was still being looked for is left out"
+    plan = defended(plan, defence, watch=watcher(options), stopped=lambda: say(left_out))
     clear(options)
     return plan
 
@@ -132,12 +118,13 @@ def _write_program(plan: Plan, path: Path) -> None:
 def run_check(options: argparse.Namespace) -> int:
     """Read scenarios and jobs, and report every problem of every file."""
     from planner.answers.check import check_file
+    from planner.answers.opening import path_of
     from planner.inputs.scenario import ScenarioError
 
     answers: list[dict[str, Any]] = []
     for name in options.scenarios:
         try:
-            title, notes = check_file(file_of(name, "scenarios", "jobs"))
+            title, notes = check_file(path_of(name, "scenarios", "jobs"))
             answers.append({"file": name, "ok": True, "title": title, "problems": [], "notes": notes})
             for note in notes:
                 say(f"{name}: {note}")

@@ -53,21 +53,14 @@ def run_validate(options: argparse.Namespace) -> int:
 
 def run_facts(options: argparse.Namespace) -> int:
     """List facts whose key, note or source holds every word."""
-    from planner.inputs.catalogue import load_catalogue
-    from planner.trace.explain import format_value
-    from planner.trace.records import fact_record
+    from planner.answers.facts import fact_line, fact_records, facts_holding
 
-    catalogue = load_catalogue()
-    found = catalogue.search(" ".join(options.words))
+    found = facts_holding(options.words)
     if options.json:
-        show_json([{**fact_record(fact), "use": catalogue.ranges.use(fact.key)} for fact in found])
+        show_json(fact_records(found))
         return ANSWER
     for fact in found:
-        spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
-        unit = "" if fact.unit == "1" else f" {fact.unit}"
-        where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
-        idle = f"; {said}" if (said := catalogue.ranges.without_effect(fact.key)) else ""
-        print(f"{fact.key} = {format_value(fact.value)}{unit}{spread}  ({fact.kind}; {where}{idle})")
+        print(fact_line(fact))
     say(f"{len(found)} facts")
     return ANSWER if found else NO_PLAN
 

@@ -1,5 +1,6 @@
 """Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
 
+from planner.answers.checkpoints.answering import Question, checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
 from planner.answers.checkpoints.cells import cell_explanation
 from planner.answers.checkpoints.document import checkpoint_document
@@ -11,7 +12,9 @@ from planner.answers.checkpoints.text import scenario_text, to_text
 __all__ = [
     "FLAT",
     "Asked",
+    "Question",
     "cell_explanation",
+    "checkpoint_answer",
     "checkpoint_document",
     "parse_restart_parts",
     "scenario_document",

@@ -49,6 +49,24 @@ def mapping_for(path: Path, mapping: Path | None) -> Mapping:
         raise InputError(str(error)) from None
 
 
+def open_log(
+    path: Path,
+    mapping: Path | None = None,
+    *,
+    fleet_size: int | None = None,
+    severities: Collection[str] = (),
+    with_planned: bool = False,
+) -> FailureLog:
+    """The log in a file, read by the mapping in another, or by the one that fits it; as `read_failures`."""
+    return read_failures(
+        path,
+        mapping_for(path, mapping),
+        fleet_size=fleet_size,
+        severities=severities,
+        with_planned=with_planned,
+    )
+
+
 def read_failures(
     path: Path,
     mapping: Mapping,

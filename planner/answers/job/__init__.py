@@ -5,7 +5,8 @@
 
 from planner.answers.job.document import job_document
 from planner.answers.job.model_card import to_card
+from planner.answers.job.opening import open_job
 from planner.answers.job.text import to_text
 from planner.inputs.job.reading import job_from_flags, load_job, read_job
 
-__all__ = ["job_document", "job_from_flags", "load_job", "read_job", "to_card", "to_text"]
+__all__ = ["job_document", "job_from_flags", "load_job", "open_job", "read_job", "to_card", "to_text"]

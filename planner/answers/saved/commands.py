@@ -74,6 +74,11 @@ def show_saved(address: str | None, digest: str) -> Said:
 def compare_saved(address: str | None, before: str, after: str) -> Said:
     """Two saved plans: what was asked and what came out differently."""
     found = compare_plans(open_store(address), before, after)
+    return found, compared_text(found)
+
+
+def compared_text(found: Record) -> str:
+    """Two plans that were compared, in words."""
     heads = [
         f"{which}  {plan['digest'][:SHORT]}  {plan['title']} ({plan['status']})"
         for which, plan in zip(("before", "after "), found["plans"], strict=True)
@@ -86,7 +91,7 @@ def compare_saved(address: str | None, before: str, after: str) -> Said:
         _part("totals", [_total_line(row) for row in found["totals"] if row["difference"] != 0]),
         _part("decisions", [f"only {row['only']}: {row['text']}" for row in found["decisions"]]),
     ]
-    return found, "\n".join([*heads, *filter(None, parts)])
+    return "\n".join([*heads, *filter(None, parts)])
 
 
 def export_saved(address: str | None, digest: str, folder: str) -> Said:

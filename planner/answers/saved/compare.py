@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from planner.answers.saved.recompute import fact_values
@@ -23,20 +24,39 @@ def compare_plans(store: Store, before: str, after: str) -> Record:
     Raises:
         StoreError: one of them is not there.
     """
-    saved = [store.plan(digest) for digest in (before, after)]
-    documents = [store.document(plan.digest) for plan in saved]
-    kept = [store.scenario(plan.scenario) for plan in saved]
-    inputs: list[Record] = []
-    for one in kept:
-        with restored(one) as scenario:
-            inputs.append(flat_inputs(scenario))
+    return compare_sides(_saved_side(store, before), _saved_side(store, after))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One plan of a comparison, saved or not."""
+
+    head: Record
+    document: Record
+    inputs: Mapping[str, Any]
+    files: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+
+def _saved_side(store: Store, digest: str) -> Side:
+    plan = store.plan(digest)
+    kept = store.scenario(plan.scenario)
+    with restored(kept) as scenario:
+        inputs = flat_inputs(scenario)
+    return Side(head_of(plan), store.document(plan.digest), inputs, kept.files, plan.versions)
+
+
+def compare_sides(before: Side, after: Side) -> Record:
+    """What differs between two plans, as `compare_plans` has it."""
+    sides = (before, after)
+    documents = [side.document for side in sides]
     only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
     return {
-        "plans": [head_of(plan) for plan in saved],
-        "inputs": _changed(*inputs),
-        "files": [row["path"] for row in _changed(*(one.files for one in kept))],
+        "plans": [dict(side.head) for side in sides],
+        "inputs": _changed(*(side.inputs for side in sides)),
+        "files": [row["path"] for row in _changed(*(side.files for side in sides))],
         "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
-        "versions": _changed(*(plan.versions for plan in saved)),
+        "versions": _changed(*(side.versions for side in sides)),
         "totals": list(_totals(*documents)),
         "decisions": [
             {"only": which, "text": text}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, shown
 from planner.physics.precisions import FORMATS
+from planner.trace.errors import InputError
+from planner.trace.units import UnitError, parse_quantity, unit_of
 
 PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -53,6 +56,25 @@ class Question:
     def wants_target(self) -> bool:
         """Whether the smallest size that reaches a rate is requested."""
         return self.target_per_s is not None or self.tokens is not None
+
+
+def question_of(said: Mapping[str, Any]) -> Question:
+    """The question of what is stated by field; None is not stated, and a time may be text with its unit.
+
+    Raises:
+        InputError: a time is not understood; the error holds every one.
+    """
+    values = {name: value for name, value in said.items() if value is not None}
+    problems = []
+    for name in ("ttft_s", "tpot_s", "by_h"):
+        if isinstance(values.get(name), str):
+            try:
+                values[name] = parse_quantity(values[name], unit_of(name))
+            except UnitError as error:
+                problems.append(f"{flag(name)}: {error}")
+    if problems:
+        raise InputError("\n".join(problems))
+    return Question(**values)
 
 
 # Option -> the kinds of work that it says something about.

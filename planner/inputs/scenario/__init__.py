@@ -53,6 +53,7 @@ __all__ = [
     "load_scenario",
     "parse_scenario",
     "read_scenario",
+    "read_tables",
     "value_at",
     "with_changes",
 ]
@@ -84,6 +85,18 @@ def read_scenario(path: str | Path, changes: Mapping[str, Any] | None = None) ->
     if reading.scenario is not None:
         reading.scenario._path = path
     return reading
+
+
+def read_tables(
+    tables: dict[str, Any], name: str, folder: Path | None, changes: Mapping[str, Any] | None = None
+) -> Reading:
+    """The tables of a file as far as they can be read; files that they name are looked for in `folder`.
+
+    Raises:
+        ScenarioError: a path of a change leads nowhere; `name` begins each message.
+    """
+    _change(tables, changes or {}, name)
+    return read(tables, name, folder)
 
 
 def _document(path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:

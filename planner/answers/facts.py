@@ -1,0 +1,31 @@
+"""Facts by words: each with its value, range, kind, source, and what it is used for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from planner.inputs.catalogue import load_catalogue
+from planner.trace.explain import format_value
+from planner.trace.quantities import Fact
+from planner.trace.records import Record, fact_record
+
+
+def facts_holding(words: Iterable[str]) -> tuple[Fact, ...]:
+    """Facts whose key, note or source holds every word; all of them where there are no words."""
+    return load_catalogue().search(" ".join(words))
+
+
+def fact_records(facts: Sequence[Fact]) -> list[Record]:
+    """Facts as plain data."""
+    ranges = load_catalogue().ranges
+    return [{**fact_record(fact), "use": ranges.use(fact.key)} for fact in facts]
+
+
+def fact_line(fact: Fact) -> str:
+    """A fact in one line."""
+    spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
+    unit = "" if fact.unit == "1" else f" {fact.unit}"
+    where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
+    idle = f"; {said}" if (said := load_catalogue().ranges.without_effect(fact.key)) else ""
+    value = format_value(float(fact.value))
+    return f"{fact.key} = {value}{unit}{spread}  ({fact.kind}; {where}{idle})"

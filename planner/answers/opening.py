@@ -1,0 +1,111 @@
+"""What a question is about, named by a path, by the name of something shipped, or by its tables.
+
+Commands and functions of Python open scenarios and documents here, so that the same name means the same at
+both doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from planner.answers.check import checked_scenario, scenario_in
+from planner.inputs.catalogue import data_folder
+from planner.inputs.files import parse_json, read_limited
+from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables
+from planner.inputs.scenario.files import MAX_DEPTH
+from planner.report.editions import up_to_date
+from planner.trace.records import Record
+
+# What a folder of an answer holds; the first that is there is read.
+DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
+_KEYS = {"status", "everfleet_fit", "everfleet_job"}
+
+
+def open_scenario(
+    named: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
+) -> Scenario:
+    """A scenario file, a shipped one by name or its tables, with some values changed, checked whole.
+
+    Raises:
+        InputError: it is wrong; the error holds every problem.
+    """
+    changes = None if changes is None else plain_tables(changes, "changes", removing=True)
+    if isinstance(named, Mapping):
+        return scenario_in(read_tables(plain_tables(named, "scenario"), "scenario", Path(), changes))
+    return checked_scenario(path_of(named, "scenarios"), changes)
+
+
+def path_of(named: str | Path, *folders: str) -> Path:
+    """A path; where there is none, what is shipped by that name in the first of these folders that has it."""
+    path = Path(named)
+    shipped = [data_folder() / folder / f"{named}.toml" for folder in folders]
+    return next((file for file in shipped if not path.exists() and file.is_file()), path)
+
+
+def open_document(path: Path) -> Record | None:
+    """The document in a file, or in the folder of an answer; None where the path names neither.
+
+    Raises:
+        ScenarioError: it is none of ours.
+    """
+    held = (path / name for name in DOCUMENTS)
+    file = next((file for file in held if file.is_file()), path / DOCUMENTS[0]) if path.is_dir() else path
+    return _saved(file) if file.suffix == ".json" and file.is_file() else None
+
+
+def _saved(file: Path) -> Record:
+    """The document of a plan.json, refused where it is none of ours."""
+    try:
+        document = parse_json(read_limited(file).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
+    if not isinstance(document, dict) or "explanations" not in document or not (_KEYS & document.keys()):
+        raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
+    return up_to_date(document)
+
+
+def plain_tables(tables: Mapping[str, Any], name: str, *, removing: bool = False) -> dict[str, Any]:
+    """Tables as a TOML file would give them: lists for tuples and columns, text for paths.
+
+    A key that holds None is not stated; where values are `removing`, it stays.
+
+    Raises:
+        ScenarioError: something in them is no value of a file.
+    """
+    problems: list[Problem] = []
+    plain: dict[str, Any] = _plain(tables, "", problems, MAX_DEPTH)
+    if problems:
+        raise ScenarioError(name, problems)
+    return plain | {key: None for key, value in tables.items() if value is None and removing}
+
+
+def _plain(value: Any, path: str, problems: list[Problem], depth: int) -> Any:
+    """A value without what only Python knows; what is no value of a file becomes a problem."""
+    if depth < 0:
+        problems.append(Problem(path[:60], f"is nested deeper than {MAX_DEPTH} levels"))
+        return None
+    if hasattr(value, "tolist"):  # a number or a column of NumPy or pandas
+        value = value.tolist()
+    match value:
+        case Mapping():
+            if strange := [key for key in value if not isinstance(key, str)]:
+                problems.append(Problem(path, f"{strange[0]!r} is no key: write text"))
+                return None
+            return {
+                key: _plain(held, f"{path}.{key}" if path else key, problems, depth - 1)
+                for key, held in value.items()
+                if held is not None
+            }
+        case list() | tuple():
+            return [_plain(one, f"{path}[{i}]", problems, depth - 1) for i, one in enumerate(value)]
+        case Path():
+            return str(value)
+        case str() | bool() | int() | float() | date():
+            return value
+    problems.append(
+        Problem(path, f"{type(value).__name__} is no value of a file: write text, a number, a date or a list")
+    )
+    return None

@@ -15,9 +15,9 @@ from solver.problem import (
     Cohorts,
     Jobs,
     Limits,
+    NodeGroups,
     Objective,
     PausableOptions,
-    Pools,
     Problem,
     RunOptions,
     ServeOptions,
@@ -72,11 +72,11 @@ def fleet(name: str, seed: int = 0) -> Problem:
         usd_per_kwh=rng.uniform(0.06, 0.15, size.sites),
         kgco2e_per_kwh=rng.uniform(0.03, 0.6, size.sites),
     )
-    pools = _pools(size, market, rng)
-    jobs, pausable, asked = _training(size, market, pools, rng)
-    services, serves, served = _serving(size, market, pools, rng)
+    groups = _node_groups(size, market, rng)
+    jobs, pausable, asked = _training(size, market, groups, rng)
+    services, serves, served = _serving(size, market, groups, rng)
     wanted = asked + served  # [T] nodes of the slowest SKU
-    cohorts = _cohorts(size, market, pools, wanted, rng)
+    cohorts = _cohorts(size, market, groups, wanted, rng)
     most = float(wanted.max())
     site_share = rng.uniform(1.0, 2.0, size.sites) / size.sites
     flat = np.ones((1, size.periods))
@@ -84,7 +84,7 @@ def fleet(name: str, seed: int = 0) -> Problem:
         periods=size.periods,
         site_names=tuple(f"site-{number}" for number in range(size.sites)),
         sku_names=tuple(f"sku-{number}" for number in range(size.skus)),
-        pools=pools,
+        node_groups=groups,
         cohorts=cohorts,
         jobs=jobs,
         run_options=RunOptions.none(size.periods),
@@ -109,7 +109,7 @@ def fleet(name: str, seed: int = 0) -> Problem:
     )
 
 
-def _pools(size: Size, market: Market, rng: np.random.Generator) -> Pools:
+def _node_groups(size: Size, market: Market, rng: np.random.Generator) -> NodeGroups:
     """Every SKU at every site."""
     sku, site = (
         grid.ravel() for grid in np.meshgrid(np.arange(size.skus), np.arange(size.sites), indexing="ij")
@@ -119,7 +119,7 @@ def _pools(size: Size, market: Market, rng: np.random.Generator) -> Pools:
     capex = price[sku][:, None] * 0.99 ** np.arange(size.periods)
     lead = np.arange(size.skus) % 3 % size.periods
     idle_kwh = market.idle_kw[sku] * HOURS
-    return Pools(
+    return NodeGroups(
         sku=sku,
         site=site,
         order_unit_nodes=np.full(len(sku), 4),
@@ -138,7 +138,7 @@ def _pools(size: Size, market: Market, rng: np.random.Generator) -> Pools:
 
 
 def _eligible(size: Size, rng: np.random.Generator) -> Any:
-    """The pools on which one job may run; one of its SKUs at least comes without a wait."""
+    """The node groups on which one job may run; one of its SKUs at least comes without a wait."""
     skus = rng.choice(size.skus, size.skus_of_job, replace=False)
     skus[0] = 3 * rng.integers(0, (size.skus + 2) // 3) if not (skus % 3 == 0).any() else skus[0]
     sites = rng.choice(size.sites, size.sites_of_job, replace=False)
@@ -146,11 +146,11 @@ def _eligible(size: Size, rng: np.random.Generator) -> Any:
 
 
 def _training(
-    size: Size, market: Market, pools: Pools, rng: np.random.Generator
+    size: Size, market: Market, groups: NodeGroups, rng: np.random.Generator
 ) -> tuple[Jobs, PausableOptions, Any]:
-    """Jobs with a release and a deadline, on every eligible pool at three sizes, where that is in time."""
+    """Jobs with a release and a deadline, on every eligible group at three sizes, where that is in time."""
     count, periods = size.jobs // 2, size.periods
-    rows: dict[str, list[Any]] = {key: [] for key in ("job", "pool", "nodes", "node_hours", "limit")}
+    rows: dict[str, list[Any]] = {key: [] for key in ("job", "node_group", "nodes", "node_hours", "limit")}
     asked = np.zeros(periods)
     for job in range(count):
         release = int(rng.integers(0, periods - 1))
@@ -159,27 +159,27 @@ def _training(
         reference = int(rng.integers(32, 257))
         work_h = rng.uniform(0.4, 0.8) * reference * HOURS * inside.sum()  # hours of nodes of the slowest SKU
         asked += inside * work_h / HOURS / inside.sum()
-        for pool in _eligible(size, rng):
-            speed = market.speed[pools.sku[pool]]
+        for group in _eligible(size, rng):
+            speed = market.speed[groups.sku[group]]
             base = max(1, round(reference / speed / 2))
             for doubled, efficiency in enumerate(EFFICIENCY):
                 nodes, node_hours = base * 2**doubled, work_h / speed / efficiency
                 limit = inside * nodes * HOURS * 0.95
                 if limit.sum() >= node_hours:
-                    for key, value in zip(rows, (job, pool, nodes, node_hours, limit), strict=True):
+                    for key, value in zip(rows, (job, group, nodes, node_hours, limit), strict=True):
                         rows[key].append(value)
-    pool, nodes = np.array(rows["pool"]), np.array(rows["nodes"])
-    busy = market.idle_kw[pools.sku[pool]] + market.busy_kw[pools.sku[pool]]
+    group, nodes = np.array(rows["node_group"]), np.array(rows["nodes"])
+    busy = market.idle_kw[groups.sku[group]] + market.busy_kw[groups.sku[group]]
     flat = np.ones((1, periods))
     options = PausableOptions(
         job=np.array(rows["job"]),
-        pool=pool,
+        node_group=group,
         nodes=nodes,
         node_hours=np.array(rows["node_hours"]),
         node_hours_limit=np.array(rows["limit"]),
-        active_kw=market.busy_kw[pools.sku[pool]],
-        usd_per_node_h=(busy * market.usd_per_kwh[pools.site[pool]])[:, None] * flat,
-        kgco2e_per_node_h=(busy * market.kgco2e_per_kwh[pools.site[pool]])[:, None] * flat,
+        active_kw=market.busy_kw[groups.sku[group]],
+        usd_per_node_h=(busy * market.usd_per_kwh[groups.site[group]])[:, None] * flat,
+        kgco2e_per_node_h=(busy * market.kgco2e_per_kwh[groups.site[group]])[:, None] * flat,
     )
     nothing = np.zeros(count)
     jobs = Jobs(
@@ -192,7 +192,7 @@ def _training(
 
 
 def _serving(
-    size: Size, market: Market, pools: Pools, rng: np.random.Generator
+    size: Size, market: Market, groups: NodeGroups, rng: np.random.Generator
 ) -> tuple[Services, ServeOptions, Any]:
     """Services with a demand that grows and swings; replicas hold an eighth of a node to a half."""
     count, periods = size.jobs - size.jobs // 2, size.periods
@@ -202,40 +202,42 @@ def _serving(
     demand /= nodes[:, None]  # in replicas of the slowest SKU, which carry one request/s each
     places = [_eligible(size, rng) for _ in range(count)]
     service = np.repeat(np.arange(count), [len(each) for each in places])
-    pool = np.concatenate(places)
-    speed = market.speed[pools.sku[pool]]
-    idle, above = market.idle_kw[pools.sku[pool]], market.busy_kw[pools.sku[pool]]
+    group = np.concatenate(places)
+    speed = market.speed[groups.sku[group]]
+    idle, above = market.idle_kw[groups.sku[group]], market.busy_kw[groups.sku[group]]
     active_h = 0.6 * HOURS * nodes[service]
     kwh = ((idle + above) * active_h)[:, None] * np.ones((1, periods))
     needed = demand.max(axis=1)[service] / speed
     options = ServeOptions(
         service=service,
-        pool=pool,
+        node_group=group,
         capacity=speed[:, None] * np.ones((1, periods)),
         nodes=nodes[service],
-        standby_fraction=np.full((len(pool), periods), 0.05),
+        standby_fraction=np.full((len(group), periods), 0.05),
         node_hours=active_h[:, None] * np.ones((1, periods)),
         active_kw=above * nodes[service],
-        usd=kwh * market.usd_per_kwh[pools.site[pool]][:, None],
-        kgco2e=kwh * market.kgco2e_per_kwh[pools.site[pool]][:, None],
+        usd=kwh * market.usd_per_kwh[groups.site[group]][:, None],
+        kgco2e=kwh * market.kgco2e_per_kwh[groups.site[group]][:, None],
         whole=needed < MANY,
     )
     services = Services(name=tuple(f"service-{each}" for each in range(count)), demand=demand)
     return services, options, (nodes[:, None] * demand).sum(axis=0)
 
 
-def _cohorts(size: Size, market: Market, pools: Pools, wanted: Any, rng: np.random.Generator) -> Cohorts:
+def _cohorts(
+    size: Size, market: Market, groups: NodeGroups, wanted: Any, rng: np.random.Generator
+) -> Cohorts:
     """The slowest third of the SKUs stands everywhere: a third of what is wanted at first; half ends."""
-    pool = np.flatnonzero(pools.sku < max(1, size.skus // 3))
-    per_pool = wanted[0] / 3 / len(pool)
-    nodes = np.rint(rng.uniform(0.6, 1.4, len(pool)) * per_pool / market.speed[pools.sku[pool]])
-    each = np.ones((len(pool), size.periods))
-    ends = rng.random(len(pool)) < 0.5
-    last = rng.integers(1, size.periods, len(pool))
+    group = np.flatnonzero(groups.sku < max(1, size.skus // 3))
+    per_node_group = wanted[0] / 3 / len(group)
+    nodes = np.rint(rng.uniform(0.6, 1.4, len(group)) * per_node_group / market.speed[groups.sku[group]])
+    each = np.ones((len(group), size.periods))
+    ends = rng.random(len(group)) < 0.5
+    last = rng.integers(1, size.periods, len(group))
     return Cohorts(
-        pool=pool,
+        node_group=group,
         nodes=nodes,
-        keep_usd_per_node=rng.uniform(600, 2500, len(pool))[:, None] * each,
+        keep_usd_per_node=rng.uniform(600, 2500, len(group))[:, None] * each,
         keep_kgco2e_per_node=0 * each,
         retire_usd_per_node=-2000.0 * 0.9 ** np.arange(size.periods) * each,
         must_retire_by=np.where(ends, last, size.periods),

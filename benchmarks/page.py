@@ -222,7 +222,7 @@ def _sizes(sizes: Sequence[Record]) -> list[str]:
     counts = (
         "sites",
         "SKUs",
-        "node pools",
+        "node groups",
         "jobs, pools and services",
         "candidates",
         "dropped before the program",

@@ -23,18 +23,18 @@ A_LOT = 10_000.0  # nodes: more than any tier sees
 def plain_program(problem: Problem) -> Any:
     """The model of a fleet of `benchmarks.fleets`, one row and one term at a time."""
     model = pulp.LpProblem("plain", pulp.LpMinimize)
-    pools, cohorts, periods = problem.pools, problem.cohorts, range(problem.periods)
-    places = range(len(pools))
-    order = _counts("order", len(pools), problem.periods)
+    groups, cohorts, periods = problem.node_groups, problem.cohorts, range(problem.periods)
+    places = range(len(groups))
+    order = _counts("order", len(groups), problem.periods)
     retire = _counts("retire", len(cohorts), problem.periods)
     stands = [[pulp.LpVariable(f"stands_{p}_{t}", 0) for t in periods] for p in places]
-    for pool in places:
-        own = np.flatnonzero(cohorts.pool == pool).tolist()
-        unit, lead = int(pools.order_unit_nodes[pool]), int(pools.lead_periods[pool])
+    for group in places:
+        own = np.flatnonzero(cohorts.node_group == group).tolist()
+        unit, lead = int(groups.order_unit_nodes[group]), int(groups.lead_periods[group])
         for t in periods:
-            before = stands[pool][t - 1] if t else int(cohorts.nodes[own].sum())
-            came = unit * order[pool][t - lead] if t >= lead else 0
-            model += stands[pool][t] == before + came - pulp.lpSum(retire[h][t] for h in own)
+            before = stands[group][t - 1] if t else int(cohorts.nodes[own].sum())
+            came = unit * order[group][t - lead] if t >= lead else 0
+            model += stands[group][t] == before + came - pulp.lpSum(retire[h][t] for h in own)
     for h in range(len(cohorts)):
         model += pulp.lpSum(retire[h]) <= int(cohorts.nodes[h])
         if cohorts.must_retire_by[h] < problem.periods:
@@ -64,20 +64,24 @@ def _weighed(problem: Problem, usd: Any, kgco2e: Any) -> Any:
 
 def _jobs(model: Any, problem: Problem, held: Any, power: Any, cost: list[Any]) -> None:
     """Starts + left out = 1, for each job; a start holds its nodes to the end of the work"""
-    options, hours = problem.pausable_options, problem.pools.hours
+    options, hours = problem.pausable_options, problem.node_groups.hours
     each = _weighed(problem, options.usd_per_node_h, options.kgco2e_per_node_h)
-    each = each - _idle_per_h(problem)[options.pool]
+    each = each - _idle_per_h(problem)[options.node_group]
     starts: list[list[Any]] = [[] for _ in problem.jobs.name]
     for row in range(len(options)):
-        pool, nodes, limit = int(options.pool[row]), int(options.nodes[row]), options.node_hours_limit[row]
+        group, nodes, limit = (
+            int(options.node_group[row]),
+            int(options.nodes[row]),
+            options.node_hours_limit[row],
+        )
         inside = np.flatnonzero(limit > 0)
         span = math.ceil(options.node_hours[row] / limit[inside[0]])
         for start in inside[: len(inside) - span + 1].tolist():
             run = pulp.LpVariable(f"run_{row}_{start}", 0, 1, pulp.LpInteger)
             starts[options.job[row]].append(run)
             for t in range(start, start + span):
-                held[pool][t].append(nodes * run)
-                power[pool][t].append(float(nodes * options.active_kw[row]) * run)
+                held[group][t].append(nodes * run)
+                power[group][t].append(float(nodes * options.active_kw[row]) * run)
                 cost.append(float(each[row, t] * options.node_hours[row] / span) * run)
     dearest = UNMET * float((options.node_hours / hours.mean()).max(initial=0.0)) * _node_cost(problem)
     for job, ways in enumerate(starts):
@@ -90,7 +94,7 @@ def _services(model: Any, problem: Problem, held: Any, power: Any, cost: list[An
     """Each demand: sum_v capacity[v] * replicas[v,t] / (1 + standby[v]) + unmet[i,t] >= demand[i,t]"""
     serves, demand = problem.serve_options, problem.services.demand
     each = _weighed(problem, serves.usd, serves.kgco2e)
-    each = each - _idle_per_h(problem)[serves.pool] * serves.node_hours
+    each = each - _idle_per_h(problem)[serves.node_group] * serves.node_hours
     replicas = _counts("replicas", len(serves), problem.periods)
     for i, t in np.ndindex(*demand.shape):
         unmet = pulp.LpVariable(f"unmet_{i}_{t}", 0)
@@ -98,8 +102,8 @@ def _services(model: Any, problem: Problem, held: Any, power: Any, cost: list[An
         for v in np.flatnonzero(serves.service == i).tolist():
             once = float(serves.capacity[v, t] / (1 + serves.standby_fraction[v, t]))
             carried.append(once * replicas[v][t])
-            held[serves.pool[v]][t].append(float(serves.nodes[v]) * replicas[v][t])
-            power[serves.pool[v]][t].append(float(serves.active_kw[v]) * replicas[v][t])
+            held[serves.node_group[v]][t].append(float(serves.nodes[v]) * replicas[v][t])
+            power[serves.node_group[v]][t].append(float(serves.active_kw[v]) * replicas[v][t])
             cost.append(float(each[v, t]) * replicas[v][t])
         model += pulp.lpSum(carried) >= float(demand[i, t])
         cost.append(UNMET * _node_cost(problem) * unmet)
@@ -107,45 +111,45 @@ def _services(model: Any, problem: Problem, held: Any, power: Any, cost: list[An
 
 def _node_cost(problem: Problem) -> float:
     """The dearest node through one period."""
-    pools = problem.pools
-    return float((pools.holding_usd_per_node + pools.idle_usd_per_node).max())
+    groups = problem.node_groups
+    return float((groups.holding_usd_per_node + groups.idle_usd_per_node).max())
 
 
 def _idle_per_h(problem: Problem) -> Any:
-    pools = problem.pools
-    return _weighed(problem, pools.idle_usd_per_node, pools.idle_kgco2e_per_node) / pools.hours
+    groups = problem.node_groups
+    return _weighed(problem, groups.idle_usd_per_node, groups.idle_kgco2e_per_node) / groups.hours
 
 
 def _limits(model: Any, problem: Problem, order: Any, stands: Any, held: Any, power: Any) -> None:
     """Nodes held within those that stand; power, racks, supply and budget"""
-    pools, limits = problem.pools, problem.limits
+    groups, limits = problem.node_groups, problem.limits
     for t in range(problem.periods):
-        for pool in range(len(pools)):
-            model += pulp.lpSum(held[pool][t]) <= stands[pool][t]
+        for group in range(len(groups)):
+            model += pulp.lpSum(held[group][t]) <= stands[group][t]
         for site in range(len(problem.site_names)):
-            here = np.flatnonzero(pools.site == site).tolist()
-            drawn = [float(pools.idle_kw[p]) * stands[p][t] for p in here]
+            here = np.flatnonzero(groups.site == site).tolist()
+            drawn = [float(groups.idle_kw[p]) * stands[p][t] for p in here]
             drawn += [term for p in here for term in power[p][t]]
             model += pulp.lpSum(drawn) <= float(limits.power_kw[site, t])
-            racks = [float(pools.racks_per_node[p]) * stands[p][t] for p in here]
+            racks = [float(groups.racks_per_node[p]) * stands[p][t] for p in here]
             model += pulp.lpSum(racks) <= float(limits.racks[site])
-        ordered = [int(pools.order_unit_nodes[p]) * order[p][t] for p in range(len(pools))]
+        ordered = [int(groups.order_unit_nodes[p]) * order[p][t] for p in range(len(groups))]
         for sku in range(len(problem.sku_names)):
-            same = np.flatnonzero(pools.sku == sku).tolist()
+            same = np.flatnonzero(groups.sku == sku).tolist()
             model += pulp.lpSum(ordered[p] for p in same) <= float(limits.supply_nodes[sku, t])
-        paid = [float(pools.capex_usd_per_node[p, t] / THOUSAND) * ordered[p] for p in range(len(pools))]
+        paid = [float(groups.capex_usd_per_node[p, t] / THOUSAND) * ordered[p] for p in range(len(groups))]
         model += pulp.lpSum(paid) <= float(limits.budget_usd[t] / THOUSAND)
 
 
 def _prices(model: Any, problem: Problem, order: Any, retire: Any, stands: Any, cost: list[Any]) -> None:
     """Holding from arrival on, less the rebate of the tier reached in the period; keeping; idling"""
-    pools, cohorts, tiers = problem.pools, problem.cohorts, problem.tiers
-    idle = _weighed(problem, pools.idle_usd_per_node, pools.idle_kgco2e_per_node)
-    holding = _weighed(problem, pools.holding_usd_per_node, pools.holding_kgco2e_per_node)
+    groups, cohorts, tiers = problem.node_groups, problem.cohorts, problem.tiers
+    idle = _weighed(problem, groups.idle_usd_per_node, groups.idle_kgco2e_per_node)
+    holding = _weighed(problem, groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
     keep = _weighed(problem, cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
     for p, t in np.ndindex(*idle.shape):
-        arrives = t + int(pools.lead_periods[p])
-        unit = int(pools.order_unit_nodes[p])
+        arrives = t + int(groups.lead_periods[p])
+        unit = int(groups.order_unit_nodes[p])
         cost.append(float(idle[p, t]) * stands[p][t])
         cost.append(float(unit * holding[p, arrives:].sum()) * order[p][t])
     for h, t in np.ndindex(*keep.shape):
@@ -153,15 +157,15 @@ def _prices(model: Any, problem: Problem, order: Any, retire: Any, stands: Any, 
     cost.append(float((keep.sum(axis=1) * cohorts.nodes).sum()))
     for g, t in np.ndindex(len(tiers), problem.periods):
         reached = pulp.LpVariable(f"tier_{g}_{t}", 0, 1, pulp.LpInteger)
-        same = np.flatnonzero(pools.sku == tiers.sku[g]).tolist()
+        same = np.flatnonzero(groups.sku == tiers.sku[g]).tolist()
         nodes = [pulp.LpVariable(f"rebated_{g}_{p}_{t}", 0) for p in same]
         model += pulp.lpSum(nodes) >= float(tiers.from_nodes[g]) * reached
         model += pulp.lpSum(nodes) <= A_LOT * reached
         for p, rebated in zip(same, nodes, strict=True):
-            arrives = t + int(pools.lead_periods[p])
-            saved = tiers.rebate_fraction[g] * pools.capital_usd_per_node[p, arrives:].sum()
+            arrives = t + int(groups.lead_periods[p])
+            saved = tiers.rebate_fraction[g] * groups.capital_usd_per_node[p, arrives:].sum()
             cost.append(-float(saved) * rebated)
-            model += rebated <= int(pools.order_unit_nodes[p]) * order[p][t]
+            model += rebated <= int(groups.order_unit_nodes[p]) * order[p][t]
     # Of several tiers of a SKU one counts.
     for k, t in np.ndindex(len(problem.sku_names), problem.periods):
         own = np.flatnonzero(tiers.sku == k).tolist()

@@ -48,7 +48,7 @@ def option_rates(copies: int, repeats: int) -> list[Record]:
     training, _ = training_candidates(inputs)
     serving, _ = serving_candidates(inputs)
     nodes = node_columns(inputs)
-    searched = set(zip(training.job, inputs.pool_sku[training.pool], training.nodes, strict=True))
+    searched = set(zip(training.job, inputs.node_group_sku[training.node_group], training.nodes, strict=True))
     runs = len(training_runs(inputs, nodes, training).candidate)
     timed: list[tuple[str, int, Callable[[], object]]] = [
         ("layout searches", len(searched), lambda: training_candidates(inputs)),

@@ -56,7 +56,7 @@ def plan_once(size: int, time_limit_s: float) -> Record:
         "time_limit_s": time_limit_s,
         "sites": len(scenario.sites),
         "SKUs": len(inputs.skus),
-        "node pools": len(inputs.pools),
+        "node groups": len(inputs.node_groups),
         "jobs, pools and services": len(scenario.training) + len(scenario.pools) + len(scenario.services),
         "candidates": assembled.candidates,
         "dropped before the program": assembled.dominated,

@@ -1,1 +1,1 @@
-"""The integer program: pools, options and limits go in; a checked answer, or why there is none, comes out."""
+"""The integer program: groups, options, limits go in; a checked answer, or why there is none, comes out."""

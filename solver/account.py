@@ -44,8 +44,8 @@ def bought_nodes(problem: Problem, orders: Whole) -> Whole:
 
     b[p,t] = sum over t' <= t - lead[p] of unit[p] * order[p,t']
     """
-    placed = np.cumsum(orders * problem.pools.order_unit_nodes[:, None], axis=1)
-    return arriving(placed, problem.pools.lead_periods)
+    placed = np.cumsum(orders * problem.node_groups.order_unit_nodes[:, None], axis=1)
+    return arriving(placed, problem.node_groups.lead_periods)
 
 
 def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
@@ -66,7 +66,7 @@ def down_nodes(problem: Problem, kept: Whole) -> Floats:
     d[p,t] = sum_h (1 - available[h,t]) * x[h,t]
     """
     cohorts = problem.cohorts
-    return totals_by(cohorts.pool, len(problem.pools), (1 - cohorts.available_fraction) * kept)
+    return totals_by(cohorts.node_group, len(problem.node_groups), (1 - cohorts.available_fraction) * kept)
 
 
 def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
@@ -74,12 +74,14 @@ def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Flo
 
     u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
     """
-    runs, serves, pools = problem.run_options, problem.serve_options, len(problem.pools)
-    held = totals_by(runs.pool, pools, runs.nodes * run[:, None])
-    held = held + totals_by(serves.pool, pools, serves.nodes[:, None] * replicas)
+    runs, serves, groups = problem.run_options, problem.serve_options, len(problem.node_groups)
+    held = totals_by(runs.node_group, groups, runs.nodes * run[:, None])
+    held = held + totals_by(serves.node_group, groups, serves.nodes[:, None] * replicas)
     if done_node_h is None:
         return held
-    return held + totals_by(problem.pausable_options.pool, pools, done_node_h / problem.pools.hours)
+    return held + totals_by(
+        problem.pausable_options.node_group, groups, done_node_h / problem.node_groups.hours
+    )
 
 
 def active_node_h(
@@ -89,19 +91,19 @@ def active_node_h(
     work_node_h: Floats,
     done_node_h: Floats | None = None,
 ) -> Floats:
-    """Node-hours in which something runs, per pool and period.
+    """Node-hours in which something runs, per node group and period.
 
     a[p,t] = sum_r h[r,t] * run[r] + sum_v h[v,t] * replicas[v,t] + sum_o work[o,t] + sum_e done[e,t]
     """
-    runs, serves, pools = problem.run_options, problem.serve_options, len(problem.pools)
+    runs, serves, groups = problem.run_options, problem.serve_options, len(problem.node_groups)
     active = (
-        totals_by(runs.pool, pools, runs.node_hours * run[:, None])
-        + totals_by(serves.pool, pools, serves.node_hours * replicas)
-        + totals_by(problem.work_options.pool, pools, work_node_h)
+        totals_by(runs.node_group, groups, runs.node_hours * run[:, None])
+        + totals_by(serves.node_group, groups, serves.node_hours * replicas)
+        + totals_by(problem.work_options.node_group, groups, work_node_h)
     )
     if done_node_h is None:
         return active
-    return active + totals_by(problem.pausable_options.pool, pools, done_node_h)
+    return active + totals_by(problem.pausable_options.node_group, groups, done_node_h)
 
 
 def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
@@ -109,34 +111,36 @@ def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
 
     P[s,t] = sum_p idle[p] * (n[p,t] - parked[p,t]) + off[p] * parked[p,t] + sum_r kw[r,t] * run[r]
              + sum_v kw[v] * replicas[v,t] + sum_o kw[o] * work[o,t] / hours[t]
-             + sum_e kw[e] * done[e,t] / hours[t], over the pools at s that are not off-site
+             + sum_e kw[e] * done[e,t] / hours[t], over the node groups at s that are not off-site
     """
-    pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
-    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.pools)
-    power = pools.idle_kw[:, None] * (in_service - chosen.parked) + pools.off_kw[:, None] * chosen.parked
-    power = power + totals_by(runs.pool, count, runs.active_kw * chosen.run[:, None])
-    power = power + totals_by(serves.pool, count, serves.active_kw[:, None] * chosen.replicas)
-    power = power + totals_by(works.pool, count, works.active_kw[:, None] * chosen.work_node_h / pools.hours)
+    groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
+    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
+    power = groups.idle_kw[:, None] * (in_service - chosen.parked) + groups.off_kw[:, None] * chosen.parked
+    power = power + totals_by(runs.node_group, count, runs.active_kw * chosen.run[:, None])
+    power = power + totals_by(serves.node_group, count, serves.active_kw[:, None] * chosen.replicas)
     power = power + totals_by(
-        pausable.pool, count, pausable.active_kw[:, None] * chosen.done_node_h / pools.hours
+        works.node_group, count, works.active_kw[:, None] * chosen.work_node_h / groups.hours
     )
-    return totals_by(pools.site, len(problem.site_names), power * ~pools.off_site[:, None])
+    power = power + totals_by(
+        pausable.node_group, count, pausable.active_kw[:, None] * chosen.done_node_h / groups.hours
+    )
+    return totals_by(groups.site, len(problem.site_names), power * ~groups.off_site[:, None])
 
 
 def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats:
     """Energy at the facility's meter, per site and period.
 
     E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t],
-             over the pools at s that are not off-site; x is every run, replica, and node-hour
+             over the node groups at s that are not off-site; x is every run, replica, and node-hour
     """
-    pools, runs, serves = problem.pools, problem.run_options, problem.serve_options
-    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.pools)
-    energy = pools.idle_kwh_per_node * idle_nodes + pools.off_kwh_per_node * chosen.parked
-    energy = energy + totals_by(runs.pool, count, runs.kwh * chosen.run[:, None])
-    energy = energy + totals_by(serves.pool, count, serves.kwh * chosen.replicas)
-    energy = energy + totals_by(works.pool, count, works.kwh_per_node_h * chosen.work_node_h)
-    energy = energy + totals_by(pausable.pool, count, pausable.kwh_per_node_h * chosen.done_node_h)
-    return totals_by(pools.site, len(problem.site_names), energy * ~pools.off_site[:, None])
+    groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
+    works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
+    energy = groups.idle_kwh_per_node * idle_nodes + groups.off_kwh_per_node * chosen.parked
+    energy = energy + totals_by(runs.node_group, count, runs.kwh * chosen.run[:, None])
+    energy = energy + totals_by(serves.node_group, count, serves.kwh * chosen.replicas)
+    energy = energy + totals_by(works.node_group, count, works.kwh_per_node_h * chosen.work_node_h)
+    energy = energy + totals_by(pausable.node_group, count, pausable.kwh_per_node_h * chosen.done_node_h)
+    return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
 
 
 def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
@@ -146,10 +150,10 @@ def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
     """
     needed = np.zeros_like(in_use)
     steps = problem.spare_steps
-    for pool in np.unique(steps.pool):
-        rows, used = steps.of_pool(int(pool)), in_use[pool][:, None]
+    for group in np.unique(steps.node_group):
+        rows, used = steps.of_node_group(int(group)), in_use[group][:, None]
         enough = np.where(used <= steps.reach[rows] + tolerance, steps.spares[rows], np.inf).min(axis=1)
-        needed[pool] = np.where(in_use[pool] > tolerance, enough, 0.0)
+        needed[group] = np.where(in_use[group] > tolerance, enough, 0.0)
     return needed
 
 
@@ -169,8 +173,8 @@ def rebate_fraction(problem: Problem, orders: Whole) -> Floats:
 
     f[k] = max of rebate[g] over the tiers g of k with sum over p, t of unit[p] * order[p,t] >= from[g]
     """
-    tiers, pools, skus = problem.tiers, problem.pools, len(problem.sku_names)
-    bought = totals_by(pools.sku, skus, (orders * pools.order_unit_nodes[:, None]).sum(axis=1))
+    tiers, groups, skus = problem.tiers, problem.node_groups, len(problem.sku_names)
+    bought = totals_by(groups.sku, skus, (orders * groups.order_unit_nodes[:, None]).sum(axis=1))
     rebate = np.zeros(skus)
     reached = bought[tiers.sku] >= tiers.from_nodes
     np.maximum.at(rebate, tiers.sku, tiers.rebate_fraction * reached)
@@ -182,23 +186,23 @@ def capex_usd(problem: Problem, orders: Whole) -> Floats:
 
     c[t] = sum_p (1 - f[k(p)]) * capex[p,t] * unit[p] * order[p,t]
     """
-    pools = problem.pools
-    paid = 1 - rebate_fraction(problem, orders)[pools.sku][:, None]
-    cost: Floats = paid * pools.capex_usd_per_node * pools.order_unit_nodes[:, None] * orders
+    groups = problem.node_groups
+    paid = 1 - rebate_fraction(problem, orders)[groups.sku][:, None]
+    cost: Floats = paid * groups.capex_usd_per_node * groups.order_unit_nodes[:, None] * orders
     total: Floats = cost.sum(axis=0)
     return total
 
 
 def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats) -> Terms:
     """Money = sum of all parts, each a price times a count"""
-    pools, services = problem.pools, problem.services
-    rebate = rebate_fraction(problem, chosen.orders)[pools.sku][:, None]
-    ordered = pools.order_unit_nodes[:, None] * chosen.orders
+    groups, services = problem.node_groups, problem.services
+    rebate = rebate_fraction(problem, chosen.orders)[groups.sku][:, None]
+    ordered = groups.order_unit_nodes[:, None] * chosen.orders
     priced = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     return Terms(
-        purchase=(pools.holding_usd_per_node - rebate * pools.capital_usd_per_node) * bought,
-        order=(1 - rebate) * pools.order_usd_per_node * ordered,
-        rental=pools.rental_usd_per_node * chosen.rented,
+        purchase=(groups.holding_usd_per_node - rebate * groups.capital_usd_per_node) * bought,
+        order=(1 - rebate) * groups.order_usd_per_node * ordered,
+        rental=groups.rental_usd_per_node * chosen.rented,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
         move=problem.moves.usd_per_node * chosen.moved,
@@ -206,8 +210,8 @@ def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, 
         pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
-        idle=pools.idle_usd_per_node * idle_nodes,
-        parked=pools.off_usd_per_node * chosen.parked,
+        idle=groups.idle_usd_per_node * idle_nodes,
+        parked=groups.off_usd_per_node * chosen.parked,
         contract=problem.contracts.usd_per_kwh * chosen.matched_kwh,
         unmet=priced * services.demand * chosen.shed_fraction,
         left_out=problem.jobs.left_out_usd * chosen.left_out,
@@ -218,11 +222,11 @@ def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
     """Carbon = sum of the same parts; ordering, retiring and unmet demand emit nothing"""
-    pools = problem.pools
+    groups = problem.node_groups
     return Terms(
-        purchase=pools.holding_kgco2e_per_node * bought,
+        purchase=groups.holding_kgco2e_per_node * bought,
         order=np.zeros(chosen.orders.shape),
-        rental=pools.rental_kgco2e_per_node * chosen.rented,
+        rental=groups.rental_kgco2e_per_node * chosen.rented,
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),
         move=problem.moves.kgco2e_per_node * chosen.moved,
@@ -230,8 +234,8 @@ def _kgco2e_terms(
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
-        idle=pools.idle_kgco2e_per_node * idle_nodes,
-        parked=pools.off_kgco2e_per_node * chosen.parked,
+        idle=groups.idle_kgco2e_per_node * idle_nodes,
+        parked=groups.off_kgco2e_per_node * chosen.parked,
         contract=-problem.contracts.kgco2e_per_kwh * chosen.matched_kwh,
         unmet=np.zeros(chosen.shed_fraction.shape),
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
@@ -239,13 +243,13 @@ def _kgco2e_terms(
 
 
 def holding_costs(problem: Problem) -> Flags:
-    """Pools and periods where a rented node costs or emits something although nothing uses it."""
-    pools = problem.pools
+    """Node groups and periods where a rented node costs or emits something although nothing uses it."""
+    groups = problem.node_groups
     rates = (
-        pools.rental_usd_per_node,
-        pools.rental_kgco2e_per_node,
-        pools.idle_usd_per_node,
-        pools.idle_kgco2e_per_node,
+        groups.rental_usd_per_node,
+        groups.rental_kgco2e_per_node,
+        groups.idle_usd_per_node,
+        groups.idle_kgco2e_per_node,
     )
     found: Flags = np.any([rate != 0 for rate in rates], axis=0)
     return found
@@ -257,7 +261,7 @@ def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats
     i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - a[p,t] / hours[t]; 0 where that is what rounding leaves
     """
     active = active_node_h(problem, chosen.run, chosen.replicas, chosen.work_node_h, chosen.done_node_h)
-    idle: Floats = in_service + chosen.rented - chosen.parked - active / problem.pools.hours
+    idle: Floats = in_service + chosen.rented - chosen.parked - active / problem.node_groups.hours
     idle[np.abs(idle) <= NOTHING] = 0.0
     return idle
 
@@ -266,7 +270,9 @@ def solution(problem: Problem, chosen: Decisions) -> Solution:
     """The plan that decisions make, with every term of its money and its carbon."""
     bought = bought_nodes(problem, chosen.orders)
     kept = standing_nodes(problem, chosen.retired, chosen.moved)
-    in_service = bought + totals_by(problem.cohorts.pool, len(problem.pools), kept).astype(np.int64)
+    in_service = bought + totals_by(problem.cohorts.node_group, len(problem.node_groups), kept).astype(
+        np.int64
+    )
     idle = idle_nodes(problem, chosen, in_service)
     return Solution(
         **{part.name: getattr(chosen, part.name) for part in fields(Decisions)},

@@ -21,7 +21,7 @@ from solver.decisions import (
     Effort,
     compare_decisions,
     jobs_at,
-    jobs_by_pool,
+    jobs_by_node_group,
     limit_above,
     solve_checked,
 )
@@ -109,16 +109,16 @@ def distance_between(problem: Problem, one: Solution, other: Solution, *, relati
 
         d = sum_p |n[p] - n'[p]| / (2 N) + sum_(j,s) |y[j,s] - y'[j,s]| / (2 J)
 
-    n[p] are the mean nodes of a pool, in service and, where holding them costs something, rented, N those of
-    the whole reference plan, and y[j,s] is the share of the jobs of a row that run at s.
+    n[p] are the mean nodes of a node group, in service and, where holding them costs something, rented, N
+    those of the whole reference plan, and y[j,s] is the share of the jobs of a row that run at s.
     """
     weights = _weights(problem, relative_to)
     return float(np.abs(_features(problem, one) - _features(problem, other)) @ weights)
 
 
 def _features(problem: Problem, plan: Solution) -> Floats:
-    """n[p] of every pool, then y[j,s] of every job and site."""
-    at = totals_by(problem.pools.site, len(problem.site_names), jobs_by_pool(problem, plan).T).T
+    """n[p] of every node group, then y[j,s] of every job and site."""
+    at = totals_by(problem.node_groups.site, len(problem.site_names), jobs_by_node_group(problem, plan).T).T
     shares = at / np.maximum(problem.jobs.count, 1)[:, None]
     return np.concatenate([_mean_nodes(problem, plan), shares.ravel()])
 
@@ -133,25 +133,27 @@ def _weights(problem: Problem, reference: Solution) -> Floats:
     nodes = float(_mean_nodes(problem, reference).sum()) or 1.0
     jobs = len(problem.jobs)
     at_sites = np.full(jobs * len(problem.site_names), 1 / (2 * max(jobs, 1)))
-    return np.concatenate([np.full(len(problem.pools), 1 / (2 * nodes)), at_sites])
+    return np.concatenate([np.full(len(problem.node_groups), 1 / (2 * nodes)), at_sites])
 
 
 def _terms(program: Program) -> tuple[list[list[tuple[Any, float]]], Floats]:
     """The features as sums of variables, and the most that each can be."""
-    problem, pools, cohorts = program.problem, program.problem.pools, program.problem.cohorts
+    problem, groups, cohorts = program.problem, program.problem.node_groups, program.problem.cohorts
     parts: list[list[tuple[Any, float]]] = []
     most: list[float] = []
     costs = holding_costs(problem)
-    for pool, unit in enumerate(pools.order_unit_nodes.tolist()):
-        nodes = [*program.in_service[pool], *program.rented[pool][costs[pool]]]
+    for group, unit in enumerate(groups.order_unit_nodes.tolist()):
+        nodes = [*program.in_service[group], *program.rented[group][costs[group]]]
         parts.append([(variable, 1 / problem.periods) for variable in nodes])
-        standing = cohorts.nodes[pools.sku[cohorts.pool] == pools.sku[pool]].sum()  # they may move here
-        bought = unit * sum(order.upBound for order in program.order[pool])
-        rented = max((variable.upBound for variable in program.rented[pool][costs[pool]]), default=0)
+        standing = cohorts.nodes[
+            groups.sku[cohorts.node_group] == groups.sku[group]
+        ].sum()  # they may move here
+        bought = unit * sum(order.upBound for order in program.order[group])
+        rented = max((variable.upBound for variable in program.rented[group][costs[group]]), default=0)
         most.append(float(standing + bought + rented))
     for job, count in enumerate(problem.jobs.count.tolist()):
         for site in range(len(problem.site_names)):
-            there = jobs_at(program, pools.site == site, job)
+            there = jobs_at(program, groups.site == site, job)
             parts.append([(variable, weight / max(count, 1)) for variable, weight in there])
             most.append(1.0)
     return parts, np.array(most)

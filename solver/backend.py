@@ -44,8 +44,8 @@ class Status(Enum):
 class Looking(Enum):
     """How much HiGHS looks for plans of its own, in searches of parts of a program, apart from its tree.
 
-    On a fleet of 72 pools such searches took half of the time or more; the fewer there are, the more there is
-    for the bound. Where a plan to start from is known, it needs none.
+    On a fleet of 72 node groups such searches took half of the time or more; the fewer there are, the more
+    there is for the bound. Where a plan to start from is known, it needs none.
     """
 
     AS_EVER = "all that the engine does unasked"

@@ -47,29 +47,33 @@ def most_work_nodes(problem: Problem) -> Floats:
     most[o,t] = demand_h[w,t] / (speed[o] * hours[t]); none without speed
     """
     options = problem.work_options
-    needed = problem.work.demand_h[options.work] / problem.pools.hours
+    needed = problem.work.demand_h[options.work] / problem.node_groups.hours
     speed = options.speed[:, None]
     return np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
-    """Nodes that all jobs and services together could hold of a pool, each by its largest option there.
+    """Nodes that all jobs and services together could hold of a node group, each by its largest option there.
 
     most[p,t] = sum_j count[j] * max(max_r nodes[r,t], max_e limit[e,t] / hours[t])
                 + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
     """
     runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
-    shape = (len(problem.pools), problem.periods)
+    shape = (len(problem.node_groups), problem.periods)
     largest_run = np.zeros((len(problem.jobs), *shape))
-    np.maximum.at(largest_run, (runs.job, runs.pool), runs.nodes * allowed[:, None])
-    np.maximum.at(largest_run, (pausable.job, pausable.pool), pausable.node_hours_limit / problem.pools.hours)
+    np.maximum.at(largest_run, (runs.job, runs.node_group), runs.nodes * allowed[:, None])
+    np.maximum.at(
+        largest_run,
+        (pausable.job, pausable.node_group),
+        pausable.node_hours_limit / problem.node_groups.hours,
+    )
     largest_run *= problem.jobs.count[:, None, None]
     largest_serve = np.zeros((len(problem.services), *shape))
-    np.maximum.at(largest_serve, (serves.service, serves.pool), serves.nodes[:, None] * replicas)
+    np.maximum.at(largest_serve, (serves.service, serves.node_group), serves.nodes[:, None] * replicas)
     most: Floats = largest_run.sum(axis=0) + largest_serve.sum(axis=0)
     steps = problem.spare_steps
-    for pool in np.unique(steps.pool):
-        most[pool] = np.minimum(most[pool], steps.reach[steps.of_pool(int(pool))].max())
+    for group in np.unique(steps.node_group):
+        most[group] = np.minimum(most[group], steps.reach[steps.of_node_group(int(group))].max())
     return most
 
 
@@ -86,10 +90,10 @@ def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -
 
     The last is there because such a job asks for so many nodes at once, but for less than that on average.
     """
-    options, least = problem.pausable_options, np.zeros(len(problem.pools))
-    np.maximum.at(least, options.pool, options.nodes_least)
-    pools = account.totals_by(problem.work_options.pool, len(problem.pools), work)
-    return whole_above(whole_above(in_use) + spares + pools + least[:, None])
+    options, least = problem.pausable_options, np.zeros(len(problem.node_groups))
+    np.maximum.at(least, options.node_group, options.nodes_least)
+    work_nodes = account.totals_by(problem.work_options.node_group, len(problem.node_groups), work)
+    return whole_above(whole_above(in_use) + spares + work_nodes + least[:, None])
 
 
 def most_orders(problem: Problem, useful: Whole) -> Whole:
@@ -97,35 +101,35 @@ def most_orders(problem: Problem, useful: Whole) -> Whole:
 
     most[p,t] = ceil(max over t' >= t + lead[p] of useful[p,t'] / unit[p]); 0 where not allowed
 
-    Where a pool has a minimum order, any order that arrives may help to reach it; so it may a rebate.
+    Where a node group has a minimum order, any order that arrives may help to reach it; so it may a rebate.
     """
-    pools, tiers = problem.pools, problem.tiers
+    groups, tiers = problem.node_groups, problem.tiers
     later = np.maximum.accumulate(useful[:, ::-1], axis=1)[:, ::-1]
     reach = np.zeros(len(problem.sku_names))
     np.maximum.at(reach, tiers.sku, tiers.from_nodes)
     wanted = np.zeros(useful.shape)
-    for pool, lead in enumerate(pools.lead_periods):
+    for group, lead in enumerate(groups.lead_periods):
         in_time = slice(0, max(problem.periods - lead, 0))
-        wanted[pool, in_time] = later[pool, lead:]
-        if wanted[pool].any():
-            wanted[pool, in_time] = np.maximum(wanted[pool, in_time], problem.limits.minimum_nodes[pool])
-        wanted[pool, in_time] = np.maximum(wanted[pool, in_time], reach[pools.sku[pool]])
-    return whole_above(wanted / pools.order_unit_nodes[:, None]) * pools.purchase_allowed
+        wanted[group, in_time] = later[group, lead:]
+        if wanted[group].any():
+            wanted[group, in_time] = np.maximum(wanted[group, in_time], problem.limits.minimum_nodes[group])
+        wanted[group, in_time] = np.maximum(wanted[group, in_time], reach[groups.sku[group]])
+    return whole_above(wanted / groups.order_unit_nodes[:, None]) * groups.purchase_allowed
 
 
 def most_rebated(problem: Problem, orders: Whole, any_supply: bool) -> Floats:
     """Nodes that could be ordered at the rebate of a tier.
 
-    most[g,p,t] = min(unit[p] * orders[p,t], supply[k,t]) of the pools of its SKU k; 0 where all that could be
-    ordered of k does not reach the tier
+    most[g,p,t] = min(unit[p] * orders[p,t], supply[k,t]) of the groups of its SKU k; 0 where all that could
+    be ordered of k does not reach the tier
     """
-    pools, tiers = problem.pools, problem.tiers
+    groups, tiers = problem.node_groups, problem.tiers
     supply = np.full_like(problem.limits.supply_nodes, np.inf) if any_supply else problem.limits.supply_nodes
-    ordered = np.minimum(pools.order_unit_nodes[:, None] * orders, supply[pools.sku])
-    of_sku = account.totals_by(pools.sku, len(problem.sku_names), ordered)
+    ordered = np.minimum(groups.order_unit_nodes[:, None] * orders, supply[groups.sku])
+    of_sku = account.totals_by(groups.sku, len(problem.sku_names), ordered)
     most = np.minimum(of_sku, supply).sum(axis=1)
     reached = most[tiers.sku] >= tiers.from_nodes
-    same = tiers.sku[:, None] == pools.sku
+    same = tiers.sku[:, None] == groups.sku
     found: Floats = ordered * (same & reached[:, None])[:, :, None]
     return found
 
@@ -140,7 +144,7 @@ def most_retired(problem: Problem) -> Whole:
 
 def _standing_of_sku(problem: Problem) -> Whole:
     """Nodes that stand at first of the SKU of each cohort, at all sites."""
-    sku = problem.pools.sku[problem.cohorts.pool]
+    sku = problem.node_groups.sku[problem.cohorts.node_group]
     standing = account.totals_by(sku, len(problem.sku_names), problem.cohorts.nodes)
     return standing[sku].astype(np.int64)
 
@@ -163,7 +167,7 @@ def most_done(problem: Problem) -> Floats:
     most[e,t] = count[j] * limit[e,t] / hours[t]
     """
     options = problem.pausable_options
-    return problem.jobs.count[options.job][:, None] * options.node_hours_limit / problem.pools.hours
+    return problem.jobs.count[options.job][:, None] * options.node_hours_limit / problem.node_groups.hours
 
 
 def from_now_on(column: Floats) -> Floats:
@@ -179,7 +183,7 @@ def from_arrival(problem: Problem, per_node: Floats) -> Floats:
 
     f[p,t] = sum over t' >= t + lead[p] of c[p,t']; 0 where it arrives after the end
     """
-    return after_lead(problem.pools.lead_periods, per_node)
+    return after_lead(problem.node_groups.lead_periods, per_node)
 
 
 def after_lead(lead_periods: Whole, per_node: Floats) -> Floats:

@@ -15,12 +15,12 @@ def count_nodes_in_service(program: Program) -> None:
 
     moved = sum_m move[m,t-lead[m]] to p - sum_m move[m,t] from p
     """
-    problem, pools, cohorts = program.problem, program.problem.pools, program.problem.cohorts
+    problem, groups, cohorts = program.problem, program.problem.node_groups, program.problem.cohorts
     shape, moves = program.in_service.shape, problem.moves
-    count, ones = np.arange(len(pools)), np.ones(shape)
+    count, ones = np.arange(len(groups)), np.ones(shape)
     standing = np.zeros(shape)
-    np.add.at(standing[:, 0], cohorts.pool, cohorts.nodes)
-    order = -pools.order_unit_nodes[:, None] * ones
+    np.add.at(standing[:, 0], cohorts.node_group, cohorts.nodes)
+    order = -groups.order_unit_nodes[:, None] * ones
     moved = np.ones(program.move.shape)
     program.add_rows(
         "in_service",
@@ -29,10 +29,10 @@ def count_nodes_in_service(program: Program) -> None:
         standing.ravel(),
         each(program.in_service),
         grouped(count, program.in_service, -ones, later=1),
-        grouped(count, program.order, order, later=pools.lead_periods),
-        grouped(cohorts.pool, program.retire, np.ones(program.retire.shape)),
-        grouped(cohorts.pool[moves.from_cohort], program.move, moved),
-        grouped(cohorts.pool[moves.to_cohort], program.move, -moved, later=moves.lead_periods),
+        grouped(count, program.order, order, later=groups.lead_periods),
+        grouped(cohorts.node_group, program.retire, np.ones(program.retire.shape)),
+        grouped(cohorts.node_group[moves.from_cohort], program.move, moved),
+        grouped(cohorts.node_group[moves.to_cohort], program.move, -moved, later=moves.lead_periods),
     )
 
 
@@ -103,9 +103,9 @@ def count_nodes_in_use(program: Program) -> None:
         pulp.LpConstraintEQ,
         np.zeros(program.in_use.size),
         each(program.in_use),
-        grouped(runs.pool, program.run, -runs.nodes),
-        grouped(serves.pool, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
-        grouped(pausable.pool, program.done, -np.ones(program.done.shape)),
+        grouped(runs.node_group, program.run, -runs.nodes),
+        grouped(serves.node_group, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
+        grouped(pausable.node_group, program.done, -np.ones(program.done.shape)),
     )
 
 
@@ -137,7 +137,7 @@ def work_on_enough_nodes(program: Program) -> None:
         return
     shape = program.in_use.shape
     asked = np.full(shape, np.inf)
-    asked[options.pool[option], period] = 0.0
+    asked[options.node_group[option], period] = 0.0
     free = array(program.prefix + "free", shape, None, False)
     works = indicators(program.prefix + "works", option, period)
     program.add_rows(
@@ -147,11 +147,11 @@ def work_on_enough_nodes(program: Program) -> None:
         asked.ravel(),
         each(free),
         each(program.in_use),
-        grouped(options.pool, program.done, -np.ones(program.done.shape)),
+        grouped(options.node_group, program.done, -np.ones(program.done.shape)),
         *_less_than_usable(program),
     )
     row, index, zeros = np.arange(option.size), np.stack([option, period], axis=1), np.zeros(option.size)
-    done, room = program.done[option, period], free[options.pool[option], period]
+    done, room = program.done[option, period], free[options.node_group[option], period]
     program.add_rows(
         "works",
         index,
@@ -176,7 +176,7 @@ def fit_into_the_hours(program: Program) -> None:
     x is every run, replica, mean node of work and of pausable jobs. Each row is divided by the hours of its
     period, so that it counts nodes.
     """
-    problem, hours = program.problem, program.problem.pools.hours
+    problem, hours = program.problem, program.problem.node_groups.hours
     runs, serves = problem.run_options, problem.serve_options
     works, pausable = problem.work_options, problem.pausable_options
     program.add_rows(
@@ -184,10 +184,10 @@ def fit_into_the_hours(program: Program) -> None:
         cells(*program.in_use.shape),
         pulp.LpConstraintLE,
         np.zeros(program.in_use.size),
-        grouped(runs.pool, program.run, runs.node_hours / hours),
-        grouped(serves.pool, program.replicas, serves.node_hours / hours),
-        grouped(works.pool, program.work, np.ones(program.work.shape)),
-        grouped(pausable.pool, program.done, np.ones(program.done.shape)),
+        grouped(runs.node_group, program.run, runs.node_hours / hours),
+        grouped(serves.node_group, program.replicas, serves.node_hours / hours),
+        grouped(works.node_group, program.work, np.ones(program.work.shape)),
+        grouped(pausable.node_group, program.done, np.ones(program.done.shape)),
         *_less_than_usable(program),
     )
 
@@ -197,8 +197,8 @@ def park_what_is_in_service(program: Program) -> None:
 
     Only where nodes may be rented as well, which are given back instead.
     """
-    pools, shape = program.problem.pools, program.parked.shape
-    both = pools.may_park[:, None] & (pools.rental_limit_nodes > 0)
+    groups, shape = program.problem.node_groups, program.parked.shape
+    both = groups.may_park[:, None] & (groups.rental_limit_nodes > 0)
     program.add_rows(
         "parked",
         cells(*shape),
@@ -216,10 +216,10 @@ def cover_with_spares(program: Program) -> None:
     """
     steps = program.problem.spare_steps
     enough = bounds.fewest_spares(program.problem, program.most_in_use)
-    for pool in np.unique(steps.pool).tolist():
-        own = steps.of_pool(pool)
-        for period in np.flatnonzero(program.most_in_use[pool] > 0).tolist():
-            index, most = (pool, period), float(program.most_in_use[pool, period])
+    for group in np.unique(steps.node_group).tolist():
+        own = steps.of_node_group(group)
+        for period in np.flatnonzero(program.most_in_use[group] > 0).tolist():
+            index, most = (group, period), float(program.most_in_use[group, period])
             rows = own[steps.spares[own] <= enough[index]]
             if rows.size == 0:
                 continue
@@ -235,12 +235,12 @@ def cover_with_spares(program: Program) -> None:
 
 def _less_than_usable(program: Program) -> tuple[Part, ...]:
     """+ spares + parked + d - n - rented"""
-    pools, cohorts = program.problem.pools, program.problem.cohorts
+    groups, cohorts = program.problem.node_groups, program.problem.cohorts
     down = 1 - cohorts.available_fraction
     return (
         each(program.spares),
-        each(program.parked, pools.may_park[:, None]),
-        grouped(cohorts.pool, program.standing, down) if len(cohorts) else NO_PART,
+        each(program.parked, groups.may_park[:, None]),
+        grouped(cohorts.node_group, program.standing, down) if len(cohorts) else NO_PART,
         each(program.in_service, -1.0),
-        each(program.rented, -1.0 * (pools.rental_limit_nodes > 0)),
+        each(program.rented, -1.0 * (groups.rental_limit_nodes > 0)),
     )

@@ -14,59 +14,69 @@ from solver.totals import THOUSAND, weighted_total
 def stay_within_power(program: Program) -> None:
     """sum_p idle[p] * n[p,t] + (off[p] - idle[p]) * parked[p,t] + sum_x kw[x] * x[t] <= power_kw[s,t] + give
 
-    Over the pools at s that are not off-site. x is every run, replica and mean node of work and of pausable
-    jobs, and kw[x] what it draws above idle.
+    Over the node groups at s that are not off-site. x is every run, replica and mean node of work and of
+    pausable jobs, and kw[x] what it draws above idle.
     """
-    problem, pools, limit = program.problem, program.problem.pools, program.problem.limits.power_kw
+    problem, groups, limit = program.problem, program.problem.node_groups, program.problem.limits.power_kw
     runs, serves = problem.run_options, problem.serve_options
     works, pausable = problem.work_options, problem.pausable_options
-    flat, here = np.ones(problem.periods), (~pools.off_site).astype(float)
-    parked = (pools.off_kw - pools.idle_kw) * pools.may_park * here
+    flat, here = np.ones(problem.periods), (~groups.off_site).astype(float)
+    parked = (groups.off_kw - groups.idle_kw) * groups.may_park * here
     program.add_rows(
         "power",
         cells(*limit.shape),
         pulp.LpConstraintLE,
         limit.ravel(),
-        grouped(pools.site, program.in_service, np.outer(pools.idle_kw * here, flat)),
-        grouped(pools.site, program.parked, np.outer(parked, flat)),
-        grouped(pools.site[runs.pool], program.run, runs.active_kw * here[runs.pool][:, None]),
+        grouped(groups.site, program.in_service, np.outer(groups.idle_kw * here, flat)),
+        grouped(groups.site, program.parked, np.outer(parked, flat)),
+        grouped(groups.site[runs.node_group], program.run, runs.active_kw * here[runs.node_group][:, None]),
         grouped(
-            pools.site[serves.pool], program.replicas, np.outer(serves.active_kw * here[serves.pool], flat)
+            groups.site[serves.node_group],
+            program.replicas,
+            np.outer(serves.active_kw * here[serves.node_group], flat),
         ),
-        grouped(pools.site[works.pool], program.work, np.outer(works.active_kw * here[works.pool], flat)),
         grouped(
-            pools.site[pausable.pool], program.done, np.outer(pausable.active_kw * here[pausable.pool], flat)
+            groups.site[works.node_group],
+            program.work,
+            np.outer(works.active_kw * here[works.node_group], flat),
+        ),
+        grouped(
+            groups.site[pausable.node_group],
+            program.done,
+            np.outer(pausable.active_kw * here[pausable.node_group], flat),
         ),
         program.gives("power", limit),
     )
 
 
 def stay_within_space(program: Program) -> None:
-    """sum_p racks[p] * n[p,t] <= racks[s] + give, over the pools at s that are not off-site"""
-    problem, pools, limit = program.problem, program.problem.pools, program.problem.limits.racks
+    """sum_p racks[p] * n[p,t] <= racks[s] + give, over the node groups at s that are not off-site"""
+    problem, groups, limit = program.problem, program.problem.node_groups, program.problem.limits.racks
     site, variables, sizes = program.gives("space", limit)
     periods = problem.periods
     every = np.repeat(site, periods) * periods + np.tile(np.arange(periods), len(site))
-    racks = np.outer(pools.racks_per_node * ~pools.off_site, np.ones(periods))
+    racks = np.outer(groups.racks_per_node * ~groups.off_site, np.ones(periods))
     program.add_rows(
         "space",
         cells(len(limit), periods),
         pulp.LpConstraintLE,
         np.repeat(limit, periods),
-        grouped(pools.site, program.in_service, racks),
+        grouped(groups.site, program.in_service, racks),
         (every, np.repeat(variables, periods), np.repeat(sizes, periods)),
     )
 
 
 def stay_within_supply(program: Program) -> None:
-    """sum_p unit[p] * order[p,t] <= supply[k,t] + give, over the pools of k"""
-    pools, limit = program.problem.pools, program.problem.limits.supply_nodes
+    """sum_p unit[p] * order[p,t] <= supply[k,t] + give, over the node groups of k"""
+    groups, limit = program.problem.node_groups, program.problem.limits.supply_nodes
     program.add_rows(
         "supply",
         cells(*limit.shape),
         pulp.LpConstraintLE,
         limit.ravel(),
-        grouped(pools.sku, program.order, np.repeat(pools.order_unit_nodes[:, None], limit.shape[1], axis=1)),
+        grouped(
+            groups.sku, program.order, np.repeat(groups.order_unit_nodes[:, None], limit.shape[1], axis=1)
+        ),
         program.gives("supply", limit),
     )
 
@@ -74,19 +84,22 @@ def stay_within_supply(program: Program) -> None:
 def order_enough_or_nothing(program: Program) -> None:
     """minimum[p] * some[p] - give <= sum_t unit[p] * order[p,t];  order[p,t] <= most[p,t] * some[p]"""
     problem = program.problem
-    for pool in np.flatnonzero(problem.limits.minimum_nodes > 0):
-        minimum, unit = float(problem.limits.minimum_nodes[pool]), float(problem.pools.order_unit_nodes[pool])
-        some = pulp.LpVariable(program.prefix + name("some", (pool,)), 0, 1, pulp.LpInteger)
-        row = linear(
-            [(order, unit) for order in program.order[pool]],
-            [(some, -minimum)],
-            program.slack("minimum order", (int(pool),), minimum),
+    for group in np.flatnonzero(problem.limits.minimum_nodes > 0):
+        minimum, unit = (
+            float(problem.limits.minimum_nodes[group]),
+            float(problem.node_groups.order_unit_nodes[group]),
         )
-        program.add(name("minimum", (pool,)), row, pulp.LpConstraintGE, 0.0)
-        for period, order in enumerate(program.order[pool]):
+        some = pulp.LpVariable(program.prefix + name("some", (group,)), 0, 1, pulp.LpInteger)
+        row = linear(
+            [(order, unit) for order in program.order[group]],
+            [(some, -minimum)],
+            program.slack("minimum order", (int(group),), minimum),
+        )
+        program.add(name("minimum", (group,)), row, pulp.LpConstraintGE, 0.0)
+        for period, order in enumerate(program.order[group]):
             if order.upBound:
                 least = linear([(order, 1.0), (some, -order.upBound)])
-                program.add(name("ordered", (pool, period)), least, pulp.LpConstraintLE, 0.0)
+                program.add(name("ordered", (group, period)), least, pulp.LpConstraintLE, 0.0)
 
 
 def reach_tiers(program: Program) -> None:
@@ -96,7 +109,7 @@ def reach_tiers(program: Program) -> None:
 
     All nodes of a SKU are cheaper by the rebate of the one tier that is reached; without a tier, none is.
     """
-    problem, tiers, pools = program.problem, program.problem.tiers, program.problem.pools
+    problem, tiers, groups = program.problem, program.problem.tiers, program.problem.node_groups
     if len(tiers) == 0:
         return
     most = program.most_rebated
@@ -124,7 +137,7 @@ def reach_tiers(program: Program) -> None:
         pulp.LpConstraintLE,
         np.where(taken.any(axis=0), 0.0, np.inf).ravel(),
         summed(place, program.rebated.ravel(), taken.ravel()),
-        each(program.order, -pools.order_unit_nodes[:, None]),
+        each(program.order, -groups.order_unit_nodes[:, None]),
     )
     program.add_rows(
         "rebate",
@@ -141,19 +154,19 @@ def stay_within_budget(program: Program) -> None:
 
     In thousands.
     """
-    problem, pools, tiers = program.problem, program.problem.pools, program.problem.tiers
-    budget, capex = problem.limits.budget_usd, pools.capex_usd_per_node / THOUSAND
+    problem, groups, tiers = program.problem, program.problem.node_groups, program.problem.tiers
+    budget, capex = problem.limits.budget_usd, groups.capex_usd_per_node / THOUSAND
     rebate = tiers.rebate_fraction[:, None, None] * capex * (program.most_rebated > 0)
-    one = np.zeros(len(pools), dtype=np.int64)
+    one = np.zeros(len(groups), dtype=np.int64)
     row, variables, sizes = program.gives("budget", budget)
     program.add_rows(
         "budget",
         cells(len(budget)),
         pulp.LpConstraintLE,
         budget / THOUSAND,
-        grouped(one, program.order, capex * pools.order_unit_nodes[:, None]),
+        grouped(one, program.order, capex * groups.order_unit_nodes[:, None]),
         grouped(
-            np.zeros(rebate.shape[0] * len(pools), dtype=np.int64),
+            np.zeros(rebate.shape[0] * len(groups), dtype=np.int64),
             program.rebated.reshape(-1, problem.periods),
             -rebate.reshape(-1, problem.periods),
         ),
@@ -166,19 +179,19 @@ def match_clean_energy(program: Program) -> None:
 
     drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t]
     """
-    problem, pools, contracts = program.problem, program.problem.pools, program.problem.contracts
+    problem, groups, contracts = program.problem, program.problem.node_groups, program.problem.contracts
     if len(contracts) == 0:
         return
     runs, serves = problem.run_options, problem.serve_options
-    works, pausable, hours = problem.work_options, problem.pausable_options, problem.pools.hours
+    works, pausable, hours = problem.work_options, problem.pausable_options, problem.node_groups.hours
     work_kwh, pausable_kwh = works.kwh_per_node_h * hours, pausable.kwh_per_node_h * hours
-    here = (~pools.off_site).astype(float)[:, None]
-    idle, off = here * pools.idle_kwh_per_node / hours, here * pools.off_kwh_per_node / hours
+    here = (~groups.off_site).astype(float)[:, None]
+    idle, off = here * groups.idle_kwh_per_node / hours, here * groups.off_kwh_per_node / hours
 
-    def above_idle(pool: Whole, kwh: Floats, node_hours: Floats) -> Floats:
-        return here[pool] * kwh / hours - idle[pool] * node_hours / hours
+    def above_idle(group: Whole, kwh: Floats, node_hours: Floats) -> Floats:
+        return here[group] * kwh / hours - idle[group] * node_hours / hours
 
-    serve_kw = above_idle(serves.pool, serves.kwh, serves.node_hours)
+    serve_kw = above_idle(serves.node_group, serves.kwh, serves.node_hours)
     shape = (len(problem.site_names), problem.periods)
     bought = np.isin(np.arange(shape[0]), contracts.site)
     program.add_rows(
@@ -187,13 +200,19 @@ def match_clean_energy(program: Program) -> None:
         pulp.LpConstraintLE,
         np.where(np.repeat(bought, problem.periods), 0.0, np.inf),
         grouped(contracts.site, program.matched, np.ones(program.matched.shape)),
-        grouped(pools.site, program.in_service, -idle),
-        grouped(pools.site, program.rented, -idle * (pools.rental_limit_nodes > 0)),
-        grouped(pools.site, program.parked, (idle - off) * pools.may_park[:, None]),
-        grouped(pools.site[runs.pool], program.run, -above_idle(runs.pool, runs.kwh, runs.node_hours)),
-        grouped(pools.site[serves.pool], program.replicas, -serve_kw),
-        grouped(pools.site[works.pool], program.work, -above_idle(works.pool, work_kwh, hours)),
-        grouped(pools.site[pausable.pool], program.done, -above_idle(pausable.pool, pausable_kwh, hours)),
+        grouped(groups.site, program.in_service, -idle),
+        grouped(groups.site, program.rented, -idle * (groups.rental_limit_nodes > 0)),
+        grouped(groups.site, program.parked, (idle - off) * groups.may_park[:, None]),
+        grouped(
+            groups.site[runs.node_group], program.run, -above_idle(runs.node_group, runs.kwh, runs.node_hours)
+        ),
+        grouped(groups.site[serves.node_group], program.replicas, -serve_kw),
+        grouped(groups.site[works.node_group], program.work, -above_idle(works.node_group, work_kwh, hours)),
+        grouped(
+            groups.site[pausable.node_group],
+            program.done,
+            -above_idle(pausable.node_group, pausable_kwh, hours),
+        ),
     )
 
 

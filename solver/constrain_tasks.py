@@ -36,7 +36,7 @@ def keep_deadlines(program: Program) -> None:
     if "deadlines" not in program.relaxed:
         return
     problem = program.problem
-    runs, period_h = problem.run_options, float(problem.pools.hours.mean())
+    runs, period_h = problem.run_options, float(problem.node_groups.hours.mean())
     for job, allowed in enumerate(problem.jobs.allowed_late_h):
         late = np.where((runs.job == job) & (runs.late_h > allowed), runs.late_h - allowed, 0.0)
         if late.any():
@@ -53,7 +53,7 @@ def do_pausable_jobs(program: Program) -> None:
     weaker without these rows, and plans are found sooner.
     """
     problem, options = program.problem, program.problem.pausable_options
-    hours, rows = problem.pools.hours, len(options)
+    hours, rows = problem.node_groups.hours, len(options)
     program.add_rows(
         "pausable",
         cells(rows),
@@ -150,7 +150,7 @@ def _standby(program: Program, share: Floats) -> Part:
 def do_the_work(program: Program) -> None:
     """sum_o speed[o] * work[o,t] >= demand_h[w,t] / hours[t] * (1 - give)"""
     problem, options = program.problem, program.problem.work_options
-    hours, demand_h = problem.pools.hours, problem.work.demand_h
+    hours, demand_h = problem.node_groups.hours, problem.work.demand_h
     wanted = np.where(demand_h > 0, demand_h, -np.inf)
     row, variables, sizes = program.gives("work", wanted)
     for variable in variables:

@@ -35,7 +35,7 @@ class Difference:
     """One decision that two plans take differently.
 
     `kind` is a column of the plan (orders in order units, the others in nodes or jobs) with its index, or
-    "job" with the indices of a job and a pool: how many such jobs run there.
+    "job" with the indices of a job and a node group: how many such jobs run there.
     """
 
     kind: str
@@ -57,22 +57,22 @@ class Fleet:
     retired: Whole  # [H, T]
     moved: Whole  # [M, T]
     left_out: Floats  # [J]
-    job: Floats  # [J, P] how many jobs of each row run on each pool
+    job: Floats  # [J, P] how many jobs of each row run on each node group
 
 
 def fleet_of(problem: Problem, plan: Solution) -> Fleet:
     """The fleet of a plan of this problem."""
-    shape = problem.pools.purchase_allowed.shape
+    shape = problem.node_groups.purchase_allowed.shape
     if plan.orders.shape != shape:
         raise ValueError(f"plans of one problem have equal columns; orders is {plan.orders.shape}, {shape}")
-    return Fleet(**{kind: getattr(plan, kind) for kind in FLEET}, job=jobs_by_pool(problem, plan))
+    return Fleet(**{kind: getattr(plan, kind) for kind in FLEET}, job=jobs_by_node_group(problem, plan))
 
 
 def compare_decisions(problem: Problem, before: Solution, after: Solution) -> tuple[Difference, ...]:
-    """Where two plans differ in their fleet: nodes bought, rented, retired, moved; jobs on each pool.
+    """Where two plans differ in their fleet: nodes bought, rented, retired, moved; jobs on each node group.
 
     What follows the fleet is left out: replicas, work, spares, parked nodes, clean energy, and in which
-    configuration and when a job runs on its pool.
+    configuration and when a job runs on its node group.
     """
     return compare_fleets(problem, fleet_of(problem, before), fleet_of(problem, after))
 
@@ -91,24 +91,24 @@ def compare_fleets(problem: Problem, before: Fleet, after: Fleet) -> tuple[Diffe
     return tuple(found)
 
 
-def jobs_by_pool(problem: Problem, plan: Solution) -> Floats:
-    """How many jobs of each row run on each pool, by run options and by pausable ones.
+def jobs_by_node_group(problem: Problem, plan: Solution) -> Floats:
+    """How many jobs of each row run on each node group, by run options and by pausable ones.
 
     y[j,p] = sum_r run[r] + sum_e chosen[e], over the options of j on p
     """
-    jobs, pools = len(problem.jobs), len(problem.pools)
+    jobs, groups = len(problem.jobs), len(problem.node_groups)
     runs, pausable = problem.run_options, problem.pausable_options
-    flat = totals_by(runs.job * pools + runs.pool, jobs * pools, plan.run)
-    flat = flat + totals_by(pausable.job * pools + pausable.pool, jobs * pools, plan.chosen)
-    return flat.reshape(jobs, pools)
+    flat = totals_by(runs.job * groups + runs.node_group, jobs * groups, plan.run)
+    flat = flat + totals_by(pausable.job * groups + pausable.node_group, jobs * groups, plan.chosen)
+    return flat.reshape(jobs, groups)
 
 
-def jobs_at(program: Program, pools: Flags, job: int) -> list[tuple[Any, float]]:
-    """The same as a sum of variables, over some pools."""
+def jobs_at(program: Program, groups: Flags, job: int) -> list[tuple[Any, float]]:
+    """The same as a sum of variables, over some node groups."""
     runs, pausable = program.problem.run_options, program.problem.pausable_options
     return [
-        *terms(program.run, ((runs.job == job) & pools[runs.pool]).astype(float)),
-        *terms(program.choose, ((pausable.job == job) & pools[pausable.pool]).astype(float)),
+        *terms(program.run, ((runs.job == job) & groups[runs.node_group]).astype(float)),
+        *terms(program.choose, ((pausable.job == job) & groups[pausable.node_group]).astype(float)),
     ]
 
 
@@ -133,10 +133,10 @@ def hold_fleet(program: Program, fleet: Fleet) -> None:
     ):
         for variable, count in zip(variables.ravel(), counts.ravel().tolist(), strict=True):
             fix(variable, count)
-    for (job, pool), count in np.ndenumerate(fleet.job):
-        here = np.arange(len(problem.pools)) == pool
+    for (job, group), count in np.ndenumerate(fleet.job):
+        here = np.arange(len(problem.node_groups)) == group
         row = linear(jobs_at(program, here, job))
-        program.add(name("held", (job, pool)), row, pulp.LpConstraintEQ, float(count))
+        program.add(name("held", (job, group)), row, pulp.LpConstraintEQ, float(count))
 
 
 def minimise_objective(program: Program) -> None:
@@ -181,16 +181,16 @@ def solve_checked(
 def _label(problem: Problem, kind: str, index: Index) -> str:
     """What a person calls one decision."""
     if kind == "job":
-        return f"job {problem.jobs.name[index[0]]} on {problem.pool_name(index[1])}"
+        return f"job {problem.jobs.name[index[0]]} on {problem.node_group_name(index[1])}"
     if kind == "left_out":
         return f"left out, {problem.jobs.name[index[0]]}"
     if kind in ("orders", "rented"):
-        what = problem.pool_name(index[0])
+        what = problem.node_group_name(index[0])
     else:
         moves = problem.moves
         cohort = index[0] if kind == "retired" else int(moves.from_cohort[index[0]])
-        what = f"cohort {cohort}, {problem.pool_name(int(problem.cohorts.pool[cohort]))}"
+        what = f"cohort {cohort}, {problem.node_group_name(int(problem.cohorts.node_group[cohort]))}"
         if kind == "moved":
-            goal = problem.pools.site[problem.cohorts.pool[moves.to_cohort[index[0]]]]
+            goal = problem.node_groups.site[problem.cohorts.node_group[moves.to_cohort[index[0]]]]
             what += f" to {problem.site_names[goal]}"
     return f"{kind}, {what}, period {index[1]}"

@@ -1,6 +1,6 @@
 """Rebates and options of a large program: tried, made whole one after the other, exchanged where that pays.
 
-A program of hundreds of pools is too large for a search of its options: its first corner alone takes an
+A program of hundreds of node groups is too large for a search of its options: its first corner alone takes an
 engine half a minute, and its own rounding as long. Solved again from where it was, after a few bounds have
 moved, the program with fractions takes a tenth of a second. So the options of the surest jobs are held, some
 at a time, and all the rest is found anew: what is rounded moves the rest elsewhere. The last jobs are the
@@ -59,8 +59,8 @@ def choose_rebates(
 
     What is nearest to its next rebate is tried first, until one does not pay or time is up.
     """
-    tiers, sku = program.problem.tiers, program.problem.pools.sku
-    units = program.problem.pools.order_unit_nodes[:, None]
+    tiers, sku = program.problem.tiers, program.problem.node_groups.sku
+    units = program.problem.node_groups.order_unit_nodes[:, None]
     places, placed = fractions.places(program.tier), fractions.places(program.order)
     held = np.array([round(start.get(each.name, 0.0)) for each in program.tier], dtype=np.int64)
     fractions.move(places, held, held)

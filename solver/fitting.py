@@ -1,11 +1,11 @@
 """Whole replicas for whole orders, where there are too many of both for an engine.
 
-Of the replicas of a period all that matters is that each service is carried and that no pool holds more than
-it has room for. From the fractions on, each service in turn takes what is best for it at what a node of each
-pool costs now: a pool that is too full is dearer by what it is over, and dearer still the longer it was.
-What is too much in some periods may be room in others, for jobs that may pause. So in between the program
-with fractions of all else is solved again, with a price for what does not fit; where that does not help
-either, a unit is ordered where it brings most.
+Of the replicas of a period all that matters is that each service is carried and that no node group holds more
+than it has room for. From the fractions on, each service in turn takes what is best for it at what a node of
+each node group costs now: a node group that is too full is dearer by what it is over, and dearer still the
+longer it was. What is too much in some periods may be room in others, for jobs that may pause. So in between
+the program with fractions of all else is solved again, with a price for what does not fit; where that does
+not help either, a unit is ordered where it brings most.
 
 Source of the prices: "PathFinder" (McMurchie and Ebeling, FPGA 1995), which routes wires that ask for the
 same place on a chip.
@@ -33,7 +33,7 @@ OPTIONS = 6  # of a service, changed at once: those that serve now, and the chea
 # sweep; in the program, times what one costs in all.
 STEEP, DEAR = 5.0, 10.0
 MORE_UNITS = 3  # that may be ordered next to those that are
-TRIES = 20  # pools of which one more unit is tried
+TRIES = 20  # node groups of which one more unit is tried
 FITS = 1e-7  # nodes
 SOME = 1e-9
 
@@ -49,7 +49,7 @@ def fit(program: Program, ordered: Mapping[str, float], search: Search) -> dict[
 
 
 class _Fitting:
-    """Replicas of each option in each period, and the room for them in each pool."""
+    """Replicas of each option in each period, and the room for them in each node group."""
 
     def __init__(self, program: Program, ordered: Mapping[str, float], search: Search) -> None:
         problem, read = program.problem, reader(ordered)
@@ -65,7 +65,9 @@ class _Fitting:
         self._cost = self._cost_of_replicas()
         nodes = float((self._size[:, None] * used).sum())
         self._steep = STEEP * (abs(float((self._cost * used).sum())) / nodes if nodes else 0.0) or 1.0
-        self._dearer = np.zeros(program.in_use.shape)  # what a node of each pool costs on top, from before
+        self._dearer = np.zeros(
+            program.in_use.shape
+        )  # what a node of each node group costs on top, from before
         self._replicas = np.floor(used + SOME).astype(np.int64)
         self._orders = np.rint(read(program.order))
         self._open(ordered)
@@ -78,9 +80,9 @@ class _Fitting:
         cost, program = self._program.objective, self._program
         of_replica = np.array([cost.get(each, 0.0) for each in program.replicas.ravel()])
         of_use = np.array([cost.get(each, 0.0) for each in program.in_use.ravel()])
-        pool = self._problem.serve_options.pool
+        group = self._problem.serve_options.node_group
         own = of_replica.reshape(program.replicas.shape)
-        found: Floats = own + self._size[:, None] * of_use.reshape(program.in_use.shape)[pool]
+        found: Floats = own + self._size[:, None] * of_use.reshape(program.in_use.shape)[group]
         return found
 
     def _open(self, ordered: Mapping[str, float]) -> None:
@@ -113,10 +115,12 @@ class _Fitting:
         self._order_places = self._fractions.places(program.order)
 
     def _room_for(self, replicas: Floats | Whole, values: Mapping[str, float], over: Floats) -> Floats:
-        """Nodes of each pool that replicas may use, where all else stays as it is."""
+        """Nodes of each node group that replicas may use, where all else stays as it is."""
         program, read = self._program, reader(values)
         room = account.totals_by(
-            self._problem.serve_options.pool, len(self._problem.pools), self._size[:, None] * replicas
+            self._problem.serve_options.node_group,
+            len(self._problem.node_groups),
+            self._size[:, None] * replicas,
         )
         room = room + read(program.parked) - over
         for index in np.ndindex(room.shape):
@@ -148,7 +152,7 @@ class _Fitting:
         return None
 
     def _solved(self, most: Floats) -> Floats | None:
-        """Nodes that are not there, in each pool, for these replicas and no more than these orders."""
+        """Nodes that are not there, in each node group, for these replicas and no more than these orders."""
         self._fractions.move(self._replica_places, self._replicas, self._replicas)
         self._fractions.move(self._order_places, self._orders, most)
         if math.isinf(self._fractions.solve()):
@@ -172,26 +176,26 @@ class _Fitting:
             self._order_one(int(np.argmax(over.sum(axis=0))))
 
     def _order_one(self, period: int) -> None:
-        """One more unit of the pool that is dearest then, of those of which one may be ordered and arrive."""
-        dearer, lead = self._dearer[:, period], self._problem.pools.lead_periods
-        for pool in np.argsort(-dearer, kind="stable")[: min(TRIES, int((dearer > 0).sum()))].tolist():
-            for placed in range(period - int(lead[pool]), -1, -1):
-                if self._orders[pool, placed] < self._most_orders[pool, placed]:
-                    self._orders[pool, placed] += 1
+        """One more unit of the group that is dearest then, of those that may be ordered and arrive."""
+        dearer, lead = self._dearer[:, period], self._problem.node_groups.lead_periods
+        for group in np.argsort(-dearer, kind="stable")[: min(TRIES, int((dearer > 0).sum()))].tolist():
+            for placed in range(period - int(lead[group]), -1, -1):
+                if self._orders[group, placed] < self._most_orders[group, placed]:
+                    self._orders[group, placed] += 1
                     if self._solved(self._orders) is not None:
                         return
-                    self._orders[pool, placed] -= 1
+                    self._orders[group, placed] -= 1
 
     def _settle(self, period: int, turn: int) -> None:
-        """Sweep by sweep each service takes what is best for it, until every pool has room for all."""
+        """Sweep by sweep each service takes what is best for it, until every node group has room for all."""
         room, dearer = self._room[:, period], self._dearer[:, period]
         serves = self._problem.serve_options
-        pool, replicas = serves.pool, self._replicas[:, period]
-        used: Floats = np.bincount(pool, self._size * replicas, minlength=room.size).astype(float)
+        group, replicas = serves.node_group, self._replicas[:, period]
+        used: Floats = np.bincount(group, self._size * replicas, minlength=room.size).astype(float)
         best, kept = math.inf, replicas.copy()
         shuffled = np.random.default_rng((period, turn))  # the same each time
         for sweep in range(SWEEPS):
-            crowded = (replicas > 0) & (used > room + SOME)[pool]
+            crowded = (replicas > 0) & (used > room + SOME)[group]
             some = self._services if sweep % ALL == 0 else np.unique(serves.service[crowded])
             for service in shuffled.permutation(some).tolist():
                 self._improve(self._of_service[service], service, period, used)
@@ -205,10 +209,10 @@ class _Fitting:
 
     def _improve(self, rows: Whole, service: int, period: int, used: Floats) -> None:
         """Take what is best for one service at the prices of this moment."""
-        pool, size = self._problem.serve_options.pool[rows], self._size[rows]
-        room, now = self._room[pool, period], self._replicas[rows, period]
-        price = self._cost[rows, period] + size * self._dearer[pool, period]
-        one_more = price + self._steep * np.maximum(used[pool] + size - np.maximum(room, used[pool]), 0.0)
+        group, size = self._problem.serve_options.node_group[rows], self._size[rows]
+        room, now = self._room[group, period], self._replicas[rows, period]
+        price = self._cost[rows, period] + size * self._dearer[group, period]
+        one_more = price + self._steep * np.maximum(used[group] + size - np.maximum(room, used[group]), 0.0)
         standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows, period]
         able = (gives > 0) & ((now > 0) | (room >= size - SOME))
         dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
@@ -224,17 +228,17 @@ class _Fitting:
             cheapest = int(np.argmin(dear))
             extra = math.ceil(lacks / gives[cheapest] - SOME) + int(standby[cheapest] * (now[cheapest] == 0))
             self._replicas[rows[cheapest], period] += extra
-            used[pool[cheapest]] += size[cheapest] * extra
+            used[group[cheapest]] += size[cheapest] * extra
             return
-        shared = pool[some][:, None] == pool[some]  # options of one pool fill it together
+        shared = group[some][:, None] == group[some]  # options of one node group fill it together
         once = self._steep / shared.sum(axis=0)
-        filled = used[pool[some]] + (size[some] * (after - now[some])) @ shared
+        filled = used[group[some]] + (size[some] * (after - now[some])) @ shared
         cost = after @ price[some] + np.maximum(filled - room[some], 0.0) @ once
         best = int(np.argmin(np.where(fair, cost, math.inf)))
-        stays = now[some] @ price[some] + np.maximum(used[pool[some]] - room[some], 0.0) @ once
+        stays = now[some] @ price[some] + np.maximum(used[group[some]] - room[some], 0.0) @ once
         if lacks > SOME or cost[best] < stays - SOME:
             self._replicas[rows[some], period] = after[best]
-            used[pool[some]] = filled[best]
+            used[group[some]] = filled[best]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a fleet is made of: pools of nodes, standing cohorts, their moves, rebates, spares, clean energy."""
+"""What a fleet is made of: node groups, standing cohorts, their moves, rebates, spares, clean energy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_flags, no_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pools(Table):
+class NodeGroups(Table):
     """Nodes of one SKU at one site. What is charged per node is charged for nodes bought by this plan.
 
     Idling is charged by the share of the period that a node in service (bought, standing, rented) is not
@@ -79,10 +79,11 @@ class Pools(Table):
 class Cohorts(Table):
     """Nodes that stand already. Money sunk in them is not counted; keeping, idling and using them is.
 
-    Where older nodes fail more than the spares of their pool are made for, `available_fraction` is below 1.
+    Where older nodes fail more than the spares of their node group are made for, `available_fraction` is
+    below 1.
     """
 
-    pool: Whole  # [H]
+    node_group: Whole  # [H]
     nodes: Whole  # [H]
     keep_usd_per_node: Floats  # [H, T] maintenance and space while kept
     keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
@@ -91,7 +92,7 @@ class Cohorts(Table):
     available_fraction: Floats = field(default_factory=no_numbers)  # [H, T] share not down beyond spares
 
     SHAPES: ClassVar[dict[str, Shape]] = {
-        "pool": ROW,
+        "node_group": ROW,
         "nodes": ROW,
         "keep_usd_per_node": Shape("*T"),
         "keep_kgco2e_per_node": Shape("*T"),
@@ -145,21 +146,21 @@ class Tiers(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpareSteps(Table):
-    """How many nodes in use each number of spares is enough for, pool by pool.
+    """How many nodes in use each number of spares is enough for, node group by node group.
 
-    Use beyond the furthest reach of a pool is not allowed. A pool without steps needs no spares, and neither
-    does a pool of which nothing is in use.
+    Use beyond the furthest reach of a node group is not allowed. A node group without steps needs no spares,
+    and neither does a node group of which nothing is in use.
     """
 
-    pool: Whole  # [G]
+    node_group: Whole  # [G]
     spares: Whole  # [G]
     reach: Floats  # [G] nodes in use
 
-    SHAPES: ClassVar[dict[str, Shape]] = {"pool": ROW, "spares": ROW, "reach": Shape("*", low=0)}
+    SHAPES: ClassVar[dict[str, Shape]] = {"node_group": ROW, "spares": ROW, "reach": Shape("*", low=0)}
 
-    def of_pool(self, pool: int) -> Whole:
-        """The rows of one pool."""
-        return np.flatnonzero(self.pool == pool)
+    def of_node_group(self, group: int) -> Whole:
+        """The rows of one node group."""
+        return np.flatnonzero(self.node_group == group)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,7 +43,7 @@ def tightened(program: Program, relaxed: backend.Relaxation, *, large: bool) -> 
     if not large:
         keep_the_pace(tight)
     skus = np.zeros(len(program.problem.sku_names), dtype=bool)
-    skus[program.problem.pools.sku[ordered > SOME]] = True
+    skus[program.problem.node_groups.sku[ordered > SOME]] = True
     split_by_rebate(tight, skus, best_only=large)
     count([*nodes(tight), tight.replicas, tight.run, tight.choose], pulp.LpContinuous)
     return tight

@@ -166,7 +166,7 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
     options = problem.work_options
     for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):
         if not options.speed[options.work == work].any():
-            yield f"work {problem.work.name[work]}: there is no pool to do it on"
+            yield f"work {problem.work.name[work]}: there is no node group to do it on"
 
 
 def relaxed(problem: Problem, gives: Iterable[Give]) -> Problem:
@@ -235,9 +235,9 @@ def label(problem: Problem, family: str, index: Index) -> str:
         "work": problem.work.name,
     }
     if family == "minimum order":
-        what = problem.pool_name(index[0])
+        what = problem.node_group_name(index[0])
     elif family == "end of life":
-        what = f"cohort {index[0]}, {problem.pool_name(int(problem.cohorts.pool[index[0]]))}"
+        what = f"cohort {index[0]}, {problem.node_group_name(int(problem.cohorts.node_group[index[0]]))}"
     elif family in ("budget", "carbon cap by period"):
         return f"{family.removesuffix(' by period')}, period {index[0]}"
     elif family in ("carbon cap", "money cap"):

@@ -115,8 +115,8 @@ def prices(
 
     z is the objective, b[l] the limit. With `confirm`, each limit of the `confirmed` families that binds or
     has a price is moved by one step either way and the program solved again: what one order unit takes of it,
-    of the pool that takes most; one replica, or one node of work. The time limit is that of each solve. Empty
-    without a plan, and NaN for a price whose linear program found no end in time.
+    of the node group that takes most; one replica, or one node of work. The time limit is that of each solve.
+    Empty without a plan, and NaN for a price whose linear program found no end in time.
     """
     if plan.solution is None:
         return ()
@@ -208,10 +208,10 @@ def _move(before: Answer, after: Answer, amount: float) -> Move:
 
 def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float, float]]:
     """Family, index, what is used and the limit, wherever there is a limit."""
-    pools, limits, sites = problem.pools, problem.limits, len(problem.site_names)
-    ordered = plan.orders * pools.order_unit_nodes[:, None]
-    per_node = (pools.racks_per_node * ~pools.off_site)[:, None]
-    racks = account.totals_by(pools.site, sites, per_node * plan.in_service)
+    groups, limits, sites = problem.node_groups, problem.limits, len(problem.site_names)
+    ordered = plan.orders * groups.order_unit_nodes[:, None]
+    per_node = (groups.racks_per_node * ~groups.off_site)[:, None]
+    racks = account.totals_by(groups.site, sites, per_node * plan.in_service)
     works = problem.work_options
     done = works.speed[:, None] * plan.work_node_h
     demand, demand_h = problem.services.demand, problem.work.demand_h
@@ -219,7 +219,7 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     asked = np.where(bought > 0, limits.minimum_nodes, 0.0)
     yield from _each("power", account.peak_kw(problem, plan, plan.in_service), limits.power_kw)
     yield from _each("space", racks.max(axis=1, initial=0.0), limits.racks)
-    supplied = account.totals_by(pools.sku, len(problem.sku_names), ordered)
+    supplied = account.totals_by(groups.sku, len(problem.sku_names), ordered)
     yield from _each("supply", supplied, limits.supply_nodes)
     yield from _each("minimum order", np.where(asked > 0, bought, np.nan), asked)
     yield from _each("budget", account.capex_usd(problem, plan.orders), limits.budget_usd)
@@ -262,39 +262,39 @@ def _size(problem: Problem, family: str, index: Index) -> float:
 
 
 def _step(problem: Problem, family: str, index: Index) -> float:
-    """What one order unit takes of a limit, by the pool that takes most; one replica, or one node of work."""
-    pools, units = problem.pools, problem.pools.order_unit_nodes
+    """What one order unit takes of a limit, by the group that takes most; one replica, one node of work."""
+    groups, units = problem.node_groups, problem.node_groups.order_unit_nodes
     if family == "demand":
         serves = problem.serve_options
         each = serves.capacity / (1 + serves.standby_fraction)
         return float(each[serves.service == index[0], index[1]].max(initial=0.0))
     if family == "work":
-        return float(pools.hours[index[1]])
+        return float(groups.hours[index[1]])
     if family == "minimum order":
         return float(units[index[0]])
     if family in SIGNED:
-        charged = pools.holding_kgco2e_per_node + pools.idle_kgco2e_per_node
+        charged = groups.holding_kgco2e_per_node + groups.idle_kgco2e_per_node
         if family == "money cap":
-            charged = pools.holding_usd_per_node + pools.idle_usd_per_node
+            charged = groups.holding_usd_per_node + groups.idle_usd_per_node
         per_node = charged[:, index[0]] if index else from_arrival(problem, charged).max(axis=1)
         return float((per_node * units).max(initial=0.0))
     per_node, mine = {
-        "power": (_busy_kw(problem), pools.site == index[0]),
-        "space": (pools.racks_per_node, pools.site == index[0]),
-        "supply": (np.ones(len(pools)), pools.sku == index[0]),
-        "budget": (pools.capex_usd_per_node[:, index[-1]], np.full(len(pools), True)),
+        "power": (_busy_kw(problem), groups.site == index[0]),
+        "space": (groups.racks_per_node, groups.site == index[0]),
+        "supply": (np.ones(len(groups)), groups.sku == index[0]),
+        "budget": (groups.capex_usd_per_node[:, index[-1]], np.full(len(groups), True)),
     }[family]
     return float((per_node * units)[mine].max(initial=0.0))
 
 
 def _busy_kw(problem: Problem) -> Floats:
-    """Power of a node of each pool with the most that an option draws on one."""
+    """Power of a node of each node group with the most that an option draws on one."""
     runs, serves, works = problem.run_options, problem.serve_options, problem.work_options
-    above = np.zeros(len(problem.pools))
+    above = np.zeros(len(problem.node_groups))
     per_run = np.divide(runs.active_kw, runs.nodes, out=np.zeros(runs.nodes.shape), where=runs.nodes > 0)
-    np.maximum.at(above, runs.pool, per_run.max(axis=1, initial=0.0))
+    np.maximum.at(above, runs.node_group, per_run.max(axis=1, initial=0.0))
     per_replica = np.divide(serves.active_kw, serves.nodes, out=np.zeros(len(serves)), where=serves.nodes > 0)
-    np.maximum.at(above, serves.pool, per_replica)
-    np.maximum.at(above, works.pool, works.active_kw)
-    busy: Floats = problem.pools.idle_kw + above
+    np.maximum.at(above, serves.node_group, per_replica)
+    np.maximum.at(above, works.node_group, works.active_kw)
+    busy: Floats = problem.node_groups.idle_kw + above
     return busy

@@ -2,11 +2,11 @@
 
 Sets and their letters, as every docstring of this room uses them:
 
-    t in T periods            p in P pools (one SKU at one site)     h in H cohorts (nodes that stand already)
-    j in J jobs               r in R run options (job, configuration, pool, start)
+    t in T periods            p in P groups (a SKU at a site)    h in H cohorts (nodes that stand already)
+    j in J jobs               r in R run options (job, configuration, node group, start)
     e in E pausable options    m in M moves between cohorts           g in G tiers of a SKU's price
-    i in I services           v in V serve options (service, configuration, pool)
-    w in W divisible work     o in O work options (work, pool)       c in C contracts for clean energy
+    i in I services           v in V serve options (service, configuration, node group)
+    w in W divisible work     o in O work options (work, node group)  c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
 
 Tables are columns of numbers, one entry per row of the set; no unit is converted and no physics known here.
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from solver.fleet import Cohorts, Contracts, Moves, Pools, SpareSteps, Tiers
+from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, SpareSteps, Tiers
 from solver.solution import Solution, Terms
 from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
 from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
@@ -32,9 +32,9 @@ __all__ = [
     "Jobs",
     "Limits",
     "Moves",
+    "NodeGroups",
     "Objective",
     "PausableOptions",
-    "Pools",
     "Problem",
     "RunOptions",
     "ServeOptions",
@@ -86,23 +86,23 @@ class Objective:
 
 # Which table a column of indices points into, and the axes that tie tables together.
 _POINTS = {
-    ("pools", "sku"): "K",
-    ("pools", "site"): "S",
-    ("cohorts", "pool"): "P",
+    ("node_groups", "sku"): "K",
+    ("node_groups", "site"): "S",
+    ("cohorts", "node_group"): "P",
     ("run_options", "job"): "J",
-    ("run_options", "pool"): "P",
+    ("run_options", "node_group"): "P",
     ("run_options", "start"): "T",
     ("pausable_options", "job"): "J",
-    ("pausable_options", "pool"): "P",
+    ("pausable_options", "node_group"): "P",
     ("moves", "from_cohort"): "H",
     ("moves", "to_cohort"): "H",
     ("tiers", "sku"): "K",
     ("contracts", "site"): "S",
     ("serve_options", "service"): "I",
-    ("serve_options", "pool"): "P",
+    ("serve_options", "node_group"): "P",
     ("work_options", "work"): "W",
-    ("work_options", "pool"): "P",
-    ("spare_steps", "pool"): "P",
+    ("work_options", "node_group"): "P",
+    ("spare_steps", "node_group"): "P",
 }
 # Tables that a problem may be made without.
 _MAY_BE_ABSENT = ("pausable_options", "moves", "tiers", "contracts")
@@ -115,7 +115,7 @@ class Problem:
     periods: int
     site_names: tuple[str, ...]
     sku_names: tuple[str, ...]
-    pools: Pools
+    node_groups: NodeGroups
     cohorts: Cohorts
     jobs: Jobs
     run_options: RunOptions
@@ -138,7 +138,7 @@ class Problem:
             "T": self.periods,
             "S": len(self.site_names),
             "K": len(self.sku_names),
-            "P": len(self.pools),
+            "P": len(self.node_groups),
             "H": len(self.cohorts),
             "J": len(self.jobs),
             "I": len(self.services),
@@ -172,13 +172,13 @@ class Problem:
 
     def _check_moves(self) -> None:
         """A move keeps the SKU and changes the site."""
-        pools, moves = self.pools, self.moves
-        origin, goal = (self.cohorts.pool[end] for end in (moves.from_cohort, moves.to_cohort))
-        wrong = (pools.sku[origin] != pools.sku[goal]) | (pools.site[origin] == pools.site[goal])
+        groups, moves = self.node_groups, self.moves
+        origin, goal = (self.cohorts.node_group[end] for end in (moves.from_cohort, moves.to_cohort))
+        wrong = (groups.sku[origin] != groups.sku[goal]) | (groups.site[origin] == groups.site[goal])
         for row in np.flatnonzero(wrong)[:1]:
             raise ProblemError(
-                f"Problem.moves[{row}] goes from {self.pool_name(int(origin[row]))} to "
-                f"{self.pool_name(int(goal[row]))}; it has to keep the SKU and change the site"
+                f"Problem.moves[{row}] goes from {self.node_group_name(int(origin[row]))} to "
+                f"{self.node_group_name(int(goal[row]))}; it has to keep the SKU and change the site"
             )
 
     def _check_jobs(self) -> None:
@@ -186,7 +186,7 @@ class Problem:
         for row in np.flatnonzero(self.jobs.partial & ~self.jobs.optional)[:1]:
             raise ProblemError(f"Problem.jobs.partial[{row}] is true, but the job is not optional")
         options = self.pausable_options
-        most = options.nodes[:, None] * self.pools.hours
+        most = options.nodes[:, None] * self.node_groups.hours
         for row, period in np.argwhere(options.node_hours_limit > most * (1 + 1e-9))[:1]:
             raise ProblemError(
                 f"Problem.pausable_options.node_hours_limit[{row}, {period}] is "
@@ -204,6 +204,7 @@ class Problem:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return {name: part for name, part in parts.items() if isinstance(part, Table)}
 
-    def pool_name(self, pool: int) -> str:
-        """What a person calls a pool."""
-        return f"{self.sku_names[self.pools.sku[pool]]} at {self.site_names[self.pools.site[pool]]}"
+    def node_group_name(self, group: int) -> str:
+        """What a person calls a node group."""
+        sku, site = self.node_groups.sku[group], self.node_groups.site[group]
+        return f"{self.sku_names[sku]} at {self.site_names[site]}"

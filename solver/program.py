@@ -155,7 +155,7 @@ class Program:
         whole = problem.serve_options.whole[:, None]
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
         most = problem.pausable_options.node_hours_limit * chosen[:, None]
-        done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.pools.hours, most)
+        done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.node_groups.hours, most)
         completed, left_out = self._completed(run, chosen, done, read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
         decided = Decisions(
@@ -170,10 +170,11 @@ class Program:
             left_out=left_out,
             replicas=replicas,
             shed_fraction=_not_carried(problem, replicas),
-            work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work) * problem.pools.hours,
+            work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work)
+            * problem.node_groups.hours,
             spares=bounds.fewest_spares(problem, used),
             parked=_not_nothing(read(self.parked)),
-            matched_kwh=_not_nothing(read(self.matched)) * problem.pools.hours,
+            matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
         )
         decided = replace(decided, rented=_rented_in_use(problem, decided, used))
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
@@ -271,9 +272,11 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
     """
     free, _ = _free_nodes(problem, chosen, used)
     options = problem.pausable_options
-    mean = account.totals_by(options.pool, len(problem.pools), chosen.done_node_h / problem.pools.hours)
+    mean = account.totals_by(
+        options.node_group, len(problem.node_groups), chosen.done_node_h / problem.node_groups.hours
+    )
     least = np.zeros_like(mean)
-    np.maximum.at(least, options.pool, options.nodes_least[:, None] * (chosen.done_node_h > 0))
+    np.maximum.at(least, options.node_group, options.nodes_least[:, None] * (chosen.done_node_h > 0))
     unused = free - chosen.parked - np.maximum(least - mean, 0.0)
     unused = np.floor(np.maximum(unused, 0.0) + ROUNDING).astype(np.int64)
     fewer: Whole = np.where(
@@ -289,7 +292,7 @@ def _free_nodes(problem: Problem, chosen: Decisions, used: Floats) -> tuple[Floa
     """
     plan = account.solution(problem, chosen)
     active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
-    busy = np.maximum(used, active / problem.pools.hours) + plan.spares
+    busy = np.maximum(used, active / problem.node_groups.hours) + plan.spares
     free: Floats = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
     return free, plan.in_service
 

@@ -24,32 +24,34 @@ SOME = 1e-6  # less than this of a variable is none
 
 
 def bar_the_rest(program: Program, relaxed: Relaxation, *, any_pace: bool = False) -> None:
-    """Leave orders to pools in use, and to each job and service what was used there or is close to it.
+    """Leave orders to node groups in use, and to each job and service what was used there or is close to it.
 
     Services keep what is best where nodes may still arrive in time, too: elsewhere no rounding up may fit.
-    With `any_pace`, a job that keeps a pool keeps all its pausable options there.
+    With `any_pace`, a job that keeps a node group keeps all its pausable options there.
     """
     problem = program.problem
     read = reader(relaxed.values)
     runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
     tasks = max(len(problem.jobs) + len(problem.services), 1)
     close = CLOSE * abs(relaxed.objective) / tasks
-    pools = np.any(read(program.in_service) + read(program.rented) > SOME, axis=1)
+    groups = np.any(read(program.in_service) + read(program.rented) > SOME, axis=1)
     run_price, pausable_price, serve_price = _prices(program, relaxed)
-    chosen = _near(pausable.job, pools[pausable.pool], pausable_price, close) | (read(program.choose) > SOME)
+    chosen = _near(pausable.job, groups[pausable.node_group], pausable_price, close) | (
+        read(program.choose) > SOME
+    )
     if any_pace:
-        place = pausable.job * len(problem.pools) + pausable.pool
+        place = pausable.job * len(problem.node_groups) + pausable.node_group
         chosen |= np.isin(place, place[chosen])
-    run = _near(runs.job, pools[runs.pool], run_price, close) | (read(program.run) > SOME)
+    run = _near(runs.job, groups[runs.node_group], run_price, close) | (read(program.run) > SOME)
     served = read(program.replicas) > SOME
     for period in range(problem.periods):
         price, share = serve_price[:, period], close / problem.periods
-        served[:, period] |= _near(serves.service, pools[serves.pool], price, share)
-        if (late := problem.pools.lead_periods > period).any():
-            served[:, period] |= _near(serves.service, ~late[serves.pool], price, share)
-    pools[serves.pool[served.any(axis=1)]] = True
+        served[:, period] |= _near(serves.service, groups[serves.node_group], price, share)
+        if (late := problem.node_groups.lead_periods > period).any():
+            served[:, period] |= _near(serves.service, ~late[serves.node_group], price, share)
+    groups[serves.node_group[served.any(axis=1)]] = True
     kept_of = (
-        (program.order, pools),
+        (program.order, groups),
         (program.run, run),
         (program.choose, chosen),
         (program.done, chosen),
@@ -78,8 +80,8 @@ def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
 
 def reached(problem: Problem, orders: Floats) -> list[int]:
     """The last tier of each SKU that these orders reach, if any."""
-    pools, tiers = problem.pools, problem.tiers
-    nodes = account.totals_by(pools.sku, len(problem.sku_names), orders * pools.order_unit_nodes[:, None])
+    groups, tiers = problem.node_groups, problem.tiers
+    nodes = account.totals_by(groups.sku, len(problem.sku_names), orders * groups.order_unit_nodes[:, None])
     rows = np.flatnonzero(nodes.sum(axis=1)[tiers.sku] >= tiers.from_nodes)
     last = {int(tiers.sku[row]): int(row) for row in rows[np.argsort(tiers.from_nodes[rows], kind="stable")]}
     return list(last.values())
@@ -89,7 +91,9 @@ def _prices(program: Program, relaxed: Relaxation) -> tuple[Floats, Floats, Floa
     """Of runs [R], of pausable options [E], and of carrying a service alone [V, T]."""
     problem, cost = program.problem, reader(relaxed.reduced_costs)
     options = problem.pausable_options
-    work = cheapest(options.node_hours, options.node_hours_limit, cost(program.done) / problem.pools.hours)
+    work = cheapest(
+        options.node_hours, options.node_hours_limit, cost(program.done) / problem.node_groups.hours
+    )
     return cost(program.run), work + cost(program.choose), cost(program.replicas) * _alone(problem)
 
 

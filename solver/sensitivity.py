@@ -106,9 +106,9 @@ def find_flips(
     at `flipped` it is not. A fleet that is best at an end of the range may still be beaten on the way there,
     which is not looked for.
     The fleet is what `compare_fleets` compares; what runs on it may follow the factor. The problems have
-    the same pools, cohorts, moves and jobs; their options may differ. `base` is the answer at `factor`, where
-    it is known. The time limit is that of each solve; a fleet of equal cost is no flip, and None may also
-    mean that time ran out at the end of the range.
+    the same groups, cohorts, moves and jobs; their options may differ. `base` is the answer at `factor`,
+    where it is known. The time limit is that of each solve; a fleet of equal cost is no flip, and None may
+    also mean that time ran out at the end of the range.
     """
     if not low <= factor <= high:
         raise ValueError(f"factor lies between low and high, got {factor} for {low} to {high}")

@@ -40,7 +40,7 @@ class RunOptions(Table):
     """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included."""
 
     job: Whole  # [R]
-    pool: Whole  # [R]
+    node_group: Whole  # [R]
     start: Whole  # [R] first period, for the reader
     late_h: Floats  # [R] hours past the deadline; 0 is on time
     nodes: Whole  # [R, T] nodes held in t
@@ -52,7 +52,7 @@ class RunOptions(Table):
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
-        "pool": ROW,
+        "node_group": ROW,
         "start": ROW,
         "late_h": Shape("*", low=0),
         "nodes": Shape("*T", int, 0),
@@ -74,7 +74,7 @@ class PausableOptions(Table):
     """
 
     job: Whole  # [E]
-    pool: Whole  # [E]
+    node_group: Whole  # [E]
     nodes: Whole  # [E] the most that one job holds at once
     node_hours: Floats  # [E] total of one job
     node_hours_limit: Floats  # [E, T] the most of one job in t
@@ -86,7 +86,7 @@ class PausableOptions(Table):
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
-        "pool": ROW,
+        "node_group": ROW,
         "nodes": ROW,
         "node_hours": Shape("*", low=1e-9),
         "node_hours_limit": Shape("*T", low=0),
@@ -121,7 +121,7 @@ class ServeOptions(Table):
     """
 
     service: Whole  # [V]
-    pool: Whole  # [V]
+    node_group: Whole  # [V]
     capacity: Floats  # [V, T] requests/s that one replica carries inside its latency targets
     nodes: Floats  # [V] nodes per replica; half a node is 0.5
     standby_fraction: Floats  # [V, T] replicas kept beyond demand, as a share
@@ -135,7 +135,7 @@ class ServeOptions(Table):
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
-        "pool": ROW,
+        "node_group": ROW,
         "capacity": Shape("*T", low=0),
         "nodes": Shape("*", low=0),
         "standby_fraction": Shape("*T", low=0),
@@ -161,10 +161,10 @@ class Work(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkOptions(Table):
-    """Pools on which a kind of work may be done, and how fast."""
+    """Node groups on which a kind of work may be done, and how fast."""
 
     work: Whole  # [O]
-    pool: Whole  # [O]
+    node_group: Whole  # [O]
     speed: Floats  # [O] reference node-hours done per node-hour
     active_kw: Floats  # [O] facility power above idle per working node
     usd_per_node_h: Floats  # [O, T]
@@ -173,7 +173,7 @@ class WorkOptions(Table):
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
-        "pool": ROW,
+        "node_group": ROW,
         "speed": Shape("*", low=0),
         "active_kw": Shape("*", low=0),
         "usd_per_node_h": Shape("*T"),

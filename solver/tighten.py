@@ -4,7 +4,8 @@ As fractions, a rebate is had in parts: a tier that is a third reached makes eve
 third of what could be ordered. So the use of each SKU is split by task: what a tier does not cover is used at
 full price, on nodes without the rebate. One task may not use more at the rebate than the share of the tier
 allows it alone (the same idea as in facility location, where a share of a warehouse serves a share of each
-customer). On 72 pools this lifts the relaxation by 1.5 %, of the 1.8 % that whole choices and rebates cost.
+customer). On 72 node groups this lifts the relaxation by 1.5 %, of the 1.8 % that whole choices and rebates
+cost.
 
 Letters as in `solver.problem`; for a tier g of the SKU k,
 
@@ -39,18 +40,18 @@ def keep_the_pace(program: Program) -> None:
         pulp.LpConstraintLE,
         np.where(paced, 0.0, np.inf).ravel(),
         each(program.done),
-        grouped(np.arange(len(options)), program.choose, -limit / problem.pools.hours),
+        grouped(np.arange(len(options)), program.choose, -limit / problem.node_groups.hours),
     )
 
 
 def split_by_rebate(program: Program, skus: Flags, *, best_only: bool = False) -> None:
     """What is used of these SKUs at less than each rebate, on nodes without it: sum_x full[x,t] <= plain[k,t]
 
-    plain[k,t] = sum_p n[p,t] + rented[p,t] - sum_g',p rebated[g',p,t'] arrived by t, over the pools of k and
+    plain[k,t] = sum_p n[p,t] + rented[p,t] - sum_g',p rebated[g',p,t'] arrived by t, over the groups of k and
     the tiers from g up. Work is not split: it is no node's in particular. With `best_only`, g is the last
     tier of each SKU.
     """
-    problem, pools, tiers = program.problem, program.problem.pools, program.problem.tiers
+    problem, groups, tiers = program.problem, program.problem.node_groups, program.problem.tiers
     order = np.lexsort((tiers.from_nodes, tiers.sku))
     for sku in np.flatnonzero(skus).tolist():
         own = order[tiers.sku[order] == sku]
@@ -61,9 +62,9 @@ def split_by_rebate(program: Program, skus: Flags, *, best_only: bool = False) -
                 *_full_price_of_runs(program, sku, share, stem),
                 *_full_price_of_services(program, sku, share, stem),
             ]
-            here = np.flatnonzero(pools.sku == sku)
+            here = np.flatnonzero(groups.sku == sku)
             zeros = np.zeros(len(here), dtype=np.int64)
-            rented = np.broadcast_to(pools.rental_limit_nodes[here] > 0, (len(here), problem.periods))
+            rented = np.broadcast_to(groups.rental_limit_nodes[here] > 0, (len(here), problem.periods))
             program.add_rows(
                 name("plain", (tier,)),
                 cells(problem.periods),
@@ -79,7 +80,7 @@ def split_by_rebate(program: Program, skus: Flags, *, best_only: bool = False) -
 def _full_price_of_services(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
     """full[i,t] >= sum_v nodes[v] * replicas[v,t] - most[i,t] * share, over the options of i on the SKU"""
     serves = program.problem.serve_options
-    rows = np.flatnonzero(program.problem.pools.sku[serves.pool] == sku)
+    rows = np.flatnonzero(program.problem.node_groups.sku[serves.node_group] == sku)
     services, group = np.unique(serves.service[rows], return_inverse=True)
     most = most_together(program, rows, group, len(services))
     nodes = np.broadcast_to(serves.nodes[rows, None], (len(rows), most.shape[1]))
@@ -106,7 +107,7 @@ def most_together(program: Program, rows: Whole, group: Whole, groups: int) -> F
 def _full_price_of_runs(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
     """full[j,t] >= sum_r nodes[r,t] * run[r] - count[j] * (max_r nodes[r,t]) * share"""
     runs = program.problem.run_options
-    rows = np.flatnonzero(program.problem.pools.sku[runs.pool] == sku)
+    rows = np.flatnonzero(program.problem.node_groups.sku[runs.node_group] == sku)
     jobs, group = np.unique(runs.job[rows], return_inverse=True)
     most = np.zeros((len(jobs), program.problem.periods))
     np.maximum.at(most, group, runs.nodes[rows].astype(float))
@@ -140,10 +141,10 @@ def _full_price_of_pausable_jobs(program: Program, sku: int, share: Variables, s
     sum_t full[j,t] >= sum_z node_hours[z] * part[z], for jobs that are done whole
     """
     problem, options, jobs = program.problem, program.problem.pausable_options, program.problem.jobs
-    rows = np.flatnonzero(problem.pools.sku[options.pool] == sku)
+    rows = np.flatnonzero(problem.node_groups.sku[options.node_group] == sku)
     if not rows.size:
         return []
-    hours, mean_h = problem.pools.hours, float(problem.pools.hours.mean())
+    hours, mean_h = problem.node_groups.hours, float(problem.node_groups.hours.mean())
     limit = np.minimum(options.node_hours_limit, options.node_hours[:, None])[rows] / hours
     work = options.node_hours[rows]
     _, first, pace = np.unique(
@@ -196,14 +197,14 @@ def _full_price_of_pausable_jobs(program: Program, sku: int, share: Variables, s
     return [(period, full[task, period], np.ones(len(task)))]
 
 
-def _arrived(program: Program, tier: int, pools: Whole) -> Part:
-    """Row t holds what was ordered of these pools at the rebate of a tier, and has arrived by then."""
-    rebated, lead = program.rebated[tier, pools], program.problem.pools.lead_periods[pools]
-    pool, ordered, period = np.nonzero(
-        (program.most_rebated[tier, pools] > 0)[:, :, None]
+def _arrived(program: Program, tier: int, groups: Whole) -> Part:
+    """Row t holds what was ordered of these node groups at the rebate of a tier, and has arrived by then."""
+    rebated, lead = program.rebated[tier, groups], program.problem.node_groups.lead_periods[groups]
+    group, ordered, period = np.nonzero(
+        (program.most_rebated[tier, groups] > 0)[:, :, None]
         & (
             np.arange(program.problem.periods)
             >= (np.arange(program.problem.periods)[:, None] + lead[:, None, None])
         )
     )
-    return period, rebated[pool, ordered], np.ones(len(period))
+    return period, rebated[group, ordered], np.ones(len(period))

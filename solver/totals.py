@@ -46,8 +46,8 @@ class _Weights:
         self.money, self.carbon = money, carbon
         self.at = np.ones(problem.periods) if period is None else np.eye(problem.periods)[period]
         self.untimed = 1.0 if period is None else 0.0
-        pools, cohorts = problem.pools, problem.cohorts
-        self.idle = self(pools.idle_usd_per_node, pools.idle_kgco2e_per_node)
+        groups, cohorts = problem.node_groups, problem.cohorts
+        self.idle = self(groups.idle_usd_per_node, groups.idle_kgco2e_per_node)
         self.keep = self(cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
 
     def __call__(self, usd: Floats, kgco2e: Floats | float = 0.0) -> Floats:
@@ -57,18 +57,18 @@ class _Weights:
 def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
     """Coefficients of what is bought, rented, kept, moved, idle and parked."""
     problem = program.problem
-    pools, cohorts, moves, tiers = problem.pools, problem.cohorts, problem.moves, problem.tiers
-    holding = weigh(pools.holding_usd_per_node, pools.holding_kgco2e_per_node)
-    order_usd = weigh(pools.order_usd_per_node)
-    cheaper = bounds.from_arrival(problem, weigh(pools.capital_usd_per_node)) + order_usd
-    ordered = (bounds.from_arrival(problem, holding) + order_usd) * pools.order_unit_nodes[:, None]
-    same = tiers.sku[:, None] == pools.sku
+    groups, cohorts, moves, tiers = problem.node_groups, problem.cohorts, problem.moves, problem.tiers
+    holding = weigh(groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
+    order_usd = weigh(groups.order_usd_per_node)
+    cheaper = bounds.from_arrival(problem, weigh(groups.capital_usd_per_node)) + order_usd
+    ordered = (bounds.from_arrival(problem, holding) + order_usd) * groups.order_unit_nodes[:, None]
+    same = tiers.sku[:, None] == groups.sku
     rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)
     left, joined = moves.from_cohort, moves.to_cohort
     moved = weigh(moves.usd_per_node, moves.kgco2e_per_node) - bounds.from_now_on(weigh.keep)[left]
-    rents = pools.rental_limit_nodes > 0
-    rented = weigh(pools.rental_usd_per_node, pools.rental_kgco2e_per_node) + weigh.idle
-    off = weigh(pools.off_usd_per_node, pools.off_kgco2e_per_node)
+    rents = groups.rental_limit_nodes > 0
+    rented = weigh(groups.rental_usd_per_node, groups.rental_kgco2e_per_node) + weigh.idle
+    off = weigh(groups.off_usd_per_node, groups.off_kgco2e_per_node)
     return [
         (program.order, ordered),
         (program.rebated, -rebate[:, :, None] * cheaper * (program.most_rebated > 0)),
@@ -76,21 +76,21 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
         (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
         (program.rented, rented * rents),
         (program.in_service, weigh.idle),
-        (program.parked, (off - weigh.idle) * pools.may_park[:, None]),
+        (program.parked, (off - weigh.idle) * groups.may_park[:, None]),
     ]
 
 
 def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
     """Coefficients of jobs, services, work and clean energy, less the idling that they end."""
     problem = program.problem
-    pools, jobs, services = problem.pools, problem.jobs, problem.services
+    groups, jobs, services = problem.node_groups, problem.jobs, problem.services
     runs, serves, works = problem.run_options, problem.serve_options, problem.work_options
     pausable, contracts = problem.pausable_options, problem.contracts
-    idle_per_h = weigh.idle / pools.hours
-    run = weigh(runs.usd, runs.kgco2e) - idle_per_h[runs.pool] * runs.node_hours
-    serve = weigh(serves.usd, serves.kgco2e) - idle_per_h[serves.pool] * serves.node_hours
-    work = weigh(works.usd_per_node_h, works.kgco2e_per_node_h) - idle_per_h[works.pool]
-    done = weigh(pausable.usd_per_node_h, pausable.kgco2e_per_node_h) - idle_per_h[pausable.pool]
+    idle_per_h = weigh.idle / groups.hours
+    run = weigh(runs.usd, runs.kgco2e) - idle_per_h[runs.node_group] * runs.node_hours
+    serve = weigh(serves.usd, serves.kgco2e) - idle_per_h[serves.node_group] * serves.node_hours
+    work = weigh(works.usd_per_node_h, works.kgco2e_per_node_h) - idle_per_h[works.node_group]
+    done = weigh(pausable.usd_per_node_h, pausable.kgco2e_per_node_h) - idle_per_h[pausable.node_group]
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
     return [
@@ -98,7 +98,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
         (program.left_out, weigh.untimed * left_out),
         (program.replicas, serve),
         (program.shed, weigh(unmet * services.demand)),
-        (program.work, work * pools.hours),
-        (program.done, done * pools.hours),
-        (program.matched, weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * pools.hours),
+        (program.work, work * groups.hours),
+        (program.done, done * groups.hours),
+        (program.matched, weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours),
     ]

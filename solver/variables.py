@@ -36,7 +36,7 @@ def empty(
     orders = np.max(
         [most.orders, *(bounds.sizes(other, any_lateness=False).orders for other in siblings)], axis=0
     )
-    parts: dict[str, Any] = _use_of_pools(problem, most, prefix)
+    parts: dict[str, Any] = _use_of_node_groups(problem, most, prefix)
     parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in relaxed)
     rebated = bounds.most_rebated(problem, orders, any_supply="supply" in relaxed)
     parts |= _fleet(problem, orders, rebated, prefix)
@@ -87,11 +87,11 @@ def _fleet(problem: Problem, orders: Whole, rebated: Floats, prefix: str) -> dic
     }
 
 
-def _use_of_pools(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
-    """What happens to the nodes of a pool: rented, spare, parked, in use."""
-    shape = (len(problem.pools), problem.periods)
+def _use_of_node_groups(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
+    """What happens to the nodes of a node group: rented, spare, parked, in use."""
+    shape = (len(problem.node_groups), problem.periods)
     return {
-        "rented": _whole(prefix + "rented", np.minimum(problem.pools.rental_limit_nodes, most.useful)),
+        "rented": _whole(prefix + "rented", np.minimum(problem.node_groups.rental_limit_nodes, most.useful)),
         "spares": _amount(prefix + "spares", most.spares),
         "parked": array(prefix + "parked", shape, None, False),
         "in_service": array(prefix + "in_service", shape, None, False),
@@ -117,22 +117,22 @@ def _tasks(
         "replicas": _whole(prefix + "replicas", most.replicas, problem.serve_options.whole[:, None]),
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
-        "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.pools.hours),
+        "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
 
 
 def _check_lent(first_stage: Program, problem: Problem, orders: Whole, shared: slice) -> None:
     """The fleet of both programs is the same, and lent orders are bounded widely enough."""
     lender = first_stage.problem
-    for table in ("pools", "cohorts", "moves", "tiers"):
+    for table in ("node_groups", "cohorts", "moves", "tiers"):
         ours, theirs = len(getattr(problem, table)), len(getattr(lender, table))
         if ours != theirs:
             raise ValueError(f"first_stage has {theirs} rows of {table}, the problem has {ours}")
     if problem.periods != lender.periods:
         raise ValueError(f"first_stage has {lender.periods} periods, the problem has {problem.periods}")
     lent = np.array([variable.upBound for variable in first_stage.order.ravel()]).reshape(orders.shape)
-    for pool, period in np.argwhere((orders > lent)[:, shared])[:1]:
+    for group, period in np.argwhere((orders > lent)[:, shared])[:1]:
         raise ValueError(
-            f"first_stage bounds order[{pool}, {period}] at {lent[pool, period]:g} units, but "
-            f"{orders[pool, period]} could be of use; name this problem among its siblings"
+            f"first_stage bounds order[{group}, {period}] at {lent[group, period]:g} units, but "
+            f"{orders[group, period]} could be of use; name this problem among its siblings"
         )

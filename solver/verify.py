@@ -111,8 +111,8 @@ def sums_are_sums(problem: Problem, plan: Solution, tolerance: float) -> Iterato
 
 def orders_are_allowed(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """order[p,t] = 0 where purchase is not allowed; rented[p,t] <= rental limit"""
-    yield from _above("purchase allowed", plan.orders * ~problem.pools.purchase_allowed, 0.0, tolerance)
-    yield from _above("rental", plan.rented, problem.pools.rental_limit_nodes, tolerance)
+    yield from _above("purchase allowed", plan.orders * ~problem.node_groups.purchase_allowed, 0.0, tolerance)
+    yield from _above("rental", plan.rented, problem.node_groups.rental_limit_nodes, tolerance)
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -138,7 +138,7 @@ def jobs_stand_on_nodes(problem: Problem, plan: Solution, tolerance: float) -> I
     runs, pausable, chosen = problem.run_options, problem.pausable_options, plan.run > tolerance
     without = (runs.nodes == 0) & ((runs.node_hours > 0) | (runs.nodes.sum(axis=1, keepdims=True) == 0))
     yield from _above("run without nodes", without & chosen[:, None], 0.0, tolerance)
-    standing = np.where(plan.done_node_h > 0, (plan.in_service + plan.rented)[pausable.pool], 0)
+    standing = np.where(plan.done_node_h > 0, (plan.in_service + plan.rented)[pausable.node_group], 0)
     yield from _below(
         "pausable without nodes", standing.max(axis=1, initial=0), plan.completed > 0, tolerance
     )
@@ -167,11 +167,13 @@ def pausable_jobs_have_nodes(problem: Problem, plan: Solution, tolerance: float)
 
     Less than an engine's rounding of the limit is no work.
     """
-    options, hours = problem.pausable_options, problem.pools.hours
-    mean = account.totals_by(options.pool, len(problem.pools), plan.done_node_h / hours)
+    options, hours = problem.pausable_options, problem.node_groups.hours
+    mean = account.totals_by(options.node_group, len(problem.node_groups), plan.done_node_h / hours)
     free = _usable_nodes(problem, plan) - (_used_nodes(problem, plan) - mean)
     works = plan.done_node_h > tolerance * (hours + options.node_hours_limit * plan.chosen[:, None])
-    yield from _above("pausable nodes", options.nodes_least[:, None] * works, free[options.pool], tolerance)
+    yield from _above(
+        "pausable nodes", options.nodes_least[:, None] * works, free[options.node_group], tolerance
+    )
 
 
 def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -202,10 +204,10 @@ def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     used, usable = _used_nodes(problem, plan), _usable_nodes(problem, plan)
     active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
     yield from _above("nodes in use", used, usable, tolerance)
-    hours = problem.pools.hours
+    hours = problem.node_groups.hours
     yield from _above("node-hours", active, usable * hours, tolerance, size=np.maximum(hours, 1.0))
     yield from _below("spares", plan.spares, account.spares_needed(problem, used, tolerance), tolerance)
-    may = np.where(problem.pools.may_park[:, None], plan.in_service, 0)
+    may = np.where(problem.node_groups.may_park[:, None], plan.in_service, 0)
     yield from _above("parked", plan.parked, may, tolerance)
 
 
@@ -213,9 +215,9 @@ def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[
     """Facility power at the peak <= power_kw[s,t]; racks of nodes in service <= racks[s]"""
     power = account.peak_kw(problem, plan, plan.in_service)
     yield from _above("power", power, problem.limits.power_kw, tolerance)
-    pools = problem.pools
-    each = (pools.racks_per_node * ~pools.off_site)[:, None]
-    racks = account.totals_by(pools.site, len(problem.site_names), each * plan.in_service)
+    groups = problem.node_groups
+    each = (groups.racks_per_node * ~groups.off_site)[:, None]
+    racks = account.totals_by(groups.site, len(problem.site_names), each * plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
 
 
@@ -228,17 +230,17 @@ def contracts_hold(problem: Problem, plan: Solution, tolerance: float) -> Iterat
     matched = account.totals_by(contracts.site, sites, plan.matched_kwh)
     signed = np.isin(np.arange(sites), contracts.site)[:, None]
     yield from _above("clean energy", matched * signed, np.where(signed, drawn, np.inf), tolerance)
-    mean_kw = (plan.matched_kwh / problem.pools.hours)[contracts.fixed_share]
+    mean_kw = (plan.matched_kwh / problem.node_groups.hours)[contracts.fixed_share]
     yield from _unequal("level contract", mean_kw, mean_kw[:, :1], tolerance)
 
 
 def market_delivers(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Nodes ordered of a SKU <= supply[k,t]; nodes of a pool over the horizon: none, or >= minimum[p]"""
-    pools, limits = problem.pools, problem.limits
-    ordered = plan.orders * pools.order_unit_nodes[:, None]
+    """Nodes ordered of a SKU <= supply[k,t]; nodes of a group over the horizon: none, or >= minimum[p]"""
+    groups, limits = problem.node_groups, problem.limits
+    ordered = plan.orders * groups.order_unit_nodes[:, None]
     yield from _above(
         "supply",
-        account.totals_by(pools.sku, len(problem.sku_names), ordered),
+        account.totals_by(groups.sku, len(problem.sku_names), ordered),
         limits.supply_nodes,
         tolerance,
     )

@@ -157,7 +157,7 @@ def _round(program: Program, values: Mapping[str, float], part: int) -> None:
     serves, served = program.problem.serve_options, reader(values)(program.replicas)
     whole = np.floor(served + SOME)
     fractions = np.where(served - whole > SOME, served - whole, 0.0)
-    grows = _may_grow(program, values)[serves.pool] & (_most(program.replicas) > whole)
+    grows = _may_grow(program, values)[serves.node_group] & (_most(program.replicas) > whole)
     rank = grows + fractions + SOME * served.sum(axis=1, keepdims=True) / (1 + served.sum())
     for service in range(part, len(program.problem.services), PARTS):
         rows = np.flatnonzero(serves.service == service)
@@ -172,7 +172,7 @@ def _round(program: Program, values: Mapping[str, float], part: int) -> None:
 
 
 def _rounded_up(program: Program, values: Mapping[str, float]) -> dict[str, float]:
-    """Orders of each pool at what they add up to by each period, rounded up; replicas as they are."""
+    """Orders of each node group at what they add up to by each period, rounded up; replicas as they are."""
     read = reader(values)
     units = np.diff(np.ceil(np.cumsum(read(program.order), axis=1) - SOME), axis=1, prepend=0.0)
     pairs = ((program.order, units), (program.replicas, np.rint(read(program.replicas))))
@@ -184,14 +184,14 @@ def _rounded_up(program: Program, values: Mapping[str, float]) -> dict[str, floa
 
 
 def _may_grow(program: Program, values: Mapping[str, float]) -> Flags:
-    """Pools in which ordered nodes may have arrived by each period, at sites with room to spare."""
-    pools = program.problem.pools
+    """Node groups in which ordered nodes may have arrived by each period, at sites with room to spare."""
+    groups = program.problem.node_groups
     placed: Whole = np.cumsum(_most(program.order) > 0, axis=1, dtype=np.int64)
-    grows: Flags = account.arriving(placed, pools.lead_periods) > 0
+    grows: Flags = account.arriving(placed, groups.lead_periods) > 0
     for row, limit in _site_limits(program):
         if sum(factor * values[variable.name] for variable, factor in row.items()) > (1 - TO_SPARE) * limit:
             site, period = (int(number) for number in row.name.split("_")[-2:])
-            grows[pools.site == site, period] = False
+            grows[groups.site == site, period] = False
     return grows
 
 

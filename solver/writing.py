@@ -149,13 +149,13 @@ def _parts(name: str) -> tuple[str, list[int]]:
 
 def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str]]:
     """What to call each member of each set, in letters, digits and underlines."""
-    pools = [problem.pool_name(pool) for pool in range(len(problem.pools))]
-    cohorts = [f"{pools[pool]} cohort {cohort}" for cohort, pool in enumerate(problem.cohorts.pool)]
+    groups = [problem.node_group_name(group) for group in range(len(problem.node_groups))]
+    cohorts = [f"{groups[group]} cohort {cohort}" for cohort, group in enumerate(problem.cohorts.node_group)]
     tiers, moves, contracts = problem.tiers, problem.moves, problem.contracts
     sites = problem.site_names
     named = {
         "T": period_names,
-        "P": pools,
+        "P": groups,
         "H": cohorts,
         "J": problem.jobs.name,
         "I": problem.services.name,
@@ -172,30 +172,34 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         ],
         "C": [f"contract {contract} at {sites[site]}" for contract, site in enumerate(contracts.site)],
     }
-    named |= _option_labels(problem, pools, period_names)
+    named |= _option_labels(problem, groups, period_names)
     return {letter: [_plain(label) for label in labels] for letter, labels in named.items()}
 
 
 def _option_labels(
-    problem: Problem, pools: Sequence[str], period_names: Sequence[str]
+    problem: Problem, groups: Sequence[str], period_names: Sequence[str]
 ) -> dict[str, list[str]]:
-    """What to call each way to do something: what is done, and on which pool."""
+    """What to call each way to do something: what is done, and on which node group."""
     runs, pausable = problem.run_options, problem.pausable_options
 
-    def on_pools(names: Sequence[str], what: Iterable[int], pool: Iterable[int]) -> list[str]:
-        return [f"{names[number]} on {pools[place]}" for number, place in zip(what, pool, strict=True)]
+    def on_node_groups(names: Sequence[str], what: Iterable[int], group: Iterable[int]) -> list[str]:
+        return [f"{names[number]} on {groups[place]}" for number, place in zip(what, group, strict=True)]
 
     return {
         "R": [
-            f"{problem.jobs.name[job]} on {nodes.max()} {pools[pool]} from {period_names[start]}"
-            for job, nodes, pool, start in zip(runs.job, runs.nodes, runs.pool, runs.start, strict=True)
+            f"{problem.jobs.name[job]} on {nodes.max()} {groups[group]} from {period_names[start]}"
+            for job, nodes, group, start in zip(
+                runs.job, runs.nodes, runs.node_group, runs.start, strict=True
+            )
         ],
         "E": [
-            f"{problem.jobs.name[job]} on up to {nodes} {pools[pool]}"
-            for job, nodes, pool in zip(pausable.job, pausable.nodes, pausable.pool, strict=True)
+            f"{problem.jobs.name[job]} on up to {nodes} {groups[group]}"
+            for job, nodes, group in zip(pausable.job, pausable.nodes, pausable.node_group, strict=True)
         ],
-        "V": on_pools(problem.services.name, problem.serve_options.service, problem.serve_options.pool),
-        "O": on_pools(problem.work.name, problem.work_options.work, problem.work_options.pool),
+        "V": on_node_groups(
+            problem.services.name, problem.serve_options.service, problem.serve_options.node_group
+        ),
+        "O": on_node_groups(problem.work.name, problem.work_options.work, problem.work_options.node_group),
     }
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from solver_cases import changed, limits, pools, problem
+from solver_cases import changed, limits, node_groups, problem
 
 from solver.answer import WrongAnswer, answer
 from solver.backend import Status
@@ -24,29 +24,29 @@ from solver.problem import (
     WorkOptions,
 )
 
-PERIODS, POOLS = 2, 4
+PERIODS, NODE_GROUPS = 2, 4
 
 
 def fleet(seed: int) -> Problem:
     """Two SKUs at two sites, two periods, two jobs, a service, work, old nodes; wide limits of every kind."""
     rng = np.random.default_rng(seed)
     site, sku = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    fleet_pools = pools(
+    fleet_node_groups = node_groups(
         periods=PERIODS,
-        count=POOLS,
+        count=NODE_GROUPS,
         site=site,
         sku=sku,
-        order_unit_nodes=rng.integers(1, 3, POOLS),
-        capex_usd_per_node=rng.integers(200, 600, (POOLS, PERIODS)),
-        holding_usd_per_node=rng.integers(20, 120, (POOLS, PERIODS)),
-        holding_kgco2e_per_node=rng.integers(5, 30, (POOLS, PERIODS)),
+        order_unit_nodes=rng.integers(1, 3, NODE_GROUPS),
+        capex_usd_per_node=rng.integers(200, 600, (NODE_GROUPS, PERIODS)),
+        holding_usd_per_node=rng.integers(20, 120, (NODE_GROUPS, PERIODS)),
+        holding_kgco2e_per_node=rng.integers(5, 30, (NODE_GROUPS, PERIODS)),
     )
     ways = 6
     start = rng.integers(0, PERIODS, ways)
     held = rng.integers(2, 5, ways)[:, None] * (np.arange(PERIODS) == start[:, None])
     runs = RunOptions(
         job=np.arange(ways) % 2,
-        pool=rng.integers(0, POOLS, ways),
+        node_group=rng.integers(0, NODE_GROUPS, ways),
         start=start,
         late_h=np.where(np.arange(ways) < 4, 0.0, rng.choice([10.0, 30.0], ways)),
         nodes=held,
@@ -58,7 +58,7 @@ def fleet(seed: int) -> Problem:
     flat = np.ones((2, PERIODS))
     serves = ServeOptions(
         service=np.zeros(2),
-        pool=rng.choice(POOLS, 2, replace=False),
+        node_group=rng.choice(NODE_GROUPS, 2, replace=False),
         capacity=rng.choice([8.0, 10.0], (2, 1)) * flat,
         nodes=np.ones(2),
         standby_fraction=0 * flat,
@@ -69,7 +69,7 @@ def fleet(seed: int) -> Problem:
     )
     works = WorkOptions(
         work=np.zeros(2),
-        pool=rng.choice(POOLS, 2, replace=False),
+        node_group=rng.choice(NODE_GROUPS, 2, replace=False),
         speed=rng.choice([0.5, 1.0], 2),
         active_kw=np.ones(2),
         usd_per_node_h=0.1 * flat,
@@ -78,12 +78,12 @@ def fleet(seed: int) -> Problem:
     one = np.ones((1, PERIODS))
     return problem(
         periods=PERIODS,
-        count=POOLS,
+        count=NODE_GROUPS,
         site_names=("oregon", "finland"),
         sku_names=("old", "new"),
-        pools=fleet_pools,
+        node_groups=fleet_node_groups,
         cohorts=Cohorts(
-            pool=[int(serves.pool[0])],  # type: ignore[arg-type]
+            node_group=[int(serves.node_group[0])],  # type: ignore[arg-type]
             nodes=[2],  # type: ignore[arg-type]
             keep_usd_per_node=20 * one,
             keep_kgco2e_per_node=0 * one,
@@ -119,22 +119,22 @@ def fleet(seed: int) -> Problem:
 def fleet_of_every_kind(seed: int) -> Problem:
     """The same with rented, parked and moved nodes, rebates, jobs in counts and in parts, fractions."""
     case, rng = fleet(seed), np.random.default_rng(seed)
-    each, two = np.ones((POOLS, PERIODS)), np.ones((2, PERIODS))
+    each, two = np.ones((NODE_GROUPS, PERIODS)), np.ones((2, PERIODS))
     case = changed(
         case,
-        "pools",
+        "node_groups",
         rental_limit_nodes=3 * each,
-        rental_usd_per_node=rng.integers(150, 260, (POOLS, PERIODS)),
+        rental_usd_per_node=rng.integers(150, 260, (NODE_GROUPS, PERIODS)),
         rental_kgco2e_per_node=9 * each,
-        may_park=np.ones(POOLS),
-        off_kw=np.full(POOLS, 0.1),
+        may_park=np.ones(NODE_GROUPS),
+        off_kw=np.full(NODE_GROUPS, 0.1),
         off_usd_per_node=0.5 * each,
         capital_usd_per_node=10 * each,
     )
     return dataclasses.replace(
         changed(case, "serve_options", whole=[False, False]),
         cohorts=Cohorts(
-            pool=[0, 2],  # type: ignore[arg-type]
+            node_group=[0, 2],  # type: ignore[arg-type]
             nodes=[3, 0],  # type: ignore[arg-type]
             keep_usd_per_node=20 * two,
             keep_kgco2e_per_node=0 * two,
@@ -160,7 +160,7 @@ def fleet_of_every_kind(seed: int) -> Problem:
         ),
         pausable_options=PausableOptions(
             job=[2, 2],  # type: ignore[arg-type]
-            pool=[1, 3],  # type: ignore[arg-type]
+            node_group=[1, 3],  # type: ignore[arg-type]
             nodes=[2, 2],  # type: ignore[arg-type]
             node_hours=[150.0, 150.0],  # type: ignore[arg-type]
             node_hours_limit=120 * two,
@@ -188,17 +188,19 @@ def has_plan(case: Problem, engine: str = "highs") -> bool:
 def without_plan(family: str, seed: int) -> Problem:
     """A fleet, with one family of its limits tightened by a third until it has no plan."""
     case = fleet(seed)
-    if family == "end of life":  # enough old nodes of every pool, none to be bought, and all end early
+    if family == "end of life":  # enough old nodes of every node group, none to be bought, and all end early
         case = dataclasses.replace(
             case,
-            pools=dataclasses.replace(case.pools, purchase_allowed=np.zeros((POOLS, PERIODS))),
+            node_groups=dataclasses.replace(
+                case.node_groups, purchase_allowed=np.zeros((NODE_GROUPS, PERIODS))
+            ),
             cohorts=Cohorts(
-                pool=np.arange(POOLS),
-                nodes=np.full(POOLS, 9),
-                keep_usd_per_node=np.full((POOLS, PERIODS), 20.0),
-                keep_kgco2e_per_node=np.zeros((POOLS, PERIODS)),
-                retire_usd_per_node=np.zeros((POOLS, PERIODS)),
-                must_retire_by=np.full(POOLS, PERIODS),
+                node_group=np.arange(NODE_GROUPS),
+                nodes=np.full(NODE_GROUPS, 9),
+                keep_usd_per_node=np.full((NODE_GROUPS, PERIODS), 20.0),
+                keep_kgco2e_per_node=np.zeros((NODE_GROUPS, PERIODS)),
+                retire_usd_per_node=np.zeros((NODE_GROUPS, PERIODS)),
+                must_retire_by=np.full(NODE_GROUPS, PERIODS),
             ),
         )
     assert has_plan(case)

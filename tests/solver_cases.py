@@ -11,8 +11,8 @@ from solver.problem import (
     Cohorts,
     Jobs,
     Limits,
+    NodeGroups,
     Objective,
-    Pools,
     Problem,
     RunOptions,
     ServeOptions,
@@ -23,7 +23,7 @@ from solver.problem import (
 )
 
 
-def pools(*, periods: int = 1, count: int = 1, **columns: Any) -> Pools:
+def node_groups(*, periods: int = 1, count: int = 1, **columns: Any) -> NodeGroups:
     """One SKU each, one site: a node costs 100 USD and 10 kg per period, idles at 1 kW, takes a rack."""
     flat = np.ones((count, periods))
     plain: dict[str, Any] = {
@@ -41,7 +41,7 @@ def pools(*, periods: int = 1, count: int = 1, **columns: Any) -> Pools:
         "racks_per_node": np.ones(count),
         "hours": np.full(periods, 100.0),
     }
-    return Pools(**(plain | columns))
+    return NodeGroups(**(plain | columns))
 
 
 def limits(*, periods: int = 1, skus: int = 1, sites: int = 1, **columns: Any) -> Limits:
@@ -56,12 +56,12 @@ def limits(*, periods: int = 1, skus: int = 1, sites: int = 1, **columns: Any) -
 
 
 def problem(*, periods: int = 1, count: int = 1, **parts: Any) -> Problem:
-    """A problem with `count` pools at one site and nothing to do, but for the parts that are given."""
+    """A problem with `count` node groups at one site and nothing to do, but for the parts that are given."""
     plain: dict[str, Any] = {
         "periods": periods,
         "site_names": ("oregon",),
         "sku_names": tuple(f"sku-{number}" for number in range(count)),
-        "pools": pools(periods=periods, count=count),
+        "node_groups": node_groups(periods=periods, count=count),
         "cohorts": Cohorts.none(periods),
         "jobs": Jobs.none(periods),
         "run_options": RunOptions.none(periods),
@@ -81,11 +81,11 @@ def one_job(*, optional: bool = False, left_out_usd: float = 0.0) -> Jobs:
 
 
 def run_option(nodes: list[list[int]], hours: float = 100.0, **columns: Any) -> RunOptions:
-    """Run options of job 0 on pool 0 that are active through the periods in which they hold nodes."""
+    """Run options of job 0 on node group 0 that are active through the periods in which they hold nodes."""
     held = np.array(nodes)
     plain: dict[str, Any] = {
         "job": np.zeros(len(held)),
-        "pool": np.zeros(len(held)),
+        "node_group": np.zeros(len(held)),
         "start": (held > 0).argmax(axis=1),
         "late_h": np.zeros(len(held)),
         "nodes": held,
@@ -100,7 +100,7 @@ def run_option(nodes: list[list[int]], hours: float = 100.0, **columns: Any) -> 
 def cohort(*, nodes: int, periods: int = 1, **columns: Any) -> Cohorts:
     flat = np.ones((1, periods))
     plain: dict[str, Any] = {
-        "pool": [0],
+        "node_group": [0],
         "nodes": [nodes],
         "keep_usd_per_node": 10 * flat,
         "keep_kgco2e_per_node": 0 * flat,
@@ -111,11 +111,11 @@ def cohort(*, nodes: int, periods: int = 1, **columns: Any) -> Cohorts:
 
 
 def service(demand: list[float], *, capacity: float = 10.0, **columns: Any) -> dict[str, Any]:
-    """One service with one option on pool 0: a replica holds one node through each period."""
+    """One service with one option on node group 0: a replica holds one node through each period."""
     periods = len(demand)
     plain: dict[str, Any] = {
         "service": [0],
-        "pool": [0],
+        "node_group": [0],
         "capacity": np.full((1, periods), capacity),
         "nodes": [1.0],
         "standby_fraction": np.zeros((1, periods)),
@@ -131,11 +131,11 @@ def service(demand: list[float], *, capacity: float = 10.0, **columns: Any) -> d
 
 
 def work(demand_h: list[float], **columns: Any) -> dict[str, Any]:
-    """One divisible work with one option on pool 0, at the reference speed."""
+    """One divisible work with one option on node group 0, at the reference speed."""
     periods = len(demand_h)
     plain: dict[str, Any] = {
         "work": [0],
-        "pool": [0],
+        "node_group": [0],
         "speed": [1.0],
         "active_kw": [1.0],
         "usd_per_node_h": np.full((1, periods), 0.1),
@@ -148,9 +148,9 @@ def work(demand_h: list[float], **columns: Any) -> dict[str, Any]:
 
 
 def steps(*rows: tuple[int, int, float]) -> SpareSteps:
-    """Rows of (pool, spares, reach)."""
-    pool, spares, reach = zip(*rows, strict=True)
-    return SpareSteps(pool=pool, spares=spares, reach=reach)  # type: ignore[arg-type]
+    """Rows of (node group, spares, reach)."""
+    group, spares, reach = zip(*rows, strict=True)
+    return SpareSteps(node_group=group, spares=spares, reach=reach)  # type: ignore[arg-type]
 
 
 def changed(base: Problem, table: str, **columns: Any) -> Problem:

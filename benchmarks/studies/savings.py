@@ -120,9 +120,9 @@ def _years_after(day: date, years: int) -> date:
 
 
 def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Solution) -> float:
-    """Share of time in which the spares of the worst pool suffice, in the worst period.
+    """Share of time in which the spares of the worst node group suffice, in the worst period.
 
-    min over pools and periods in use of P(X <= spares), X as in `reliability.spares`
+    min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`
     """
     rates = np.atleast_1d(assembled.nodes.failure_rate_per_node_h.value)
     lowest = 1.0

@@ -36,9 +36,9 @@ HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a
 
 @dataclass(frozen=True)
 class Inputs:
-    """One scenario on one catalogue, with its SKUs and node pools in a fixed order.
+    """One scenario on one catalogue, with its SKUs and node groups in a fixed order.
 
-    A pool is one SKU at one site: existing nodes, purchases and spares of it are interchangeable.
+    A node group is one SKU at one site: existing nodes, purchases and spares of it are interchangeable.
     """
 
     scenario: Scenario
@@ -66,11 +66,11 @@ class Inputs:
 
     @cached_property
     def rented(self) -> NDArray[np.bool_]:
-        """Which pools are nodes by the hour."""
-        return self.pool_site >= len(self.scenario.sites)
+        """Which node groups are nodes by the hour."""
+        return self.node_group_site >= len(self.scenario.sites)
 
     @cached_property
-    def pools(self) -> tuple[tuple[int, int], ...]:
+    def node_groups(self) -> tuple[tuple[int, int], ...]:
         """(SKU, site) pairs where nodes stand, may be bought, or may be rented."""
         sku_at = {sku.name: i for i, sku in enumerate(self.skus)}
         sites = [site.name for site in self.scenario.sites]
@@ -84,14 +84,14 @@ class Inputs:
         return tuple(dict.fromkeys(pairs))
 
     @cached_property
-    def pool_sku(self) -> NDArray[np.intp]:
-        """SKU of each pool."""
-        return np.array([sku for sku, _ in self.pools], dtype=np.intp)
+    def node_group_sku(self) -> NDArray[np.intp]:
+        """SKU of each node group."""
+        return np.array([sku for sku, _ in self.node_groups], dtype=np.intp)
 
     @cached_property
-    def pool_site(self) -> NDArray[np.intp]:
-        """Site of each pool."""
-        return np.array([site for _, site in self.pools], dtype=np.intp)
+    def node_group_site(self) -> NDArray[np.intp]:
+        """Site of each node group."""
+        return np.array([site for _, site in self.node_groups], dtype=np.intp)
 
     @property
     def periods(self) -> int:

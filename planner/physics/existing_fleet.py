@@ -79,7 +79,7 @@ def up_fraction(
 
     A = 1 - (r R / (1 + r R) - r_0 R / (1 + r_0 R))
 
-    The spares of a pool cover the failures of nodes within their life.
+    The spares of a node group cover the failures of nodes within their life.
 
     Source: steady state of failure and repair.
     """
@@ -144,7 +144,7 @@ class Standing:
     """Columns by cohort (H) or by cohort and period (H, T): the fleet, then what each move makes of it."""
 
     home: NDArray[np.intp]  # entry of the fleet that it is, or comes from
-    pool: NDArray[np.intp]
+    node_group: NDArray[np.intp]
     nodes: NDArray[np.intp]
     must_retire_by: NDArray[np.intp]
     keep_usd: Traced
@@ -164,17 +164,17 @@ def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
     ]
     home = np.array([*range(len(fleet)), *(h for _, h in ways)], dtype=np.intp)
     places = [c.site for c in fleet] + [inputs.scenario.moves[m].to for m, _ in ways]
-    pool = np.array(
+    group = np.array(
         [
-            inputs.pools.index((names.index(fleet[h].sku), sites.index(site)))
+            inputs.node_groups.index((names.index(fleet[h].sku), sites.index(site)))
             for h, site in zip(home, places, strict=True)
         ],
         dtype=np.intp,
     )
-    keep_usd, keep_kgco2e, available = _keeping(inputs, nodes, home, pool)
+    keep_usd, keep_kgco2e, available = _keeping(inputs, nodes, home, group)
     return Standing(
         home=home,
-        pool=pool,
+        node_group=group,
         nodes=np.array([c.nodes for c in fleet] + [0] * len(ways), dtype=np.intp),
         must_retire_by=np.array([_last_period(inputs, fleet[h]) for h in home], dtype=np.intp),
         keep_usd=keep_usd,
@@ -205,10 +205,10 @@ def _last_period(inputs: Inputs, cohort: Cohort) -> int:
 
 
 def _keeping(
-    inputs: Inputs, nodes: Nodes, home: NDArray[np.intp], pool: NDArray[np.intp]
+    inputs: Inputs, nodes: Nodes, home: NDArray[np.intp], group: NDArray[np.intp]
 ) -> tuple[Traced, Traced, Traced]:
     """Money and carbon of keeping, and the share that is up; they age on where their life is extended."""
-    fleet, first = inputs.scenario.fleet, pool[home]
+    fleet, first = inputs.scenario.fleet, group[home]
     usd, kgco2e = rows(nodes.kept_usd, first), rows(nodes.kept_kgco2e, first)
     if all(cohort.extend_to_y is None for cohort in fleet):
         return usd, kgco2e, chosen("available_fraction", np.ones((len(home), 1)), "no life is extended")

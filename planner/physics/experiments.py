@@ -78,11 +78,11 @@ def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Colum
 
 @dataclass(frozen=True)
 class PoolWork:
-    """Demand (W, T) and ways to do it (O rows): one for each pool of work and pool of nodes."""
+    """Demand (W, T) and ways to do it (O rows): one for each pool of work and node group."""
 
     demand_h: Traced | None
     work: NDArray[np.intp]
-    pool: NDArray[np.intp]
+    node_group: NDArray[np.intp]
     speed: Traced | None
     increment_kw: Traced | None
     facility_kwh: Traced | None
@@ -110,15 +110,15 @@ def pool_work(inputs: Inputs) -> PoolWork:
             k: _node(inputs, pool, k, layout) for k, layout in layouts.items() if isinstance(layout, Layout)
         }
         reference = nodes[names.index(pool.reference)]
-        for p, (k, s) in enumerate(inputs.pools):
+        for p, (k, s) in enumerate(inputs.node_groups):
             if k not in nodes or not allowed(inputs, pool, k, s):
                 continue
             ratio = derive(speed_ratio, node_tokens_per_s=nodes[k][0], reference_tokens_per_s=reference[0])
             entries.append((w, p, ratio, nodes[k][1]))
-    work, pool_index = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
+    work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
     if not entries:
-        return PoolWork(_demand(inputs), work, pool_index, None, None, None, None, None, tuple(dropped))
-    sku, site = inputs.pool_sku[pool_index], inputs.pool_site[pool_index]
+        return PoolWork(_demand(inputs), work, node_group, None, None, None, None, None, tuple(dropped))
+    sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
     each_hour = derive(
@@ -130,7 +130,7 @@ def pool_work(inputs: Inputs) -> PoolWork:
     return PoolWork(
         demand_h=_demand(inputs),
         work=work,
-        pool=pool_index,
+        node_group=node_group,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
         increment_kw=derive(
             work_increment_kw,

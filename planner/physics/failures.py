@@ -1,4 +1,4 @@
-"""How often the nodes of a pool fail, how sure that is, and how bursts of failures add up."""
+"""How often the nodes of a node group fail, how sure that is, and how bursts of failures add up."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 RANGE_CONFIDENCE = 0.95  # what ranges of failure rates are meant to hold, in the catalogue and in fits
 
 
-def failure_rate_by_pool(inputs: Inputs) -> Traced:
-    """Failures of a node an hour in each pool; nodes bought into a pool of old nodes count as old."""
+def failure_rate_by_node_group(inputs: Inputs) -> Traced:
+    """Failures of a node an hour in each node group; nodes bought into a group of old nodes count as old."""
     start = inputs.scenario.horizon.start
     skus, sites = [sku.name for sku in inputs.skus], [site.name for site in inputs.scenario.sites]
-    ages = np.zeros(len(inputs.pools))
+    ages = np.zeros(len(inputs.node_groups))
     for cohort in inputs.scenario.fleet:
-        at = inputs.pools.index((skus.index(cohort.sku), sites.index(cohort.site)))
+        at = inputs.node_groups.index((skus.index(cohort.sku), sites.index(cohort.site)))
         ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
     return derive(
         node_failure_rate_per_node_h,
         reference_rate_per_node_h=inputs.failure_rate(),
-        accelerators=pick(inputs.server("accelerators"), inputs.pool_sku),
+        accelerators=pick(inputs.server("accelerators"), inputs.node_group_sku),
         reference_accelerators=inputs.reference_accelerators(),
         ageing_fraction_per_y=inputs.fact("reliability.ageing"),
-        age_y=chosen("age_y", ages, "age of the oldest nodes of the pool at the horizon's start"),
+        age_y=chosen("age_y", ages, "age of the oldest nodes of the node group at the horizon's start"),
     )
 
 
@@ -59,7 +59,7 @@ def failure_rate_shape(inputs: Inputs) -> Traced | None:
 
 
 def down_variance_to_mean(inputs: Inputs, most_nodes: int) -> Traced:
-    """Variance over mean of the nodes down in a pool, where 1, 2, ... and at last the most are in use."""
+    """Variance over mean of the nodes down in a group, where 1, 2, ... and at last the most are in use."""
     ratio, fleet_nodes = measured_bursts(inputs.scenario.fit, inputs.fact)
     return derive(
         down_variance_to_mean_ratio,

@@ -1,4 +1,4 @@
-"""What a node costs, emits and breaks: by pool (one SKU at one site) and period."""
+"""What a node costs, emits and breaks: by node group (one SKU at one site) and period."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.physics.equations.ownership import (
     replacement_kgco2e,
 )
 from planner.physics.equations.time import drawn_kwh
-from planner.physics.failures import failure_rate_by_pool
+from planner.physics.failures import failure_rate_by_node_group
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
@@ -39,7 +39,7 @@ POWER_CURVE = {
 
 @dataclass(frozen=True)
 class Nodes:
-    """Columns by pool (P) or by pool and period (P, T)."""
+    """Columns by node group (P) or by node group and period (P, T)."""
 
     accelerators: Traced
     price_usd: Traced
@@ -60,15 +60,15 @@ class Nodes:
 
 def node_columns(inputs: Inputs) -> Nodes:
     """Every coefficient of owning, keeping and idling nodes."""
-    sku, site = inputs.pool_sku, inputs.pool_site
+    sku, site = inputs.node_group_sku, inputs.node_group_site
     tall = np.arange(len(sku))[:, None]
 
-    def by_pool(items: Any) -> Traced:
+    def by_node_group(items: Any) -> Traced:
         return pick(items, sku[:, None])
 
     policy = inputs.scenario.policy
     hours = inputs.period_h
-    accelerators = by_pool(inputs.server("accelerators"))
+    accelerators = by_node_group(inputs.server("accelerators"))
 
     embodied_each = [
         derive(
@@ -85,7 +85,7 @@ def node_columns(inputs: Inputs) -> Nodes:
             strict=True,
         )
     ]
-    embodied = by_pool(embodied_each)
+    embodied = by_node_group(embodied_each)
     life_y = inputs.yours("policy.node_life", policy.node_life_y, "y")
     share = derive(
         calendar_share_kgco2e,
@@ -93,7 +93,7 @@ def node_columns(inputs: Inputs) -> Nodes:
         used_h=hours,
         lifetime_h=derive(lifetime_h, lifetime_y=life_y),
     )
-    rate = failure_rate_by_pool(inputs)
+    rate = failure_rate_by_node_group(inputs)
     replaced = derive(
         replacement_kgco2e,
         failure_rate_per_node_h=rows(rate, tall),
@@ -124,12 +124,12 @@ def node_columns(inputs: Inputs) -> Nodes:
     pue = pick(inputs.pue, site[:, None])
     space = derive(
         space_usd,
-        provisioned_kw=by_pool(inputs.server("max_power")),
+        provisioned_kw=by_node_group(inputs.server("max_power")),
         space_usd_per_kw_h=inputs.fact("finance.space"),
         hours_h=hours,
     )
 
-    idle_node = by_pool(idle_node_items(inputs))
+    idle_node = by_node_group(idle_node_items(inputs))
     idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
     idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=_idle_h(inputs))
     return Nodes(
@@ -252,12 +252,12 @@ def _prices(inputs: Inputs) -> tuple[Traced, ...]:
 
 
 def _price_index(inputs: Inputs) -> NDArray[np.intp]:
-    return inputs.pool_sku[:, None] * inputs.periods + np.arange(inputs.periods)[None, :]
+    return inputs.node_group_sku[:, None] * inputs.periods + np.arange(inputs.periods)[None, :]
 
 
 @dataclass(frozen=True)
 class Parked:
-    """A node that is off through a period, by pool (and period)."""
+    """A node that is off through a period, by node group (and period)."""
 
     facility_kw: Traced
     kwh: Traced
@@ -266,10 +266,10 @@ class Parked:
 
 
 def parked_nodes(inputs: Inputs) -> Parked | None:
-    """Off in every pool; None where nodes are never switched off."""
+    """Off in every node group; None where nodes are never switched off."""
     if not inputs.scenario.policy.park_idle:
         return None
-    site = inputs.pool_site
+    site = inputs.node_group_site
     power = derive(
         facility_power_kw,
         it_power_kw=inputs.fact("performance.power.off"),

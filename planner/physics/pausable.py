@@ -90,7 +90,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
         restart_h=progress.renewal["restart_h"],
     )
     tall = np.arange(len(candidates))[:, None]
-    site = inputs.pool_site[candidates.pool]
+    site = inputs.node_group_site[candidates.node_group]
     hour = chosen("active_h", np.ones((1, inputs.periods)), "one hour")
     it_kwh = derive(drawn_kwh, power_kw=rows(progress.node_kw, tall), active_h=hour)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)

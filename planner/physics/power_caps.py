@@ -80,7 +80,7 @@ def capped(
     if np.all(candidates.power_cap_fraction == UNCAPPED):
         return busy, tokens_per_s
     cap = cap_of(tdp, candidates.power_cap_fraction)
-    clock = clock_under(inputs, cap, busy, inputs.pool_sku[candidates.pool])
+    clock = clock_under(inputs, cap, busy, inputs.node_group_sku[candidates.node_group])
     slower = derive(
         capped_throughput_fraction,
         clock_fraction=clock,

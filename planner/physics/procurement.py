@@ -39,7 +39,7 @@ def rebated_holding_usd(*, holding_usd: Column, capital_usd: Column, rebate_frac
 
 @dataclass(frozen=True)
 class Buying:
-    """Columns by pool and period (P, T); rebates one row (G) for each tier of each offer."""
+    """Columns by node group and period (P, T); rebates one row (G) for each tier of each offer."""
 
     order_usd: Traced | None  # counted when ordered; None where capital is spread over the life
     holding_usd: Traced
@@ -73,8 +73,10 @@ def buying_columns(inputs: Inputs, nodes: Nodes) -> Buying:
     )
 
 
-def rebate_by_pool(inputs: Inputs, buying: Buying, reached_fraction: NDArray[np.float64]) -> Traced | None:
-    """The rebate that a plan reaches on the nodes of each pool (P, 1), as its tier has it; None if none."""
+def rebate_by_node_group(
+    inputs: Inputs, buying: Buying, reached_fraction: NDArray[np.float64]
+) -> Traced | None:
+    """The rebate that a plan reaches on the nodes of each group (P, 1), as its tier has it; None if none."""
     if not reached_fraction.any():
         return None
     items: list[Traced] = [chosen("rebate_fraction", 0.0, "no tier is reached"), *buying.rebates]
@@ -82,11 +84,11 @@ def rebate_by_pool(inputs: Inputs, buying: Buying, reached_fraction: NDArray[np.
     for g, (sku, rebate) in enumerate(zip(buying.tier_sku, buying.tier_rebate_fraction, strict=True)):
         if reached_fraction[sku] == rebate:
             of_sku[sku] = g + 1
-    return pick(items, of_sku[inputs.pool_sku][:, None])
+    return pick(items, of_sku[inputs.node_group_sku][:, None])
 
 
 def paid_usd(buying_usd: Traced, rebate: Traced | None) -> Traced:
-    """A price of each pool and period, the rebate taken off where there is one."""
+    """A price of each node group and period, the rebate taken off where there is one."""
     return buying_usd if rebate is None else derive(rebated_usd, price_usd=buying_usd, rebate_fraction=rebate)
 
 
@@ -139,31 +141,32 @@ def rented_kgco2e(
 
 @dataclass(frozen=True)
 class Rented:
-    """Pools of rented nodes (rows), and what an hour in use of one node costs and emits by period."""
+    """Node groups of rented nodes (rows), and what an hour in use of one node costs and emits by period."""
 
-    pool: NDArray[np.intp]
+    node_group: NDArray[np.intp]
     usd: Traced | None
     kgco2e: Traced | None
 
 
 def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
     """An hour of every rented node, by period."""
-    pool = np.flatnonzero(inputs.rented)
-    if not len(pool):
-        return Rented(pool, None, None)
+    group = np.flatnonzero(inputs.rented)
+    if not len(group):
+        return Rented(group, None, None)
     hour = chosen("node_h", np.ones((1, inputs.periods)), "one hour in use")
     first = len(inputs.scenario.sites)
     offers = range(len(inputs.scenario.rental))
     usd = pick(
         [_node_usd_per_h(inputs, i, t) for i in offers for t in range(inputs.periods)],
-        (inputs.pool_site[pool] - first)[:, None] * inputs.periods + np.arange(inputs.periods)[None, :],
+        (inputs.node_group_site[group] - first)[:, None] * inputs.periods
+        + np.arange(inputs.periods)[None, :],
     )
     return Rented(
-        pool,
+        group,
         usd=derive(rent_usd, usd_per_node_h=usd, node_h=hour),
         kgco2e=derive(
             rented_kgco2e,
-            owned_kgco2e=rows(nodes.owned_kgco2e, pool),
+            owned_kgco2e=rows(nodes.owned_kgco2e, group),
             owned_h=inputs.period_h,
             utilisation_fraction=inputs.fact("rental.utilisation"),
             node_h=hour,

@@ -135,20 +135,22 @@ class Kinds:
 def serving_candidates(
     inputs: Inputs, sizes: Sequence[int] = SPLITS
 ) -> tuple[ServingCandidates, list[Dropped]]:
-    """Every service on every pool in every size that holds a request, each in the layout that carries most.
+    """Every service on every group in every size that holds a request, each in the layout that carries most.
 
     Only replicas of mixtures have more than one layout: attention shared by all accelerators, or repeated. Of
     those that carry as much, but for what rates are not known better than, attention is repeated least.
     """
     every, dropped = possible_layouts(inputs, sizes)
-    keys = np.stack([every.service, every.pool, every.accelerators, every.power_cap_fraction])
+    keys = np.stack([every.service, every.node_group, every.accelerators, every.power_cap_fraction])
     _, back, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
     if np.all(counts == 1):
         return every, dropped
     back = back.ravel()
     row = np.flatnonzero(counts[back] > 1)
     tp, dp = layout_columns(every.accelerators[row], every.groups[row])
-    arguments = replica_arguments(inputs, every.service[row], inputs.pool_sku[every.pool[row]], tp, dp)
+    arguments = replica_arguments(
+        inputs, every.service[row], inputs.node_group_sku[every.node_group[row]], tp, dp
+    )
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson, to compare layouts")
     carried = np.zeros(len(every))
     carried[row] = derive_parts(
@@ -175,8 +177,8 @@ def simplest_rows(
 def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:
     """Every coefficient of every replica."""
     services = inputs.scenario.services
-    service, pool = candidates.service, candidates.pool
-    sku, site = inputs.pool_sku[pool], inputs.pool_site[pool]
+    service, group = candidates.service, candidates.node_group
+    sku, site = inputs.node_group_sku[group], inputs.node_group_site[group]
     kinds, back = replica_kinds(inputs, candidates)
     capacity = {name: rows(part, back) for name, part in kinds.capacity.items()}
     tall = np.arange(len(candidates))[:, None]
@@ -220,7 +222,7 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
     Their capacity is the slow part.
     """
     demands, which = _demands(inputs)
-    sku_of, periods = inputs.pool_sku[candidates.pool], inputs.periods
+    sku_of, periods = inputs.node_group_sku[candidates.node_group], inputs.periods
     each = (
         candidates.service,
         sku_of,
@@ -505,7 +507,7 @@ def _standby(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, carryi
     services = inputs.scenario.services
     up = derive(
         node_available_fraction,
-        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool[:, None]),
+        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group[:, None]),
         down_h=inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
     )
     target = pick(

@@ -1,4 +1,4 @@
-"""Which replicas exist at all: service x pool x size and layout x power cap, and what each holds."""
+"""Which replicas exist at all: service x node group x size and layout x power cap, and what each holds."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class ServingCandidates:
-    """Columns over service x pool x accelerators of a replica x layout x power cap, with the batch of each.
+    """Columns over service x group x accelerators of a replica x layout x power cap, with the batch of each.
 
     `groups` share attention among `accelerators / groups` each; experts lie on all accelerators.
     """
 
     service: Indices
-    pool: Indices
+    node_group: Indices
     accelerators: Indices
     groups: Indices
     batch: Indices
@@ -66,12 +66,12 @@ class ServingCandidates:
 def possible_layouts(
     inputs: Inputs, sizes: Sequence[int] = SPLITS
 ) -> tuple[ServingCandidates, list[Dropped]]:
-    """Every service on every pool it may use, in every size and layout whose memory holds a request."""
+    """Every service on every node group it may use, in every size and layout whose memory holds a request."""
     tried: list[tuple[int, int, int, int, int, float]] = []
     dropped: dict[tuple[int, int, int], Dropped] = {}
     services = inputs.scenario.services
     for i, service in enumerate(services):
-        for p, (k, s) in enumerate(inputs.pools):
+        for p, (k, s) in enumerate(inputs.node_groups):
             if not allowed(inputs, service, k, s):
                 continue
             # A replica may span trays of one rack: fast links join them.
@@ -91,7 +91,7 @@ def possible_layouts(
         none = np.zeros(0, dtype=np.intp)
         return ServingCandidates(none, none, none, none, none, np.zeros(0)), list(dropped.values())
     *columns, caps = zip(*tried, strict=True)
-    service_, pool, size_, groups_, sku = (np.array(column, dtype=np.intp) for column in columns)
+    service_, node_group, size_, groups_, sku = (np.array(column, dtype=np.intp) for column in columns)
     tp, dp = layout_columns(size_, groups_)
     held = held_requests(inputs, service_, sku, tp, dp)
     # Of each group; a replica holds so many times its groups.
@@ -100,7 +100,7 @@ def possible_layouts(
         reason = "its weights and one request do not fit in the memory"
         dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
     fits = batch >= 1
-    every = ServingCandidates(service_, pool, size_, groups_, batch * groups_, np.array(caps))
+    every = ServingCandidates(service_, node_group, size_, groups_, batch * groups_, np.array(caps))
     for row in np.flatnonzero(fits):
         dropped.pop((int(service_[row]), int(sku[row]), int(size_[row])), None)
     return every.some(fits), list(dropped.values())

@@ -221,7 +221,7 @@ def deadline_confidence(inputs: Inputs, job: NDArray[np.intp]) -> Traced:
 def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
     """Every coefficient of every run: one row for each candidate, policy and start."""
     candidates, policy = with_policies(single)
-    job, pool = candidates.job, candidates.pool
+    job, group = candidates.job, candidates.node_group
     jobs = inputs.scenario.training
 
     speed = training_speed(inputs, candidates)
@@ -247,7 +247,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     held[np.arange(len(start)), start] = True
     power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
     it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
-    site = inputs.pool_site[pool[candidate]]
+    site = inputs.node_group_site[group[candidate]]
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     increment = derive(
         run_increment_kw,
@@ -284,7 +284,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
 
 def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     """Step time, useful hours, and the power of a node in each state."""
-    jobs, sku = inputs.scenario.training, inputs.pool_sku[candidates.pool]
+    jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
     accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
@@ -322,7 +322,7 @@ def training_progress(
     mttf = derive(
         job_mttf_h,
         nodes=speed.nodes,
-        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.pool),
+        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
     )
     by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
     powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}

@@ -1,4 +1,4 @@
-"""Which ways to train exist at all: job x pool x nodes x layout x power cap; why others do not.
+"""Which ways to train exist at all: job x node group x nodes x layout x power cap; why others do not.
 
 Enumeration only; what a candidate takes, costs and emits is worked out in `planner.physics`.
 """
@@ -66,10 +66,10 @@ class Dropped:
 
 @dataclass(frozen=True)
 class TrainingCandidates:
-    """Columns over job x pool x nodes x power cap, each with its fastest layout that fits in memory."""
+    """Columns over job x node group x nodes x power cap, each with its fastest layout that fits in memory."""
 
     job: Indices
-    pool: Indices
+    node_group: Indices
     nodes: Indices
     layout: Mapping[str, NDArray[np.float64]]
     power_cap_fraction: NDArray[np.float64]
@@ -82,16 +82,16 @@ class TrainingCandidates:
         """Some of them, in this order."""
         layout = {name: column[rows] for name, column in self.layout.items()}
         cap = self.power_cap_fraction[rows]
-        return TrainingCandidates(self.job[rows], self.pool[rows], self.nodes[rows], layout, cap)
+        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
-    """Every job on every pool it may use, at every size that the scenario names."""
+    """Every job on every node group it may use, at every size that the scenario names."""
     found: list[tuple[int, int, int, Layout, float]] = []
     dropped: list[Dropped] = []
     known: dict[tuple[int, int, int], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
-        for p, (k, s) in enumerate(inputs.pools):
+        for p, (k, s) in enumerate(inputs.node_groups):
             if not allowed(inputs, job, k, s):
                 continue
             for nodes in job.nodes:
@@ -104,9 +104,9 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                 if isinstance(layout, Layout):
                     found += [(j, p, nodes, layout, cap) for cap in power_caps(inputs, job, k)]
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
-    job_, pool, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
+    job_, group, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
     caps = np.array([row[4] for row in found], dtype=float)
-    return TrainingCandidates(job_, pool, nodes_, columns, caps), dropped
+    return TrainingCandidates(job_, group, nodes_, columns, caps), dropped
 
 
 def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
@@ -132,7 +132,7 @@ def check_pools(inputs: Inputs) -> None:
 
 
 def pool_problems(inputs: Inputs) -> Iterator[Problem]:
-    """Each pool whose reference node does not hold its model."""
+    """Each node group whose reference node does not hold its model."""
     for pool in inputs.scenario.pools:
         work = pool_workload(inputs, pool)
         found = _on_one_node(inputs, work, [sku.name for sku in inputs.skus].index(pool.reference))

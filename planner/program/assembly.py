@@ -23,8 +23,8 @@ from planner.program.fleet_tables import (
     limit_table,
     most_used,
     move_table,
+    node_group_table,
     parking_columns,
-    pool_table,
     rental_columns,
     spare_table,
     tier_table,
@@ -93,8 +93,10 @@ def assemble(inputs: Inputs) -> Assembled:
         periods=inputs.periods,
         site_names=tuple(site.name for site in inputs.sites),
         sku_names=tuple(sku.name for sku in inputs.skus),
-        pools=replace(
-            pool_table(inputs, nodes, buying), **rental_columns(inputs), **parking_columns(inputs, parked)
+        node_groups=replace(
+            node_group_table(inputs, nodes, buying),
+            **rental_columns(inputs),
+            **parking_columns(inputs, parked),
         ),
         cohorts=cohort_table(standing, inputs.periods),
         moves=move_table(standing, inputs.periods),

@@ -21,8 +21,8 @@ from solver.problem import (
     Jobs,
     Limits,
     Moves,
+    NodeGroups,
     PausableOptions,
-    Pools,
     RunOptions,
     ServeOptions,
     SpareSteps,
@@ -31,19 +31,19 @@ from solver.problem import (
 
 
 def rental_columns(inputs: Inputs) -> dict[str, Any]:
-    """Columns of the pools: how many nodes may be rented, off our sites."""
-    limit = np.zeros((len(inputs.pools), inputs.periods))
+    """Columns of the node groups: how many nodes may be rented, off our sites."""
+    limit = np.zeros((len(inputs.node_groups), inputs.periods))
     for p in np.flatnonzero(inputs.rented):
-        rental = inputs.scenario.rental[inputs.pool_site[p] - len(inputs.scenario.sites)]
+        rental = inputs.scenario.rental[inputs.node_group_site[p] - len(inputs.scenario.sites)]
         limit[p] = np.inf if rental.nodes is None else rental.nodes
     return {"rental_limit_nodes": limit, "off_site": inputs.rented}
 
 
 def parking_columns(inputs: Inputs, parked: Parked | None) -> dict[str, Any]:
-    """Columns of the pools: what a node draws, costs and emits that is off; rented ones are given back."""
+    """Columns of the groups: what a node draws, costs and emits that is off; rented ones are given back."""
     if parked is None:
         return {}
-    shape = (len(inputs.pools), inputs.periods)
+    shape = (len(inputs.node_groups), inputs.periods)
     return {
         "may_park": ~inputs.rented,
         "off_kw": parked.facility_kw.value[:, 0],
@@ -55,10 +55,10 @@ def parking_columns(inputs: Inputs, parked: Parked | None) -> dict[str, Any]:
 
 def cohort_table(standing: Standing, periods: int) -> Cohorts:
     """Cohorts of the fleet, and an empty one for each that a move may make."""
-    shape = (len(standing.pool), periods)
+    shape = (len(standing.node_group), periods)
     none = np.zeros(shape)
     return Cohorts(
-        pool=standing.pool,
+        node_group=standing.node_group,
         nodes=standing.nodes,
         keep_usd_per_node=np.broadcast_to(standing.keep_usd.value, shape),
         keep_kgco2e_per_node=np.broadcast_to(standing.keep_kgco2e.value, shape),
@@ -95,34 +95,34 @@ def tier_table(buying: Buying, periods: int) -> Tiers:
 
 
 def minimum_order_nodes(inputs: Inputs) -> NDArray[np.float64]:
-    """Fewest nodes that each pool orders over the horizon, if it orders any."""
+    """Fewest nodes that each node group orders over the horizon, if it orders any."""
     least = {offer.sku: float(offer.minimum_nodes or 0) for offer in inputs.scenario.market}
-    return np.array([least.get(inputs.skus[sku].name, 0.0) for sku in inputs.pool_sku])
+    return np.array([least.get(inputs.skus[sku].name, 0.0) for sku in inputs.node_group_sku])
 
 
-def most_standing_nodes(standing: Standing, pools: int) -> NDArray[np.float64]:
-    """Standing nodes that each pool could hold, those that may move there included."""
-    most = np.zeros(pools)
-    np.add.at(most, standing.pool, standing.nodes)
+def most_standing_nodes(standing: Standing, groups: int) -> NDArray[np.float64]:
+    """Standing nodes that each node group could hold, those that may move there included."""
+    most = np.zeros(groups)
+    np.add.at(most, standing.node_group, standing.nodes)
     if standing.moving is not None:
         pairs = np.unique(
-            np.stack([standing.moving.from_cohort, standing.pool[standing.moving.to_cohort]]), axis=1
+            np.stack([standing.moving.from_cohort, standing.node_group[standing.moving.to_cohort]]), axis=1
         )
         np.add.at(most, pairs[1], standing.nodes[pairs[0]])
     return most
 
 
-def pool_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> Pools:
+def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups:
     """Nodes of one SKU at one site: what they cost, draw and take, by period."""
     offers = {offer.sku: offer for offer in inputs.scenario.market}
     sites = [site.name for site in inputs.scenario.sites]
     names = [sku.name for sku in inputs.skus]
-    shape = (len(inputs.pools), inputs.periods)
+    shape = (len(inputs.node_groups), inputs.periods)
     allowed = np.zeros(shape, dtype=bool)
     unit = np.ones(shape[0], dtype=int)
     lead = np.zeros(shape[0], dtype=int)
     shortest = min(inputs.scenario.horizon.hours)
-    for p, (k, s) in enumerate(inputs.pools):
+    for p, (k, s) in enumerate(inputs.node_groups):
         offer = offers.get(names[k])
         if offer is None or inputs.rented[p]:
             continue
@@ -133,9 +133,9 @@ def pool_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> Pools:
     def full(column: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.broadcast_to(column, shape)
 
-    return Pools(
-        sku=inputs.pool_sku,
-        site=inputs.pool_site,
+    return NodeGroups(
+        sku=inputs.node_group_sku,
+        site=inputs.node_group_site,
         order_unit_nodes=unit,
         lead_periods=lead,
         purchase_allowed=allowed,
@@ -167,7 +167,7 @@ def job_table(inputs: Inputs) -> Jobs:
 
 
 def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
-    """Spares of each pool over the nodes in use: the share that is stated, else what its failures ask for.
+    """Spares of each group over the nodes in use: the share that is stated, else what its failures ask for.
 
     Rented nodes have none: the provider replaces what fails.
     """
@@ -185,10 +185,10 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
             )
             for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value))
         ]
-    pool = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
-    own = ~inputs.rented[pool]
+    group = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
+    own = ~inputs.rented[group]
     return SpareSteps(
-        pool=pool[own],
+        node_group=group[own],
         spares=np.concatenate([one.spares for one in each]).astype(int)[own],
         reach=np.concatenate([one.reach_nodes for one in each])[own],
     )
@@ -205,15 +205,15 @@ def level_table(spare_share_fraction: float, highest_nodes: int) -> Steps:
 def most_used(
     inputs: Inputs, stands: Standing, runs: RunOptions, pausable: PausableOptions, replicas: ServeOptions
 ) -> NDArray[Any]:
-    """Nodes that could be in use in a pool: what stands there, and supply within the racks.
+    """Nodes that could be in use in a node group: what stands there, and supply within the racks.
 
     Never below the largest single option, so that a supply limit of zero can be told as what it is.
     """
     names = [sku.name for sku in inputs.skus]
     offers = {offer.sku: offer for offer in inputs.scenario.market}
     sites = inputs.scenario.sites
-    most, standing = np.ones(len(inputs.pools)), most_standing_nodes(stands, len(inputs.pools))
-    for p, (k, s) in enumerate(inputs.pools):
+    most, standing = np.ones(len(inputs.node_groups)), most_standing_nodes(stands, len(inputs.node_groups))
+    for p, (k, s) in enumerate(inputs.node_groups):
         if inputs.rented[p]:
             continue
         units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
@@ -221,9 +221,9 @@ def most_used(
         offer = offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
-    np.maximum.at(most, runs.pool, runs.nodes.max(axis=1, initial=0))
-    np.maximum.at(most, pausable.pool, pausable.nodes)
-    np.maximum.at(most, replicas.pool, np.ceil(replicas.nodes))
+    np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
+    np.maximum.at(most, pausable.node_group, pausable.nodes)
+    np.maximum.at(most, replicas.node_group, np.ceil(replicas.nodes))
     return most.astype(int)
 
 

@@ -26,7 +26,7 @@ from planner.physics.equations.totals import (
 )
 from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
-from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_pool
+from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
@@ -97,11 +97,11 @@ def flexibility_terms(
     hours = rented_node_h(assembled, solution)
     rate = None if kind == "kwh" else getattr(rented, kind)
     if rate is not None and hours.any():
-        found["rental"] = _used_part(rate, np.arange(len(rented.pool)), hours, "node_h")
+        found["rental"] = _used_part(rate, np.arange(len(rented.node_group)), hours, "node_h")
     if assembled.parked is not None and solution.parked.any():
-        pools = np.flatnonzero(solution.parked.sum(axis=1))
+        groups = np.flatnonzero(solution.parked.sum(axis=1))
         each = getattr(assembled.parked, kind)
-        found["parked"] = _used_part(each, pools, solution.parked[pools], "parked nodes")
+        found["parked"] = _used_part(each, groups, solution.parked[groups], "parked nodes")
     if kind == "usd" and solution.shed_fraction.any():
         items = unmet_items(inputs)
         index = np.arange(len(items) * inputs.periods).reshape(len(items), inputs.periods)
@@ -112,11 +112,11 @@ def flexibility_terms(
 
 
 def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
-    """Hours in use of each pool of rented nodes, by period."""
+    """Hours in use of each node group of rented nodes, by period."""
     active = active_node_h(
         assembled.problem, solution.run, solution.replicas, solution.work_node_h, solution.done_node_h
     )
-    hours: NDArray[np.float64] = active[assembled.rented.pool]
+    hours: NDArray[np.float64] = active[assembled.rented.node_group]
     return hours
 
 
@@ -166,7 +166,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     replicas, options = _chosen_replicas(inputs, assembled, solution)
     pausable = pausable_use(inputs, assembled, solution)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
-    cohort_pool = problem.cohorts.pool
+    cohort_node_group = problem.cohorts.node_group
 
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
         work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
@@ -197,8 +197,8 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             ),
         }
 
-    orders = solution.orders * problem.pools.order_unit_nodes[:, None]
-    rebate = rebate_by_pool(inputs, buying, rebate_fraction(problem, solution.orders))
+    orders = solution.orders * problem.node_groups.order_unit_nodes[:, None]
+    rebate = rebate_by_node_group(inputs, buying, rebate_fraction(problem, solution.orders))
 
     def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
         has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
@@ -224,11 +224,11 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     kwh = _terms(weighted_total_kwh, "kwh", drawn)
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
-        "training": problem.run_options.pool[solution.run > 0],
-        "serving": problem.serve_options.pool[options],
-        "pools": problem.work_options.pool[in_use],
+        "training": problem.run_options.node_group[solution.run > 0],
+        "serving": problem.serve_options.node_group[options],
+        "pools": problem.work_options.node_group[in_use],
         "idle": np.flatnonzero(idle.sum(axis=1)),
-        "pausable": problem.pausable_options.pool[
+        "pausable": problem.pausable_options.node_group[
             np.zeros(0, np.intp) if pausable is None else pausable.options
         ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
@@ -255,7 +255,10 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             _used(paid_usd(nodes.price_usd, rebate), ordered, orders[ordered], "nodes ordered"),
         ),
         sunk_carbon=_term(
-            weighted_total_kgco2e, "kgco2e", "sunk", _used(nodes.sunk_kgco2e, cohort_pool, solution.kept)
+            weighted_total_kgco2e,
+            "kgco2e",
+            "sunk",
+            _used(nodes.sunk_kgco2e, cohort_node_group, solution.kept),
         ),
         usd_terms=usd,
         kgco2e_terms=kgco2e,

@@ -34,7 +34,9 @@ def location_kgco2e(inputs: Inputs, problem: Problem, plan: Solution) -> float:
         np.array([float(item.value) for item in items]).reshape(shape)
         for items in (inputs.location_grid, inputs.grid)
     )
-    anywhere = replace(problem, pools=replace(problem.pools, off_site=np.zeros(len(problem.pools), bool)))
+    anywhere = replace(
+        problem, node_groups=replace(problem.node_groups, off_site=np.zeros(len(problem.node_groups), bool))
+    )
     energy_kwh = drawn_kwh(anywhere, plan, idle_nodes(problem, plan, plan.in_service))
     under_contract = float(plan.kgco2e_terms.contract.sum())
     return plan.kgco2e - under_contract + float((energy_kwh * (location - market)).sum())
@@ -46,16 +48,16 @@ def stand_ins(inputs: Inputs) -> tuple[str, ...]:
 
 
 def at_location(
-    inputs: Inputs, kwh: Mapping[str, Part | None], pools: Mapping[str, NDArray[np.intp]]
+    inputs: Inputs, kwh: Mapping[str, Part | None], groups: Mapping[str, NDArray[np.intp]]
 ) -> dict[str, Part | None]:
-    """Parts of the plan's energy as carbon of the grids where it is drawn; `pools`: where each row runs."""
+    """Parts of the plan's energy as carbon of the grids where it is drawn; `groups` says where."""
     found: dict[str, Part | None] = {}
     for name, part in kwh.items():
         if part is None or not np.any(part[1].value):
             found[name] = None
             continue
         each, counts = part
-        grid = inputs.site_by_period(inputs.location_grid, inputs.pool_site[pools[name]])
+        grid = inputs.site_by_period(inputs.location_grid, inputs.node_group_site[groups[name]])
         found[name] = (derive(operational_kgco2e, facility_energy_kwh=each, grid_kgco2e_per_kwh=grid), counts)
     return found
 
@@ -85,15 +87,15 @@ def contract_terms(
     problem: Problem,
     solution: Solution,
     kwh: Mapping[str, Part | None],
-    pools: Mapping[str, NDArray[np.intp]],
+    groups: Mapping[str, NDArray[np.intp]],
 ) -> dict[str, Traced]:
     """Premium and carbon of the energy that the plan matches; nothing where there are no contracts.
 
-    `kwh` are the parts of the plan's energy, `pools` where each of their rows runs.
+    `kwh` are the parts of the plan's energy, `groups` where each of their rows runs.
     """
     if contracted is None or not solution.matched_kwh.any():
         return {}
-    drawn = derive(plan_kwh, **_drawn_there(contracted, problem, kwh, pools))
+    drawn = derive(plan_kwh, **_drawn_there(contracted, problem, kwh, groups))
     share = np.divide(
         solution.matched_kwh, drawn.value, out=np.zeros_like(solution.matched_kwh), where=drawn.value > 0
     )
@@ -120,16 +122,16 @@ def _drawn_there(
     contracted: Contracted,
     problem: Problem,
     kwh: Mapping[str, Part | None],
-    pools: Mapping[str, NDArray[np.intp]],
+    groups: Mapping[str, NDArray[np.intp]],
 ) -> dict[str, Traced]:
     """Parts of the energy at the site of each contract, by period: the terms of `plan_kwh`."""
-    meter = np.where(problem.pools.off_site, -1, problem.pools.site)
+    meter = np.where(problem.node_groups.off_site, -1, problem.node_groups.site)
     found: dict[str, Traced] = {}
     for name, part in kwh.items():
         if part is None or not np.any(part[1].value):
             found[f"{name}_kwh"] = chosen(name, 0.0, "nothing of this kind in the plan", "kWh")
             continue
-        there = (contracted.site[:, None] == meter[pools[name]]).astype(float)
+        there = (contracted.site[:, None] == meter[groups[name]]).astype(float)
         found[f"{name}_kwh"] = derive(
             drawn_there_kwh,
             each_kwh=part[0],

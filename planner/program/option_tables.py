@@ -33,10 +33,10 @@ def by_pausing(
 def pausable_options(
     inputs: Inputs, pausable: PausableJobs | None
 ) -> tuple[PausableOptions, NDArray[np.intp], int]:
-    """Ways to run pausable jobs: of those of one job and pool that can be done in time, the undominated."""
+    """Ways to run pausable jobs: of those of one job and group that can be done in time, the undominated."""
     if pausable is None:
         return PausableOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
-    job, pool = pausable.candidates.job, pausable.candidates.pool
+    job, node_group = pausable.candidates.job, pausable.candidates.node_group
     total, limit = pausable.node_h.value, pausable.limit_node_h.value
     columns = [
         total[:, None],
@@ -46,10 +46,10 @@ def pausable_options(
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
     row = np.flatnonzero((limit.sum(axis=1) >= total) | _may_be_cut(inputs)[job])
-    row = row[undominated((job * len(inputs.pools) + pool)[row], np.hstack(columns)[row])]
+    row = row[undominated((job * len(inputs.node_groups) + node_group)[row], np.hstack(columns)[row])]
     options = PausableOptions(
         job=job[row],
-        pool=pool[row],
+        node_group=node_group[row],
         nodes=pausable.candidates.nodes[row],
         node_hours=total[row],
         node_hours_limit=limit[row],
@@ -64,7 +64,7 @@ def pausable_options(
 
 def with_rent(options: InFull, rented: Rented) -> InFull:
     """Options with the rent of their active hours."""
-    if not len(rented.pool) or not len(options):
+    if not len(rented.node_group) or not len(options):
         return options
     usd, kgco2e = _hourly(options, rented)
     return replace(
@@ -76,7 +76,7 @@ def with_rent(options: InFull, rented: Rented) -> InFull:
 
 def with_hourly_rent(options: ByTheHour, rented: Rented) -> ByTheHour:
     """Options that are charged by the hour, with the rent of it."""
-    if not len(rented.pool) or not len(options):
+    if not len(rented.node_group) or not len(options):
         return options
     usd, kgco2e = _hourly(options, rented)
     return replace(
@@ -98,16 +98,16 @@ def services_of(inputs: Inputs) -> Services:
 
 def _hourly(options: Any, rented: Rented) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Money and carbon of an hour of a node of each option, by period; nothing for nodes of your own."""
-    assert rented.usd is not None, "some pools are rented"
-    assert rented.kgco2e is not None, "some pools are rented"
-    at = np.searchsorted(rented.pool, options.pool).clip(max=len(rented.pool) - 1)
-    hired = (rented.pool[at] == options.pool)[:, None]
+    assert rented.usd is not None, "some node groups are rented"
+    assert rented.kgco2e is not None, "some node groups are rented"
+    at = np.searchsorted(rented.node_group, options.node_group).clip(max=len(rented.node_group) - 1)
+    hired = (rented.node_group[at] == options.node_group)[:, None]
     return hired * rented.usd.value[at], hired * rented.kgco2e.value[at]
 
 
 def _fewest_nodes(candidates: TrainingCandidates) -> NDArray[np.int64]:
-    """The smallest number of nodes on which each candidate's job was found to fit in its pool."""
-    group = np.stack([candidates.job, candidates.pool])
+    """The smallest number of nodes on which each candidate's job was found to fit in its node group."""
+    group = np.stack([candidates.job, candidates.node_group])
     places, back = np.unique(group, axis=1, return_inverse=True)
     fewest = np.full(places.shape[1], np.iinfo(np.int64).max)
     np.minimum.at(fewest, back, candidates.nodes)
@@ -124,10 +124,10 @@ COUNTED = 40  # replicas up to which standby is a count in a period; beyond, it 
 
 
 def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOptions, NDArray[np.intp], int]:
-    """Runs that are worth offering: of those of one job, pool and start, the undominated ones."""
+    """Runs that are worth offering: of those of one job, node group and start, the undominated ones."""
     if runs is None:
         return RunOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
-    job, pool = runs.candidates.job[runs.candidate], runs.candidates.pool[runs.candidate]
+    job, node_group = runs.candidates.job[runs.candidate], runs.candidates.node_group[runs.candidate]
     nodes = runs.candidates.nodes[runs.candidate][:, None] * runs.held
     late = runs.late_h.value[:, 0]
     columns = [
@@ -138,11 +138,11 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         runs.kgco2e.value,
         late[:, None],
     ]
-    group = (job * len(inputs.pools) + pool) * inputs.periods + runs.start
+    group = (job * len(inputs.node_groups) + node_group) * inputs.periods + runs.start
     row = np.flatnonzero(undominated(group, np.hstack(columns)))
     options = RunOptions(
         job=job[row],
-        pool=pool[row],
+        node_group=node_group[row],
         start=runs.start[row],
         late_h=late[row],
         nodes=nodes[row],
@@ -158,7 +158,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
 def serve_option_table(
     inputs: Inputs, replicas: Replicas | None
 ) -> tuple[ServeOptions, NDArray[np.intp], list[Dropped], int]:
-    """Replicas that meet their latency targets and that no other of their service and pool beats."""
+    """Replicas that meet their latency targets and that no other of their service and node group beats."""
     if replicas is None:
         return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
     each = replicas.candidates
@@ -172,7 +172,11 @@ def serve_option_table(
         )
         for i, size, k in sorted(
             {
-                (int(each.service[v]), int(each.accelerators[v]), int(inputs.pool_sku[each.pool[v]]))
+                (
+                    int(each.service[v]),
+                    int(each.accelerators[v]),
+                    int(inputs.node_group_sku[each.node_group[v]]),
+                )
                 for v in np.flatnonzero(~usable)
             }
         )
@@ -195,12 +199,12 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
-    group = each.service * len(inputs.pools) + each.pool
+    group = each.service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
     options = ServeOptions(
         service=each.service[row],
-        pool=each.pool[row],
+        node_group=each.node_group[row],
         capacity=capacity[row],
         nodes=replicas.nodes.value[row],
         standby_fraction=share[row],
@@ -221,7 +225,7 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     assert work.facility_kwh is not None, "it comes with the others"
     return WorkOptions(
         work=work.work,
-        pool=work.pool,
+        node_group=work.node_group,
         speed=work.speed.value,
         active_kw=work.increment_kw.value,
         usd_per_node_h=work.usd.value,

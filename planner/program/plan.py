@@ -242,5 +242,5 @@ class _Search:
 
 def without_purchases(problem: Problem) -> Problem:
     """The same work on the nodes that stand today."""
-    allowed = np.zeros_like(problem.pools.purchase_allowed)
-    return replace(problem, pools=replace(problem.pools, purchase_allowed=allowed))
+    allowed = np.zeros_like(problem.node_groups.purchase_allowed)
+    return replace(problem, node_groups=replace(problem.node_groups, purchase_allowed=allowed))

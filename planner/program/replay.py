@@ -36,7 +36,7 @@ from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held, regrets
 
 Floats = NDArray[np.float64]
-Begun = dict[tuple[int, int, int, int], int]  # job, pool, first period, nodes -> how many such runs
+Begun = dict[tuple[int, int, int, int], int]  # job, node group, first period, nodes -> how many such runs
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _seen(stated: Scenario, future: Future, catalogue: Catalogue) -> tuple[Input
 
 def _nothing(problem: Problem) -> FirstStage:
     shape = problem.periods
-    rows = (len(problem.pools), len(problem.cohorts), len(problem.moves))
+    rows = (len(problem.node_groups), len(problem.cohorts), len(problem.moves))
     return FirstStage(*(np.zeros((count, shape), dtype=np.int64) for count in rows))
 
 
@@ -195,7 +195,7 @@ def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, p
         kept[:, period] = planned[:, period]
     runs = problem.run_options
     for row in np.flatnonzero((plan.run > 0) & (runs.start == period)):
-        key = (int(runs.job[row]), int(runs.pool[row]), period, int(runs.nodes[row].max()))
+        key = (int(runs.job[row]), int(runs.node_group[row]), period, int(runs.nodes[row].max()))
         begun[key] = begun.get(key, 0) + int(plan.run[row])
 
 
@@ -208,8 +208,8 @@ def _held_runs(problem: Problem, begun: Begun, period: int) -> list[tuple[str, F
     runs, jobs = problem.run_options, problem.jobs
     held = np.where(runs.start < period, 0.0, np.nan)
     in_time = runs.late_h <= jobs.allowed_late_h[runs.job]
-    for (job, pool, start, nodes), count in begun.items():
-        like = (runs.job == job) & (runs.pool == pool) & (runs.start == start) & in_time
+    for (job, group, start, nodes), count in begun.items():
+        like = (runs.job == job) & (runs.node_group == group) & (runs.start == start) & in_time
         rows = np.flatnonzero(like)
         if len(rows):
             size = np.abs(runs.nodes[rows].max(axis=1) - nodes)
@@ -224,5 +224,5 @@ def _held_pace(problem: Problem, made: list[Solution], period: int) -> list[tupl
         return []
     held = np.full(shape, np.nan)
     for past in range(period):
-        held[:, past] = made[past].done_node_h[:, past] / problem.pools.hours[past]
+        held[:, past] = made[past].done_node_h[:, past] / problem.node_groups.hours[past]
     return [("done", np.minimum(held, bounds.most_done(problem)))]

@@ -20,8 +20,8 @@ from planner.program.solution import (
     Cohorts,
     Jobs,
     Limits,
+    NodeGroups,
     Objective,
-    Pools,
     Problem,
     RunOptions,
     ServeOptions,
@@ -150,7 +150,7 @@ def _problem(
     active: ArrayLike,
     objective: Objective,
 ) -> Problem:
-    """One period of an hour, one site without limits, one pool for each kind of GPU."""
+    """One period of an hour, one site without limits, one node group for each kind of GPU."""
     kinds, buckets = throughput.shape
     gpu, bucket = np.nonzero(throughput > 0)
     load = rate[bucket] / (slices * throughput[gpu, bucket])
@@ -163,7 +163,7 @@ def _problem(
         periods=1,
         site_names=("cloud",),
         sku_names=tuple(f"gpu {number}" for number in range(kinds)),
-        pools=Pools(
+        node_groups=NodeGroups(
             sku=np.arange(kinds),
             site=np.zeros(kinds, dtype=int),
             order_unit_nodes=np.ones(kinds, dtype=int),
@@ -186,7 +186,7 @@ def _problem(
         ),
         serve_options=ServeOptions(
             service=bucket,
-            pool=gpu,
+            node_group=gpu,
             capacity=np.ones((len(gpu), 1)),
             nodes=load,
             standby_fraction=np.zeros((len(gpu), 1)),

@@ -118,7 +118,7 @@ def test_a_plan_that_takes_the_facts_trains_at_the_calibrated_rate(write, tmp_pa
 
     single, _ = training_candidates(inputs)
     runs = training_runs(inputs, node_columns(inputs), single)
-    h100 = [inputs.skus[k].name == "h100-8" for k in inputs.pool_sku[runs.candidates.pool]]
+    h100 = [inputs.skus[k].name == "h100-8" for k in inputs.node_group_sku[runs.candidates.node_group]]
 
     for size in document["hardware"][0]["speed"]["sizes"]:
         same = np.array(h100) & (runs.accelerators.value == size["accelerators"])

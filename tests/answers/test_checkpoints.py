@@ -309,7 +309,7 @@ def test_a_plan_and_a_table_of_intervals_stall_alike() -> None:
     sizes = {(one["sku"], one["nodes"]): one for one in scenario_document(scenario)["jobs"][0]["sizes"]}
 
     for row in np.flatnonzero(runs.policy == 0):
-        sku = assembled.problem.sku_names[assembled.problem.pools.sku[runs.candidates.pool[row]]]
+        sku = assembled.problem.sku_names[assembled.problem.node_groups.sku[runs.candidates.node_group[row]]]
         shown = sizes[sku, int(runs.candidates.nodes[row])]
         assert runs.mttf_h.value[row] == pytest.approx(shown["mttf_h"])
         assert runs.ettr.value[row] == pytest.approx(shown["stated_ettr_fraction"], rel=1e-9)

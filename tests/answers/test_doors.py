@@ -39,9 +39,9 @@ def scenario(name: str) -> Scenario:
 def by_plan(inputs: Inputs, service: int, sku: str) -> dict[int, float]:
     """Requests a second of a replica of each size in the first period, as the program is given them."""
     candidates, _ = serving_candidates(inputs)
-    pool_sku = np.array([inputs.skus[k].name for k in inputs.pool_sku])[candidates.pool]
+    node_group_sku = np.array([inputs.skus[k].name for k in inputs.node_group_sku])[candidates.node_group]
     plain = candidates.power_cap_fraction == candidates.power_cap_fraction.max()
-    mine = np.flatnonzero((candidates.service == service) & (pool_sku == sku) & plain)
+    mine = np.flatnonzero((candidates.service == service) & (node_group_sku == sku) & plain)
     _, first = np.unique(candidates.accelerators[mine], return_index=True)
     few = candidates.some(mine[first])
     rate = np.asarray(replica_columns(inputs, node_columns(inputs), few).requests_per_s.value)[:, 0]

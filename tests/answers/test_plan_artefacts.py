@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solver_cases import pools, problem, work
+from solver_cases import node_groups, problem, work
 
 from planner.answers.saved.tables import totals_rows
 from planner.report.charts import Picture
@@ -23,14 +23,14 @@ from solver.verify import verify
 
 
 def rented_or_owned() -> Problem:
-    """150 node-hours on pool 0, which is bought, or on pool 1, which is rented by the hour of use alone."""
+    """150 node-hours on group 0, which is bought, or on group 1, which is rented by the hour of use alone."""
     free = np.array([[5.0], [0.0]])
     held = {name: np.array([[100.0], [0.0]]) for name in ("holding_usd_per_node", "holding_kgco2e_per_node")}
     table = work([150.0])
     one = np.ones((2, 1))
     options = WorkOptions(
         work=np.zeros(2),
-        pool=np.arange(2),
+        node_group=np.arange(2),
         speed=np.ones(2),
         active_kw=np.zeros(2),
         usd_per_node_h=np.array([[0.0], [9.0]]),
@@ -38,7 +38,7 @@ def rented_or_owned() -> Problem:
     )
     return problem(
         count=2,
-        pools=pools(
+        node_groups=node_groups(
             count=2,
             idle_usd_per_node=free,
             idle_kgco2e_per_node=free,
@@ -58,7 +58,7 @@ def read(case: Problem, work_nodes: list[float], rented: float) -> Any:
 
 
 def test_work_that_cannot_be_told_from_nothing_is_nothing() -> None:
-    """5e-12 nodes on the rented pool go, the other pool makes up for them, and what is done stays done."""
+    """5e-12 nodes on the rented group go, the other group makes up for them, and what is done stays done."""
     case = rentable(rented_or_owned())
     plan = read(case, [1.5 - 5e-12, 5e-12], 0.0)
 
@@ -95,7 +95,7 @@ def test_idling_is_not_what_rounding_leaves() -> None:
 
 
 def rentable(case: Problem) -> Problem:
-    return replace(case, pools=replace(case.pools, rental_limit_nodes=np.array([[0.0], [32.0]])))
+    return replace(case, node_groups=replace(case.node_groups, rental_limit_nodes=np.array([[0.0], [32.0]])))
 
 
 # Totals below zero

@@ -152,7 +152,7 @@ def test_rented_carbon_is_electricity_and_a_share_of_the_making() -> None:
     assert solution is not None
     assert plan.ledger.runs is not None
     first = plan.inputs.scenario.horizon.hours[0]
-    owned = plan.problem.pools.holding_kgco2e_per_node[rented.pool[0], 0]
+    owned = plan.problem.node_groups.holding_kgco2e_per_node[rented.node_group[0], 0]
     hours = float(plan.ledger.runs.node_h.value[plan.ledger.run_rows].sum())
     shared = owned / (load_catalogue().fact("rental.utilisation").value * first) * hours
     drawn = float(plan.ledger.runs.kgco2e.value[plan.ledger.run_rows].sum())
@@ -270,11 +270,11 @@ def test_a_cap_slows_a_run_as_its_equations_say_and_saves_carbon() -> None:
     every = capped.assembled.runs
     assert every is not None
     each = every.candidates
-    same = (each.pool == each.pool[0]) & (each.nodes == each.nodes[0])
+    same = (each.node_group == each.node_group[0]) & (each.nodes == each.nodes[0])
     rates = every.tokens_per_s_per_gpu.value
     rate = {cap: rates[same & (each.power_cap_fraction == cap)][0] for cap in (1.0, 0.6)}
     facts = load_catalogue().fact
-    sku = capped.inputs.skus[capped.inputs.pool_sku[every.candidates.pool[0]]].accelerator
+    sku = capped.inputs.skus[capped.inputs.node_group_sku[every.candidates.node_group[0]]].accelerator
     tdp, idle = facts(f"accelerator.{sku}.tdp").value, facts(f"accelerator.{sku}.idle_power").value
     law = facts("performance.power.training").value * tdp  # training runs at its ceiling
     clock = capped_clock_fraction(cap_kw=0.6 * tdp, uncapped_kw=law, static_kw=idle, clock_exponent=3.0)
@@ -341,7 +341,7 @@ def test_enough_replicas_are_up(rate: str, restart: str, availability: float) ->
     assert solution is not None
     (v,) = np.flatnonzero(solution.replicas[:, 0])
     needed = math.ceil(plan.problem.services.demand[0, 0] / options.capacity[v, 0])
-    hourly = plan.assembled.nodes.failure_rate_per_node_h.value[options.pool[v]]
+    hourly = plan.assembled.nodes.failure_rate_per_node_h.value[options.node_group[v]]
     up = 1 / (1 + float(hourly) * plan.inputs.scenario.reliability.restart_h)
     stands = int(solution.replicas[v, 0])
     assert binom.sf(needed - 1, stands, up) >= availability
@@ -389,11 +389,11 @@ def test_a_pausable_job_has_its_smallest_size_wherever_it_works(sizes: list[int]
     solution = plan.answer.solution
     assert solution is not None
     (e,) = np.flatnonzero(solution.chosen)
-    pool = plan.problem.pausable_options.pool[e]
+    group = plan.problem.pausable_options.node_group[e]
     works = solution.done_node_h[e] > 0.5
-    there = (solution.in_service + solution.rented - solution.spares - solution.parked)[pool]
+    there = (solution.in_service + solution.rented - solution.spares - solution.parked)[group]
     assert there[works].min() == sizes[0]
-    assert solution.in_use[pool].max() < sizes[0] - 1
+    assert solution.in_use[group].max() < sizes[0] - 1
     pausable = replace(plan.problem.pausable_options, nodes_least=np.zeros(0))
     found = answer(
         replace(plan.problem, pausable_options=pausable), gap_fraction=0.0, time_limit_s=20

@@ -53,7 +53,7 @@ def test_power_that_one_more_node_would_break_is_told(roomy: Plan) -> None:
     assert said[1].startswith("The power limit of stockholm is nearly full in 2027 Q2: ")
     assert "one more node of " in said[1]
     needed_kw = float(said[1].rpartition("takes ")[2].rstrip("."))
-    idle_kw = plan.problem.pools.idle_kw[plan.problem.pools.site == 0].min()
+    idle_kw = plan.problem.node_groups.idle_kw[plan.problem.node_groups.site == 0].min()
     assert needed_kw > max(idle_kw, 1.0), "a node at work draws more than one that idles"
 
 
@@ -63,11 +63,11 @@ def test_power_that_one_more_node_would_break_is_told(roomy: Plan) -> None:
 )
 def test_what_an_order_takes_decides(roomy: Plan, limit: str, unit: str, per_order: str) -> None:
     """A slack just below the least that an order takes is no room; one just above it is."""
-    pools = roomy.problem.pools
-    each = np.asarray(getattr(pools, per_order), dtype=float)
+    groups = roomy.problem.node_groups
+    each = np.asarray(getattr(groups, per_order), dtype=float)
     each = each[:, 0] if each.ndim == 2 else each
-    able = pools.purchase_allowed[:, 0]
-    least = float((each * pools.order_unit_nodes)[able].min())
+    able = groups.purchase_allowed[:, 0]
+    least = float((each * groups.order_unit_nodes)[able].min())
     where = "all sites" if limit == "budget" else "stockholm"
     period = "2027 Q1" if limit == "budget" else "2027 Q2"  # nodes are in racks once they have arrived
     row = {
@@ -88,8 +88,8 @@ def test_what_an_order_takes_decides(roomy: Plan, limit: str, unit: str, per_ord
 
 def test_supply_counts_nodes_and_periods_are_gathered(roomy: Plan) -> None:
     """Half a node left is none; an unused limit is not full but too small; three periods are one sentence."""
-    pools = roomy.problem.pools
-    sku = roomy.problem.sku_names[int(pools.sku[pools.purchase_allowed[:, 0]][0])]
+    groups = roomy.problem.node_groups
+    sku = roomy.problem.sku_names[int(groups.sku[groups.purchase_allowed[:, 0]][0])]
     row = {"limit": "supply", "where": sku, "allowed": 0.5, "left": 0.5, "unit": "nodes", "binding": False}
     rows = [{**row, "period": period, "used": 0.0} for period in ("2027 Q1", "2027 Q1", "2027 Q1")]
     (said,) = full_sentences(roomy, rows)
@@ -102,8 +102,8 @@ def test_supply_counts_nodes_and_periods_are_gathered(roomy: Plan) -> None:
 def test_nodes_that_cannot_have_arrived_fill_nothing(roomy: Plan) -> None:
     """With a lead of one period no rack is missing in the first, one is in the second; caps are left out."""
     problem = roomy.problem
-    late = replace(problem.pools, lead_periods=np.ones_like(problem.pools.lead_periods))
-    plan = replace(roomy, assembled=replace(roomy.assembled, problem=replace(problem, pools=late)))
+    late = replace(problem.node_groups, lead_periods=np.ones_like(problem.node_groups.lead_periods))
+    plan = replace(roomy, assembled=replace(roomy.assembled, problem=replace(problem, node_groups=late)))
     row = {
         "limit": "racks",
         "where": "stockholm",

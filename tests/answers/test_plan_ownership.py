@@ -95,7 +95,7 @@ def solved(plan: Plan) -> Solution:
 
 
 def bought(plan: Plan) -> int:
-    return int((solved(plan).orders * plan.problem.pools.order_unit_nodes[:, None]).sum())
+    return int((solved(plan).orders * plan.problem.node_groups.order_unit_nodes[:, None]).sum())
 
 
 def term(plan: Plan, name: str) -> float:
@@ -204,7 +204,7 @@ def test_an_old_scenario_has_none_of_it() -> None:
     assert (problem.cohorts.available_fraction == 1).all()
     assert (problem.cohorts.must_retire_by == 4).all()
     assert not problem.cohorts.retire_usd_per_node.any()
-    assert not problem.pools.order_usd_per_node.any()
+    assert not problem.node_groups.order_usd_per_node.any()
     assert (len(problem.moves), len(problem.tiers)) == (0, 0)
 
 
@@ -276,9 +276,9 @@ def test_the_residual_value_is_ones_own_where_stated(stated: str | None) -> None
     """Capital charge of 250 kUSD by the textbook formula; the catalogue's share is a tenth."""
     plan = planned({} if stated is None else {"policy.residual_value": stated})
     residual = {None: 0.1, "0 %": 0.0, "40 %": 0.4}[stated]
-    pool = plan.problem.pools.sku.tolist().index(plan.problem.sku_names.index("h100-8"))
+    group = plan.problem.node_groups.sku.tolist().index(plan.problem.sku_names.index("h100-8"))
 
-    charge = plan.problem.pools.capital_usd_per_node[pool].sum()
+    charge = plan.problem.node_groups.capital_usd_per_node[group].sum()
     assert charge == pytest.approx(yearly_charge(250e3, residual) * HORIZON_H / YEAR_H, rel=1e-9)
 
 

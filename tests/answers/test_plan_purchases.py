@@ -61,8 +61,10 @@ def test_an_order_states_units_bill_and_source() -> None:
     inputs = Inputs(scenario, load_catalogue())
     problem = assemble(inputs).problem
     names = [sku.name for sku in inputs.skus]
-    orders = np.zeros((len(problem.pools), 4), dtype=np.int64)
-    own, listed = (int(np.flatnonzero(problem.pools.sku == names.index(n))[0]) for n in ("h100-8", "h200-8"))
+    orders = np.zeros((len(problem.node_groups), 4), dtype=np.int64)
+    own, listed = (
+        int(np.flatnonzero(problem.node_groups.sku == names.index(n))[0]) for n in ("h100-8", "h200-8")
+    )
     orders[listed, 0], orders[own, 1] = 5, 2
     plan: Any = SimpleNamespace(orders=orders)
     first, second = purchase_records(inputs, problem, plan)

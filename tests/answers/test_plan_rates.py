@@ -37,9 +37,9 @@ def said(*, serve=(), train=(), buy=(), facts=()):
         return np.array([[float(name in chosen)] for name in names])
 
     problem = SimpleNamespace(
-        pools=SimpleNamespace(sku=every),
-        run_options=SimpleNamespace(pool=every),
-        serve_options=SimpleNamespace(pool=every, service=np.zeros(len(SKUS), dtype=int)),
+        node_groups=SimpleNamespace(sku=every),
+        run_options=SimpleNamespace(node_group=every),
+        serve_options=SimpleNamespace(node_group=every, service=np.zeros(len(SKUS), dtype=int)),
     )
     solution = SimpleNamespace(run=counts(train)[:, 0], replicas=counts(serve), orders=counts(buy))
     return rate_sentences(SimpleNamespace(inputs=inputs, problem=problem), solution)

@@ -34,7 +34,7 @@ def bundles():
     _, first = np.unique(candidates.service, return_index=True)
     few = candidates.some(first)
     tp, dp = layout_columns(few.accelerators, few.groups)
-    found = replica_arguments(inputs, few.service, inputs.pool_sku[few.pool], tp, dp)
+    found = replica_arguments(inputs, few.service, inputs.node_group_sku[few.node_group], tp, dp)
     return {name: with_values(found[name]) for name in BUNDLES}, len(few)
 
 
@@ -97,7 +97,7 @@ def most_for_its_chips(scenario: str, service: str):
     names = [one.name for one in inputs.scenario.services]
     own = candidates.some(np.flatnonzero(candidates.service == names.index(service)))
     tp, dp = layout_columns(own.accelerators, own.groups)
-    found = replica_arguments(inputs, own.service, inputs.pool_sku[own.pool], tp, dp)
+    found = replica_arguments(inputs, own.service, inputs.node_group_sku[own.node_group], tp, dp)
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson")
     carried = derive_parts(replica_capacity, arrival_scv_ratio=calm, **found).requests_per_s.value
     best = int(np.argmax(carried / own.accelerators))

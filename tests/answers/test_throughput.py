@@ -182,7 +182,7 @@ def test_a_replica_is_that_of_a_plan(model):
         )
     )
     at = {(row["sku"], row["accelerators"]): row for row in document["rows"] if row["fits"]}
-    names = [inputs.skus[k].name for k in inputs.pool_sku[candidates.pool]]
+    names = [inputs.skus[k].name for k in inputs.node_group_sku[candidates.node_group]]
     # The same in each period, as the demand is.
     columns = (each.value[:, 0] for each in (planned.requests_per_s, planned.ttft_s, planned.tpot_s))
     mine = [

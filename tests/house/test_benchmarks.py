@@ -268,14 +268,14 @@ def test_a_log_to_the_day_has_the_lives_of_one_to_the_second() -> None:
 
 @pytest.mark.parametrize("name", ["S", "M"])
 def test_fleets_are_as_large_as_the_page_says(name: str) -> None:
-    """Half the jobs train, in at most three sizes on each pool; only equal seeds give equal fleets."""
+    """Half the jobs train, in at most three sizes on each node group; only equal seeds give equal fleets."""
     size, made = SIZES[name], fleet(name)
-    places = np.stack([made.pausable_options.job, made.pausable_options.pool])
+    places = np.stack([made.pausable_options.job, made.pausable_options.node_group])
     ways = np.unique(places, axis=1, return_counts=True)[1]
     again, other = fleet(name).services.demand, fleet(name, seed=1).services.demand
 
     assert (len(made.jobs), len(made.services)) == (size.jobs // 2, size.jobs - size.jobs // 2)
-    assert (len(made.pools), made.periods) == (size.skus * size.sites, size.periods)
+    assert (len(made.node_groups), made.periods) == (size.skus * size.sites, size.periods)
     assert ways.max() <= 3
     assert len(made.serve_options) == len(made.services) * size.sites_of_job * size.skus_of_job
     np.testing.assert_array_equal(made.services.demand, again)

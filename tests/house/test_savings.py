@@ -95,10 +95,10 @@ def test_an_interval_is_refused_without_unit_or_sense(bad: object) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 1.0])
 def test_spares_at_a_share_are_that_share_rounded_up(share: float) -> None:
-    """Share times nodes, rounded up, for each whole N up to the most that can be in use, in every pool."""
+    """Share times nodes, rounded up, for each whole N up to the most that can be in use, in every group."""
     steps = assembled(shipped(LONG, {"reliability.spare_share": share})).problem.spare_steps
-    for pool in np.unique(steps.pool):
-        mine = steps.pool == pool
+    for group in np.unique(steps.node_group):
+        mine = steps.node_group == group
         for nodes in range(1, int(steps.reach[mine].max()) + 1):
             spares = steps.spares[mine][steps.reach[mine] >= nodes].min()
             assert spares == -(-round(share * 100) * nodes // 100), nodes
@@ -109,7 +109,7 @@ def test_a_share_changes_spares_alone() -> None:
     free, level = (
         assembled(shipped(LONG, changes)).problem for changes in ({}, {"reliability.spare_share": "10 %"})
     )
-    for name in ("run_options", "pools", "cohorts", "limits"):
+    for name in ("run_options", "node_groups", "cohorts", "limits"):
         for column in getattr(free, name).SHAPES:
             np.testing.assert_array_equal(
                 getattr(getattr(free, name), column), getattr(getattr(level, name), column)
@@ -170,7 +170,7 @@ def test_cohorts_leave_in_the_first_period_past_their_fifth_year() -> None:
 
 
 def test_confidence_of_a_plan_s_spares_is_what_was_asked() -> None:
-    """The joint plan has the fewest spares with 99 %: one fewer in its worst pool would not reach it."""
+    """The joint plan has the fewest spares with 99 %: one fewer in its worst group would not reach it."""
     inputs = Inputs(shipped(LONG), load_catalogue())
     program = assemble(inputs)
     plan = answer(program.problem, gap_fraction=0.0, time_limit_s=60).solution

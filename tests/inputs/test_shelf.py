@@ -15,7 +15,7 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.adapters import adapter_parameters
-from planner.physics.failures import failure_rate_by_pool
+from planner.physics.failures import failure_rate_by_node_group
 from planner.physics.training_options import link_domain, training_arguments
 from planner.program.assembly import assemble
 from planner.validation.aliases import catalogue_name
@@ -94,12 +94,12 @@ def test_every_kind_that_is_sold_can_be_bought():
     scenario = with_changes(offer("h100-8"), {"market": market, "training.train-8b.nodes": [16]})
     check_scenario(scenario, CATALOGUE)
     inputs = Inputs(scenario, CATALOGUE)
-    pools = assemble(inputs).problem.pools
+    groups = assemble(inputs).problem.node_groups
 
-    names = [inputs.skus[k].name for k in inputs.pool_sku]
-    assert {name for name, row in zip(names, pools.purchase_allowed, strict=True) if row.all()} == set(names)
+    names = [inputs.skus[k].name for k in inputs.node_group_sku]
+    assert {name for name, row in zip(names, groups.purchase_allowed, strict=True) if row.all()} == set(names)
     assert len(set(names)) == len(CATALOGUE.sold) >= 24
-    units = dict(zip(names, pools.order_unit_nodes, strict=True))
+    units = dict(zip(names, groups.order_unit_nodes, strict=True))
     assert units == {name: CATALOGUE.skus[name].buying_unit for name in names}
 
 
@@ -117,9 +117,9 @@ def test_racks_are_bought_whole_and_trays_fail():
     program = assemble(inputs)
 
     assert inputs.server("accelerators")[0].value == 4
-    assert program.problem.pools.order_unit_nodes.tolist() == [18]
+    assert program.problem.node_groups.order_unit_nodes.tolist() == [18]
     assert link_domain(inputs, 0).value == 72
-    assert failure_rate_by_pool(inputs).value == pytest.approx(inputs.failure_rate().value * 4 / 8)
+    assert failure_rate_by_node_group(inputs).value == pytest.approx(inputs.failure_rate().value * 4 / 8)
     price = CATALOGUE.fact("server.gb200-nvl72-tray.price").value
     assert 18 * price == pytest.approx(3.05e6, rel=1e-4)
     assert any("sold 18 nodes at a time" in note for note in notes_on(inputs.scenario))

@@ -75,7 +75,7 @@ def test_an_engine_without_kernels_for_an_accelerator_drops_it() -> None:
 
     candidates, dropped = serving_candidates(inputs)
 
-    sold = {inputs.skus[k].name for k in inputs.pool_sku[candidates.pool]}
+    sold = {inputs.skus[k].name for k in inputs.node_group_sku[candidates.node_group]}
     assert sold == {"h100-8"}
     reasons = {one.reason for one in dropped if one.sku == "mi300x-8"}
     assert reasons == {"TensorRT-LLM 1.3 does not run on mi300x"}

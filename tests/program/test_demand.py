@@ -180,7 +180,10 @@ def test_little_code_is_served_by_few_replicas() -> None:
         half = np.flatnonzero(
             (candidates.service == 1)
             & (candidates.accelerators == 4)
-            & (inputs.pool_sku[candidates.pool] == [sku.name for sku in inputs.skus].index("h100-8"))
+            & (
+                inputs.node_group_sku[candidates.node_group]
+                == [sku.name for sku in inputs.skus].index("h100-8")
+            )
         )[:1]
         kinds, _ = replica_kinds(inputs, candidates.some(half))
         counts.append(float(kinds.carrying.value[0]))

@@ -317,7 +317,7 @@ def test_a_future_without_a_plan_is_named() -> None:
 
 
 def test_a_future_of_another_fleet_is_refused() -> None:
-    with pytest.raises(InputError, match=r"other pools\.lead_periods than the first; futures may"):
+    with pytest.raises(InputError, match=r"other node_groups\.lead_periods than the first; futures may"):
         planned(
             {
                 "horizon.periods": 2,

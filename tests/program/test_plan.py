@@ -108,14 +108,14 @@ def node_periods(plan: Plan, sku: str) -> int:
     """Periods that bought nodes of a SKU are in service."""
     problem, solution = plan.problem, plan.answer.solution
     assert solution is not None
-    mine = problem.pools.sku == problem.sku_names.index(sku)
+    mine = problem.node_groups.sku == problem.sku_names.index(sku)
     return int(solution.bought_in_service[mine].sum())
 
 
 def nodes_at(plan: Plan, site: str) -> int:
     problem, solution = plan.problem, plan.answer.solution
     assert solution is not None
-    return int(solution.in_service[problem.pools.site == problem.site_names.index(site)].sum())
+    return int(solution.in_service[problem.node_groups.site == problem.site_names.index(site)].sum())
 
 
 def rises(values: list[float]) -> bool:
@@ -330,7 +330,7 @@ def test_a_log_of_ones_own_reaches_the_totals_and_their_ranges(tmp_path: Path) -
 
 
 def test_spares_of_a_plan_are_those_of_the_nodes_in_use() -> None:
-    """None more or less, worked out again from each pool's failures and its share of the bursts."""
+    """None more or less, worked out again from each node group's failures and its share of the bursts."""
     plan, facts = plan_of(QUARTER), load_catalogue()
     solution, rates = plan.answer.solution, plan.assembled.nodes.failure_rate_per_node_h.value
     assert solution is not None
@@ -351,18 +351,18 @@ def test_spares_of_a_plan_are_those_of_the_nodes_in_use() -> None:
 
 
 def test_bursts_ask_for_more_spares() -> None:
-    """The more the larger the pool, and never fewer than Poisson counts do."""
+    """The more the larger the node group, and never fewer than Poisson counts do."""
     scenario = shipped(QUARTER)
     bursts, poisson = (
         assemble(Inputs(with_changes(scenario, {f"facts.{RATIO}": ratio}), load_catalogue())).problem
         for ratio in ("5.78", "1")
     )
 
-    for pool in range(len(bursts.pools)):
-        used = np.arange(1.0, bursts.spare_steps.reach[bursts.spare_steps.of_pool(pool)].max() + 1)
-        column = np.zeros((len(bursts.pools), used.size))
-        column[pool] = used
-        more = np.subtract(*(spares_needed(one, column, 1e-9)[pool] for one in (bursts, poisson)))
+    for group in range(len(bursts.node_groups)):
+        used = np.arange(1.0, bursts.spare_steps.reach[bursts.spare_steps.of_node_group(group)].max() + 1)
+        column = np.zeros((len(bursts.node_groups), used.size))
+        column[group] = used
+        more = np.subtract(*(spares_needed(one, column, 1e-9)[group] for one in (bursts, poisson)))
         assert more.min() >= 0
         assert more[-1] >= max(1, more.max() - 1)  # stairs that rise at other places
 
@@ -505,8 +505,8 @@ def test_no_fact_is_listed_that_nothing_rests_on(name: str) -> None:
     problem, solution = plan.problem, plan.answer.solution
     assert solution is not None
     held = solution.in_service.any(axis=1)
-    held[problem.cohorts.pool] = True
-    skus = {problem.sku_names[k] for k in problem.pools.sku[held]}
+    held[problem.cohorts.node_group] = True
+    skus = {problem.sku_names[k] for k in problem.node_groups.sku[held]}
     unused = [sku for sku in plan.inputs.skus if sku.name not in skus]
     foreign = tuple(
         f"{room}.{part}."

@@ -270,7 +270,7 @@ def test_a_useless_offer_changes_nothing(name: str, offer: dict[str, Any]) -> No
     found = best(offered)
     problem = assembled(offered).problem
     assert found.solution is not None
-    useless = problem.pools.sku == problem.sku_names.index("gaudi2-8")
+    useless = problem.node_groups.sku == problem.sku_names.index("gaudi2-8")
 
     assert useless.any()
     assert not found.solution.orders[useless].any()

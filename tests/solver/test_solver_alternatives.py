@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind
-from solver_cases import limits, one_job, pools, problem, run_option
+from solver_cases import limits, node_groups, one_job, problem, run_option
 from test_solver_optimum import best, draw
 
 from solver.alternatives import Alternatives, distance_between, near_optimal
@@ -41,9 +41,9 @@ def either_sku() -> Problem:
     """A job of 2 nodes on either of two SKUs, of which the second costs 4 USD more: 240 USD or 248."""
     return problem(
         count=2,
-        pools=pools(count=2, holding_usd_per_node=[[100.0], [104.0]]),
+        node_groups=node_groups(count=2, holding_usd_per_node=[[100.0], [104.0]]),
         jobs=one_job(),
-        run_options=run_option([[2], [2]], pool=[0, 1]),
+        run_options=run_option([[2], [2]], node_group=[0, 1]),
     )
 
 
@@ -52,11 +52,11 @@ def served_by_three() -> Problem:
     one = np.ones((2, 1))
     return problem(
         count=2,
-        pools=pools(count=2, holding_usd_per_node=[[100.0], [110.0]]),
+        node_groups=node_groups(count=2, holding_usd_per_node=[[100.0], [110.0]]),
         services=Services(name=("chat",), demand=np.array([[30.0]])),
         serve_options=ServeOptions(
             service=np.zeros(2),
-            pool=np.arange(2),
+            node_group=np.arange(2),
             capacity=10 * one,
             nodes=np.ones(2),
             standby_fraction=0 * one,

@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps, work
+from solver_cases import (
+    changed,
+    cohort,
+    limits,
+    node_groups,
+    one_job,
+    problem,
+    run_option,
+    service,
+    steps,
+    work,
+)
 
 from solver import build, constrain_fleet, constrain_limits, constrain_tasks
 from solver.problem import Cohorts, Contracts, Jobs, Moves, PausableOptions, Problem, Services, Tiers
@@ -15,7 +26,7 @@ from solver.variables import empty
 
 
 def everything() -> Problem:
-    """One pool over two periods of 100 h, with a little of everything.
+    """One node group over two periods of 100 h, with a little of everything.
 
     A replica carries 10 requests/s, 8 with a quarter on standby, so that 25 need 3.125 replicas. Work of 50 h
     is half a node through 100 h, done at twice the speed. Above idling (2 kg in a period), a run of two nodes
@@ -175,7 +186,7 @@ def every_decision() -> Problem:
         count=2,
         site_names=("oregon", "finland"),
         sku_names=("h100",),
-        pools=pools(
+        node_groups=node_groups(
             periods=2,
             count=2,
             sku=[0, 0],
@@ -190,7 +201,7 @@ def every_decision() -> Problem:
             off_kwh_per_node=25 * flat,
         ),
         cohorts=Cohorts(
-            pool=[0, 1],
+            node_group=[0, 1],
             nodes=[4, 0],
             keep_usd_per_node=10 * flat,
             keep_kgco2e_per_node=0 * flat,
@@ -216,7 +227,7 @@ def every_decision() -> Problem:
         ),
         pausable_options=PausableOptions(
             job=[0, 1],
-            pool=[0, 0],
+            node_group=[0, 0],
             nodes=[2, 2],
             node_hours=[150, 150],
             node_hours_limit=[[200, 100], [200, 100]],
@@ -433,7 +444,7 @@ def test_rebates_are_made_where_their_tier_can_be_reached(supply: float, rebates
     """From 20 nodes on, of 9 or 10 on sale in each of two periods; a third period orders in vain."""
     case = problem(
         periods=3,
-        pools=pools(periods=3, lead_periods=[1]),
+        node_groups=node_groups(periods=3, lead_periods=[1]),
         limits=limits(periods=3, supply_nodes=[[supply] * 3]),
         tiers=Tiers(sku=[0], from_nodes=[20], rebate_fraction=[0.1]),  # type: ignore[arg-type]
         **service([25.0] * 3),

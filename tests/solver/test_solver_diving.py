@@ -11,7 +11,7 @@ import pulp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import limits, one_job, pools, problem, run_option
+from solver_cases import limits, node_groups, one_job, problem, run_option
 from test_solver_optimum import draw, draw_more
 
 from benchmarks.fleets import fleet
@@ -104,17 +104,29 @@ def test_a_better_rebate_is_taken_where_it_pays(within_reach: float, taken: list
 
 
 def three_runs() -> Problem:
-    """Three jobs on 3 nodes each, in the first pool or, at 10 USD more, the second; the first has 6 nodes."""
-    runs = [run_option([[3], [3]], job=[job, job], pool=[0, 1], usd=[[10.0], [20.0]]) for job in range(3)]
+    """Three jobs on 3 nodes each, in the first group or, 10 USD more, the second; the first has 6 nodes."""
+    runs = [
+        run_option([[3], [3]], job=[job, job], node_group=[0, 1], usd=[[10.0], [20.0]]) for job in range(3)
+    ]
     every = {
         column: np.concatenate([getattr(each, column) for each in runs])
-        for column in ("job", "pool", "start", "late_h", "nodes", "node_hours", "active_kw", "usd", "kgco2e")
+        for column in (
+            "job",
+            "node_group",
+            "start",
+            "late_h",
+            "nodes",
+            "node_hours",
+            "active_kw",
+            "usd",
+            "kgco2e",
+        )
     }
     nothing = np.zeros(3)
     jobs = Jobs(name=("a", "b", "c"), optional=nothing > 0, left_out_usd=nothing, left_out_kgco2e=nothing)
     return problem(
         count=2,
-        pools=pools(count=2),
+        node_groups=node_groups(count=2),
         limits=limits(skus=2, supply_nodes=[[6.0], [np.inf]]),
         jobs=jobs,
         run_options=RunOptions(**every),

@@ -129,18 +129,18 @@ def test_room_is_what_nothing_else_takes(seed: int) -> None:
     fitting, read = _Fitting(program, dict(whole.values), search()), steps.reader(whole.values)
     replicas = np.rint(read(program.replicas))
     own = account.totals_by(
-        case.serve_options.pool, len(case.pools), case.serve_options.nodes[:, None] * replicas
+        case.serve_options.node_group, len(case.node_groups), case.serve_options.nodes[:, None] * replicas
     )
     down = account.down_nodes(case, read(program.standing))  # type: ignore[arg-type]
-    there = read(program.in_service) + read(program.rented) * (case.pools.rental_limit_nodes > 0) - down
+    there = read(program.in_service) + read(program.rented) * (case.node_groups.rental_limit_nodes > 0) - down
     over = np.ones_like(there)
     room = fitting._room_for(replicas, whole.values, over)
 
     assert room == pytest.approx(there - read(program.spares) - (read(program.in_use) - own) - over, abs=1e-6)
 
 
-def test_a_pool_that_stays_too_full_gets_dearer() -> None:
-    """Two services want five nodes of a pool of four: in the end a node there costs more than it did."""
+def test_a_node_group_that_stays_too_full_gets_dearer() -> None:
+    """Two services want five nodes of a group of four: in the end a node there costs more than it did."""
     program = build(services(25.0, 25.0))
     relaxed = search().relax(program)
     fitting = _Fitting(program, {**relaxed.values, program.order[0, 0].name: 4.0}, search())
@@ -151,7 +151,7 @@ def test_a_pool_that_stays_too_full_gets_dearer() -> None:
     assert fitting._dearer[0, 0] > fitting._steep
 
 
-def test_options_of_one_pool_fill_it_together() -> None:
+def test_options_of_one_node_group_fill_it_together() -> None:
     """What is told of the nodes in use is what the replicas use, whichever of two sizes they are."""
     one = service([24.0])["serve_options"]
     both = {field.name: np.repeat(getattr(one, field.name), 2, axis=0) for field in dataclasses.fields(one)}

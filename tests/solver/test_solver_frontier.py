@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from infeasible_cases import fleet_of_every_kind
-from solver_cases import changed, limits, one_job, pools, problem, run_option
+from solver_cases import changed, limits, node_groups, one_job, problem, run_option
 
 from solver.answer import answer
 from solver.backend import Status
@@ -25,7 +25,7 @@ def three_skus(**columns: float) -> Problem:
     one = np.ones((SKUS, 1))
     return problem(
         count=SKUS,
-        pools=pools(
+        node_groups=node_groups(
             count=SKUS,
             holding_usd_per_node=(USD - 15)[:, None],
             holding_kgco2e_per_node=(KGCO2E - 6)[:, None],
@@ -33,7 +33,7 @@ def three_skus(**columns: float) -> Problem:
         services=Services(name=("chat",), demand=np.array([[10.0 * REPLICAS]])),
         serve_options=ServeOptions(
             service=np.zeros(SKUS),
-            pool=np.arange(SKUS),
+            node_group=np.arange(SKUS),
             capacity=10 * one,
             nodes=np.ones(SKUS),
             standby_fraction=0 * one,
@@ -128,9 +128,9 @@ def test_carbon_decides_between_plans_of_equal_money() -> None:
     """Two SKUs cost the same, the second emits half: money first, then carbon, takes the second."""
     case = problem(
         count=2,
-        pools=pools(count=2, holding_kgco2e_per_node=[[10.0], [5.0]]),
+        node_groups=node_groups(count=2, holding_kgco2e_per_node=[[10.0], [5.0]]),
         jobs=one_job(),
-        run_options=run_option([[2], [2]], pool=[0, 1]),
+        run_options=run_option([[2], [2]], node_group=[0, 1]),
         limits=limits(skus=2),
     )
     found = lexicographic(case, carbon_first=False, tolerance_fraction=0.0, gap_fraction=0.0, time_limit_s=20)

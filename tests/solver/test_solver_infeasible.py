@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind, has_plan, without_plan
 from sizes import size
-from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, work
+from solver_cases import changed, cohort, limits, node_groups, one_job, problem, run_option, service, work
 from test_solver_optimum import best, draw, try_everything
 
 from solver.backend import Outcome, Status
@@ -105,7 +105,7 @@ def test_end_of_life_gives_way() -> None:
     """Nothing can be bought, and the three standing nodes end before the job: they would have to stay."""
     case = problem(
         periods=2,
-        pools=pools(periods=2, purchase_allowed=[[0, 0]]),
+        node_groups=node_groups(periods=2, purchase_allowed=[[0, 0]]),
         jobs=one_job(),
         run_options=run_option([[0, 2]]),
         cohorts=cohort(nodes=3, periods=2, must_retire_by=[1]),
@@ -148,7 +148,7 @@ def test_reasons_that_need_no_solving() -> None:
     assert list(quick_reasons(nothing)) == [
         "job train: there is no way to run it",
         "service chat: no way to serve it carries any load",
-        "work notebooks: there is no pool to do it on",
+        "work notebooks: there is no node group to do it on",
     ]
     assert list(quick_reasons(late)) == ["job train: every way to run it is late, by 30 h at least"]
     assert list(quick_reasons(busy())) == []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import size
-from solver_cases import changed, limits, one_job, pools, problem, run_option, service, steps, work
+from solver_cases import changed, limits, node_groups, one_job, problem, run_option, service, steps, work
 
 from solver.answer import Answer, answer
 from solver.backend import Status, solve
@@ -46,7 +46,7 @@ def best(case: Problem, engine: str = "highs") -> Answer:
 
 
 def draw(seed: int) -> Problem:
-    """A fleet of one or two pools, one or two periods, at most two of everything; about half have a plan.
+    """A fleet of one or two groups, one or two periods, at most two of everything; about half have a plan.
 
     A replica costs and emits at least what its nodes would by idling, as it does in the world.
     """
@@ -54,7 +54,7 @@ def draw(seed: int) -> Problem:
     periods, count = int(rng.integers(1, 3)), int(rng.integers(1, 3))
     site = rng.integers(0, 2, count)
     idle_usd = rng.integers(0, 6, (count, periods)).astype(float)
-    fleet = pools(
+    fleet = node_groups(
         periods=periods,
         count=count,
         site=site,
@@ -72,7 +72,7 @@ def draw(seed: int) -> Problem:
     olds = int(rng.integers(0, 2))
     flat = np.ones((olds, periods))
     cohorts = Cohorts(
-        pool=rng.integers(0, count, olds),
+        node_group=rng.integers(0, count, olds),
         nodes=rng.integers(1, 4, olds),
         keep_usd_per_node=rng.integers(5, 60) * flat,
         keep_kgco2e_per_node=rng.integers(0, 9) * flat,
@@ -83,43 +83,43 @@ def draw(seed: int) -> Problem:
     ways = int(rng.integers(1, 4)) * jobs
     held = rng.integers(0, 3, (ways, periods))
     held[:, 0] += held.sum(axis=1) == 0  # a run stands on nodes, in some period
-    run_pool = rng.integers(0, count, ways)
+    run_node_group = rng.integers(0, count, ways)
     busy = held * fleet.hours * rng.choice([0.5, 1.0], (ways, 1))
     runs = RunOptions(
         job=np.arange(ways) % max(jobs, 1),
-        pool=run_pool,
+        node_group=run_node_group,
         start=np.zeros(ways),
         late_h=rng.choice([0.0, 0.0, 0.0, 7.0], ways),
         nodes=held,
         node_hours=busy,
         active_kw=rng.integers(0, 3, (ways, 1)) * held,
-        usd=busy / fleet.hours * idle_usd[run_pool] + rng.integers(0, 80, (ways, periods)),
+        usd=busy / fleet.hours * idle_usd[run_node_group] + rng.integers(0, 80, (ways, periods)),
         kgco2e=rng.integers(0, 9, (ways, periods)),
     )
     services = int(rng.integers(0, 2))
     serving = int(rng.integers(1, 3)) * services
-    serve_pool = rng.integers(0, count, serving)
+    serve_node_group = rng.integers(0, count, serving)
     size = rng.choice([0.5, 1.0], serving)
     serve_h = size[:, None] * fleet.hours * rng.choice([0.5, 1.0], (serving, periods))
     serves = ServeOptions(
         service=np.zeros(serving),
-        pool=serve_pool,
+        node_group=serve_node_group,
         capacity=rng.choice([5.0, 10.0], (serving, periods)),
         nodes=size,
         standby_fraction=rng.choice([0.0, 0.25], (serving, periods)),
         node_hours=serve_h,
         active_kw=rng.integers(0, 3, serving),
-        usd=serve_h / fleet.hours * idle_usd[serve_pool] + rng.integers(1, 30, (serving, periods)),
+        usd=serve_h / fleet.hours * idle_usd[serve_node_group] + rng.integers(1, 30, (serving, periods)),
         kgco2e=serve_h / fleet.hours * 2 + rng.integers(0, 9, (serving, periods)),
     )
     works = int(rng.integers(0, 2))
-    work_pool = rng.integers(0, count, works)
+    work_node_group = rng.integers(0, count, works)
     work_options = WorkOptions(
         work=np.zeros(works),
-        pool=work_pool,
+        node_group=work_node_group,
         speed=rng.choice([0.5, 1.0, 2.0], works),
         active_kw=rng.integers(0, 3, works),
-        usd_per_node_h=(idle_usd / fleet.hours)[work_pool] + rng.integers(0, 5, (works, periods)) / 10,
+        usd_per_node_h=(idle_usd / fleet.hours)[work_node_group] + rng.integers(0, 5, (works, periods)) / 10,
         kgco2e_per_node_h=rng.integers(1, 5, (works, periods)) / 10,
     )
 
@@ -131,7 +131,7 @@ def draw(seed: int) -> Problem:
         count=count,
         site_names=("oregon", "finland"),
         sku_names=("old", "new"),
-        pools=fleet,
+        node_groups=fleet,
         cohorts=cohorts,
         jobs=Jobs(
             name=tuple(f"job-{job}" for job in range(jobs)),
@@ -171,12 +171,12 @@ def draw_more(seed: int) -> Problem:
     caps, no work, and whole nodes beside them.
     """
     case, rng = draw(seed), np.random.default_rng([seed, 1])
-    shape = (len(case.pools), case.periods)
+    shape = (len(case.node_groups), case.periods)
 
     def half() -> bool:
         return bool(rng.random() < 0.5)
 
-    fleet: dict[str, Any] = {"idle_usd_per_node": case.pools.idle_usd_per_node}
+    fleet: dict[str, Any] = {"idle_usd_per_node": case.node_groups.idle_usd_per_node}
     if half():
         fleet["order_usd_per_node"] = rng.integers(0, 90, shape)
     if half():
@@ -186,18 +186,18 @@ def draw_more(seed: int) -> Problem:
     if half():
         fleet["may_park"] = rng.random(shape[0]) < 0.7
         fleet["off_kw"] = np.full(shape[0], 0.25)
-        fleet["off_usd_per_node"] = np.minimum(case.pools.idle_usd_per_node, 1.0)
+        fleet["off_usd_per_node"] = np.minimum(case.node_groups.idle_usd_per_node, 1.0)
         fleet["off_kgco2e_per_node"] = np.full(shape, 0.5)
     if rng.random() < 0.2:
         fleet["off_site"] = np.ones(shape[0])
     if half():
         case = with_tiers(case, rng)
-        fleet["capital_usd_per_node"] = np.floor(case.pools.holding_usd_per_node * 0.7)
-    case = changed(case, "pools", **fleet)
+        fleet["capital_usd_per_node"] = np.floor(case.node_groups.holding_usd_per_node * 0.7)
+    case = changed(case, "node_groups", **fleet)
     if len(case.cohorts) and half():
         column = rng.choice([1.0, 0.75, 0.5], case.cohorts.keep_usd_per_node.shape)
         case = changed(case, "cohorts", available_fraction=column)
-    if len(case.pools) == 2 and half():
+    if len(case.node_groups) == 2 and half():
         case = with_moves(case, rng)
     if len(case.jobs) == 1 and half():
         case = changed(case, "jobs", count=[2])
@@ -225,7 +225,7 @@ def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
     """Two sites of one SKU, one or two nodes at the first, and a way to carry them over."""
     flat = np.ones((2, case.periods))
     cohorts = Cohorts(
-        pool=[0, 1],  # type: ignore[arg-type]
+        node_group=[0, 1],  # type: ignore[arg-type]
         nodes=[int(rng.integers(1, 3)), 0],  # type: ignore[arg-type]
         keep_usd_per_node=rng.integers(5, 60) * flat,
         keep_kgco2e_per_node=rng.integers(0, 9) * flat,
@@ -235,7 +235,7 @@ def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
     )
     if rng.random() < 0.7:  # all is asked for where nothing stands yet
         for table in ("run_options", "serve_options", "work_options"):
-            case = changed(case, table, pool=np.ones(len(getattr(case, table))))
+            case = changed(case, table, node_group=np.ones(len(getattr(case, table))))
     moves = Moves(
         from_cohort=[0],  # type: ignore[arg-type]
         to_cohort=[1],  # type: ignore[arg-type]
@@ -243,24 +243,24 @@ def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
         usd_per_node=rng.integers(0, 40) * flat[:1],
         kgco2e_per_node=rng.integers(0, 9) * flat[:1],
     )
-    case = changed(case, "pools", sku=[0, 0], site=[0, 1])
+    case = changed(case, "node_groups", sku=[0, 0], site=[0, 1])
     case = changed(case, "limits", supply_nodes=np.minimum(case.limits.supply_nodes, 2))
     return dataclasses.replace(case, cohorts=cohorts, moves=moves)
 
 
 def with_pausable_jobs(case: Problem, rng: np.random.Generator) -> Problem:
     """Each job has a pausable option beside its runs; some may be done in part."""
-    jobs, hours = len(case.jobs), case.pools.hours
-    pool = rng.integers(0, len(case.pools), jobs)
+    jobs, hours = len(case.jobs), case.node_groups.hours
+    group = rng.integers(0, len(case.node_groups), jobs)
     nodes = rng.integers(1, 3, jobs)
     options = PausableOptions(
         job=np.arange(jobs),
-        pool=pool,
+        node_group=group,
         nodes=nodes,
         node_hours=50.0 * rng.integers(1, 4, jobs),
         node_hours_limit=nodes[:, None] * hours * rng.choice([0.0, 0.5, 1.0], (jobs, case.periods)),
         active_kw=np.ones(jobs),
-        usd_per_node_h=(case.pools.idle_usd_per_node / hours)[pool]
+        usd_per_node_h=(case.node_groups.idle_usd_per_node / hours)[group]
         + rng.integers(0, 5, (jobs, case.periods)) / 10,
         kgco2e_per_node_h=rng.integers(1, 5, (jobs, case.periods)) / 10,
         nodes_least=rng.integers(0, nodes + 1),
@@ -278,7 +278,7 @@ def with_pausable_jobs(case: Problem, rng: np.random.Generator) -> Problem:
         money_cap_usd=np.inf,
         carbon_cap_by_period_kgco2e=np.full(case.periods, np.inf),
     )
-    case = changed(case, "pools", off_kw=np.zeros(len(case.pools)))
+    case = changed(case, "node_groups", off_kw=np.zeros(len(case.node_groups)))
     case = changed(case, "jobs", partial=case.jobs.optional & (rng.random(jobs) < 0.5))
     return dataclasses.replace(
         case,
@@ -288,10 +288,10 @@ def with_pausable_jobs(case: Problem, rng: np.random.Generator) -> Problem:
     )
 
 
-def spares_for(case: Problem, pool: int, used: float) -> float:
+def spares_for(case: Problem, group: int, used: float) -> float:
     """The fewest whole spares; written from the words of the contract, not from the program."""
     table = case.spare_steps
-    mine = [row for row in range(len(table)) if table.pool[row] == pool]
+    mine = [row for row in range(len(table)) if table.node_group[row] == group]
     if used == 0 or not mine:
         return 0
     return min((float(table.spares[row]) for row in mine if used <= table.reach[row]), default=math.inf)
@@ -356,44 +356,49 @@ def every_standing(case: Problem) -> list[tuple[Any, Sum]]:
 
 
 def every_purchase(case: Problem) -> list[tuple[Any, Sum]]:
-    """Bought nodes by pool and period, for every way to order that the market and the budget allow."""
-    pools, limit, rows, spans = case.pools, case.limits, range(len(case.pools)), range(case.periods)
+    """Bought nodes by node group and period, for every way to order that the market and the budget allow."""
+    groups, limit, rows, spans = (
+        case.node_groups,
+        case.limits,
+        range(len(case.node_groups)),
+        range(case.periods),
+    )
 
     def most(p: int, t: int) -> int:
         """What arrives after the end is never charged, so that it is not offered here either."""
-        arrives = t + pools.lead_periods[p] < case.periods
-        units = limit.supply_nodes[pools.sku[p], t] // pools.order_unit_nodes[p]
-        return int(units) if arrives and pools.purchase_allowed[p, t] else 0
+        arrives = t + groups.lead_periods[p] < case.periods
+        units = limit.supply_nodes[groups.sku[p], t] // groups.order_unit_nodes[p]
+        return int(units) if arrives and groups.purchase_allowed[p, t] else 0
 
     found = []
     for flat in itertools.product(*(range(most(p, t) + 1) for p in rows for t in spans)):
-        bought = [[flat[p * case.periods + t] * int(pools.order_unit_nodes[p]) for t in spans] for p in rows]
+        bought = [[flat[p * case.periods + t] * int(groups.order_unit_nodes[p]) for t in spans] for p in rows]
         if any(0 < sum(bought[p]) < limit.minimum_nodes[p] for p in rows):
             continue
         if any(
-            sum(bought[p][t] for p in rows if pools.sku[p] == k) > limit.supply_nodes[k, t]
+            sum(bought[p][t] for p in rows if groups.sku[p] == k) > limit.supply_nodes[k, t]
             for k in (0, 1)
             for t in spans
         ):
             continue
-        rebate = [0.0] * len(pools)
+        rebate = [0.0] * len(groups)
         for g in range(len(case.tiers)):
-            mine = [p for p in rows if pools.sku[p] == case.tiers.sku[g]]
+            mine = [p for p in rows if groups.sku[p] == case.tiers.sku[g]]
             if sum(sum(bought[p]) for p in mine) >= case.tiers.from_nodes[g]:
                 for p in mine:
                     rebate[p] = max(rebate[p], float(case.tiers.rebate_fraction[g]))
         cash = [
-            sum(bought[p][t] * (1 - rebate[p]) * pools.capex_usd_per_node[p, t] for p in rows) for t in spans
+            sum(bought[p][t] * (1 - rebate[p]) * groups.capex_usd_per_node[p, t] for p in rows) for t in spans
         ]
         if any(cash[t] > limit.budget_usd[t] + 1e-9 for t in spans):
             continue
-        nodes, cost = np.zeros((len(pools), case.periods)), Sum.nothing(case.periods)
+        nodes, cost = np.zeros((len(groups), case.periods)), Sum.nothing(case.periods)
         for p, t in itertools.product(rows, spans):
-            here = sum(bought[p][then] for then in spans if then + pools.lead_periods[p] <= t)
+            here = sum(bought[p][then] for then in spans if then + groups.lead_periods[p] <= t)
             nodes[p, t] = here
-            price = pools.holding_usd_per_node[p, t] - rebate[p] * pools.capital_usd_per_node[p, t]
-            cost.add(t, here * price, here * pools.holding_kgco2e_per_node[p, t])
-            cost.add(t, bought[p][t] * (1 - rebate[p]) * pools.order_usd_per_node[p, t], 0.0)
+            price = groups.holding_usd_per_node[p, t] - rebate[p] * groups.capital_usd_per_node[p, t]
+            cost.add(t, here * price, here * groups.holding_kgco2e_per_node[p, t])
+            cost.add(t, bought[p][t] * (1 - rebate[p]) * groups.order_usd_per_node[p, t], 0.0)
         found.append((nodes, cost))
     return found
 
@@ -411,7 +416,7 @@ class Use:
 
     @classmethod
     def none(cls, case: Problem) -> Use:
-        shape = (len(case.pools), case.periods)
+        shape = (len(case.node_groups), case.periods)
         power, cost = np.zeros((2, case.periods)), Sum.nothing(case.periods)
         return cls(np.zeros(shape), np.zeros(shape), power, cost, np.zeros(shape), np.zeros(shape))
 
@@ -429,7 +434,7 @@ class Use:
 
 def ways_of_job(case: Problem, j: int) -> list[Use]:
     """Every number of copies by every option; pausable hours on a grid that holds every corner of theirs."""
-    jobs, runs, pausable, pools = case.jobs, case.run_options, case.pausable_options, case.pools
+    jobs, runs, pausable, groups = case.jobs, case.run_options, case.pausable_options, case.node_groups
     fixed = [r for r in range(len(runs)) if runs.job[r] == j and runs.late_h[r] <= jobs.allowed_late_h[j]]
     loose = [e for e in range(len(pausable)) if pausable.job[e] == j]
     count, found = int(jobs.count[j]), []
@@ -438,10 +443,10 @@ def ways_of_job(case: Problem, j: int) -> list[Use]:
             continue
         plain = Use.none(case)
         for r, n in zip(fixed, copies[: len(fixed)], strict=True):
-            p = runs.pool[r]
+            p = runs.node_group[r]
             plain.used[p] += n * runs.nodes[r]
-            plain.busy[p] += n * runs.node_hours[r] / pools.hours
-            plain.power[pools.site[p]] += n * runs.active_kw[r]
+            plain.busy[p] += n * runs.node_hours[r] / groups.hours
+            plain.power[groups.site[p]] += n * runs.active_kw[r]
             plain.cost.usd[:-1] += n * runs.usd[r]
             plain.cost.kgco2e[:-1] += n * runs.kgco2e[r]
         chosen = [(e, n) for e, n in zip(loose, copies[len(fixed) :], strict=True) if n]
@@ -449,12 +454,12 @@ def ways_of_job(case: Problem, j: int) -> list[Use]:
             one = plain + Use.none(case)
             done = float(sum(copies[: len(fixed)]))
             for (e, _), worked in zip(chosen, hours, strict=True):
-                p, mean = pausable.pool[e], np.array(worked) / pools.hours
+                p, mean = pausable.node_group[e], np.array(worked) / groups.hours
                 one.used[p] += mean
                 one.busy[p] += mean
                 one.pausable[p] += mean
                 one.least[p] = np.maximum(one.least[p], pausable.nodes_least[e] * (mean > 0))
-                one.power[pools.site[p]] += mean * pausable.active_kw[e]
+                one.power[groups.site[p]] += mean * pausable.active_kw[e]
                 one.cost.usd[:-1] += worked * pausable.usd_per_node_h[e]
                 one.cost.kgco2e[:-1] += worked * pausable.kgco2e_per_node_h[e]
                 done += sum(worked) / pausable.node_hours[e]
@@ -482,7 +487,7 @@ def every_pace(case: Problem, e: int, copies: int, partial: bool) -> list[tuple[
 
 def ways_to_serve(case: Problem) -> list[Use]:
     """Every number of replicas, up to one more than could be of use."""
-    serves, pools, spans = case.serve_options, case.pools, range(case.periods)
+    serves, groups, spans = case.serve_options, case.node_groups, range(case.periods)
     counts = []
     for v, t in itertools.product(range(len(serves)), spans):
         alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v, t])
@@ -492,12 +497,12 @@ def ways_to_serve(case: Problem) -> list[Use]:
         one = Use.none(case)
         carried = [0.0] * case.periods
         for v, t in itertools.product(range(len(serves)), spans):
-            p, n = serves.pool[v], replicas[v * case.periods + t]
+            p, n = serves.node_group[v], replicas[v * case.periods + t]
             each = serves.capacity[v, t] / (1 + serves.standby_fraction[v, t])
             carried[t] += max(0, n - serves.standby[v, t]) * each
             one.used[p, t] += n * serves.nodes[v]
-            one.busy[p, t] += n * serves.node_hours[v, t] / pools.hours[t]
-            one.power[pools.site[p], t] += n * serves.active_kw[v]
+            one.busy[p, t] += n * serves.node_hours[v, t] / groups.hours[t]
+            one.power[groups.site[p], t] += n * serves.active_kw[v]
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
         enough = True
         for t in spans if len(case.services) else ():
@@ -513,11 +518,11 @@ def ways_to_serve(case: Problem) -> list[Use]:
 
 def work_done(case: Problem) -> Use:
     """The one way to do the work: each has one option."""
-    one, options, pools = Use.none(case), case.work_options, case.pools
+    one, options, groups = Use.none(case), case.work_options, case.node_groups
     for o, t in itertools.product(range(len(options)), range(case.periods)):
-        p, hours = options.pool[o], case.work.demand_h[0, t] / options.speed[o]
-        one.busy[p, t] += hours / pools.hours[t]
-        one.power[pools.site[p], t] += hours / pools.hours[t] * options.active_kw[o]
+        p, hours = options.node_group[o], case.work.demand_h[0, t] / options.speed[o]
+        one.busy[p, t] += hours / groups.hours[t]
+        one.power[groups.site[p], t] += hours / groups.hours[t] * options.active_kw[o]
         one.cost.add(t, hours * options.usd_per_node_h[o, t], hours * options.kgco2e_per_node_h[o, t])
     return one
 
@@ -533,7 +538,7 @@ def least_by_fleet(case: Problem) -> list[float]:
     Two decisions follow from the others: as few nodes are rented as are missing, since renting never earns,
     and all that are free are parked, since parking never costs more than idling here.
     """
-    pools, limit, rows = case.pools, case.limits, range(len(case.pools))
+    groups, limit, rows = case.node_groups, case.limits, range(len(case.node_groups))
     uses = [work_done(case)]
     for ways in (*(ways_of_job(case, j) for j in range(len(case.jobs))), ways_to_serve(case)):
         uses = [before + way for before in uses for way in ways]
@@ -548,40 +553,40 @@ def least_by_fleet(case: Problem) -> list[float]:
     need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), busy), held)
     above = np.array([use.power for use in uses])
     use_usd, use_kg = (np.array([getattr(use.cost, kind) for use in uses]) for kind in ("usd", "kgco2e"))
-    off_site = pools.off_site[:, None]
-    at = [(pools.site == s)[:, None] & ~off_site for s in (0, 1)]
-    for s in (0, 1):  # the pools of a site are all off it, or none is
-        above[:, s] *= float(not pools.off_site[pools.site == s].any())
+    off_site = groups.off_site[:, None]
+    at = [(groups.site == s)[:, None] & ~off_site for s in (0, 1)]
+    for s in (0, 1):  # the node groups of a site are all off it, or none is
+        above[:, s] *= float(not groups.off_site[groups.site == s].any())
     caps = np.append(limit.carbon_cap_by_period_kgco2e, np.inf)
     least = []
     for (stand, kept), (bought, paid) in itertools.product(every_standing(case), every_purchase(case)):
         have, down = bought.copy(), np.zeros_like(bought)
-        np.add.at(have, case.cohorts.pool, stand)
-        np.add.at(down, case.cohorts.pool, (1 - case.cohorts.available_fraction) * stand)
-        racks = [(have * pools.racks_per_node[:, None] * here).sum(axis=0).max() for here in at]
+        np.add.at(have, case.cohorts.node_group, stand)
+        np.add.at(down, case.cohorts.node_group, (1 - case.cohorts.available_fraction) * stand)
+        racks = [(have * groups.racks_per_node[:, None] * here).sum(axis=0).max() for here in at]
         if any(racks[s] > limit.racks[s] for s in (0, 1)):
             least.append(math.inf)
             continue
         short = need - (have - down)
         rented = np.ceil(np.maximum(short, 0.0) - 1e-9)
-        holds = (rented <= pools.rental_limit_nodes + 1e-9).all(axis=(1, 2))
-        parked = np.minimum(np.maximum(rented - short, 0.0), have) * pools.may_park[:, None]
+        holds = (rented <= groups.rental_limit_nodes + 1e-9).all(axis=(1, 2))
+        parked = np.minimum(np.maximum(rented - short, 0.0), have) * groups.may_park[:, None]
         idle = have + rented - parked - busy
-        drawn = pools.idle_kw[:, None] * (have - parked) + pools.off_kw[:, None] * parked
+        drawn = groups.idle_kw[:, None] * (have - parked) + groups.off_kw[:, None] * parked
         for s in (0, 1):
             peak = above[:, s] + (drawn * at[s]).sum(axis=1)
             holds &= (peak <= limit.power_kw[s] + 1e-9).all(axis=1)
         usd = use_usd + kept.usd + paid.usd
         kg = use_kg + kept.kgco2e + paid.kgco2e
         usd[:, :-1] += (
-            pools.idle_usd_per_node * idle
-            + pools.off_usd_per_node * parked
-            + pools.rental_usd_per_node * rented
+            groups.idle_usd_per_node * idle
+            + groups.off_usd_per_node * parked
+            + groups.rental_usd_per_node * rented
         ).sum(axis=1)
         kg[:, :-1] += (
-            pools.idle_kgco2e_per_node * idle
-            + pools.off_kgco2e_per_node * parked
-            + pools.rental_kgco2e_per_node * rented
+            groups.idle_kgco2e_per_node * idle
+            + groups.off_kgco2e_per_node * parked
+            + groups.rental_kgco2e_per_node * rented
         ).sum(axis=1)
         holds &= (kg <= caps + 1e-9).all(axis=1) & (kg.sum(axis=1) <= limit.carbon_cap_kgco2e + 1e-9)
         holds &= usd.sum(axis=1) <= limit.money_cap_usd + 1e-9
@@ -706,7 +711,7 @@ def test_clean_energy_is_bought_where_carbon_pays_for_it() -> None:
     """
     contract = Contracts([0], [[0.01]], [[0.4]], [[200.0]])  # type: ignore[arg-type]
     case = problem(
-        pools=pools(idle_kwh_per_node=[[100.0]]),
+        node_groups=node_groups(idle_kwh_per_node=[[100.0]]),
         **service([25.0], kwh=[[200.0]]),
         contracts=contract,
         objective=Objective(money_weight=1.0, carbon_weight=0.1),
@@ -733,10 +738,10 @@ def test_two_engines_agree(seed: int) -> None:
 
 
 def reordered(case: Problem, seed: int) -> Problem:
-    """The same fleet with its pools and options told in another order."""
+    """The same fleet with its node groups and options told in another order."""
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(case.pools))
-    place = np.argsort(order)  # where a pool has gone
+    order = rng.permutation(len(case.node_groups))
+    place = np.argsort(order)  # where a node group has gone
 
     def rows(table: Any, chosen: Any) -> Any:
         own = {
@@ -744,11 +749,11 @@ def reordered(case: Problem, seed: int) -> Problem:
         }
         return dataclasses.replace(table, **own)
 
-    moved = {"pools": rows(case.pools, order)}
+    moved = {"node_groups": rows(case.node_groups, order)}
     for name in ("run_options", "serve_options", "work_options", "cohorts", "spare_steps"):
         table = getattr(case, name)
         shuffled = rows(table, rng.permutation(len(table)))
-        moved[name] = dataclasses.replace(shuffled, pool=place[shuffled.pool])
+        moved[name] = dataclasses.replace(shuffled, node_group=place[shuffled.node_group])
     bought = dataclasses.replace(case.limits, minimum_nodes=case.limits.minimum_nodes[order])
     return dataclasses.replace(case, **moved, limits=bought)
 
@@ -756,7 +761,7 @@ def reordered(case: Problem, seed: int) -> Problem:
 @given(seed=seeds)
 @few
 def test_order_of_rows_changes_nothing(seed: int) -> None:
-    """The order in which pools and options are told is no part of the question."""
+    """The order in which node groups and options are told is no part of the question."""
     case = draw(seed)
     plain, shuffled = best(case), best(reordered(case, seed))
 
@@ -802,17 +807,17 @@ def test_twice_the_prices_cost_twice_as_much(seed: int) -> None:
 
 @given(seed=seeds)
 @few
-def test_a_pool_that_nobody_needs_changes_nothing(seed: int) -> None:
+def test_a_node_group_that_nobody_needs_changes_nothing(seed: int) -> None:
     """One more SKU with no option to run on it can only idle."""
     case = draw(seed)
     more = {
-        name: np.concatenate([getattr(case.pools, name), getattr(case.pools, name)[:1]])
-        for name, shape in case.pools.SHAPES.items()
+        name: np.concatenate([getattr(case.node_groups, name), getattr(case.node_groups, name)[:1]])
+        for name, shape in case.node_groups.SHAPES.items()
         if shape.axes.startswith("*")
     }
     wider = dataclasses.replace(
         case,
-        pools=dataclasses.replace(case.pools, **more),
+        node_groups=dataclasses.replace(case.node_groups, **more),
         limits=dataclasses.replace(case.limits, minimum_nodes=[*case.limits.minimum_nodes, 0.0]),
     )
     plain, idle = best(case), best(wider)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind
-from solver_cases import changed, limits, one_job, pools, problem, run_option, service, work
+from solver_cases import changed, limits, node_groups, one_job, problem, run_option, service, work
 from test_solver_optimum import best, draw
 
 from solver import backend
@@ -35,9 +35,9 @@ def two_old_nodes(power_kw: float) -> Problem:
     one = np.ones((2, 1))
     return problem(
         count=2,
-        pools=pools(count=2, purchase_allowed=0 * one),
+        node_groups=node_groups(count=2, purchase_allowed=0 * one),
         cohorts=Cohorts(
-            pool=[0, 1],  # type: ignore[arg-type]
+            node_group=[0, 1],  # type: ignore[arg-type]
             nodes=[1, 1],  # type: ignore[arg-type]
             keep_usd_per_node=0 * one,
             keep_kgco2e_per_node=0 * one,
@@ -47,7 +47,7 @@ def two_old_nodes(power_kw: float) -> Problem:
         **work(
             [100.0],
             work=[0, 0],
-            pool=[0, 1],
+            node_group=[0, 1],
             speed=[1.0, 1.0],
             active_kw=[2.0, 1.0],
             usd_per_node_h=[[0.1], [0.3]],

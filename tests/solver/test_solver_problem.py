@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps
+from solver_cases import changed, cohort, limits, node_groups, one_job, problem, run_option, service, steps
 
 from solver.problem import Cohorts, Jobs, Moves, Objective, PausableOptions, Tiers
 from solver.tables import ProblemError
@@ -34,13 +34,16 @@ def pausable(*, limit_h: float, least: int = 0) -> PausableOptions:
     ("make", "says"),
     [
         (lambda: cohort(nodes=1.5), r"Cohorts.nodes\[0\] is 1.5; it has to be a whole number of at least 0"),  # type: ignore[arg-type]
-        (lambda: pools(hours=[0.0]), r"Pools.hours\[0\] is 0; it has to be a number of at least"),
-        (lambda: pools(idle_kw=[np.nan]), r"Pools.idle_kw\[0\] is nan"),
-        (lambda: pools(idle_kw=[np.inf]), r"Pools.idle_kw\[0\] is inf"),
-        (lambda: pools(idle_kw=["much"]), r"Pools.idle_kw holds <U4, not numbers"),
-        (lambda: pools(purchase_allowed=[[2]]), r"Pools.purchase_allowed\[0, 0\] is 2; .* true or false"),
-        (lambda: pools(site=[0, 0]), r"Pools.site has 2 entries along \*, other columns have 1"),
-        (lambda: pools(idle_kw=[[1.0]]), r"Pools.idle_kw needs 1 axes \(\*\), got 2"),
+        (lambda: node_groups(hours=[0.0]), r"NodeGroups.hours\[0\] is 0; it has to be a number of at least"),
+        (lambda: node_groups(idle_kw=[np.nan]), r"NodeGroups.idle_kw\[0\] is nan"),
+        (lambda: node_groups(idle_kw=[np.inf]), r"NodeGroups.idle_kw\[0\] is inf"),
+        (lambda: node_groups(idle_kw=["much"]), r"NodeGroups.idle_kw holds <U4, not numbers"),
+        (
+            lambda: node_groups(purchase_allowed=[[2]]),
+            r"NodeGroups.purchase_allowed\[0, 0\] is 2; .* true or false",
+        ),
+        (lambda: node_groups(site=[0, 0]), r"NodeGroups.site has 2 entries along \*, other columns have 1"),
+        (lambda: node_groups(idle_kw=[[1.0]]), r"NodeGroups.idle_kw needs 1 axes \(\*\), got 2"),
         (lambda: limits(power_kw=[[np.nan]]), r"Limits.power_kw\[0, 0\] is nan"),
         (lambda: limits(budget_usd=[-1.0]), r"Limits.budget_usd\[0\] is -1; .* a number of at least 0"),
         (lambda: run_option([[-2]]), r"RunOptions.nodes\[0, 0\] is -2"),
@@ -58,7 +61,10 @@ def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
     ("parts", "says"),
     [
         ({"run_options": run_option([[1]])}, r"run_options.job\[0\] is 0, but the problem has 0 of those"),
-        ({"jobs": one_job(), "run_options": run_option([[1]], pool=[3])}, r"run_options.pool\[0\] is 3"),
+        (
+            {"jobs": one_job(), "run_options": run_option([[1]], node_group=[3])},
+            r"run_options.node_group\[0\] is 3",
+        ),
         ({"periods": 0}, "periods is a count of at least 1, got 0"),
         ({"limits": limits(sites=2, skus=2)}, "limits.power_kw has 2 entries along S, the problem has 1"),
         ({"limits": limits(skus=2, carbon_cap_kgco2e=np.nan)}, "carbon_cap_kgco2e is not a number"),
@@ -79,7 +85,10 @@ def test_a_table_refuses_what_cannot_be(make: Any, says: str) -> None:
         ),
         ({"tiers": Tiers([7], [1], [0.1])}, r"tiers.sku\[0\] is 7"),  # type: ignore[arg-type]
         ({"limits": limits(skus=2, money_cap_usd=np.nan)}, "money_cap_usd is not a number"),
-        ({"spare_steps": steps((3, 1, 5))}, r"spare_steps.pool\[0\] is 3, but the problem has 2 of those"),
+        (
+            {"spare_steps": steps((3, 1, 5))},
+            r"spare_steps.node_group\[0\] is 3, but the problem has 2 of those",
+        ),
     ],
 )
 def test_a_problem_refuses_tables_that_do_not_fit(parts: dict[str, Any], says: str) -> None:
@@ -90,7 +99,7 @@ def test_a_problem_refuses_tables_that_do_not_fit(parts: dict[str, Any], says: s
 def test_columns_cannot_be_changed_later() -> None:
     """What was checked stays as it was checked, and what was handed in stays the caller's own."""
     hours = np.array([100.0])
-    table = pools(hours=hours)
+    table = node_groups(hours=hours)
     hours[0] = -1.0
 
     assert table.hours[0] == 100.0
@@ -111,5 +120,5 @@ def test_columns_left_out_take_their_default() -> None:
     assert changed(case, "limits", minimum_nodes=[3.0]).limits.minimum_nodes.tolist() == [3.0]
 
 
-def test_a_pool_is_called_by_sku_and_site() -> None:
-    assert problem(sku_names=("h100",)).pool_name(0) == "h100 at oregon"
+def test_a_node_group_is_called_by_sku_and_site() -> None:
+    assert problem(sku_names=("h100",)).node_group_name(0) == "h100 at oregon"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind
-from solver_cases import changed, limits, one_job, pools, problem, run_option
+from solver_cases import changed, limits, node_groups, one_job, problem, run_option
 from test_solver_optimum import best, draw
 
 from solver.decisions import compare_decisions
@@ -22,9 +22,9 @@ def either_sku(factor: float = 1.0) -> Problem:
     """A job of 2 nodes on either of two SKUs: 100 USD a node times the factor, or 130."""
     return problem(
         count=2,
-        pools=pools(count=2, holding_usd_per_node=[[100.0 * factor], [130.0]]),
+        node_groups=node_groups(count=2, holding_usd_per_node=[[100.0 * factor], [130.0]]),
         jobs=one_job(),
-        run_options=run_option([[2], [2]], pool=[0, 1]),
+        run_options=run_option([[2], [2]], node_group=[0, 1]),
         limits=limits(skus=2),
     )
 
@@ -84,7 +84,7 @@ def test_a_limit_that_the_fleet_breaks() -> None:
     """
 
     def powered(factor: float) -> Problem:
-        light = changed(either_sku(), "pools", idle_kw=[1.0, 0.5])
+        light = changed(either_sku(), "node_groups", idle_kw=[1.0, 0.5])
         light = changed(light, "run_options", active_kw=[[4.0], [2.0]])
         return changed(light, "limits", power_kw=[[10.0 * factor]])
 
@@ -139,7 +139,7 @@ def test_keeping_is_never_better_than_best(seed: int, factor: float) -> None:
     fleet = best(case).solution
     if fleet is None:
         return
-    dearer = changed(case, "pools", holding_usd_per_node=factor * case.pools.holding_usd_per_node)
+    dearer = changed(case, "node_groups", holding_usd_per_node=factor * case.node_groups.holding_usd_per_node)
 
     kept = keep_regret(dearer, fleet, factor=factor, gap_fraction=0.0, time_limit_s=20)
     same = keep_regret(case, fleet, factor=1.0, gap_fraction=0.0, time_limit_s=20)
@@ -156,7 +156,7 @@ def test_rented_nodes_replace_bought_ones_where_they_are_cheap() -> None:
     case = fleet_of_every_kind(2)
 
     def rented(factor: float) -> Problem:
-        return changed(case, "pools", rental_usd_per_node=factor * case.pools.rental_usd_per_node)
+        return changed(case, "node_groups", rental_usd_per_node=factor * case.node_groups.rental_usd_per_node)
 
     found = flips(rented, low=0.2, high=1.0, width=0.05, regret_fraction=0.01, gap_fraction=0.001)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import cohort, limits, one_job, pools, problem, run_option, service
+from solver_cases import cohort, limits, node_groups, one_job, problem, run_option, service
 from test_solver_optimum import best, draw, draw_more
 
 from benchmarks.fleets import fleet
@@ -80,10 +80,10 @@ def test_a_first_plan_of_a_large_program_is_near_the_best(monkeypatch: pytest.Mo
 
 
 def test_replicas_that_cannot_be_rounded_up_are_let_go() -> None:
-    """With fractions 1.5 of 2 replicas fit the cheap pool, supply 1.5: rounded up they do not, 1 and 1 do."""
+    """With fractions 1.5 of 2 replicas fit the cheap group, supply 1.5: rounded up they do not, 1 + 1 do."""
     either = ServeOptions(
         service=[0, 0],  # type: ignore[arg-type]
-        pool=[0, 1],  # type: ignore[arg-type]
+        node_group=[0, 1],  # type: ignore[arg-type]
         capacity=np.full((2, 1), 10.0),
         nodes=np.ones(2),
         standby_fraction=np.zeros((2, 1)),
@@ -94,7 +94,7 @@ def test_replicas_that_cannot_be_rounded_up_are_let_go() -> None:
     )
     case = problem(
         count=2,
-        pools=pools(count=2, holding_usd_per_node=[[100.0], [300.0]]),
+        node_groups=node_groups(count=2, holding_usd_per_node=[[100.0], [300.0]]),
         limits=limits(skus=2, supply_nodes=[[1.5], [np.inf]]),
         **service([20.0]) | {"serve_options": either},
     )
@@ -110,11 +110,11 @@ def test_choices_that_leave_no_plan_are_let_go() -> None:
     """The cheap run and half a replica share the 1.5 nodes on sale; a whole one needs the run elsewhere."""
     case = problem(
         count=2,
-        pools=pools(count=2),
-        cohorts=cohort(nodes=2, pool=[1], retire_usd_per_node=[[1000.0]]),
+        node_groups=node_groups(count=2),
+        cohorts=cohort(nodes=2, node_group=[1], retire_usd_per_node=[[1000.0]]),
         limits=limits(skus=2, supply_nodes=[[1.5], [0.0]]),
         jobs=one_job(),
-        run_options=run_option([[1], [1]], job=[0, 0], pool=[0, 1], usd=[[20.0], [500.0]]),
+        run_options=run_option([[1], [1]], job=[0, 0], node_group=[0, 1], usd=[[20.0], [500.0]]),
         **service([5.0]),
     )
     plan, _, _ = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
@@ -129,10 +129,10 @@ def test_better_choices_of_the_bound_are_made_whole(monkeypatch: pytest.MonkeyPa
     """The steps take the dear run and bar the cheap one with its nodes; the search for the bound finds it."""
     case = problem(
         count=2,
-        pools=pools(count=2),
+        node_groups=node_groups(count=2),
         limits=limits(skus=2),
         jobs=one_job(),
-        run_options=run_option([[2], [2]], job=[0, 0], pool=[0, 1], usd=[[20.0], [500.0]]),
+        run_options=run_option([[2], [2]], job=[0, 0], node_group=[0, 1], usd=[[20.0], [500.0]]),
     )
 
     def dear(program: Program, *_: object, **__: object) -> Outcome:

@@ -197,15 +197,15 @@ def test_orders_are_rounded_and_replicas_stay_as_they_were_found() -> None:
     assert program.order[0, 0].lowBound == 6
 
 
-def test_a_job_keeps_every_pace_of_a_pool() -> None:
-    """Of a pool that a job keeps all pausable options stay open where any pace is asked for; no others."""
+def test_a_job_keeps_every_pace_of_a_node_group() -> None:
+    """Of a group that a job keeps all pausable options stay open where any pace is asked for; no others."""
     program, any_pace = build(fleet("M")), build(fleet("M"))
     relaxed = search().relax(program)
     bar_the_rest(program, relaxed)
     bar_the_rest(any_pace, relaxed, any_pace=True)
     few, more = (np.array([each.upBound > 0 for each in one.choose]) for one in (program, any_pace))
     options = program.problem.pausable_options
-    place = options.job * 1000 + options.pool
+    place = options.job * 1000 + options.node_group
 
     assert more.sum() > few.sum()
     assert more.tolist() == np.isin(place, place[few]).tolist()

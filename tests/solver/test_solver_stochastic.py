@@ -91,7 +91,7 @@ def drawn(seed: int) -> tuple[Problem, Problem]:
     """Two futures of one random fleet: in the second, demand is half or one and a half times as large."""
     first, rng = draw_more(seed), np.random.default_rng([seed, 2])
     second = changed(first, "services", demand=np.floor(first.services.demand * rng.choice([0.5, 1.5])))
-    return first, changed(second, "pools", idle_usd_per_node=second.pools.idle_usd_per_node + 1)
+    return first, changed(second, "node_groups", idle_usd_per_node=second.node_groups.idle_usd_per_node + 1)
 
 
 def exact(futures: Futures) -> Hedge:
@@ -147,7 +147,7 @@ def test_a_budget_binds_in_the_dearest_future() -> None:
     first = problem(**service([30.0]))
     first = changed(first, "services", unmet_usd=np.array([[200.0]]))
     first = changed(first, "limits", budget_usd=np.array([1300.0]))
-    second = changed(first, "pools", capex_usd_per_node=np.array([[600.0]]))
+    second = changed(first, "node_groups", capex_usd_per_node=np.array([[600.0]]))
 
     assert exact(Futures((first, first), np.array([0.5, 0.5]), 1)).first_stage.orders.tolist() == [[3]]
     assert exact(Futures((first, second), np.array([0.5, 0.5]), 1)).first_stage.orders.tolist() == [[2]]
@@ -190,8 +190,8 @@ def test_futures_that_are_none(chances: list[float], shared: int, said: str) -> 
 
 
 def test_futures_of_another_fleet_are_refused() -> None:
-    first, second = serving(10.0, 9.0), changed(serving(30.0, 9.0), "pools", lead_periods=np.array([1]))
-    with pytest.raises(ProblemError, match=r"future 1 has other pools\.lead_periods than the first"):
+    first, second = serving(10.0, 9.0), changed(serving(30.0, 9.0), "node_groups", lead_periods=np.array([1]))
+    with pytest.raises(ProblemError, match=r"future 1 has other node_groups\.lead_periods than the first"):
         Futures((first, second), np.array([0.5, 0.5]), 1)
 
 

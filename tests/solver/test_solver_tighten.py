@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import limits, one_job, pools, problem, run_option, service
+from solver_cases import limits, node_groups, one_job, problem, run_option, service
 from test_solver_optimum import best, draw_more, with_tiers
 
 from benchmarks import fleets
@@ -44,11 +44,11 @@ def one_rebate(rebate: float) -> Problem:
     both = {
         field.name: np.repeat(getattr(serves, field.name), 2, axis=0) for field in dataclasses.fields(serves)
     }
-    both["pool"] = np.array([0, 1])
+    both["node_group"] = np.array([0, 1])
     usd = [[100.0], [1e6]]
     return problem(
         count=2,
-        pools=pools(count=2, holding_usd_per_node=usd, capital_usd_per_node=usd),
+        node_groups=node_groups(count=2, holding_usd_per_node=usd, capital_usd_per_node=usd),
         limits=limits(skus=2),
         tiers=Tiers(sku=[0], from_nodes=[8.0], rebate_fraction=[rebate]),  # type: ignore[arg-type]
         **one | {"serve_options": dataclasses.replace(serves, **both)},
@@ -86,12 +86,14 @@ def eight_nodes(**tasks: Any) -> Problem:
     """Of one SKU that is a quarter as dear from 4 nodes on."""
     usd = [[100.0]]
     tiers = Tiers(sku=np.array([0]), from_nodes=np.array([4.0]), rebate_fraction=np.array([0.75]))
-    return problem(pools=pools(holding_usd_per_node=usd, capital_usd_per_node=usd), tiers=tiers, **tasks)
+    return problem(
+        node_groups=node_groups(holding_usd_per_node=usd, capital_usd_per_node=usd), tiers=tiers, **tasks
+    )
 
 
 PAUSABLE = PausableOptions(
     job=np.array([0]),
-    pool=np.array([0]),
+    node_group=np.array([0]),
     nodes=np.array([8]),
     node_hours=np.array([800.0]),
     node_hours_limit=np.array([[800.0]]),

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solver_cases import changed, cohort, limits, one_job, pools, problem, run_option, service, steps, work
+from solver_cases import (
+    changed,
+    cohort,
+    limits,
+    node_groups,
+    one_job,
+    problem,
+    run_option,
+    service,
+    steps,
+    work,
+)
 
 from solver import account
 from solver.answer import WrongAnswer, answer
@@ -30,7 +41,7 @@ TOLERANCE = 1e-6
 def case() -> Problem:
     return problem(
         periods=2,
-        pools=pools(periods=2, purchase_allowed=[[1, 0]]),
+        node_groups=node_groups(periods=2, purchase_allowed=[[1, 0]]),
         jobs=one_job(optional=True, left_out_usd=9000.0),
         run_options=run_option([[2, 0], [0, 2]], late_h=[0, 5]),
         cohorts=cohort(nodes=3, periods=2, must_retire_by=[1]),
@@ -132,7 +143,7 @@ def other_case() -> Problem:
         count=2,
         site_names=("oregon", "finland"),
         sku_names=("h100",),
-        pools=pools(
+        node_groups=node_groups(
             periods=2,
             count=2,
             sku=[0, 0],
@@ -144,7 +155,7 @@ def other_case() -> Problem:
             idle_kwh_per_node=100 * flat,
         ),
         cohorts=Cohorts(
-            pool=[0, 1],
+            node_group=[0, 1],
             nodes=[4, 0],
             keep_usd_per_node=10 * flat,
             keep_kgco2e_per_node=0 * flat,
@@ -162,7 +173,7 @@ def other_case() -> Problem:
         ),
         pausable_options=PausableOptions(
             job=[0],
-            pool=[1],
+            node_group=[1],
             nodes=[3],
             node_hours=[600],
             node_hours_limit=[[300, 300]],

@@ -10,7 +10,7 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
-from solver_cases import limits, pools, problem
+from solver_cases import limits, node_groups, problem
 from test_solver_optimum import draw_more
 
 from solver import backend
@@ -28,9 +28,9 @@ def fleet(site: str = "oregon", sku: str = "h100-8") -> Problem:
     each: dict[str, Any] = {
         "sku_names": (sku, "b200-8"),
         "site_names": (site,),
-        "pools": pools(periods=2, count=2, lead_periods=np.array([0, 1])),
+        "node_groups": node_groups(periods=2, count=2, lead_periods=np.array([0, 1])),
         "cohorts": Cohorts(
-            pool=np.array([0]),
+            node_group=np.array([0]),
             nodes=np.array([3]),
             keep_usd_per_node=np.full((1, 2), 7.0),
             keep_kgco2e_per_node=np.ones((1, 2)),
@@ -45,7 +45,7 @@ def fleet(site: str = "oregon", sku: str = "h100-8") -> Problem:
         ),
         "run_options": RunOptions(
             job=np.zeros(2),
-            pool=np.zeros(2),
+            node_group=np.zeros(2),
             start=np.array([0, 0]),
             late_h=np.zeros(2),
             nodes=4 * flat,
@@ -57,7 +57,7 @@ def fleet(site: str = "oregon", sku: str = "h100-8") -> Problem:
         "services": Services(name=("chat",), demand=np.array([[5.0, 9.0]])),
         "serve_options": ServeOptions(
             service=np.zeros(2),
-            pool=np.array([0, 1]),
+            node_group=np.array([0, 1]),
             capacity=np.array([[2.0, 2.0], [3.0, 3.0]]),
             nodes=np.array([0.5, 1.0]),
             standby_fraction=np.zeros((2, 2)),

@@ -108,7 +108,7 @@ def _places(inputs: Inputs, job: TrainingJob, sku: str | None) -> dict[str, int]
     """First site of each SKU that the job may use."""
     sites = [site.name for site in inputs.sites]
     found: dict[str, int] = {}
-    for index, site in inputs.pools:
+    for index, site in inputs.node_groups:
         name = inputs.skus[index].name
         allowed = (job.skus is None or name in job.skus) and (job.sites is None or sites[site] in job.sites)
         if allowed and sku in (None, name):

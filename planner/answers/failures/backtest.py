@@ -52,7 +52,7 @@ def backtest_document(
         if outages is None
         else spares_scores(outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d)
     )
-    sections["pools"] = _pools(scores, asked)
+    sections["pools"] = _held_spares(scores, asked)
     return {
         "everfleet_backtest": 1,
         "title": f"Forecasts of {log.name}, tested on itself",
@@ -98,7 +98,7 @@ def _forecasts(past: Periods, tested: dict[str, Backtest], asked: FitAsked) -> S
     return Section("Failures of the next period", said, {"scores": scores, "forecasts": rows})
 
 
-def _pools(scores: list[Record], asked: FitAsked) -> Section:
+def _held_spares(scores: list[Record], asked: FitAsked) -> Section:
     title = "Pools of spares"
     if not scores:
         return Section(

@@ -78,7 +78,7 @@ def downtime_section(
         "90 % are shorter than": lasted.quantile(0.9),
         "longest": lasted.max(),
     }
-    pools, explained, pool = _pools(log, outages, asked, rate, seen.variance_to_mean_ratio)
+    sizes, explained, spares = _spares_by_rule(log, outages, asked, rate, seen.variance_to_mean_ratio)
     said = [
         f"{len(lasted):,} outages; nodes are away {away:.2%} of the time, {seen.mean_down:.1f} at once on "
         f"average. The count of nodes down has {seen.variance_to_mean_ratio:.2f} times the variance of a "
@@ -86,7 +86,7 @@ def downtime_section(
         f"For {asked.spare_confidence_fraction:.4g} of the time on record at most "
         f"{nodes_down_quantile(outages.history, time_fraction=asked.spare_confidence_fraction):.0f} were "
         "down at once.",
-        f"Hold {pool} spares for {asked.spare_confidence_fraction:.4g} of the time until a review in "
+        f"Hold {spares} spares for {asked.spare_confidence_fraction:.4g} of the time until a review in "
         f"{asked.review_d:g} d.",
     ]
     if outages.without_end:
@@ -96,7 +96,7 @@ def downtime_section(
             {"outage": name, "length_h": float(hours), "length_d": float(hours) / DAY_H}
             for name, hours in lengths.items()
         ],
-        "spares": pools,
+        "spares": sizes,
         "pool_backtest": spares_scores(
             outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d
         ),
@@ -105,7 +105,7 @@ def downtime_section(
     return Section(title, said, {name: rows for name, rows in tables.items() if rows}), explained
 
 
-def _pools(
+def _spares_by_rule(
     log: FailureLog, outages: Outages, asked: FitAsked, rate: Rate, ratio: float
 ) -> tuple[list[Record], dict[str, Traced], int]:
     """The pool by the log's own history, next to those by a mean and a formula."""
@@ -126,13 +126,13 @@ def _pools(
             variance_to_mean_ratio=bursts,
         ),
     }
-    pool = spares_by_history(
+    kept = spares_by_history(
         history=outages.history,
         confidence_fraction=asked.spare_confidence_fraction,
         review_h=DAY_H * asked.review_d,
     )
     rows: list[Record] = [
-        {"pool": "by the history, drifting", "spares": pool.spares, "mean_down": pool.mean_down},
+        {"pool": "by the history, drifting", "spares": kept.spares, "mean_down": kept.mean_down},
         *(
             {"pool": f"{name}, constant mean", "spares": int(found.value), "mean_down": float(mean.value)}
             for name, found in formula.items()
@@ -146,7 +146,7 @@ def _pools(
     return (
         rows,
         {"spares": formula["as wide as the history"], "spares.poisson": formula["Poisson"]},
-        pool.spares,
+        kept.spares,
     )
 
 
@@ -172,8 +172,8 @@ def spares_scores(history: DownHistory, confidence_fraction: float, review_h: fl
     }
     # A pool looks back from its origin to the start, so that a longer history tests fewer pools.
     looked_back = (first_h + history.end_h - history.from_h[0]) / 2.0 / review_h
-    pools = min(MOST_REVIEWS, max(2.0, MOST_LOOKED_BACK / looked_back))
-    step_h = max(review_h / 2.0, (history.end_h - first_h) / pools)
+    reviews = min(MOST_REVIEWS, max(2.0, MOST_LOOKED_BACK / looked_back))
+    step_h = max(review_h / 2.0, (history.end_h - first_h) / reviews)
     tested = {
         name: backtest_spares(
             history=history,

@@ -102,7 +102,7 @@ def draw_realised(scenario: Scenario, seed: int, catalogue: Catalogue) -> Future
 def replay_document(played: Replay) -> Record:
     """A replay as plain data."""
     labels, problem = played.scenario.horizon.period_labels, played.assembled.problem
-    unit = problem.pools.order_unit_nodes[:, None]
+    unit = problem.node_groups.order_unit_nodes[:, None]
     first = played.made[0].orders * unit if played.made else np.zeros_like(played.decided.orders)
     steps = [
         {

@@ -64,25 +64,29 @@ def first_stage_records(found: FuturesPlan) -> list[Record]:
     assert found.hedge is not None
     stage, problem = found.hedge.first_stage, found.together.problems[0]
     labels, shared = found.scenario.horizon.period_labels, found.together.shared_periods
-    cohort_pool = problem.cohorts.pool
+    cohort_node_group = problem.cohorts.node_group
     counts = (
-        ("order", stage.orders * problem.pools.order_unit_nodes[:, None], np.arange(len(problem.pools))),
-        ("retire", stage.retired, cohort_pool),
-        ("move", stage.moved, cohort_pool[problem.moves.from_cohort]),
+        (
+            "order",
+            stage.orders * problem.node_groups.order_unit_nodes[:, None],
+            np.arange(len(problem.node_groups)),
+        ),
+        ("retire", stage.retired, cohort_node_group),
+        ("move", stage.moved, cohort_node_group[problem.moves.from_cohort]),
     )
     rows = []
-    for what, nodes, pool in counts:
+    for what, nodes, group in counts:
         for row, period in np.argwhere(nodes[:, :shared] > 0):
             rows.append(
                 {
                     "decision": what,
                     "nodes": int(nodes[row, period]),
-                    "pool": problem.pool_name(int(pool[row])),
+                    "pool": problem.node_group_name(int(group[row])),
                     "period": labels[period],
                     **(
                         {
                             "to": problem.site_names[
-                                problem.pools.site[cohort_pool[problem.moves.to_cohort[row]]]
+                                problem.node_groups.site[cohort_node_group[problem.moves.to_cohort[row]]]
                             ]
                         }
                         if what == "move"
@@ -214,4 +218,4 @@ def _why_not(found: FuturesPlan) -> str:
 
 def _nodes(found: FuturesPlan, stage: FirstStage) -> float:
     problem = found.together.problems[0]
-    return float((stage.orders * problem.pools.order_unit_nodes[:, None]).sum())
+    return float((stage.orders * problem.node_groups.order_unit_nodes[:, None]).sum())

@@ -37,7 +37,7 @@ def with_alternatives(
 
 def alternative_records(plan: Plan) -> list[Record]:
     """One row for each alternative: what it costs more, and by what it differs."""
-    units = plan.problem.pools.order_unit_nodes[:, None]
+    units = plan.problem.node_groups.order_unit_nodes[:, None]
     return [
         {
             "alternative": number + 1,

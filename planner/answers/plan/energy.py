@@ -30,9 +30,9 @@ def energy_records(plan: Plan) -> list[Record]:
     if solution is None:
         return []
     drawn: dict[tuple[int, str, str], float] = {}
-    for use, term, pools, kwh in _uses(plan, solution):
-        for pool, amount in zip(pools, kwh, strict=True):
-            place = int(plan.problem.pools.site[pool]), use, term
+    for use, term, groups, kwh in _uses(plan, solution):
+        for group, amount in zip(groups, kwh, strict=True):
+            place = int(plan.problem.node_groups.site[group]), use, term
             drawn[place] = drawn.get(place, 0.0) + float(amount)
     names, found = plan.problem.site_names, []
     for (site, use, term), facility_kwh in sorted(drawn.items()):
@@ -61,31 +61,36 @@ def state_fraction(*, state_h: Column, state_kw: Column, sum_kwh: Column) -> Col
 
 
 def _uses(plan: Plan, solution: Solution) -> Iterator[tuple[str, str, NDArray[np.intp], Column]]:
-    """What draws energy: its name, its term of the total, and for each row the pool and the energy there."""
+    """What draws energy: its name, its term of the total, and for each row the group and the energy there."""
     ledger, problem, work = plan.ledger, plan.problem, plan.assembled.work
     if ledger.runs is not None:
         each = solution.run[solution.run > 0][:, None]
         kwh = (each * ledger.runs.facility_kwh.value[ledger.run_rows]).sum(axis=1)
-        pools = problem.run_options.pool[solution.run > 0]
+        groups = problem.run_options.node_group[solution.run > 0]
         candidate = ledger.runs.candidate[ledger.run_rows]
         for use, share in _shares(ledger.runs.progress, candidate).items():
-            yield use, "training", pools, kwh * share
+            yield use, "training", groups, kwh * share
     if ledger.pausable is not None:
         options = ledger.pausable.options
         pausable = problem.pausable_options
         kwh = (pausable.kwh_per_node_h[options] * solution.done_node_h[options]).sum(axis=1)
         for use, share in _shares(ledger.pausable.jobs.progress, ledger.pausable.rows).items():
-            yield use, "pausable", pausable.pool[options], kwh * share
+            yield use, "pausable", pausable.node_group[options], kwh * share
     if ledger.replicas is not None:
         options = ledger.replica_options
         kwh = (ledger.replicas.facility_kwh.value * solution.replicas[options]).sum(axis=1)
-        yield "serving", "serving", problem.serve_options.pool[options], kwh
+        yield "serving", "serving", problem.serve_options.node_group[options], kwh
     if work.facility_kwh is not None:
         kwh = (work.facility_kwh.value * solution.work_node_h).sum(axis=1)
-        yield "experimentation pools", "pools", problem.work_options.pool, kwh
-    every = np.arange(len(problem.pools))
+        yield "experimentation pools", "pools", problem.work_options.node_group, kwh
+    every = np.arange(len(problem.node_groups))
     yield "idle nodes", "idle", every, (ledger.idle_nodes * plan.assembled.nodes.idle_kwh.value).sum(axis=1)
-    yield "parked nodes", "parked", every, (problem.pools.off_kwh_per_node * solution.parked).sum(axis=1)
+    yield (
+        "parked nodes",
+        "parked",
+        every,
+        (problem.node_groups.off_kwh_per_node * solution.parked).sum(axis=1),
+    )
 
 
 def _shares(progress: Progress, rows: NDArray[np.intp]) -> Mapping[str, Column]:

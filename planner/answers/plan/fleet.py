@@ -24,25 +24,25 @@ from planner.trace.records import Record
 
 def purchase_records(inputs: Inputs, problem: Problem, solution: Solution) -> list[Record]:
     """What a buyer needs for each order: what, how many, where to, by when, and at whose price."""
-    pools, scenario, horizon = problem.pools, inputs.scenario, inputs.scenario.horizon
+    groups, scenario, horizon = problem.node_groups, inputs.scenario, inputs.scenario.horizon
     lead_h = {offer.sku: offer.lead_time_h for offer in scenario.market}
     rebate = rebate_fraction(problem, solution.orders)
     found = []
     for t, p in np.argwhere(solution.orders.T > 0):
-        sku = inputs.skus[pools.sku[p]]
-        units, nodes = int(solution.orders[p, t]), int(solution.orders[p, t] * pools.order_unit_nodes[p])
-        price_usd, off = float(pools.capex_usd_per_node[p, t]), float(rebate[pools.sku[p]])
-        order_by, arrives = _order_days(horizon, int(t), int(pools.lead_periods[p]), lead_h[sku.name])
+        sku = inputs.skus[groups.sku[p]]
+        units, nodes = int(solution.orders[p, t]), int(solution.orders[p, t] * groups.order_unit_nodes[p])
+        price_usd, off = float(groups.capex_usd_per_node[p, t]), float(rebate[groups.sku[p]])
+        order_by, arrives = _order_days(horizon, int(t), int(groups.lead_periods[p]), lead_h[sku.name])
         price = _price_fact(inputs, sku.name, sku.server, int(t))
         found.append(
             {
                 "period": horizon.period_labels[t],
-                "site": problem.site_names[pools.site[p]],
+                "site": problem.site_names[groups.site[p]],
                 "sku": sku.name,
                 "server": sku.title,
                 "accelerator": sku.accelerator,
                 "nodes": nodes,
-                "accelerators": int(nodes * inputs.server("accelerators")[pools.sku[p]].value),
+                "accelerators": int(nodes * inputs.server("accelerators")[groups.sku[p]].value),
                 "order_units": units,
                 "order_by": order_by.isoformat(),
                 "arrives": arrives.isoformat(),
@@ -83,8 +83,8 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
     working = solution.in_service - solution.parked
     found = []
     for t, label in enumerate(labels):
-        for p in range(len(problem.pools)):
-            retired = int(solution.retired[problem.cohorts.pool == p, t].sum())
+        for p in range(len(problem.node_groups)):
+            retired = int(solution.retired[problem.cohorts.node_group == p, t].sum())
             if solution.in_service[p, t] or retired:
                 found.append(
                     {
@@ -101,12 +101,12 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
-def place(plan: Plan, pool: int) -> Record:
+def place(plan: Plan, group: int) -> Record:
     """Site and SKU of a row of the fleet."""
     problem = plan.problem
     return {
-        "site": problem.site_names[problem.pools.site[pool]],
-        "sku": problem.sku_names[problem.pools.sku[pool]],
+        "site": problem.site_names[problem.node_groups.site[group]],
+        "sku": problem.sku_names[problem.node_groups.sku[group]],
     }
 
 
@@ -119,13 +119,13 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     if rented.usd is None or rented.kgco2e is None:
         return []
     hours = rented_node_h(plan.assembled, solution)
-    mean = hours / plan.problem.pools.hours
-    nodes = np.ceil(np.maximum(solution.in_use[rented.pool], mean) - ROUNDING).astype(int)
+    mean = hours / plan.problem.node_groups.hours
+    nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [
         {
             "period": label,
-            "location": plan.problem.site_names[plan.problem.pools.site[p]],
-            "sku": plan.problem.sku_names[plan.problem.pools.sku[p]],
+            "location": plan.problem.site_names[plan.problem.node_groups.site[p]],
+            "sku": plan.problem.sku_names[plan.problem.node_groups.sku[p]],
             "nodes": int(nodes[i, t]),
             "node_h": float(hours[i, t]),
             "rent_usd_per_node_h": float(rented.usd.value[i, t]),
@@ -133,7 +133,7 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
             "embodied_kgco2e": float(rented.kgco2e.value[i, t] * hours[i, t]),
         }
         for t, label in enumerate(labels)
-        for i, p in enumerate(rented.pool)
+        for i, p in enumerate(rented.node_group)
         if nodes[i, t]
     ]
 
@@ -167,14 +167,14 @@ def retirement_money(plan: Plan, solution: Solution, cohort: int) -> str:
 def move_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each move: when, what, from where to where, at what cost."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    pools, moves = problem.pools, problem.moves
-    origin, goal = (problem.cohorts.pool[end] for end in (moves.from_cohort, moves.to_cohort))
+    groups, moves = problem.node_groups, problem.moves
+    origin, goal = (problem.cohorts.node_group[end] for end in (moves.from_cohort, moves.to_cohort))
     return [
         {
             "period": labels[t],
-            "sku": problem.sku_names[pools.sku[origin[m]]],
-            "from": problem.site_names[pools.site[origin[m]]],
-            "to": problem.site_names[pools.site[goal[m]]],
+            "sku": problem.sku_names[groups.sku[origin[m]]],
+            "from": problem.site_names[groups.site[origin[m]]],
+            "to": problem.site_names[groups.site[goal[m]]],
             "nodes": int(solution.moved[m, t]),
             "in_service": labels[t + moves.lead_periods[m]],
             "move_usd": float(solution.usd_terms.move[m, t]),
@@ -186,10 +186,10 @@ def move_records(plan: Plan, solution: Solution) -> list[Record]:
 
 def _rebates(plan: Plan, solution: Solution) -> list[str]:
     problem = plan.problem
-    ordered = (solution.orders * problem.pools.order_unit_nodes[:, None]).sum(axis=1)
+    ordered = (solution.orders * problem.node_groups.order_unit_nodes[:, None]).sum(axis=1)
     return [
         f"The contract for {sku} reaches a rebate of {share:.1%} on "
-        f"{_nodes(int(ordered[problem.pools.sku == k].sum()))}."
+        f"{_nodes(int(ordered[problem.node_groups.sku == k].sum()))}."
         for k, (sku, share) in enumerate(
             zip(problem.sku_names, rebate_fraction(problem, solution.orders), strict=True)
         )
@@ -216,13 +216,13 @@ def _extensions(plan: Plan, solution: Solution) -> list[str]:
         kept = np.flatnonzero(past & (solution.kept[h] > 0))
         if fleet[home].extend_to_y is None or not len(kept):
             continue
-        usual = np.broadcast_to(nodes.kept_usd.value[standing.pool[home]], past.shape)
+        usual = np.broadcast_to(nodes.kept_usd.value[standing.node_group[home]], past.shape)
         keep = plan.problem.cohorts.keep_usd_per_node[h]
         dearer = float((solution.kept[h] * (keep - usual))[kept].sum())
         said.append(
             f"Keep {_nodes(int(solution.kept[h, kept[0]]))} of "
-            f"{plan.problem.pool_name(int(standing.pool[h]))} past their life of {fleet[home].life_y:g} y, "
-            f"until {labels[kept[-1]]}, for {money(dearer)} more."
+            f"{plan.problem.node_group_name(int(standing.node_group[h]))} past their life of "
+            f"{fleet[home].life_y:g} y, until {labels[kept[-1]]}, for {money(dearer)} more."
         )
     return said
 
@@ -234,14 +234,15 @@ def _nodes(count: int) -> str:
 def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
     """What to order, when, and at what price."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
+    nodes = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     off = rebate_fraction(problem, solution.orders)
     said = []
     for p, t in np.argwhere(nodes > 0):
-        price = problem.pools.capex_usd_per_node[p, t] * (1.0 - off[problem.pools.sku[p]])
+        price = problem.node_groups.capex_usd_per_node[p, t] * (1.0 - off[problem.node_groups.sku[p]])
         cash = float(nodes[p, t] * price)
         said.append(
-            f"Order {nodes[p, t]:.0f} nodes of {problem.pool_name(int(p))} in {labels[t]} for {money(cash)}."
+            f"Order {nodes[p, t]:.0f} nodes of {problem.node_group_name(int(p))} in {labels[t]} "
+            f"for {money(cash)}."
         )
     return said or ["Buy nothing."]
 
@@ -253,10 +254,10 @@ def retirement_sentences(plan: Plan, solution: Solution) -> list[str]:
     for h in range(len(problem.cohorts)):
         steps = [f"{count} in {labels[t]}" for t, count in enumerate(solution.retired[h]) if count]
         if steps:
-            pool = problem.pool_name(int(problem.cohorts.pool[h]))
+            group = problem.node_group_name(int(problem.cohorts.node_group[h]))
             money_said = retirement_money(plan, solution, h)
             said.append(
-                f"Retire nodes of {pool}: {', '.join(steps)}, leaving {solution.kept[h, -1]} "
+                f"Retire nodes of {group}: {', '.join(steps)}, leaving {solution.kept[h, -1]} "
                 f"of {problem.cohorts.nodes[h] or solution.kept[h].max()}{money_said}."
             )
     return said

@@ -42,8 +42,8 @@ def with_prices(
 def _tells(plan: Plan, price: Price) -> bool:
     """Whether a price says something: nodes that nobody offers have no supply to ease."""
     if price.family == "supply":
-        pools = plan.problem.pools
-        if not pools.purchase_allowed[pools.sku == price.index[0]].any():
+        groups = plan.problem.node_groups
+        if not groups.purchase_allowed[groups.sku == price.index[0]].any():
             return False
     worth = (price.saving_per_unit, price.relaxed_saving_per_unit)
     return price.eased is not None or any(each > NOTHING for each in worth)

@@ -116,7 +116,7 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
         (
             "Nodes bought",
             "nodes",
-            lambda one: float((one.orders * problem.pools.order_unit_nodes[:, None]).sum()),
+            lambda one: float((one.orders * problem.node_groups.order_unit_nodes[:, None]).sum()),
         ),
         ("Nodes retired", "nodes", lambda one: float(one.retired.sum())),
         ("Nodes in service at the end", "nodes", lambda one: float(one.in_service[:, -1].sum())),
@@ -157,7 +157,7 @@ def period_records(plan: Plan, solution: Solution) -> list[Record]:
     if plan.assembled.work.facility_kwh is not None:
         kwh = kwh + (plan.assembled.work.facility_kwh.value * solution.work_node_h).sum(axis=0)
     kwh = kwh + (problem.pausable_options.kwh_per_node_h * solution.done_node_h).sum(axis=0)
-    kwh = kwh + (problem.pools.off_kwh_per_node * solution.parked).sum(axis=0)
+    kwh = kwh + (problem.node_groups.off_kwh_per_node * solution.parked).sum(axis=0)
     capex = capex_usd(problem, solution.orders)
     return [
         {

@@ -32,9 +32,9 @@ def _where(problem: Problem, family: str, row: int) -> str:
         case "supply":
             return problem.sku_names[row]
         case "minimum order":
-            return problem.pool_name(row)
+            return problem.node_group_name(row)
         case "end of life":
-            return f"standing {problem.pool_name(int(problem.cohorts.pool[row]))}"
+            return f"standing {problem.node_group_name(int(problem.cohorts.node_group[row]))}"
         case "demand":
             return problem.services.name[row]
         case "work":
@@ -78,24 +78,26 @@ def change_text(problem: Problem, labels: Sequence[str], change: Difference) -> 
     before, after = f"{change.before:g}", f"{change.after:g}"
     first = change.index[0]
     if change.kind == "job":
-        what = f"{problem.jobs.name[first]} on {problem.pool_name(change.index[1])}"
+        what = f"{problem.jobs.name[first]} on {problem.node_group_name(change.index[1])}"
         return what if change.after > change.before else f"no {what}" if change.after == 0 else f"less {what}"
     if change.kind == "left_out":
         name = problem.jobs.name[first]
         return f"leave out {name}" if change.after > change.before else f"run {name}"
     when = labels[change.index[1]]
     if change.kind == "orders":
-        unit = int(problem.pools.order_unit_nodes[first])
+        unit = int(problem.node_groups.order_unit_nodes[first])
         nodes = f"{change.after * unit:g} instead of {change.before * unit:g}"
-        return f"order {nodes} nodes of {problem.pool_name(first)} in {when}"
+        return f"order {nodes} nodes of {problem.node_group_name(first)} in {when}"
     if change.kind == "rented":
-        return f"rent {after} instead of {before} nodes of {problem.pool_name(first)} in {when}"
+        return f"rent {after} instead of {before} nodes of {problem.node_group_name(first)} in {when}"
     cohort = first if change.kind == "retired" else int(problem.moves.from_cohort[first])
-    pool = problem.pool_name(int(problem.cohorts.pool[cohort]))
+    group = problem.node_group_name(int(problem.cohorts.node_group[cohort]))
     if change.kind == "retired":
-        return f"retire {after} instead of {before} nodes of {pool} in {when}"
-    goal = problem.site_names[problem.pools.site[problem.cohorts.pool[problem.moves.to_cohort[first]]]]
-    return f"move {after} instead of {before} nodes of {pool} to {goal} in {when}"
+        return f"retire {after} instead of {before} nodes of {group} in {when}"
+    goal = problem.site_names[
+        problem.node_groups.site[problem.cohorts.node_group[problem.moves.to_cohort[first]]]
+    ]
+    return f"move {after} instead of {before} nodes of {group} to {goal} in {when}"
 
 
 def changes_text(
@@ -104,7 +106,7 @@ def changes_text(
     """The largest changes of a fleet in one line; how many more there are."""
 
     def nodes(change: Difference) -> float:
-        unit = problem.pools.order_unit_nodes[change.index[0]] if change.kind == "orders" else 1
+        unit = problem.node_groups.order_unit_nodes[change.index[0]] if change.kind == "orders" else 1
         return -abs(change.after - change.before) * float(unit)
 
     # What a job leaves is said by where it goes.

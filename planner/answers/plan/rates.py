@@ -18,12 +18,14 @@ from planner.program.solution import Solution
 def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
     """A sentence for each SKU that trains or serves, and one for each that is had on a prior alone."""
     inputs, problem = plan.inputs, plan.problem
-    trains = {int(problem.pools.sku[problem.run_options.pool[r]]) for r in np.flatnonzero(solution.run)}
+    trains = {
+        int(problem.node_groups.sku[problem.run_options.node_group[r]]) for r in np.flatnonzero(solution.run)
+    }
     serves: dict[int, set[int]] = {}
     for v in np.flatnonzero(np.any(solution.replicas > 0, axis=1)):
-        sku = int(problem.pools.sku[problem.serve_options.pool[v]])
+        sku = int(problem.node_groups.sku[problem.serve_options.node_group[v]])
         serves.setdefault(sku, set()).add(int(problem.serve_options.service[v]))
-    bought = {int(problem.pools.sku[p]) for p in np.flatnonzero(np.any(solution.orders > 0, axis=1))}
+    bought = {int(problem.node_groups.sku[p]) for p in np.flatnonzero(np.any(solution.orders > 0, axis=1))}
     said = [_training(inputs, sku) for sku in sorted(trains)]
     for sku, services in sorted(serves.items()):
         said += _serving(inputs, sku, sorted(services))

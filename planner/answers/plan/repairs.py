@@ -116,9 +116,9 @@ class _Moved:
         before = self.plain.get(path, offer.minimum_nodes)
         self.plain[path] = min(left, before or 0) or None
 
-    def _end_of_life(self, pool: str) -> None:
-        """Cohorts of a pool may stay: without a life they have no end."""
-        sku, _, site = pool.partition(" at ")
+    def _end_of_life(self, group: str) -> None:
+        """Cohorts of a node group may stay: without a life they have no end."""
+        sku, _, site = group.partition(" at ")
         for number, cohort in enumerate(self.scenario.fleet):
             if (cohort.sku, cohort.site) == (sku, site):
                 for key in ("life", "extend_to", "extension_cost"):

@@ -46,7 +46,7 @@ class _Case:
     """Replicas of one option of a service in one period or several alike."""
 
     service: int
-    pool: int
+    node_group: int
     row: int
     place: dict[str, Any]
     periods: tuple[str, ...]
@@ -149,7 +149,7 @@ def _cases(plan: Plan) -> list[_Case]:
     service_of = options.service[plan.ledger.replica_options]
     failures = np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value)
     for row, v in enumerate(plan.ledger.replica_options):
-        service, pool = int(options.service[v]), int(options.pool[v])
+        service, group = int(options.service[v]), int(options.node_group[v])
         asked = inputs.scenario.services[service]
         for t, label in enumerate(labels):
             count, spare = int(counts[row, t]), int(spares[row, t])
@@ -165,9 +165,9 @@ def _cases(plan: Plan) -> list[_Case]:
                 continue
             found[key] = _Case(
                 service=service,
-                pool=pool,
+                node_group=group,
                 row=row,
-                place=place(plan, pool),
+                place=place(plan, group),
                 periods=(label,),
                 demand=_demand(inputs, service, demand),
                 crew=Crew(
@@ -175,7 +175,7 @@ def _cases(plan: Plan) -> list[_Case]:
                     standby=spare,
                     groups=int(replicas.candidates.groups[row]),
                     replica_nodes=float(np.asarray(replicas.nodes.value)[row]),
-                    failure_rate_per_node_h=float(failures.ravel()[pool]),
+                    failure_rate_per_node_h=float(failures.ravel()[group]),
                     down_s=3600.0 * inputs.scenario.reliability.restart_h,
                 ),
                 targets=(
@@ -221,7 +221,7 @@ def _law(plan: Plan, case: _Case) -> _Law:
     assert plan.ledger.replicas is not None, "a case is of some replicas"
     inputs, candidates = plan.inputs, plan.ledger.replicas.candidates
     one = np.array([case.row])
-    service, sku = np.array([case.service]), inputs.pool_sku[np.array([case.pool])]
+    service, sku = np.array([case.service]), inputs.node_group_sku[np.array([case.node_group])]
     tp, dp = layout_columns(candidates.accelerators[one], candidates.groups[one])
     arguments = replica_arguments(inputs, service, sku, tp, dp)
     scv = float(

@@ -44,12 +44,12 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
         found.append(
             {
                 "job": job.name,
-                **place(plan, int(runs.candidates.pool[c])),
+                **place(plan, int(runs.candidates.node_group[c])),
                 "nodes": int(runs.candidates.nodes[c]),
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 "layout": _layout(runs.candidates.layout, c),
-                "software": _software(plan, int(runs.candidates.pool[c])),
+                "software": _software(plan, int(runs.candidates.node_group[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
@@ -66,9 +66,9 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
-def _software(plan: Plan, pool: int) -> str:
+def _software(plan: Plan, group: int) -> str:
     """The training software that the rates of a run there are of: the newest that the accelerator runs."""
-    sku = plan.inputs.skus[int(plan.problem.pools.sku[pool])]
+    sku = plan.inputs.skus[int(plan.problem.node_groups.sku[group])]
     return default_stack(sku.accelerator).says
 
 
@@ -90,7 +90,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                 {
                     "service": problem.services.name[service],
                     "period": label,
-                    **place(plan, int(problem.serve_options.pool[v])),
+                    **place(plan, int(problem.serve_options.node_group[v])),
                     **_replica_layout(replicas.candidates, row),
                     "engine": engine_title(plan.inputs, plan.inputs.scenario.services[service]),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
@@ -127,7 +127,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
         {
             "pool": problem.work.name[options.work[o]],
             "period": labels[t],
-            **place(plan, int(options.pool[o])),
+            **place(plan, int(options.node_group[o])),
             "node_h": float(solution.work_node_h[o, t]),
             "reference_h": float(solution.work_node_h[o, t] * options.speed[o]),
         }
@@ -156,14 +156,14 @@ def _date(value: Any) -> str:
 def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
     """Pausable jobs by period: how much of each is done, on how many nodes on average."""
     options, labels = plan.problem.pausable_options, plan.inputs.scenario.horizon.period_labels
-    hours = plan.problem.pools.hours
+    hours = plan.problem.node_groups.hours
     return [
         {
             "job": plan.problem.jobs.name[options.job[e]],
             "period": label,
-            "site": plan.problem.site_names[plan.problem.pools.site[options.pool[e]]],
-            "sku": plan.problem.sku_names[plan.problem.pools.sku[options.pool[e]]],
-            "software": _software(plan, int(options.pool[e])),
+            "site": plan.problem.site_names[plan.problem.node_groups.site[options.node_group[e]]],
+            "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
+            "software": _software(plan, int(options.node_group[e])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": float(solution.done_node_h[e, t] / hours[t]),
             "node_h": float(solution.done_node_h[e, t]),
@@ -201,9 +201,9 @@ def pausable_placements(plan: Plan, solution: Solution) -> dict[str, str]:
     problem, placed = plan.problem, dict[str, list[str]]()
     for e in np.flatnonzero(solution.chosen):
         options = problem.pausable_options
-        pool = problem.pool_name(int(options.pool[e]))
+        group = problem.node_group_name(int(options.node_group[e]))
         placed.setdefault(problem.jobs.name[options.job[e]], []).append(
-            f"{solution.done_node_h[e].sum():,.0f} node-hours on {pool}"
+            f"{solution.done_node_h[e].sum():,.0f} node-hours on {group}"
         )
     return {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
 
@@ -233,14 +233,15 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
-            f"{plan.problem.pool_name(int(options.pool[e]))}: node-hours {steps}{said}. It is done by "
-            f"{job.deadline} with {job.deadline_confidence_fraction:.0%} chance; checkpoint every "
+            f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
+            f"It is done by {job.deadline} with {job.deadline_confidence_fraction:.0%} chance; "
+            "checkpoint every "
             f"{interval_h * 60:.0f} min."
         )
 
 
 def _parking(plan: Plan, solution: Solution) -> Iterator[str]:
-    hours = plan.problem.pools.hours
+    hours = plan.problem.node_groups.hours
     parked, stood = (float((nodes * hours).sum()) for nodes in (solution.parked, solution.in_service))
     if parked > 0.5:
         yield (
@@ -269,37 +270,37 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
         label = plan.inputs.scenario.horizon.period_labels[options.start[r]]
         copies = "" if solution.run[r] == 1 else f"{solution.run[r]} times "
         placed.setdefault(problem.jobs.name[options.job[r]], []).append(
-            f"{copies}{size} nodes of {problem.pool_name(int(options.pool[r]))} from {label}"
+            f"{copies}{size} nodes of {problem.node_group_name(int(options.node_group[r]))} from {label}"
         )
     found |= {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
     found |= pausable_placements(plan, solution)
     for i, service in enumerate(problem.services.name):
         here = np.flatnonzero(problem.serve_options.service == i)
-        peak = totals_by(problem.serve_options.pool[here], len(problem.pools), solution.replicas[here]).max(
-            axis=1
-        )
+        peak = totals_by(
+            problem.serve_options.node_group[here], len(problem.node_groups), solution.replicas[here]
+        ).max(axis=1)
         found[service] = _where(plan, peak, "replica")
     for w, pool in enumerate(problem.work.name):
         here = np.flatnonzero(problem.work_options.work == w)
         hours = totals_by(
-            problem.work_options.pool[here], len(problem.pools), solution.work_node_h[here]
+            problem.work_options.node_group[here], len(problem.node_groups), solution.work_node_h[here]
         ).sum(axis=1)
         found[pool] = _where(plan, hours, "node-hour")
-    nodes = solution.orders * problem.pools.order_unit_nodes[:, None]
+    nodes = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     found["purchases"] = _where(plan, nodes.sum(axis=1), "node")
-    retired = totals_by(problem.cohorts.pool, len(problem.pools), solution.retired).sum(axis=1)
+    retired = totals_by(problem.cohorts.node_group, len(problem.node_groups), solution.retired).sum(axis=1)
     found["retirements"] = _where(plan, retired, "node")
     if len(problem.moves):
-        joined = problem.cohorts.pool[problem.moves.to_cohort]
-        moved = totals_by(joined, len(problem.pools), solution.moved).sum(axis=1)
+        joined = problem.cohorts.node_group[problem.moves.to_cohort]
+        moved = totals_by(joined, len(problem.node_groups), solution.moved).sum(axis=1)
         found["moves"] = _where(plan, moved, "node")
     return found
 
 
 def _where(plan: Plan, amounts: NDArray[Any], what: str) -> str:
-    """How much of something is on which pool."""
+    """How much of something is on which node group."""
     said = [
-        f"{amount:,.0f} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.pool_name(p)}"
+        f"{amount:,.0f} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.node_group_name(p)}"
         for p, amount in enumerate(np.asarray(amounts, dtype=float))
         if amount > 0.5
     ]
@@ -333,7 +334,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
     for row, count in zip(plan.ledger.run_rows, solution.run[solution.run > 0], strict=True):
         c = int(runs.candidate[row])
         job = plan.inputs.scenario.training[runs.candidates.job[c]]
-        pool = plan.problem.pool_name(int(runs.candidates.pool[c]))
+        group = plan.problem.node_group_name(int(runs.candidates.node_group[c]))
         begin = float(runs.start_h.value[row, 0])
         first = horizon.date_after_h(begin)
         likely, late = (
@@ -341,7 +342,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         )
         copies = f"{count} x " if count > 1 else ""
         said.append(
-            f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {pool}"
+            f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
             f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
             f"{runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."

@@ -51,7 +51,7 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
     candidates, _ = serving_candidates(inputs)
     if not len(candidates):
         return []
-    sku = inputs.pool_sku[candidates.pool]
+    sku = inputs.node_group_sku[candidates.node_group]
     tp, dp = layout_columns(candidates.accelerators, candidates.groups)
     traced = replica_arguments(inputs, candidates.service, sku, tp, dp)
     size = candidates.accelerators.astype(float)

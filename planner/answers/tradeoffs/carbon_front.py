@@ -23,7 +23,7 @@ from planner.trace.records import Record
 Document = dict[str, Any]
 
 EDITION = 1
-MOST_POOLS = 3  # of a fleet that is named in a row
+MOST_NODE_GROUPS = 3  # of a fleet that is named in a row
 ALIKE = 1e-6  # of money and carbon, by which two answers for one plan may differ
 
 
@@ -140,7 +140,7 @@ def _rows(problem: Problem, front: Front) -> list[Record]:
     """One row for each plan, from the cleanest to the cheapest; what the last tonnes before it cost."""
     kept = [number for number, needless in enumerate(front.dominated) if not needless]
     next_dirtier = dict(pairwise(kept))
-    units = problem.pools.order_unit_nodes[:, None]
+    units = problem.node_groups.order_unit_nodes[:, None]
     rows = []
     for number, point in enumerate(front.points):
         other = next_dirtier.get(number)
@@ -175,11 +175,13 @@ def _mark(front: Front, number: int, kept: Sequence[int]) -> str:
 
 
 def fleet_text(problem: Problem, plan: Solution) -> str:
-    """The largest pools of the last period in words."""
+    """The largest node groups of the last period in words."""
     nodes = (plan.in_service + plan.rented)[:, -1]
-    order = [int(pool) for pool in np.argsort(-nodes, kind="stable") if nodes[pool] > 0]
-    said = [f"{nodes[pool]:g} {problem.pool_name(pool)}" for pool in order[:MOST_POOLS]]
-    return ", ".join(said) + (f" and {nodes[order[MOST_POOLS:]].sum():g} more" if order[MOST_POOLS:] else "")
+    order = [int(group) for group in np.argsort(-nodes, kind="stable") if nodes[group] > 0]
+    said = [f"{nodes[group]:g} {problem.node_group_name(group)}" for group in order[:MOST_NODE_GROUPS]]
+    return ", ".join(said) + (
+        f" and {nodes[order[MOST_NODE_GROUPS:]].sum():g} more" if order[MOST_NODE_GROUPS:] else ""
+    )
 
 
 def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:

@@ -40,7 +40,7 @@ def time_document(found: TimeFront) -> Document:
 def _row(found: TimeFront, number: int) -> Record:
     point = found.points[number]
     problem, solution = point.plan.problem, point.solution
-    bought = solution.orders * problem.pools.order_unit_nodes[:, None]
+    bought = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     finish, gap = point.finish_p95, point.plan.answer.gap_fraction
     return {
         "point": number + 1,

@@ -67,7 +67,7 @@ def down_variance_to_mean_ratio(
 
     A burst hits a part of the fleet with its share of the nodes; a count narrower than Poisson is taken as
     Poisson. Taken as it is, the ratio of a large
-    fleet would ask a small pool for several times the spares that it needs, and the smallest pools for none.
+    fleet would ask a small group for several times the spares that it needs, and the smallest ones for none.
 
     Source: nodes that share one random rate (gamma-mixed Poisson counts: variance m + m^2/k); within 0.2 of
     parts of 16 to 300 servers of the InfiniteHBD trace (Shou et al., arXiv 2502.03885).

@@ -45,7 +45,7 @@ def speed_explanation(scenario: Scenario, row: Record, value: float) -> Explanat
     work = pool_work(inputs)
     if work.speed is None:
         return None
-    for at, (pool, place) in enumerate(zip(work.work, work.pool, strict=True)):
+    for at, (pool, place) in enumerate(zip(work.work, work.node_group, strict=True)):
         named = (scenario.pools[pool].name, *_names(inputs, int(place)))
         if named == (row["pool"], row["site"], row["sku"]) and close(float(work.speed.value[at]), value):
             return explain(work.speed, row=at)
@@ -56,9 +56,9 @@ def _inputs(scenario: Scenario) -> Inputs:
     return Inputs(scenario, with_cards(scenario, load_catalogue()))
 
 
-def _names(inputs: Inputs, pool: int) -> tuple[str, str]:
-    """Site and SKU of a pool of nodes."""
-    return inputs.sites[inputs.pool_site[pool]].name, inputs.skus[inputs.pool_sku[pool]].name
+def _names(inputs: Inputs, group: int) -> tuple[str, str]:
+    """Site and SKU of a node group."""
+    return inputs.sites[inputs.node_group_site[group]].name, inputs.skus[inputs.node_group_sku[group]].name
 
 
 def _accelerators(row: Record) -> int:
@@ -70,7 +70,7 @@ def _like(inputs: Inputs, candidates: ServingCandidates, row: Record) -> Iterato
     """Candidates that a row of the services may be."""
     cap = row.get("power_cap_fraction")
     for number, service in enumerate(candidates.service):
-        named = inputs.scenario.services[service].name, *_names(inputs, int(candidates.pool[number]))
+        named = inputs.scenario.services[service].name, *_names(inputs, int(candidates.node_group[number]))
         if named != (row["service"], row["site"], row["sku"]):
             continue
         if candidates.accelerators[number] == _accelerators(row) and (

@@ -169,16 +169,16 @@ def apart_fraction(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def _child(part: str, quick: bool, *more: object) -> Any:
-    asked = [str(each) for each in more]
-    print(part, *asked, file=sys.stderr)
-    command = [sys.executable, "-m", "benchmarks", "--part", part, *asked]
+    options = [str(each) for each in more]
+    print(part, *options, file=sys.stderr)
+    command = [sys.executable, "-m", "benchmarks", "--part", part, *options]
     command += ["--quick"] * quick
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
-def _part(asked: argparse.Namespace) -> Any:
-    part, quick = asked.part, asked.quick
+def _part(options: argparse.Namespace) -> Any:
+    part, quick = options.part, options.quick
     if part == "startup":
         from benchmarks.startup import startup
 
@@ -190,9 +190,9 @@ def _part(asked: argparse.Namespace) -> Any:
     if part == "size":
         from benchmarks.sizes import plan_once
 
-        return plan_once(asked.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[asked.size])
+        return plan_once(options.size, time_limit_s=2.0 if quick else TIME_LIMITS_S[options.size])
     if part == "program":
-        return planned(asked.fleet, asked.way, 2.0 if quick else PROGRAM_LIMITS_S[asked.fleet])
+        return planned(options.fleet, options.way, 2.0 if quick else PROGRAM_LIMITS_S[options.fleet])
     if part == "sweeps":
         from benchmarks.sweeps import overheads
 
@@ -202,44 +202,44 @@ def _part(asked: argparse.Namespace) -> Any:
 
         return app_measured(quick=quick)
     if part in ("carbon-jobs", "carbon-calls", "shifting"):
-        return _carbon_part(asked, repeats=1 if quick else 5)
+        return _carbon_part(options, repeats=1 if quick else 5)
     if part in ("step-times", "step-calls", "layout-sweep"):
-        return _performance_part(asked, repeats=1 if quick else 5)
-    return _reliability(asked, repeats=1 if quick else 3)
+        return _performance_part(options, repeats=1 if quick else 5)
+    return _reliability(options, repeats=1 if quick else 3)
 
 
-def _carbon_part(asked: argparse.Namespace, repeats: int) -> Any:
+def _carbon_part(options: argparse.Namespace, repeats: int) -> Any:
     from benchmarks import carbon
 
-    if asked.part == "carbon-jobs":
-        return carbon.jobs_estimated(asked.size, asked.by, repeats)
-    if asked.part == "carbon-calls":
-        return carbon.one_at_a_time(100 if asked.quick else 5000, repeats)
-    sites, plain_sites, arrivals = (3, 1, 20) if asked.quick else (50, 2, 1000)
+    if options.part == "carbon-jobs":
+        return carbon.jobs_estimated(options.size, options.by, repeats)
+    if options.part == "carbon-calls":
+        return carbon.one_at_a_time(100 if options.quick else 5000, repeats)
+    sites, plain_sites, arrivals = (3, 1, 20) if options.quick else (50, 2, 1000)
     return carbon.shifted(sites, plain_sites, arrivals, repeats)
 
 
-def _performance_part(asked: argparse.Namespace, repeats: int) -> Any:
+def _performance_part(options: argparse.Namespace, repeats: int) -> Any:
     from benchmarks import performance
 
-    if asked.part == "step-times":
-        return performance.steps_timed(asked.size, asked.by, repeats)
-    if asked.part == "step-calls":
-        return performance.calls_timed(50 if asked.quick else 2000, repeats)
-    return performance.swept(*((2, 3) if asked.quick else (None, 40)), repeats)
+    if options.part == "step-times":
+        return performance.steps_timed(options.size, options.by, repeats)
+    if options.part == "step-calls":
+        return performance.calls_timed(50 if options.quick else 2000, repeats)
+    return performance.swept(*((2, 3) if options.quick else (None, 40)), repeats)
 
 
-def _reliability(asked: argparse.Namespace, repeats: int) -> Any:
+def _reliability(options: argparse.Namespace, repeats: int) -> Any:
     from benchmarks import reliability
 
-    if asked.part == "played":
-        jobs, plain_jobs, fleets = (500, 20, 1) if asked.quick else (10_000, 100, 10)
+    if options.part == "played":
+        jobs, plain_jobs, fleets = (500, 20, 1) if options.quick else (10_000, 100, 10)
         return reliability.played(jobs, plain_jobs, fleets, repeats)
-    if asked.part == "log-written":
-        return reliability.log_written(asked.folder, asked.size)
-    if asked.part == "log-read":
-        return reliability.log_read(asked.folder, asked.by, repeats)
-    return reliability.estimated(asked.part, asked.size, asked.resolution, asked.by, repeats)
+    if options.part == "log-written":
+        return reliability.log_written(options.folder, options.size)
+    if options.part == "log-read":
+        return reliability.log_read(options.folder, options.by, repeats)
+    return reliability.estimated(options.part, options.size, options.resolution, options.by, repeats)
 
 
 if __name__ == "__main__":

@@ -73,9 +73,9 @@ def fleet(name: str, seed: int = 0) -> Problem:
         kgco2e_per_kwh=rng.uniform(0.03, 0.6, size.sites),
     )
     groups = _node_groups(size, market, rng)
-    jobs, pausable, asked = _training(size, market, groups, rng)
+    jobs, pausable, needed = _training(size, market, groups, rng)
     services, serves, served = _serving(size, market, groups, rng)
-    wanted = asked + served  # [T] nodes of the slowest SKU
+    wanted = needed + served  # [T] nodes of the slowest SKU
     cohorts = _cohorts(size, market, groups, wanted, rng)
     most = float(wanted.max())
     site_share = rng.uniform(1.0, 2.0, size.sites) / size.sites
@@ -151,14 +151,14 @@ def _training(
     """Jobs with a release and a deadline, on every eligible group at three sizes, where that is in time."""
     count, periods = size.jobs // 2, size.periods
     rows: dict[str, list[Any]] = {key: [] for key in ("job", "node_group", "nodes", "node_hours", "limit")}
-    asked = np.zeros(periods)
+    needed = np.zeros(periods)
     for job in range(count):
         release = int(rng.integers(0, periods - 1))
         end = int(rng.integers(release + 2, periods + 1))
         inside = (np.arange(periods) >= release) & (np.arange(periods) < end)
         reference = int(rng.integers(32, 257))
         work_h = rng.uniform(0.4, 0.8) * reference * HOURS * inside.sum()  # hours of nodes of the slowest SKU
-        asked += inside * work_h / HOURS / inside.sum()
+        needed += inside * work_h / HOURS / inside.sum()
         for group in _eligible(size, rng):
             speed = market.speed[groups.sku[group]]
             base = max(1, round(reference / speed / 2))
@@ -188,7 +188,7 @@ def _training(
         left_out_usd=nothing,
         left_out_kgco2e=nothing,
     )
-    return jobs, options, asked
+    return jobs, options, needed
 
 
 def _serving(

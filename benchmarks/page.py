@@ -236,7 +236,7 @@ def _sizes(sizes: Sequence[Record]) -> list[str]:
     lines.append(("all phases, s", *(f"{sum(one['seconds'].values()):.1f}" for one in sizes)))
     lines.append(("peak memory, MB", *(f"{one['peak_mb']:,.0f}" for one in sizes)))
     limits = ", ".join(f"{one['time_limit_s']:g} s" for one in sizes)
-    goal = f"Solved to {100 * sizes[0]['asked_gap_fraction']:g} % or until time was up ({limits})."
+    goal = f"Solved to {100 * sizes[0]['gap_limit_fraction']:g} % or until time was up ({limits})."
     return ["## Time and memory against size\n", GROWTH.rstrip() + f"\n{goal}\n", _table(("", *names), lines)]
 
 
@@ -266,7 +266,7 @@ def _program(runs: Sequence[Record]) -> list[str]:
         )
         for one in runs
     ]
-    goal = f"Solved to {100 * runs[0]['asked_gap_fraction']:g} % or until time was up."
+    goal = f"Solved to {100 * runs[0]['gap_limit_fraction']:g} % or until time was up."
     return ["## The program on made-up fleets\n", PROGRAM.rstrip() + f"\n{goal}\n", _table(head, lines)]
 
 

@@ -27,7 +27,7 @@ def planned(fleet_size: str, way: str, time_limit_s: float) -> Record:
     return {
         "fleet": fleet_size,
         "way": way,
-        "asked_gap_fraction": GAP,
+        "gap_limit_fraction": GAP,
         "time_limit_s": time_limit_s,
         "rows": len(made.constraints),
         "columns": len(made.variables()),

@@ -150,8 +150,8 @@ def questions(repeats: int) -> Record:
     from planner.answers.job import job_document, job_from_flags
     from planner.inputs.catalogue import load_catalogue
 
-    asked = {"model": "llama-3.1-70b", "tokens": 1e12, "nodes": 64, "sku": "h100-8", "grid": "us"}
-    job = job_from_flags(asked, load_catalogue())
+    flags = {"model": "llama-3.1-70b", "tokens": 1e12, "nodes": 64, "sku": "h100-8", "grid": "us"}
+    job = job_from_flags(flags, load_catalogue())
     return {
         "checkpoint table": repeated(checkpoint_document, repeats),
         "carbon of one job": repeated(lambda: job_document(job), repeats),

@@ -81,12 +81,12 @@ class Session:
 
     def run(self, page: str, query: str = "") -> Run:
         """Ask for a page and wait until its script has ended."""
-        asked = BackMsg()
-        asked.rerun_script.page_name = page
-        asked.rerun_script.query_string = query
-        asked.rerun_script.widget_states.widgets.extend(self._states.values())
+        message = BackMsg()
+        message.rerun_script.page_name = page
+        message.rerun_script.query_string = query
+        message.rerun_script.widget_states.widgets.extend(self._states.values())
         began = time.perf_counter()
-        self._socket.send(asked.SerializeToString())
+        self._socket.send(message.SerializeToString())
         contents: list[bytes] = []
         while True:
             content = self._socket.recv(timeout=PATIENCE_S)

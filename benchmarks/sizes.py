@@ -52,7 +52,7 @@ def plan_once(size: int, time_limit_s: float) -> Record:
     variables = model.variables()
     return {
         "size": size,
-        "asked_gap_fraction": GAP,
+        "gap_limit_fraction": GAP,
         "time_limit_s": time_limit_s,
         "sites": len(scenario.sites),
         "SKUs": len(inputs.skus),

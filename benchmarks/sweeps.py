@@ -25,7 +25,7 @@ def overheads(points: int) -> Record:
 
     A sweep's overhead is its time less that of the bare plans, shared evenly among the workers.
     """
-    scenario, grid = asked(points)
+    scenario, grid = shipped_grid(points)
     tasks = [Task(keep(scenario), changes) for changes in grid.points]
     plan_point(tasks[0])  # what is loaded once is no cost of a point
     bare_s = seconds(lambda: [plan_point(task) for task in tasks])
@@ -42,7 +42,7 @@ def overheads(points: int) -> Record:
     return {"points": points, "bare_s_per_point": bare_s / points, "executors": found}
 
 
-def asked(points: int) -> tuple[Scenario, Grid]:
+def shipped_grid(points: int) -> tuple[Scenario, Grid]:
     """A shipped scenario, and so many values of its PUE."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     values = ",".join(str(1.0 + step / 1000) for step in range(points))

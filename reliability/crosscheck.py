@@ -101,16 +101,16 @@ def cross_check(
     """
     units = LifeRows.checked(duration_h, observed, entry_h, weight)
     rows = units.grouped()
-    asked: dict[str, Callable[[], Beside]] = {"Kaplan-Meier": lambda: _curve(rows)}
+    comparisons: dict[str, Callable[[], Beside]] = {"Kaplan-Meier": lambda: _curve(rows)}
     for family in _FAMILIES:
-        asked[family.name] = lambda family=family: _family(family, rows)  # type: ignore[misc]
+        comparisons[family.name] = lambda family=family: _family(family, rows)  # type: ignore[misc]
     if covariates:
-        asked["Cox"] = lambda: _cox(covariate_rows(units, covariates, categorical))
-        asked["Weibull regression"] = lambda: _weibull_regression(
+        comparisons["Cox"] = lambda: _cox(covariate_rows(units, covariates, categorical))
+        comparisons["Weibull regression"] = lambda: _weibull_regression(
             covariate_rows(units, covariates, categorical)
         )
     compared, failed = [], {}
-    for name, compare in asked.items():
+    for name, compare in comparisons.items():
         try:
             compared.append(compare())
         except ValueError as error:

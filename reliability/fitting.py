@@ -198,7 +198,7 @@ def fit_best(
     Source: Akaike, IEEE Transactions on Automatic Control 19, 1974.
     """
     rows = LifeRows.checked(duration_h, observed, entry_h, weight).grouped()
-    asked: dict[str, Callable[[LifeRows], Maximum[Lifetime]]] = {
+    candidates: dict[str, Callable[[LifeRows], Maximum[Lifetime]]] = {
         "exponential": families.exponential,
         "Weibull": families.weibull,
         "log-normal": families.log_normal,
@@ -206,9 +206,9 @@ def fit_best(
         "generalised gamma": families.generalised_gamma,
     }
     if np.size(breaks_h):
-        asked["piecewise exponential"] = lambda rows: families.piecewise(rows, breaks_h)
+        candidates["piecewise exponential"] = lambda rows: families.piecewise(rows, breaks_h)
     fits, failed = [], {}
-    for name, family in asked.items():
+    for name, family in candidates.items():
         try:
             fits.append(_fit(family, rows))
         except ValueError as error:

@@ -226,14 +226,14 @@ def concordance_fraction(
     return float(weights[died] @ (lower + equal / 2.0)) / pairs
 
 
-def _weight_below(ranks: Whole, weights: Floats, stop: Whole, asked: Whole) -> tuple[Floats, Floats]:
+def _weight_below(ranks: Whole, weights: Floats, stop: Whole, wanted: Whole) -> tuple[Floats, Floats]:
     """Weight of the first `stop` items of a rank below the asked one, and of that rank.
 
     Bit by bit from the top, items are split in order into those with a 0 and with a 1 (a wavelet tree).
     """
     start, below = np.zeros_like(stop), np.zeros(stop.shape)
     for bit in reversed(range(int(ranks.max()).bit_length())):
-        one, up = (ranks >> bit & 1).astype(bool), (asked >> bit & 1).astype(bool)
+        one, up = (ranks >> bit & 1).astype(bool), (wanted >> bit & 1).astype(bool)
         zeros_before = np.concatenate([[0], np.cumsum(~one)])
         weight_before = np.concatenate([[0.0], np.cumsum(np.where(one, 0.0, weights))])
         below += np.where(up, weight_before[stop] - weight_before[start], 0.0)

@@ -256,7 +256,7 @@ class _Observer:
 
     def __init__(self, watch: Watch | None, should_stop: Stop | None) -> None:
         self.watch, self.should_stop = watch, should_stop
-        self.asked = threading.Event()
+        self.stopping = threading.Event()
         self.failure: BaseException | None = None
         self.began = time.monotonic()
         self._next = 0.0
@@ -267,9 +267,9 @@ class _Observer:
 
     def leave(self) -> bool:
         """Let the engine end at its next look, unheard; was it asked to stop before?"""
-        stopped = self.asked.is_set()
+        stopped = self.stopping.is_set()
         self.watch = self.should_stop = None
-        self.asked.set()
+        self.stopping.set()
         return stopped
 
     def waited(self, ended: threading.Event, limit_s: float) -> bool:
@@ -280,9 +280,9 @@ class _Observer:
             try:
                 ended.wait(WATCH_EVERY_S)
             except KeyboardInterrupt:
-                if self.asked.is_set():
+                if self.stopping.is_set():
                     raise
-                self.asked.set()
+                self.stopping.set()
         return True
 
     def __call__(self, event: Any) -> None:
@@ -293,13 +293,13 @@ class _Observer:
                 self._look(event.data_out)
             except BaseException as failure:
                 self.failure = failure
-                self.asked.set()
-        if self.asked.is_set():
+                self.stopping.set()
+        if self.stopping.is_set():
             event.interrupt()
 
     def _look(self, seen: Any) -> None:
         if self.should_stop is not None and self.should_stop():
-            self.asked.set()
+            self.stopping.set()
         if self.watch is not None:
             found = seen.mip_primal_bound < highspy.kHighsInf
             share = gap(seen.mip_primal_bound, seen.mip_dual_bound) if found else math.inf
@@ -408,7 +408,7 @@ class Running:
 
     def stop(self) -> None:
         """Let the engine end at its next look."""
-        self._observer.asked.set()
+        self._observer.stopping.set()
 
     def outcome(self) -> Outcome:
         """Wait for the end; a search that does not end in time is left behind, with nothing told."""
@@ -458,7 +458,7 @@ class Fractions:
     @property
     def stopped(self) -> bool:
         """Was a stop asked for?"""
-        return self._observer.asked.is_set()
+        return self._observer.stopping.is_set()
 
     def soften(self, rows: Iterable[Sequence[int]], price: float) -> NDArray[np.int64]:
         """A column for each group of rows, by which all of them give way at a price; its place."""
@@ -600,7 +600,7 @@ def _read(engine: Any, observer: _Observer, solver: _Highs) -> Outcome:
         column = engine.getSolution().col_value
         values = {each.name: float(column[each.index]) for each in solver.columns}
     shown = objective if status.has_plan else math.nan
-    return Outcome(status, shown, bound, share, observer.elapsed_s, values, observer.asked.is_set())
+    return Outcome(status, shown, bound, share, observer.elapsed_s, values, observer.stopping.is_set())
 
 
 def _may_fall_for_ever(model: Any) -> bool:

@@ -136,15 +136,15 @@ def work_on_enough_nodes(program: Program) -> None:
     if not option.size:
         return
     shape = program.in_use.shape
-    asked = np.full(shape, np.inf)
-    asked[options.node_group[option], period] = 0.0
+    ceiling = np.full(shape, np.inf)
+    ceiling[options.node_group[option], period] = 0.0
     free = array(program.prefix + "free", shape, None, False)
     works = indicators(program.prefix + "works", option, period)
     program.add_rows(
         "free",
         cells(*shape),
         pulp.LpConstraintLE,
-        asked.ravel(),
+        ceiling.ravel(),
         each(free),
         each(program.in_use),
         grouped(options.node_group, program.done, -np.ones(program.done.shape)),
@@ -229,8 +229,8 @@ def cover_with_spares(program: Program) -> None:
             )
             program.add(name("reach", index), reached, pulp.LpConstraintLE, 0.0)
             program.add(name("one_step", index), linear([(z, 1.0) for z in step]), pulp.LpConstraintLE, 1.0)
-            asked = linear([(program.spares[index], 1.0)], terms(step, -steps.spares[rows]))
-            program.add(name("spares", index), asked, pulp.LpConstraintGE, 0.0)
+            covered = linear([(program.spares[index], 1.0)], terms(step, -steps.spares[rows]))
+            program.add(name("spares", index), covered, pulp.LpConstraintGE, 0.0)
 
 
 def _less_than_usable(program: Program) -> tuple[Part, ...]:

@@ -145,8 +145,8 @@ def prices(
         key = (family, index)
         eased = tightened = None
         worth = held.get(key, math.nan), relaxed.get(key, math.nan)
-        asked = confirm and family in confirmed
-        if asked and (key in binding or any(each > tolerance for each in worth)):
+        wanted = confirm and family in confirmed
+        if wanted and (key in binding or any(each > tolerance for each in worth)):
             ease, tighten = _steps(problem, family, index)
             eased = solve_again(family, index, ease) if ease > 0 else None
             tightened = solve_again(family, index, -tighten) if tighten > 0 else None
@@ -216,12 +216,12 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     done = works.speed[:, None] * plan.work_node_h
     demand, demand_h = problem.services.demand, problem.work.demand_h
     bought = ordered.sum(axis=1)
-    asked = np.where(bought > 0, limits.minimum_nodes, 0.0)
+    wanted = np.where(bought > 0, limits.minimum_nodes, 0.0)
     yield from _each("power", account.peak_kw(problem, plan, plan.in_service), limits.power_kw)
     yield from _each("space", racks.max(axis=1, initial=0.0), limits.racks)
     supplied = account.totals_by(groups.sku, len(problem.sku_names), ordered)
     yield from _each("supply", supplied, limits.supply_nodes)
-    yield from _each("minimum order", np.where(asked > 0, bought, np.nan), asked)
+    yield from _each("minimum order", np.where(wanted > 0, bought, np.nan), wanted)
     yield from _each("budget", account.capex_usd(problem, plan.orders), limits.budget_usd)
     yield from _each("carbon cap", np.array(plan.kgco2e), np.array(limits.carbon_cap_kgco2e))
     emitted = plan.kgco2e_terms.by_period()

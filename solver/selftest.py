@@ -72,8 +72,8 @@ def cache_folder() -> Path:
 
 def _digest() -> str:
     """Of the programs themselves: others are to be asked anew."""
-    asked = "".join(f"{make()}{ending}{optimum}" for make, ending, optimum in PROGRAMS)
-    return hashlib.sha256(asked.encode()).hexdigest()[:12]
+    programs = "".join(f"{make()}{ending}{optimum}" for make, ending, optimum in PROGRAMS)
+    return hashlib.sha256(programs.encode()).hexdigest()[:12]
 
 
 def _kept(key: str) -> bool:

@@ -144,14 +144,14 @@ def room_to_round(program: Program, replicas: float) -> Iterator[None]:
         for index in np.ndindex(program.problem.services.demand.shape)
         if (row := program.model.constraints.get(program.prefix + name("demand", index))) is not None
     ]
-    asked = [float(row.getLb()) for row in rows]
-    for row, least in zip(rows, asked, strict=True):
+    floors = [float(row.getLb()) for row in rows]
+    for row, least in zip(rows, floors, strict=True):
         largest = max((gives for each, gives in row.items() if each in serving), default=0.0)
         row.changeRHS(least + replicas * largest)
     try:
         yield
     finally:
-        for row, least in zip(rows, asked, strict=True):
+        for row, least in zip(rows, floors, strict=True):
             row.changeRHS(least)
 
 

@@ -238,7 +238,9 @@ def new_page(chromium: Browser, app_url: str) -> Iterator[Callable[[], Page]]:
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", heard)
-        page.on("request", lambda asked: None if asked.url.startswith(local) else outside.append(asked.url))
+        page.on(
+            "request", lambda request: None if request.url.startswith(local) else outside.append(request.url)
+        )
         return page
 
     contexts: list[BrowserContext] = []

@@ -52,11 +52,11 @@ def compared(scenario: Scenario) -> Record:
 def write_all(names: Sequence[str]) -> None:
     """Make those that are named."""
     text = PATH.read_text(encoding="utf-8")
-    asked = {"name": PATH.name, "text": text, "files": {}, "points": POINTS}
+    question = {"name": PATH.name, "text": text, "files": {}, "points": POINTS}
     made = {
         "compared": lambda: compared(load_scenario(PATH)),
-        "front_of_time": lambda: front_of_time(asked, tell, lambda: False),
-        "front": lambda: front(asked, tell, lambda: False),
+        "front_of_time": lambda: front_of_time(question, tell, lambda: False),
+        "front": lambda: front(question, tell, lambda: False),
     }
     for name in names:
         answer = made[name]()

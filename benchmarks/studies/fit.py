@@ -157,13 +157,13 @@ def read_runs(constants: Sequence[Constant], path: Path = ROWS) -> Runs:
         raise ValueError(f"{path}: no row, or no column {', '.join(missing)}; wanted {', '.join(COLUMNS)}")
     if unknown := sorted({row["stack"] for row in rows} - stacks().keys()):
         raise ValueError(f"{path}: stack must be one of {', '.join(stacks())}, got {', '.join(unknown)}")
-    asked = [json.loads(row["inputs"]) for row in rows]
-    chips = [catalogue_name("accelerator", inputs["gpu"]) for inputs in asked]
+    stated = [json.loads(row["inputs"]) for row in rows]
+    chips = [catalogue_name("accelerator", inputs["gpu"]) for inputs in stated]
     labels = [
         {"chip": chip, "stack": row["stack"], "dtype": inputs["dtype"], "sharding": inputs["dp_sharding"]}
-        for chip, row, inputs in zip(chips, rows, asked, strict=True)
+        for chip, row, inputs in zip(chips, rows, stated, strict=True)
     ]
-    each = [_arguments(inputs, which) for inputs, which in zip(asked, labels, strict=True)]
+    each = [_arguments(inputs, which) for inputs, which in zip(stated, labels, strict=True)]
     return Runs(
         # The name of a publication ends where its venue, table or version begins.
         np.array([re.split(r"[,(]", row["source"])[0].strip() for row in rows]),

@@ -575,11 +575,11 @@ def _read_log(path: Path) -> object:
 
 
 def _fit(path: Path) -> object:
-    from planner.answers.failures import FitAsked, fit_document, mapping_for, read_failures
+    from planner.answers.failures import FitQuestion, fit_document, mapping_for, read_failures
     from planner.report.data import to_json
 
     log = read_failures(path, mapping_for(path, None), fleet_size=400)
-    return to_json(fit_document(log, FitAsked()))
+    return to_json(fit_document(log, FitQuestion()))
 
 
 def _read_metered(path: Path) -> object:

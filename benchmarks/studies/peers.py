@@ -91,7 +91,7 @@ def job_kgco2e(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PeerJob:
     """A job, our answer, and what others need to know of it."""
 
     letter: str
@@ -109,7 +109,7 @@ class Asked:
         return str(self.entry["job"]["site"]["grid"])
 
 
-def asked(letter: str, entry: Mapping[str, Any], catalogue: Catalogue) -> Asked:
+def peer_job(letter: str, entry: Mapping[str, Any], catalogue: Catalogue) -> PeerJob:
     """Our answer to a job, in the parameters of the common form."""
     job = read_job(entry["job"], letter, catalogue)
     document = job_document(job)
@@ -136,10 +136,10 @@ def asked(letter: str, entry: Mapping[str, Any], catalogue: Catalogue) -> Asked:
         "utilisation_fraction": facts("embodied.utilisation"),
     }
     tdp_kw = facts(f"{accelerator}.tdp")
-    return Asked(letter, entry, totals["carbon"], ours, tdp_kw, sku.accelerator, accelerators, facts)
+    return PeerJob(letter, entry, totals["carbon"], ours, tdp_kw, sku.accelerator, accelerators, facts)
 
 
-def by_codecarbon(job: Asked, said: Answers) -> tuple[Parameters, float]:
+def by_codecarbon(job: PeerJob, said: Answers) -> tuple[Parameters, float]:
     """Energy that it is given, at its own factor of the country."""
     if "ecologits" in job.entry:
         like, _ = by_ecologits(job, said)
@@ -151,14 +151,14 @@ def by_codecarbon(job: Asked, said: Answers) -> tuple[Parameters, float]:
     return theirs, said[job.letter, "codecarbon", "carbon"]
 
 
-def by_mlco2(job: Asked, _: Answers) -> tuple[Parameters, float]:
+def by_mlco2(job: PeerJob, _: Answers) -> tuple[Parameters, float]:
     """Rated power of the accelerators times hours times the factor."""
     theirs = {**job.ours, **WITHOUT_HARDWARE, "accelerator_kw": job.tdp_kw, "host_share_kw": 0.0, "pue": 1.0}
     hours, grid = job.ours["accelerator_time_h"], job.ours["grid_kgco2e_per_kwh"]
     return theirs, float(mlco2_kgco2e(device_h=hours, tdp_kw=job.tdp_kw, grid_kgco2e_per_kwh=grid))
 
 
-def by_green_algorithms(job: Asked, _: Answers) -> tuple[Parameters, float]:
+def by_green_algorithms(job: PeerJob, _: Answers) -> tuple[Parameters, float]:
     """All parts at their rated power, memory by its size, at its own factor of the country."""
     host = job.entry["green_algorithms"]
     core_kw, memory_kw_per_gb = host["core_w"] / 1e3, job.facts("storage.dram.power@green-algorithms")
@@ -187,7 +187,7 @@ def by_green_algorithms(job: Asked, _: Answers) -> tuple[Parameters, float]:
     return theirs, float(energy * grid)
 
 
-def by_llmcarbon(job: Asked, _: Answers) -> tuple[Parameters, float]:
+def by_llmcarbon(job: PeerJob, _: Answers) -> tuple[Parameters, float]:
     """Rated power with PUE; dies, memory and drives by their area and size over calendar hours."""
     chip, host = job.facts(f"peer.llmcarbon.{job.accelerator}.embodied"), job.facts("peer.llmcarbon.host")
     life_h = float(lifetime_h(lifetime_y=job.facts("embodied.lifetime@llmcarbon")))
@@ -207,7 +207,7 @@ def by_llmcarbon(job: Asked, _: Answers) -> tuple[Parameters, float]:
     return theirs, float(use + hardware)
 
 
-def by_ecologits(job: Asked, said: Answers) -> tuple[Parameters, float]:
+def by_ecologits(job: PeerJob, said: Answers) -> tuple[Parameters, float]:
     """Speed and energy of a request by fits on the size of the model; its own factor and life."""
     work, batch = job.entry["ecologits"], job.entry["ecologits"]["batch"]
     of = {"active_parameters": work["parameters"], "output_tokens": work["output_tokens"], "batch": batch}
@@ -258,7 +258,7 @@ BY = {
 }
 
 
-def compared(job: Asked, said: Answers) -> dict[str, Waterfall]:
+def compared(job: PeerJob, said: Answers) -> dict[str, Waterfall]:
     """From ours to what each tool says, cause by cause; EcoLogits knows requests only."""
     found = {}
     for tool, by in BY.items():
@@ -268,10 +268,10 @@ def compared(job: Asked, said: Answers) -> dict[str, Waterfall]:
     return found
 
 
-def read_jobs(catalogue: Catalogue) -> list[Asked]:
+def read_jobs(catalogue: Catalogue) -> list[PeerJob]:
     """The three jobs with our answers."""
     with JOBS.open("rb") as file:
-        return [asked(letter, entry, catalogue) for letter, entry in tomllib.load(file).items()]
+        return [peer_job(letter, entry, catalogue) for letter, entry in tomllib.load(file).items()]
 
 
 def read_answers() -> dict[tuple[str, str, str], float]:
@@ -317,7 +317,7 @@ rounded coefficients, and years of 365 days. Next to a formula it only shows tha
 """
 
 
-def page(jobs: Sequence[Asked], said: Answers) -> str:
+def page(jobs: Sequence[PeerJob], said: Answers) -> str:
     """The whole page."""
     found = {job.letter: compared(job, said) for job in jobs}
     parts = [TOP, _results(jobs, found), INPUTS.format(**PINS), READING]
@@ -325,7 +325,7 @@ def page(jobs: Sequence[Asked], said: Answers) -> str:
     return "\n".join(parts)
 
 
-def _results(jobs: Sequence[Asked], found: Mapping[str, Mapping[str, Waterfall]]) -> str:
+def _results(jobs: Sequence[PeerJob], found: Mapping[str, Mapping[str, Waterfall]]) -> str:
     said = "\n".join(f"- **{job.letter}**: {job.entry['said']}" for job in jobs)
     rows = [("everfleet", *(_mass(job.ours_kgco2e, job) for job in jobs))]
     for tool in BY:
@@ -335,7 +335,7 @@ def _results(jobs: Sequence[Asked], found: Mapping[str, Mapping[str, Waterfall]]
     return f"{said}\n\n{_table(head, rows)}"
 
 
-def _taken_apart(job: Asked, found: Mapping[str, Waterfall]) -> str:
+def _taken_apart(job: PeerJob, found: Mapping[str, Waterfall]) -> str:
     rows = [("everfleet", *(_mass(one.ours_kgco2e, job) for one in found.values()))]
     for number, (cause, _) in enumerate(CAUSES):
         steps = [one.steps[number].kgco2e for one in found.values()]
@@ -347,11 +347,11 @@ def _taken_apart(job: Asked, found: Mapping[str, Waterfall]) -> str:
     return f"## Job {job.letter}, {_unit(job)}\n\n{job.entry['said']}.\n\n{_table(('', *found), rows)}"
 
 
-def _unit(job: Asked) -> str:
+def _unit(job: PeerJob) -> str:
     return "tCO2e" if job.ours_kgco2e >= 1e4 else "kgCO2e"
 
 
-def _mass(kgco2e: float, job: Asked, sign: bool = False) -> str:
+def _mass(kgco2e: float, job: PeerJob, sign: bool = False) -> str:
     value = kgco2e / 1e3 if _unit(job) == "tCO2e" else kgco2e
     return f"{value:+.2f}" if sign else f"{value:.1f}"
 
@@ -361,7 +361,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def ask(jobs: Sequence[Asked]) -> None:
+def ask(jobs: Sequence[PeerJob]) -> None:
     """Install the tools at their pins in an environment of their own, ask them, keep what they said."""
     questions = [
         {

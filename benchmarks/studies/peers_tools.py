@@ -15,15 +15,15 @@ from typing import Any
 def main() -> None:
     """Answer what stands on the standard input."""
     socket.socket.connect = _refuse  # type: ignore[method-assign]
-    answers = [{"job": asked["job"], **row} for asked in json.load(sys.stdin) for row in _answers(asked)]
+    answers = [{"job": job["job"], **row} for job in json.load(sys.stdin) for row in _answers(job)]
     json.dump(answers, sys.stdout)
 
 
-def _answers(asked: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = _ecologits(asked) if "output_tokens" in asked else []
+def _answers(job: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = _ecologits(job) if "output_tokens" in job else []
     # Energy that no counter has metered is that of EcoLogits.
-    energy_kwh = asked.get("energy_kwh") or rows[0]["value"]
-    return [*_codecarbon(asked["country"], energy_kwh * asked["codecarbon_pue"]), *rows]
+    energy_kwh = job.get("energy_kwh") or rows[0]["value"]
+    return [*_codecarbon(job["country"], energy_kwh * job["codecarbon_pue"]), *rows]
 
 
 def _codecarbon(country: str, energy_kwh: float) -> list[dict[str, Any]]:
@@ -41,20 +41,20 @@ def _codecarbon(country: str, energy_kwh: float) -> list[dict[str, Any]]:
     ]
 
 
-def _ecologits(asked: dict[str, Any]) -> list[dict[str, Any]]:
+def _ecologits(job: dict[str, Any]) -> list[dict[str, Any]]:
     from ecologits.electricity_mix_repository import electricity_mixes
     from ecologits.impacts.llm import compute_llm_impacts
 
-    mix = electricity_mixes.find_electricity_mix(asked["country"])
+    mix = electricity_mixes.find_electricity_mix(job["country"])
     one = compute_llm_impacts(
-        model_active_parameter_count=asked["parameters"] / 1e9,
-        model_total_parameter_count=asked["parameters"] / 1e9,
-        output_token_count=asked["output_tokens"],
+        model_active_parameter_count=job["parameters"] / 1e9,
+        model_total_parameter_count=job["parameters"] / 1e9,
+        output_token_count=job["output_tokens"],
         if_electricity_mix_adpe=mix.adpe,
         if_electricity_mix_pe=mix.pe,
         if_electricity_mix_gwp=mix.gwp,
         if_electricity_mix_wue=mix.wue,
-        datacenter_pue=asked["pue"],
+        datacenter_pue=job["pue"],
         datacenter_wue=0.0,
     )
     found = (
@@ -62,7 +62,7 @@ def _ecologits(asked: dict[str, Any]) -> list[dict[str, Any]]:
         ("carbon of use", one.usage.gwp.value, "kgCO2e"),
         ("carbon of hardware", one.embodied.gwp.value, "kgCO2e"),
     )
-    return [_row("ecologits", what, value * asked["requests"], unit) for what, value, unit in found]
+    return [_row("ecologits", what, value * job["requests"], unit) for what, value, unit in found]
 
 
 def _row(tool: str, quantity: str, value: float, unit: str) -> dict[str, Any]:

@@ -50,7 +50,7 @@ are put together and not the kernels; runs that somebody measured are checked by
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Compared:
     """One question, the peer's rate per accelerator and ours; 0 where no replica of ours works."""
 
     row: dict[str, str]
@@ -83,7 +83,7 @@ def questions(path: Path = POINTS) -> list[dict[str, str]]:
     return [row for row in read_table(path, COLUMNS) if row["tpot_ms"]]
 
 
-def ask(row: dict[str, str]) -> Asked:
+def ask(row: dict[str, str]) -> Compared:
     """The same question to us."""
     document = throughput_document(
         Question(
@@ -103,9 +103,9 @@ def ask(row: dict[str, str]) -> Asked:
     peer = float(row["requests_per_s"]) / (float(row["tp"]) * float(row["dp"]))
     if not fitting:
         why = "; ".join(dict.fromkeys(str(one.get("reason")) for one in few))
-        return Asked(row, peer, 0.0, 0, why)
+        return Compared(row, peer, 0.0, 0, why)
     best = max(fitting, key=lambda one: one["limit_per_s"] / one["accelerators"])
-    return Asked(row, peer, best["limit_per_s"] / best["accelerators"], best["accelerators"], "")
+    return Compared(row, peer, best["limit_per_s"] / best["accelerators"], best["accelerators"], "")
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> float:
@@ -130,7 +130,7 @@ class Ranking:
     lead: float  # of the peer's first over what the peer gives ours
 
 
-def rankings(answers: Sequence[Asked]) -> list[Ranking]:
+def rankings(answers: Sequence[Compared]) -> list[Ranking]:
     """Questions that were put on three chips or more."""
     found = []
     for question in dict.fromkeys(one.question for one in answers):
@@ -152,7 +152,7 @@ def rankings(answers: Sequence[Asked]) -> list[Ranking]:
     return found
 
 
-def summary(answers: Sequence[Asked]) -> str:
+def summary(answers: Sequence[Compared]) -> str:
     """Count, median, share within 25 % and extremes of a group, as cells of a table."""
     ratios = np.array([one.ratio for one in answers])
     return (
@@ -165,14 +165,14 @@ def _near(ratios: NDArray[np.float64]) -> float:
     return float(((ratios < NEAR) & (ratios > 1.0 / NEAR)).mean())
 
 
-def _table(title: str, answers: Sequence[Asked], key: Callable[[Asked], str]) -> list[str]:
+def _table(title: str, answers: Sequence[Compared], key: Callable[[Compared], str]) -> list[str]:
     lines = [f"| {title} | questions | median | within 25 % | least | most |", "|---|--:|--:|--:|--:|--:|"]
     for name in sorted({key(one) for one in answers}):
         lines.append(f"| {name} | {summary([one for one in answers if key(one) == name])} |")
     return [*lines, ""]
 
 
-def page(answers: Sequence[Asked]) -> str:
+def page(answers: Sequence[Compared]) -> str:
     """The page."""
     ratios = np.array([one.ratio for one in answers])
     far = [one for one in answers if not 1.0 / FAR <= one.ratio <= FAR]
@@ -208,7 +208,7 @@ def page(answers: Sequence[Asked]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _far_lines(far: Sequence[Asked]) -> list[str]:
+def _far_lines(far: Sequence[Compared]) -> list[str]:
     if not far:
         return []
     lines = [
@@ -224,7 +224,7 @@ def _far_lines(far: Sequence[Asked]) -> list[str]:
     return lines
 
 
-def _reason(one: Asked) -> str:
+def _reason(one: Compared) -> str:
     """Why two answers lie far apart, as far as it can be told from them."""
     if one.why:
         return one.why

@@ -14,7 +14,7 @@ from planner.program.assembly import assemble
 from planner.trace.quantities import facts_of
 
 
-def facts_asked(scenario: Scenario, catalogue: Catalogue | None = None) -> frozenset[str]:
+def facts_used(scenario: Scenario, catalogue: Catalogue | None = None) -> frozenset[str]:
     """Keys of the facts that a scenario's options were worked out from, taken or not.
 
     Raises:
@@ -22,7 +22,7 @@ def facts_asked(scenario: Scenario, catalogue: Catalogue | None = None) -> froze
     """
     inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))
     assemble(inputs)
-    return frozenset(inputs.asked)
+    return frozenset(inputs.facts_used)
 
 
 @cache
@@ -31,7 +31,7 @@ def shipped_dependents() -> dict[str, tuple[str, ...]]:
     catalogue, folder = load_catalogue(), data_folder()
     found: dict[str, list[str]] = {}
     for path in sorted((folder / "scenarios").glob("*.toml")):
-        for key in facts_asked(load_scenario(path), catalogue):
+        for key in facts_used(load_scenario(path), catalogue):
             found.setdefault(key, []).append(f"scenario {path.stem}")
     for path in sorted((folder / "jobs").glob("*.toml")):
         for key in facts_of(*traced_totals(load_job(path, catalogue), catalogue)):

@@ -101,18 +101,18 @@ def cleaning_up() -> Iterator[None]:
 @contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
     """Inside, the first Ctrl-C is only noted, for the search to ask about; the second one interrupts."""
-    asked = threading.Event()
+    stop = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if stop.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        stop.set()
 
     if threading.current_thread() is not threading.main_thread():  # only that one may hear signals
-        yield asked.is_set
+        yield stop.is_set
         return
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield asked.is_set
+        yield stop.is_set
     finally:
         signal.signal(signal.SIGINT, before)

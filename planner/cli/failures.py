@@ -12,7 +12,7 @@ from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show,
 from planner.cli.loading import see_store
 
 if TYPE_CHECKING:
-    from planner.answers.failures import FitAsked
+    from planner.answers.failures import FitQuestion
     from reliability.logs import FailureLog
 
 
@@ -44,8 +44,8 @@ def run_fit(options: argparse.Namespace) -> int:
 
     if options.save:
         see_store(options.store)
-    log, asked = _failure_log(options), _asked_of_log(options)
-    document = fit_document(log, asked, watch=watcher(options))
+    log, question = _failure_log(options), _question_of_log(options)
+    document = fit_document(log, question, watch=watcher(options))
     clear(options)
     show(to_json(document) if options.json else findings.to_terminal(document))
     if options.out is not None:
@@ -64,9 +64,9 @@ def run_backtest(options: argparse.Namespace) -> int:
     from planner.report import findings
     from planner.report.data import to_json
 
-    log, asked = _failure_log(options), _asked_of_log(options)
+    log, question = _failure_log(options), _question_of_log(options)
     document = backtest_document(
-        log, asked, first_periods=options.first_periods, exact_period=options.period_days is not None
+        log, question, first_periods=options.first_periods, exact_period=options.period_days is not None
     )
     clear(options)
     print(to_json(document) if options.json else findings.to_terminal(document))
@@ -90,9 +90,9 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
         )
 
 
-def _asked_of_log(options: argparse.Namespace) -> FitAsked:
+def _question_of_log(options: argparse.Namespace) -> FitQuestion:
     """What the options ask of a log; those that the command does not have stay as they are."""
-    from planner.answers.failures import FitAsked
+    from planner.answers.failures import FitQuestion
 
     said = {
         "name": getattr(options, "name", None),
@@ -108,7 +108,7 @@ def _asked_of_log(options: argparse.Namespace) -> FitAsked:
         "write_min": getattr(options, "write_min", None),
         "restart_min": getattr(options, "restart_min", None),
     }
-    return FitAsked(**{name: value for name, value in said.items() if value is not None})
+    return FitQuestion(**{name: value for name, value in said.items() if value is not None})
 
 
 def _log_options(parser: argparse.ArgumentParser) -> None:

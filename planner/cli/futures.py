@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, clear, say, show_answer, stoppable, watcher, write_file
-from planner.cli.loading import asked_scenario, see_store
+from planner.cli.loading import named_scenario, see_store
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -37,7 +37,7 @@ def run_futures(options: argparse.Namespace) -> int:
     """Plan one scenario for all of its futures: what to order now, whatever comes."""
     from planner.answers.futures.commands import plan_for_futures
 
-    scenario = asked_scenario(options)
+    scenario = named_scenario(options)
     if options.save:
         see_store(options.store)
     with stoppable() as should_stop:
@@ -71,7 +71,7 @@ def run_replay(options: argparse.Namespace) -> int:
 
     with stoppable() as should_stop:
         document, text = replay_scenario(
-            asked_scenario(options),
+            named_scenario(options),
             realised=None if options.realised is None else Path(options.realised),
             draw=options.draw,
             persist=options.persist,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, say, show, show_json
-from planner.cli.loading import asked_scenario
+from planner.cli.loading import named_scenario
 
 if TYPE_CHECKING:
     from planner.answers.checkpoints import Question
@@ -56,7 +56,7 @@ def run_checkpoint(options: argparse.Namespace) -> int:
     """Print checkpoint intervals and policies with the best for time, money and carbon marked."""
     from planner.answers.checkpoints import checkpoint_answer, scenario_text, to_text
 
-    scenario = None if options.scenario is None else asked_scenario(options)
+    scenario = None if options.scenario is None else named_scenario(options)
     document = checkpoint_answer(_checkpoint_question(options), scenario, changed=bool(options.changes))
     text = (to_text if scenario is None else scenario_text)(document)
     if options.out is not None:

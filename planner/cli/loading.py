@@ -23,7 +23,7 @@ def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:
     return open_scenario(name, changes)
 
 
-def asked_scenario(options: argparse.Namespace) -> Scenario:
+def named_scenario(options: argparse.Namespace) -> Scenario:
     """The scenario that the options name, with what `--set` changes."""
     changes = {}
     for change in options.changes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
-from planner.cli.loading import asked_scenario, opened, see_store, solve
+from planner.cli.loading import named_scenario, opened, see_store, solve
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run_plan(options: argparse.Namespace) -> int:
     from planner.report.saving import save
     from planner.report.text import to_terminal
 
-    scenario = asked_scenario(options)
+    scenario = named_scenario(options)
     if options.save:
         see_store(options.store)
     plan = solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)

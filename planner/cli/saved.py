@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show_answer, watcher
-from planner.cli.loading import asked_scenario
+from planner.cli.loading import named_scenario
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -83,7 +83,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Plan one scenario with many changes into the store; goes on where it was stopped."""
     from planner.answers.sweeps.commands import executor_for, grid_for, save_sweep, sweep
 
-    scenario = asked_scenario(options)
+    scenario = named_scenario(options)
     grid = grid_for(
         scenario, vary=options.vary, prices=options.pareto, draws=options.draws, seed=options.seed
     )

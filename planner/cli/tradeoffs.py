@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, clear, say, show, stoppable, watcher
-from planner.cli.loading import asked_scenario
+from planner.cli.loading import named_scenario
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -35,7 +35,7 @@ def run_pareto(options: argparse.Namespace) -> int:
     """Trade money against carbon: the cheapest plan at each level of carbon, and the knee."""
     from planner.answers.tradeoffs.carbon_front import front_document
 
-    scenario = asked_scenario(options)
+    scenario = named_scenario(options)
     return _found(options, front_document(scenario, points=options.points, watch=watcher(options)))
 
 
@@ -43,7 +43,7 @@ def run_sensitivity(options: argparse.Namespace) -> int:
     """Say which price, rate or grid would change the fleet, where, and what keeping it would cost then."""
     from planner.answers.tradeoffs.sensitivity import sensitivity_document
 
-    scenario = asked_scenario(options)
+    scenario = named_scenario(options)
     with stoppable() as should_stop:
         document = sensitivity_document(
             scenario, vary=options.vary, watch=watcher(options), should_stop=should_stop

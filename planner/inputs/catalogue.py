@@ -82,7 +82,7 @@ class ServingEngine:
 class Catalogue:
     """Facts by key, sources, SKUs and engines by name, and what each family of facts may be.
 
-    `asked` collects the keys that were given out, for those who want to know; copies share it.
+    `facts_used` collects the keys that were given out, for those who want to know; copies share it.
     """
 
     facts: Mapping[str, Fact]
@@ -91,7 +91,7 @@ class Catalogue:
     engines: Mapping[str, ServingEngine]
     folder: Path
     ranges: Ranges
-    asked: set[str] | None = None
+    facts_used: set[str] | None = None
     _named: dict[tuple[str, str], tuple[str, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -102,8 +102,8 @@ class Catalogue:
         Raises:
             UnknownFact: no such key; the message names the nearest ones.
         """
-        if self.asked is not None:
-            self.asked.add(key)
+        if self.facts_used is not None:
+            self.facts_used.add(key)
         try:
             return self.facts[key]
         except KeyError:

@@ -43,7 +43,7 @@ class Inputs:
 
     scenario: Scenario
     catalogue: Catalogue
-    asked: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
+    facts_used: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def source(self) -> Source:
@@ -122,10 +122,12 @@ class Inputs:
         return chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
 
     def fact(self, key: str) -> Fact:
-        """A catalogue fact, or the scenario's own value where `[facts]` overrides it; kept in `asked`."""
-        if key not in self.asked:
-            self.asked[key] = self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
-        return self.asked[key]
+        """A catalogue fact, or the scenario's own value where `[facts]` overrides it; noted as used."""
+        if key not in self.facts_used:
+            self.facts_used[key] = (
+                self._overruled(key) if key in self.scenario.facts else self.catalogue.fact(key)
+            )
+        return self.facts_used[key]
 
     def has(self, key: str) -> bool:
         """Whether there is such a fact; a scenario overrides facts and adds none."""
@@ -134,11 +136,11 @@ class Inputs:
     @property
     def idle_facts(self) -> tuple[str, ...]:
         """Values of the scenario's own for facts that nothing has asked for so far."""
-        return tuple(key for key in self.scenario.facts if key not in self.asked)
+        return tuple(key for key in self.scenario.facts if key not in self.facts_used)
 
     def keep(self, fact: Fact) -> Fact:
-        """A fact that comes from neither the catalogue nor the scenario itself, kept in `asked` too."""
-        return self.asked.setdefault(fact.key, fact)
+        """A fact that comes from neither the catalogue nor the scenario itself, kept in `facts_used` too."""
+        return self.facts_used.setdefault(fact.key, fact)
 
     def _overruled(self, key: str) -> Fact:
         shipped, text = self.catalogue.fact(key), self.scenario.facts[key]

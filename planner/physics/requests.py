@@ -62,7 +62,7 @@ availability = {availability!r}
 POOL_RATE, FIRST_TOKEN, PER_TOKEN = "job.pool_rate", "job.first_token", "job.per_token"
 
 
-def asked_per_s(stated_per_s: float | None, fact: Callable[[str], Fact]) -> float:
+def peak_demand_per_s(stated_per_s: float | None, fact: Callable[[str], Fact]) -> float:
     """Requests a second at the peak hour that a question on a replica is about.
 
     How bursty arrivals at one replica are follows from how many share the demand. Where none is stated (a
@@ -76,7 +76,7 @@ def given(name: str, value: float, unit: str) -> Fact:
     return Fact(value, unit, key=f"question.{name}", source=ASKER, locator=name, kind="yours")
 
 
-def inputs_of(catalogue: Catalogue, skus: tuple[str, ...], asked: str = "") -> Inputs:
-    """Inputs whose SKUs are these, all of the catalogue where none is named; `asked` goes on the scenario."""
+def inputs_of(catalogue: Catalogue, skus: tuple[str, ...], service: str = "") -> Inputs:
+    """Inputs with these SKUs, all of the catalogue where none is named; `service` ends the scenario."""
     fleet = "".join(NODE.format(name=name) for name in dict.fromkeys(skus or catalogue.sold))
-    return Inputs(parse_scenario(FRAME.format(fleet=fleet) + asked, "hardware"), catalogue)
+    return Inputs(parse_scenario(FRAME.format(fleet=fleet) + service, "hardware"), catalogue)

@@ -23,7 +23,7 @@ Stop = Callable[[], bool]
 
 
 def drawn_futures(
-    scenario: Scenario, asked: Uncertainty, catalogue: Catalogue, should_stop: Stop | None = None
+    scenario: Scenario, uncertainty: Uncertainty, catalogue: Catalogue, should_stop: Stop | None = None
 ) -> tuple[Future, ...]:
     """Futures of a scenario that says `[uncertainty]`.
 
@@ -32,11 +32,11 @@ def drawn_futures(
     best plans at its ends.
     """
     stated = without_futures(scenario)
-    points = drawn(stated, catalogue, draws=asked.draws, seed=asked.seed).points
+    points = drawn(stated, catalogue, draws=uncertainty.draws, seed=uncertainty.seed).points
     facts = {path.removeprefix("facts."): path for path in points[0]}
-    demand = _demand_ratios(asked)
+    demand = _demand_ratios(uncertainty)
     moved_usd = _moved_usd(stated, catalogue, points, facts, demand, should_stop)
-    chosen, share = representatives(moved_usd, asked.reduce_to)
+    chosen, share = representatives(moved_usd, uncertainty.reduce_to)
     return tuple(
         Future.model_construct(
             name=f"draw {number + 1}",
@@ -49,13 +49,13 @@ def drawn_futures(
     )
 
 
-def _demand_ratios(asked: Uncertainty) -> Floats | None:
+def _demand_ratios(uncertainty: Uncertainty) -> Floats | None:
     """Multiples of demand: half of the draws below 1 and half above, fewer towards the ends, stratified."""
-    if asked.demand_range is None:
+    if uncertainty.demand_range is None:
         return None
-    low, high = asked.demand_range
-    generator = np.random.default_rng([asked.seed, 1])
-    u = (generator.permutation(asked.draws) + generator.random(asked.draws)) / asked.draws
+    low, high = uncertainty.demand_range
+    generator = np.random.default_rng([uncertainty.seed, 1])
+    u = (generator.permutation(uncertainty.draws) + generator.random(uncertainty.draws)) / uncertainty.draws
     away = 1 - np.sqrt(1 - np.abs(2 * u - 1))
     ratios: Floats = 1 + away * np.where(u < 0.5, low - 1, high - 1)
     return ratios

@@ -23,13 +23,13 @@ def refusing(search: Callable[Given, Found]) -> Callable[Given, Found]:
     """The search, where an engine that answers wrongly what is known is an InputError."""
 
     @wraps(search)
-    def asked(*given: Given.args, **named: Given.kwargs) -> Found:
+    def refused(*given: Given.args, **named: Given.kwargs) -> Found:
         try:
             return search(*given, **named)
         except UntrustedEngine as error:
             raise InputError(f"solve.engine: {error}") from error
 
-    return asked
+    return refused
 
 
 @refusing

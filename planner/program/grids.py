@@ -83,7 +83,7 @@ def drawn(scenario: Scenario, catalogue: Catalogue, *, draws: int, seed: int) ->
     assemble(inputs)
     facts = [
         fact
-        for key, fact in sorted(inputs.asked.items())
+        for key, fact in sorted(inputs.facts_used.items())
         if key in catalogue.facts
         and key not in scenario.facts
         and fact.low is not None

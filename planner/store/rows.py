@@ -35,8 +35,8 @@ def whole_digest(connection: Connection, table: Table, digest: str, what: str, a
         raise StoreError(
             f"'{digest}' names no {what}: write {SHORTEST_DIGEST} or more characters (0-9, a-f) of its digest"
         )
-    asked = select(table.c.digest).where(table.c.digest.startswith(digest)).limit(2)
-    found = connection.execute(asked).scalars().all()
+    query = select(table.c.digest).where(table.c.digest.startswith(digest)).limit(2)
+    found = connection.execute(query).scalars().all()
     if len(found) != 1:
         said = "more than one" if found else "no"
         raise StoreError(f"{address}: {said} {what} begins with {digest}")

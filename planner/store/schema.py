@@ -141,10 +141,10 @@ def _objectives_say_their_unit(connection: Connection) -> None:
         "ADD COLUMN objective_unit VARCHAR(16) DEFAULT 'USD' NOT NULL",
     ):
         connection.execute(text(f"ALTER TABLE everfleet_plans {change}"))
-    asked = text("SELECT digest FROM everfleet_plans WHERE objective IN ('carbon', 'lexicographic')")
+    query = text("SELECT digest FROM everfleet_plans WHERE objective IN ('carbon', 'lexicographic')")
     held = text("SELECT document FROM everfleet_plans WHERE digest = :digest")
     stated = text("UPDATE everfleet_plans SET objective_unit = :unit WHERE digest = :digest")
-    for digest in connection.execute(asked).scalars().all():
+    for digest in connection.execute(query).scalars().all():
         document = unpacked(bytes(connection.execute(held, {"digest": digest}).scalar_one()))
         connection.execute(stated, {"unit": document["objective"]["unit"], "digest": digest})
 

@@ -64,9 +64,9 @@ class SavedFuturesPlans:
 
     def all(self) -> list[SavedFuturesPlan]:
         """Those saved, the newest first."""
-        asked = select(*_LISTED_FUTURES).order_by(_TABLE.c.saved.desc(), _TABLE.c.digest)
+        query = select(*_LISTED_FUTURES).order_by(_TABLE.c.saved.desc(), _TABLE.c.digest)
         with self._store.reading() as connection:
-            return [_listed(row) for row in connection.execute(asked)]
+            return [_listed(row) for row in connection.execute(query)]
 
     def plan(self, digest: str) -> SavedFuturesPlan:
         """What the list shows of one.
@@ -180,11 +180,11 @@ class SavedSweeps:
             .group_by(points.c.sweep)
             .subquery()
         )
-        asked = select(sweeps, counted.c.points, counted.c.done).join(
+        query = select(sweeps, counted.c.points, counted.c.done).join(
             counted, counted.c.sweep == sweeps.c.digest
         )
         with self._store.reading() as connection:
-            rows = connection.execute(asked.order_by(sweeps.c.saved.desc())).all()
+            rows = connection.execute(query.order_by(sweeps.c.saved.desc())).all()
         return [
             SavedSweep(
                 row.digest,
@@ -337,14 +337,14 @@ class Store:
 
     def plans(self, *, title: str = "", sweep: str = "", most: int | None = None) -> list[SavedPlan]:
         """Saved plans whose title holds a text, those of one sweep if it is named, the newest first."""
-        asked = select(*_LISTED).order_by(schema.plans.c.saved.desc(), schema.plans.c.digest).limit(most)
+        query = select(*_LISTED).order_by(schema.plans.c.saved.desc(), schema.plans.c.digest).limit(most)
         if title:
-            asked = asked.where(schema.plans.c.title.icontains(title, autoescape=True))
+            query = query.where(schema.plans.c.title.icontains(title, autoescape=True))
         if sweep:
             points = schema.points.c
-            asked = asked.where(schema.plans.c.digest.in_(select(points.plan).where(points.sweep == sweep)))
+            query = query.where(schema.plans.c.digest.in_(select(points.plan).where(points.sweep == sweep)))
         with self.reading() as connection:
-            return [_saved_plan(row) for row in connection.execute(asked)]
+            return [_saved_plan(row) for row in connection.execute(query)]
 
     def plan(self, digest: str) -> SavedPlan:
         """What the list shows of one plan.
@@ -363,9 +363,9 @@ class Store:
     def fits(self) -> list[Fit]:
         """Saved fits, the newest first."""
         table = schema.fits
-        asked = select(table.c.digest, table.c.name, table.c.saved).order_by(table.c.saved.desc())
+        query = select(table.c.digest, table.c.name, table.c.saved).order_by(table.c.saved.desc())
         with self.reading() as connection:
-            return [Fit(*row) for row in connection.execute(asked)]
+            return [Fit(*row) for row in connection.execute(query)]
 
     def fit(self, digest: str) -> Record:
         """The document of a fit, as it was saved."""
@@ -374,9 +374,9 @@ class Store:
     def scenarios(self) -> list[tuple[str, str]]:
         """Digest and title of each saved scenario, the newest first."""
         table = schema.scenarios
-        asked = select(table.c.digest, table.c.title).order_by(table.c.saved.desc(), table.c.digest)
+        query = select(table.c.digest, table.c.title).order_by(table.c.saved.desc(), table.c.digest)
         with self.reading() as connection:
-            return [(row.digest, row.title) for row in connection.execute(asked)]
+            return [(row.digest, row.title) for row in connection.execute(query)]
 
     def scenario(self, digest: str) -> KeptScenario:
         """A saved scenario with its files; `restored` makes it one to plan."""

@@ -181,9 +181,9 @@ def _changed(
     opened = partial(_step_explained, record, name, names, (before, after))
     _waterfall(steps, name, f"{MEASURES[name]} by term, {way}", identity, opened)
     st.markdown("By input: every mix of the inputs that differ is planned, a few of them or up to sixteen.")
-    asked_for = _two_scenarios(record, before, after, store, scenarios)
-    if asked_for is not None:
-        _attribution(asked_for, name, way)
+    both = _two_scenarios(record, before, after, store, scenarios)
+    if both is not None:
+        _attribution(both, name, way)
 
 
 def _waterfall(

@@ -161,15 +161,15 @@ def inputs(base: Base) -> tuple[str, dict[str, Any]]:
     from planner.inputs.job.reading import with_phases, with_simple
     from planner.inputs.scenario.files import read_toml, write_toml
 
-    asked, stated = _stated(base.digest(base.text), base)
+    taken, stated = _stated(base.digest(base.text), base)
     lists = _lists()
     wanted = {}
     # A row of columns at a time: on a phone they then stand in the order in which they are requested.
-    rows = [st.columns(IN_A_ROW) for _ in range(0, len(asked), IN_A_ROW)]
-    for place, name in enumerate(asked):
+    rows = [st.columns(IN_A_ROW) for _ in range(0, len(taken), IN_A_ROW)]
+    for place, name in enumerate(taken):
         with rows[place // IN_A_ROW][place % IN_A_ROW]:
             was = stated[name]
-            value = _asked_for(name, was, lists.get(name), own=base.own)
+            value = _entered(name, was, lists.get(name), own=base.own)
         if value != was:
             wanted[name] = value
     if base.begun == "example" and wanted.get("model") is not None:
@@ -262,14 +262,14 @@ def _phases_in(digest: str, _base: Base) -> frozenset[str]:
 def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Which inputs a job takes, and what it states of them."""
     from planner.answers.job.upload import uploaded_job
-    from planner.inputs.job.reading import asked_of, asked_of_own, simple_of, simple_stated
+    from planner.inputs.job.reading import inputs_taken, own_inputs_taken, simple_of, simple_stated
     from planner.inputs.scenario.files import read_toml
 
     if _base.own:
         tables = read_toml(_base.text, _base.name)
-        return asked_of_own(tables), asdict(simple_stated(tables))
+        return own_inputs_taken(tables), asdict(simple_stated(tables))
     with uploaded_job(_base.text, _base.name, dict(_base.files)) as job:
-        return asked_of(job), asdict(simple_of(job))
+        return inputs_taken(job), asdict(simple_of(job))
 
 
 @st.cache_data(show_spinner=False)
@@ -282,7 +282,7 @@ def _lists() -> dict[str, list[str]]:
     return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
 
 
-def _asked_for(name: str, was: Any, options: list[str] | None, *, own: bool) -> Any:
+def _entered(name: str, was: Any, options: list[str] | None, *, own: bool) -> Any:
     """One input, as the job states it until something else is typed."""
     if options is not None:
         return _one_of(name, was, options, own=own)

@@ -121,8 +121,8 @@ def _fit(file: Upload, read: Document, place: str) -> Document | None:
     wanted = st.session_state.get(_FITTED)
     if wanted is None or wanted[:2] != (file.file_id, read["mapping"]):
         return None
-    asked = {"accelerators_per_node": wanted[2]}
-    document = _work("fit-log", file, mapping=read["mapping"], asked=asked)
+    question = {"accelerators_per_node": wanted[2]}
+    document = _work("fit-log", file, mapping=read["mapping"], question=question)
     if document is not None:
         st.session_state[f"log.last.{place}"] = document
     return document

@@ -16,9 +16,9 @@ LARGEST_SCENARIO_MB = 1
 def render() -> None:
     """Draw the page."""
     st.title("Plan")
-    held, asked = session.draft(), saved.asked_digest()
-    if asked is not None and not plan_source.belongs_to(asked, held):
-        made = elsewhere(asked)
+    held, named = session.draft(), saved.digest_in_address()
+    if named is not None and not plan_source.belongs_to(named, held):
+        made = elsewhere(named)
     else:
         chosen_scenario(held)
         left_out()
@@ -56,7 +56,7 @@ def elsewhere(digest: str) -> Planned | None:
 
 def chosen_scenario(held: session.Draft) -> None:
     """Which scenario is planned: the one being worked on, a shipped one, or a file of the user's own."""
-    asked_by_name()
+    begin_by_name()
     names = shared.scenario_names()
     held = session.draft()
     own = held.name.removesuffix(".toml")
@@ -86,7 +86,7 @@ def left_out() -> None:
         st.page_link(PAGES / "scenario.py", label="Mend it, or give it up", icon=":material/tune:")
 
 
-def asked_by_name() -> None:
+def begin_by_name() -> None:
     """An address may name a shipped scenario, once; anything else is passed over."""
     name = st.query_params.pop("scenario", None)
     if name in shared.scenario_names():

@@ -41,14 +41,14 @@ def downloads(made: Planned) -> None:
 
 def program(made: Planned) -> None:
     """The integer program itself, which takes a moment to write down: on asking only."""
-    asked = f"asked-for-program-{made.identity}"
-    if not st.session_state.get(asked):
+    request = f"wanted-program-{made.identity}"
+    if not st.session_state.get(request):
         st.button(
             "Write the program (LP)",
             key=f"program-{made.identity}",
             icon=":material/function:",
             on_click=st.session_state.__setitem__,
-            args=(asked, True),
+            args=(request, True),
         )
         return
     found = work_shown(start("program", **made.arguments())).result

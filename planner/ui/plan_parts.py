@@ -51,12 +51,12 @@ def plan(made: Planned) -> None:
 
 def kept(made: Planned) -> None:
     """Where the plan is kept and by which address it comes back; or why not, and a way to try again."""
-    key, asked = f"keep-{made.identity}", f"asked-to-keep-{made.identity}"
+    key, request = f"keep-{made.identity}", f"wanted-kept-{made.identity}"
     digest, reason = made.saved, made.unsaved
-    if reason and asked not in st.session_state:  # a page that is opened anew tries once by itself
-        st.session_state[asked] = uuid4().hex
-    if digest is None and st.session_state.get(asked):
-        work = start("save", **made.arguments(), document=made.document, attempt=st.session_state[asked])
+    if reason and request not in st.session_state:  # a page that is opened anew tries once by itself
+        st.session_state[request] = uuid4().hex
+    if digest is None and st.session_state.get(request):
+        work = start("save", **made.arguments(), document=made.document, attempt=st.session_state[request])
         found = work_shown(work).result
         if found is None:
             return
@@ -68,7 +68,7 @@ def kept(made: Planned) -> None:
         st.warning("The plan is here, but it is not saved.", icon=":material/folder_off:")
         st.code(reason, language=None, wrap_lines=True)
     label = "Save it now" if reason else "Save this plan"
-    st.button(label, key=key, icon=":material/save:", on_click=_ask_once_more, args=(asked,))
+    st.button(label, key=key, icon=":material/save:", on_click=_ask_once_more, args=(request,))
 
 
 def _ask_once_more(name: str) -> None:
@@ -206,14 +206,14 @@ def worth(made: Planned) -> None:
         st.subheader(TITLES["prices"])
         opened_sheet(made, "prices", rows)
         return
-    asked = f"asked-for-prices-{made.identity}"
-    if not st.session_state.get(asked):
+    request = f"wanted-prices-{made.identity}"
+    if not st.session_state.get(request):
         st.button(
             "What is each limit worth?",
             key=f"prices-{made.identity}",
             icon=":material/sell:",
             on_click=_ask_once_more,
-            args=(asked,),
+            args=(request,),
         )
         return
     st.subheader(TITLES["prices"])
@@ -234,14 +234,14 @@ def verified(made: Planned) -> None:
     if not rows_of(document, "services"):
         return
     if not rows_of(document, "verification"):
-        asked = f"asked-for-verification-{made.identity}"
-        if not st.session_state.get(asked):
+        request = f"wanted-verification-{made.identity}"
+        if not st.session_state.get(request):
             st.button(
                 "Play the services request by request",
                 key=f"verify-{made.identity}",
                 icon=":material/fact_check:",
                 on_click=_ask_once_more,
-                args=(asked,),
+                args=(request,),
             )
             return
         found = work_shown(start("plan", **made.arguments(), verify=True)).result

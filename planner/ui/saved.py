@@ -42,7 +42,7 @@ def store() -> Store | None:
         return None
 
 
-def asked_digest() -> str | None:
+def digest_in_address() -> str | None:
     """The digest in the page's address; what is none is refused in words."""
     said = st.query_params.get(PARAMETER)
     if said is None:

@@ -91,7 +91,7 @@ def _fitting(name: str, upload: str, content: Callable[[], bytes]) -> str:
     """The work on an upload; its key is the digest of many megabytes, which no re-run has to make again."""
     held_upload, key = st.session_state.get(_WORK, ("", ""))
     if held_upload != upload or workers.seen(key) is None:
-        key = workers.start("fit-log", name=name, content=content(), mapping="", asked={})
+        key = workers.start("fit-log", name=name, content=content(), mapping="", question={})
         st.session_state[_WORK] = (upload, key)
     return str(key)
 

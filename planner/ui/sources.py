@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.answers.dependents import facts_asked, shipped_dependents
+from planner.answers.dependents import facts_used, shipped_dependents
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
 from planner.report.charts import Record
@@ -124,7 +124,7 @@ def dependents(key: str) -> None:
     st.markdown("**Where it is used**")
     held = session.draft()
     try:
-        used = key in _asked(held.digest, held)
+        used = key in _facts_used(held.digest, held)
     except InputError as error:
         _refused("Your scenario cannot be worked out.", error)
     else:
@@ -224,11 +224,11 @@ def _found(digest: str, _wanted: Wanted) -> pd.DataFrame:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _asked(digest: str, _draft: session.Draft) -> frozenset[str]:
+def _facts_used(digest: str, _draft: session.Draft) -> frozenset[str]:
     from planner.inputs.scenario.bundle import KeptScenario, restored
 
     with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
-        return facts_asked(scenario)
+        return facts_used(scenario)
 
 
 @st.cache_data(show_spinner=False)

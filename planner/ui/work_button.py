@@ -35,7 +35,7 @@ def answer(
     draft: session.Draft,
     label: str,
     so_far: Callable[[Sequence[Record]], None] | None = None,
-    **asked: Any,
+    **arguments: Any,
 ) -> Answer | None:
     """The answer of a task about a scenario; until there is one, how far it is, or a button to begin.
 
@@ -44,12 +44,12 @@ def answer(
         draft: the scenario.
         label: of the button.
         so_far: draws what is there while the work goes on.
-        asked: arguments of the task next to the scenario.
+        arguments: arguments of the task next to the scenario.
     """
     text = hashlib.sha256(draft.text.encode()).hexdigest()
     if not draft.files and (known := _shipped(task, text, draft.text)) is not None:
         return Answer(f"{task}-{text}", known, lambda number: _shipped_plan(task, text, number, draft.text))
-    given = {"name": draft.name, "text": draft.text, "files": dict(draft.files), **asked}
+    given = {"name": draft.name, "text": draft.text, "files": dict(draft.files), **arguments}
     key = work_key(task, given)
     if workers.seen(key) is None:
         st.button(

@@ -84,13 +84,13 @@ def technique_effect(
         technique,
     )
     whole = float(total_reduction_ratio(affected_fraction=affected_fraction, lever_ratio=own))
-    asked = measure or ("after" if baselines else "ratio")
-    if asked not in MEASURES or (asked == "after" and not baselines):
+    wanted = measure or ("after" if baselines else "ratio")
+    if wanted not in MEASURES or (wanted == "after" and not baselines):
         raise NotUnderstood(
-            f"no measure '{asked}' {'' if baselines else 'without a baseline'}: known: {', '.join(MEASURES)}"
+            f"no measure '{wanted}' {'' if baselines else 'without a baseline'}: known: {', '.join(MEASURES)}"
         )
-    if asked != "after":
-        return {"1": {"ratio": whole, "reduction_fraction": 1.0 - 1.0 / whole}.get(asked, whole - 1.0)}
+    if wanted != "after":
+        return {"1": {"ratio": whole, "reduction_fraction": 1.0 - 1.0 / whole}.get(wanted, whole - 1.0)}
     ((name, before),) = baselines.items()
     unit, counted = BASELINES[name]
     return {unit: float(rounded_up(before / whole)) if counted else before / whole}

@@ -133,10 +133,10 @@ def test_a_question_uses_the_constants_for_a_model_that_nobody_measured(tmp_path
     assert main(["calibrate", str(path), "--json"]) == ANSWER
     (tmp_path / "mine.json").write_text(capsys.readouterr().out, encoding="utf-8")
 
-    asked = Question("qwen3-14b", serve=True, skus=("mi300x-8",))
-    plain = throughput_document(asked)["rows"][0]
-    asked = Question("qwen3-14b", serve=True, skus=("mi300x-8",), calibration=tmp_path / "mine.json")
-    document = throughput_document(asked)
+    question = Question("qwen3-14b", serve=True, skus=("mi300x-8",))
+    plain = throughput_document(question)["rows"][0]
+    question = Question("qwen3-14b", serve=True, skus=("mi300x-8",), calibration=tmp_path / "mine.json")
+    document = throughput_document(question)
     mine = document["rows"][0]
 
     assert mine["rate_per_s"] < plain["rate_per_s"]

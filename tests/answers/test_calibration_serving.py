@@ -234,9 +234,9 @@ def test_the_text_says_how_serving_is_used():
 
 def test_a_measured_point_is_used_and_narrows_the_range(capsys):
     """The measured split has the error of other batches, others of the SKU that of other splits."""
-    asked = "throughput llama-3.1-70b --serve --sku h100-8,mi300x-8 --json"
+    question = "throughput llama-3.1-70b --serve --sku h100-8,mi300x-8 --json"
     point = "--measured 'h100-8 tp4 = 1500 tokens/s at batch 64'"
-    assert main(shlex.split(f"{asked} {point}")) == ANSWER
+    assert main(shlex.split(f"{question} {point}")) == ANSWER
     document = json.loads(capsys.readouterr().out)
     errors = {
         (row["sku"], row["accelerators"]): row["error_fraction"] for row in document["rows"] if row["fits"]

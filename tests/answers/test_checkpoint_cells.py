@@ -13,7 +13,7 @@ TABLES = ("rows", "marks", "policies", "sizes", "map", "curves")
 NAMES = {"name", "policy", "objective"}
 MOST_ROWS = 3
 
-ASKED: Record = {
+QUESTION: Record = {
     "failures": "meta-llama-3-405b",
     "sku": "h100-8",
     "nodes": 64,
@@ -36,15 +36,15 @@ FIT: Record = {
     "variance_to_mean": 5.8,
 }
 QUESTIONS: dict[str, Record] = {
-    "published": ASKED,
-    "no range": ASKED | {"failures": "meta-rsc-1", "asynchronous": True},
-    "fit": ASKED | {"failures": FIT, "nodes": 3, "restart_min": 4.0},
+    "published": QUESTION,
+    "no range": QUESTION | {"failures": "meta-rsc-1", "asynchronous": True},
+    "fit": QUESTION | {"failures": FIT, "nodes": 3, "restart_min": 4.0},
 }
 
 
 @pytest.fixture(scope="module")
 def document() -> Record:
-    return checkpoint_document(**ASKED, across=sizes_around(64))
+    return checkpoint_document(**QUESTION, across=sizes_around(64))
 
 
 def some(rows: list[Record]) -> list[Record]:
@@ -56,12 +56,12 @@ def some(rows: list[Record]) -> list[Record]:
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_each_number_opens_to_itself(name: str) -> None:
     """Worked out again from what was asked, in another way than the tables: row by row, not by columns."""
-    asked = QUESTIONS[name]
-    document = checkpoint_document(**asked, across=(asked["nodes"], 1024))
+    question = QUESTIONS[name]
+    document = checkpoint_document(**question, across=(question["nodes"], 1024))
     for table in TABLES:
         for row in some(document[table]):
             for key, value in row.items():
-                found = cell_explanation(asked, table, row, key)
+                found = cell_explanation(question, table, row, key)
                 if found is None:
                     assert key in NAMES or value is None, (table, key)
                 else:
@@ -71,7 +71,7 @@ def test_each_number_opens_to_itself(name: str) -> None:
 def test_daly_s_interval_names_daly(document: Record) -> None:
     """A published equation says whose it is, and the rate below it from which paper it comes."""
     mark = next(row for row in document["marks"] if row["name"] == "Daly")
-    found = cell_explanation(ASKED, "marks", mark, "interval_min")
+    found = cell_explanation(QUESTION, "marks", mark, "interval_min")
 
     assert found is not None
     assert "Daly, FGCS 22(3), 2006" in found.to_text()
@@ -81,7 +81,7 @@ def test_daly_s_interval_names_daly(document: Record) -> None:
 def test_an_end_of_a_band_is_at_an_end_of_the_rate(document: Record) -> None:
     """The low end of ETTR is at the high end of the failure rate, the interval kept."""
     mark = document["marks"][0]
-    found = cell_explanation(ASKED, "marks", mark, "ettr_low_fraction")
+    found = cell_explanation(QUESTION, "marks", mark, "ettr_low_fraction")
 
     assert found is not None
     text = found.to_text()
@@ -92,7 +92,7 @@ def test_an_end_of_a_band_is_at_an_end_of_the_rate(document: Record) -> None:
 def test_what_more_is_taken_is_against_the_best(document: Record) -> None:
     """A cell of the map: its hours over those at the best interval of the same size, less one."""
     row = next(row for row in document["map"] if row["nodes"] == 256)
-    found = cell_explanation(ASKED, "map", row, "time_more_fraction")
+    found = cell_explanation(QUESTION, "map", row, "time_more_fraction")
 
     assert found is not None
     quotient = found.steps[found.steps[0].inputs["to_best_ratio"]]
@@ -106,7 +106,7 @@ def test_states_take_all_of_the_time(document: Record) -> None:
     """Training, lost work, writing and restarting add up to one: the shares of a row opened."""
     row = document["rows"][7]
     keys = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
-    shares = [cell_explanation(ASKED, "rows", row, key) for key in keys]
+    shares = [cell_explanation(QUESTION, "rows", row, key) for key in keys]
 
     assert sum(one.steps[0].value for one in shares if one is not None) == pytest.approx(1.0)
 
@@ -114,6 +114,6 @@ def test_states_take_all_of_the_time(document: Record) -> None:
 def test_a_size_says_that_it_stands_beside_the_one_asked(document: Record) -> None:
     """64 nodes were asked for; the others were chosen here."""
     for row in document["sizes"]:
-        found = cell_explanation(ASKED, "sizes", row, "nodes")
+        found = cell_explanation(QUESTION, "sizes", row, "nodes")
         assert found is not None
         assert found.steps[0].kind == ("yours" if row["nodes"] == 64 else "chosen")

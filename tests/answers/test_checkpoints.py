@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from planner.answers.checkpoints import (
     FLAT,
-    Asked,
+    SharedOptions,
     checkpoint_document,
     parse_restart_parts,
     scenario_document,
@@ -51,12 +51,12 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 @cache
-def _document(asked: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return checkpoint_document(**dict(asked))
+def _document(question: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return checkpoint_document(**dict(question))
 
 
-def document(**asked: Any) -> dict[str, Any]:
-    return _document(tuple(sorted(asked.items())))
+def document(**question: Any) -> dict[str, Any]:
+    return _document(tuple(sorted(question.items())))
 
 
 def mark(found: dict[str, Any], name: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def mark(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "hours", "tolerance"),
+    ("question", "hours", "tolerance"),
     [
         # Kokolis et al., arXiv 2410.21680, section III: 1.8 h at 16,384 GPUs, at 6.50 per 1000 node-days.
         ({"nodes": 2048, **RSC_1}, 1.8, 0.05),
@@ -75,8 +75,8 @@ def mark(found: dict[str, Any], name: str) -> dict[str, Any]:
         ({"nodes": 2048}, 24 * 54 / 419, 0.01),
     ],
 )
-def test_time_between_failures_as_published(asked: dict[str, Any], hours: float, tolerance: float) -> None:
-    assert document(**asked)["inputs"]["mttf_h"] == pytest.approx(hours, abs=tolerance)
+def test_time_between_failures_as_published(question: dict[str, Any], hours: float, tolerance: float) -> None:
+    assert document(**question)["inputs"]["mttf_h"] == pytest.approx(hours, abs=tolerance)
 
 
 def test_twelve_thousand_accelerators_reach_nine_tenths_with_writes_of_ten_seconds() -> None:
@@ -93,14 +93,14 @@ def test_twelve_thousand_accelerators_reach_nine_tenths_with_writes_of_ten_secon
     assert best["interval_min"] == pytest.approx(7.0, rel=0.02)
 
 
-@pytest.mark.parametrize("asked", [case for case in CASES if "asynchronous" not in case])
-def test_marks_obey_their_own_equations(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", [case for case in CASES if "asynchronous" not in case])
+def test_marks_obey_their_own_equations(question: dict[str, Any]) -> None:
     """Young 1974, Daly 2006 (higher order), and the stationary point of the exact renewal form.
 
     Young: T = sqrt(2 w M). Daly: T = sqrt(2 w M) (1 + sqrt(w / 2M) / 3 + (w / 2M) / 9) - w.
     Exact: (1 - T / M) e^((T + w) / M) = 1, whatever a restart takes.
     """
-    found = document(**asked)
+    found = document(**question)
     mttf, write = found["inputs"]["mttf_h"], found["inputs"]["write_min"] / 60
     assert write < 2 * mttf  # where Daly's series holds
     young, daly, exact = (
@@ -116,10 +116,10 @@ def test_marks_obey_their_own_equations(asked: dict[str, Any]) -> None:
     assert mark(found, "Young")["ettr_fraction"] <= best * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("asked", [case for case in CASES if "asynchronous" not in case])
-def test_effective_time_is_the_renewal_form(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", [case for case in CASES if "asynchronous" not in case])
+def test_effective_time_is_the_renewal_form(question: dict[str, Any]) -> None:
     """ETTR = T / ((M + R) (e^((T + w) / M) - 1)): what a failure cuts short begins anew after a restart."""
-    found = document(**asked)
+    found = document(**question)
     inputs = found["inputs"]
     mttf, write, restart = inputs["mttf_h"], inputs["write_min"] / 60, inputs["restart_min"] / 60
 
@@ -132,20 +132,20 @@ def test_effective_time_is_the_renewal_form(asked: dict[str, Any]) -> None:
 # Relations
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_each_optimum_is_unbeaten_in_its_own_metric(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_each_optimum_is_unbeaten_in_its_own_metric(question: dict[str, Any]) -> None:
     """No row of the table and no other mark does better; trying everything is the independent route."""
-    found = document(**asked)
+    found = document(**question)
 
     for name, (metric, best_of) in METRICS.items():
         best = best_of(row[metric] for row in found["rows"] + found["marks"])
         assert mark(found, name)[metric] == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_hours_are_spent_once(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_hours_are_spent_once(question: dict[str, Any]) -> None:
     """Useful, lost, stalled and restarting shares make one, and intervals rise through the table."""
-    found = document(**asked)
+    found = document(**question)
     shares = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
 
     for row in found["rows"] + found["marks"]:
@@ -155,9 +155,9 @@ def test_hours_are_spent_once(asked: dict[str, Any]) -> None:
     assert intervals == sorted(set(intervals))
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_the_flat_part_holds_the_optimum_and_ends_where_it_says(asked: dict[str, Any]) -> None:
-    found = document(**asked)
+@pytest.mark.parametrize("question", CASES)
+def test_the_flat_part_holds_the_optimum_and_ends_where_it_says(question: dict[str, Any]) -> None:
+    found = document(**question)
     flat, best = found["flat"], mark(found, "time-optimal")
 
     assert flat["loss_fraction"] == FLAT
@@ -227,10 +227,10 @@ def optimum(found: dict[str, Any], policy: str, objective: str = "time") -> dict
     return next(one for one in found["policies"] if (one["policy"], one["objective"]) == (policy, objective))
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_three_policies_have_three_optima_each(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_three_policies_have_three_optima_each(question: dict[str, Any]) -> None:
     """Each of a policy's optima is unbeaten by its other two in its own measure; its flat region holds it."""
-    found = document(**asked)
+    found = document(**question)
     assert len(found["policies"]) == 9
 
     for policy in ("blocking", "asynchronous", "two-level"):
@@ -256,10 +256,10 @@ def test_the_policy_asked_for_is_the_one_of_the_table() -> None:
         assert optimum(found, name)["flat_low_min"] == found["flat"]["low_min"]
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_the_named_policy_wins(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_the_named_policy_wins(question: dict[str, Any]) -> None:
     """Nobody does better on an objective than the policy named for it, and the others' excess is theirs."""
-    found = document(**asked)
+    found = document(**question)
 
     for one in found["best"]:
         key = OBJECTIVES[one["objective"]]
@@ -323,13 +323,13 @@ def test_two_levels_beat_one_where_copies_are_quick_and_writes_slow() -> None:
     assert optimum(found, "two-level")["ettr_fraction"] > optimum(found, "blocking")["ettr_fraction"] + 0.02
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_policy_hours_are_those_of_the_leaf(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("question", CASES)
+def test_policy_hours_are_those_of_the_leaf(question: dict[str, Any]) -> None:
     """SciPy on the leaf's own ETTR, with the document's MTTF and write times, finds the same best.
 
     A write in the background stops the job for the copy to memory, and for a share of the write at least.
     """
-    found = document(**asked)
+    found = document(**question)
     inputs = found["inputs"]
     job = {"mttf_h": inputs["mttf_h"], "restart_h": inputs["restart_min"] / 60}
     write_h, host_h = inputs["storage_write_min"] / 60, inputs["host_write_min"] / 60
@@ -585,14 +585,16 @@ def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     file = fit_file(tmp_path)
     theirs = scenario_document(shipped("one-training-job"), sku="h100-8")["jobs"][0]["sizes"][0]
     ours = scenario_document(shipped("one-training-job"), sku="h100-8", failures=str(file))
-    asked = scenario_document(shipped("one-training-job"), sku="h100-8", asked=Asked(queue_min=5.0))
+    waited = scenario_document(
+        shipped("one-training-job"), sku="h100-8", options=SharedOptions(queue_min=5.0)
+    )
 
     assert ours["jobs"][0]["sizes"][0]["mttf_h"] == pytest.approx(1.3 * theirs["mttf_h"])
-    assert "ettr_with_queue_fraction" in asked["jobs"][0]["sizes"][0]
+    assert "ettr_with_queue_fraction" in waited["jobs"][0]["sizes"][0]
 
 
 @pytest.mark.parametrize(
-    ("scenario", "asked", "message"),
+    ("scenario", "question", "message"),
     [
         ("one-training-job", {"job": "x"}, "no training job 'x' in scenario 'One 8B training run on new"),
         ("one-training-job", {"sku": "b200-8"}, "training.train-8b: may not use SKU 'b200-8'"),
@@ -601,9 +603,9 @@ def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
         ("serving-only", {}, "has no training job: there is nothing to checkpoint"),
     ],
 )
-def test_wrong_questions_about_a_scenario(scenario: str, asked: dict[str, Any], message: str) -> None:
+def test_wrong_questions_about_a_scenario(scenario: str, question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        scenario_document(shipped(scenario), **asked)
+        scenario_document(shipped(scenario), **question)
 
     assert message in str(raised.value)
 
@@ -611,9 +613,9 @@ def test_wrong_questions_about_a_scenario(scenario: str, asked: dict[str, Any], 
 # To the screen
 
 
-@pytest.mark.parametrize("asked", CASES)
-def test_every_optimum_opens_to_its_sources(asked: dict[str, Any]) -> None:
-    found = document(**asked)
+@pytest.mark.parametrize("question", CASES)
+def test_every_optimum_opens_to_its_sources(question: dict[str, Any]) -> None:
+    found = document(**question)
 
     worth = {f"worth.{name}" for name in found["worth"]}
     intervals = {f"interval.{one['name']}" for one in found["marks"]}
@@ -659,7 +661,7 @@ def test_what_a_point_of_goodput_is_worth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("question", "message"),
     [
         ({"queue_min": -2.0}, "queue_min has to be from 0 to below 10,000, got -2.0"),
         ({"storage_others_fraction": 1.0}, "storage_others_fraction has to be from 0 to below 1, got 1.0"),
@@ -681,9 +683,9 @@ def test_what_a_point_of_goodput_is_worth() -> None:
         ),
     ],
 )
-def test_wrong_questions_are_answered_with_every_problem(asked: dict[str, Any], message: str) -> None:
+def test_wrong_questions_are_answered_with_every_problem(question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        checkpoint_document(**asked)
+        checkpoint_document(**question)
 
     assert str(raised.value).startswith(message)
 
@@ -739,9 +741,9 @@ def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
 def test_every_new_option_reaches_the_question(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Finish, play, queue, line and folder in one call: each leaves its mark in the answer."""
     out = tmp_path / "out"
-    asked = "--nodes 256 --days 10 --simulate 20 --seed 4 --queue-min 5 --storage-others 0.5 --linear"
+    question = "--nodes 256 --days 10 --simulate 20 --seed 4 --queue-min 5 --storage-others 0.5 --linear"
     more = f"--spare-confidence 0.9 --state bf16-momentum --restart-parts detect=1 --out {out} --json"
-    assert main(["checkpoint", *asked.split(), *more.split()]) == 0
+    assert main(["checkpoint", *question.split(), *more.split()]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
 
@@ -776,8 +778,8 @@ def test_options_that_do_not_go_together(
 @pytest.mark.slow
 def test_a_scenario_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """`--set` changes it: twice the restart, and the full answer is for the size that was named."""
-    asked = ("one-training-job", "--sku", "h100-8", "--nodes", "8", "--set", "reliability.restart=20 min")
-    assert main(["checkpoint", *asked, "--json"]) == 0
+    question = ("one-training-job", "--sku", "h100-8", "--nodes", "8", "--set", "reliability.restart=20 min")
+    assert main(["checkpoint", *question, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
 
     assert found["jobs"][0]["document"]["inputs"]["restart_min"] == pytest.approx(20)

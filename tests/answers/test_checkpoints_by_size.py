@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner.answers.checkpoints import Asked, checkpoint_document, sizes_around
+from planner.answers.checkpoints import SharedOptions, checkpoint_document, sizes_around
 from planner.answers.checkpoints.page import csv_files
 from planner.answers.checkpoints.policies import Pattern, policies_of
 from planner.answers.checkpoints.question import terms_of_flags
@@ -121,7 +121,7 @@ def test_the_band_is_what_another_rate_would_give(end: str) -> None:
                         "llama-3.1-70b",
                         False,
                         "us",
-                        Asked(),
+                        SharedOptions(),
                     ),
                     "h100-8",
                     512,

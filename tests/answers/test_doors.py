@@ -48,16 +48,16 @@ def by_plan(inputs: Inputs, service: int, sku: str) -> dict[int, float]:
     return {int(size): float(each) for size, each in zip(few.accelerators, rate, strict=True) if each > 0}
 
 
-def by_throughput(asked: Service, sku: str, demand_per_s: float | None) -> dict[int, float]:
+def by_throughput(wanted: Service, sku: str, demand_per_s: float | None) -> dict[int, float]:
     document = throughput_document(
         Question(
-            asked.model,
+            wanted.model,
             serve=True,
-            precision=asked.precision,
+            precision=wanted.precision,
             skus=(sku,),
-            mix=asked.traffic,
-            ttft_s=asked.first_token_s,
-            tpot_s=asked.per_token_s,
+            mix=wanted.traffic,
+            ttft_s=wanted.first_token_s,
+            tpot_s=wanted.per_token_s,
             requests_per_s=demand_per_s,
         ),
         CATALOGUE,
@@ -65,17 +65,17 @@ def by_throughput(asked: Service, sku: str, demand_per_s: float | None) -> dict[
     return {row["accelerators"]: row["rate_per_s"] for row in document["rows"] if row["fits"]}
 
 
-def by_carbon(asked: Service, sku: str, demand_per_s: float | None) -> tuple[int, float]:
+def by_carbon(wanted: Service, sku: str, demand_per_s: float | None) -> tuple[int, float]:
     """Size that a job takes, and requests a second of a replica of it, from its requests and node-hours."""
-    mean = asked.mean_to_peak_fraction
+    mean = wanted.mean_to_peak_fraction
     requests = "requests = 1e6\n" if demand_per_s is None else ""
     if demand_per_s is not None:
         requests = f'requests_per_day = {demand_per_s * mean * 86_400!r}\nduration = "30 d"\n'
     text = (
         f'title = "a service"\n[site]\ngrid = "us"\npue = 1.1\n[hardware]\nsku = "{sku}"\n'
-        f'[inference]\nmodel = "{asked.model}"\nprecision = "{asked.precision}"\n{requests}'
-        f'traffic = "{asked.traffic}"\nmean_to_peak = {mean!r}\n'
-        f'first_token = "{asked.first_token_s!r} s"\nper_token = "{asked.per_token_s!r} s"\n'
+        f'[inference]\nmodel = "{wanted.model}"\nprecision = "{wanted.precision}"\n{requests}'
+        f'traffic = "{wanted.traffic}"\nmean_to_peak = {mean!r}\n'
+        f'first_token = "{wanted.first_token_s!r} s"\nper_token = "{wanted.per_token_s!r} s"\n'
     )
     setting = setting_of(read_job(read_toml(text, "job"), "job.toml", CATALOGUE), CATALOGUE)
     assert setting.job.inference is not None
@@ -86,9 +86,9 @@ def by_carbon(asked: Service, sku: str, demand_per_s: float | None) -> tuple[int
     return size, float(found.requests.value) / (3600.0 * mean * hours)
 
 
-def agree(asked: Service, sku: str, planned: dict[int, float], demand_per_s: float | None) -> None:
-    hardware = by_throughput(asked, sku, demand_per_s)
-    size, carried = by_carbon(asked, sku, demand_per_s)
+def agree(wanted: Service, sku: str, planned: dict[int, float], demand_per_s: float | None) -> None:
+    hardware = by_throughput(wanted, sku, demand_per_s)
+    size, carried = by_carbon(wanted, sku, demand_per_s)
 
     assert planned
     assert {size: hardware[size] for size in planned} == pytest.approx(planned, rel=1e-9)
@@ -100,11 +100,11 @@ def test_a_shipped_service_has_one_capacity(name: str, service: str) -> None:
     """Agreement at the service's own demand, on the first SKU that serves it."""
     inputs = Inputs(scenario(name), CATALOGUE)
     place = [one.name for one in inputs.scenario.services].index(service)
-    asked = inputs.scenario.services[place]
+    wanted = inputs.scenario.services[place]
     for sku in inputs.skus:
         planned = by_plan(inputs, place, sku.name)
         if planned:
-            agree(asked, sku.name, planned, asked.peak_requests_per_s[0])
+            agree(wanted, sku.name, planned, wanted.peak_requests_per_s[0])
             return
     raise AssertionError(f"no SKU serves {service}")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from test_failures import EVENTS, LIVES, OUTAGES, written
 
-from planner.answers.failures import FitAsked, cell_explanation, fit_document, mapping_for, read_failures
+from planner.answers.failures import FitQuestion, cell_explanation, fit_document, mapping_for, read_failures
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
 
@@ -34,14 +34,14 @@ def lives(folder: Path) -> Record:
         f"g{i},{min(life, 500.0):.3f},{int(life < 500.0)},c{i % 2}" for i, life in enumerate(life_d)
     ]
     log = written(folder, "\n".join(lines), 'covariates = "cage"' + LIVES)
-    return fit_document(log, FitAsked(cross_check=True))
+    return fit_document(log, FitQuestion(cross_check=True))
 
 
 def quiet(folder: Path) -> Record:
     """A log without a failure: its rate is the prior's after so many quiet hours."""
     log = written(folder, "node,day\na,3\nb,4\n", EVENTS)
     return fit_document(
-        replace(log, events=log.events.iloc[:0], lives=log.lives.assign(died=False)), FitAsked()
+        replace(log, events=log.events.iloc[:0], lives=log.lives.assign(died=False)), FitQuestion()
     )
 
 
@@ -50,7 +50,7 @@ def many_causes(folder: Path) -> Record:
     lines = ["node,day,cause"] + [f"n{i % 9},{i + 1},cause {i % 60}" for i in range(150)]
     return fit_document(
         written(folder, "\n".join(lines), EVENTS.replace("[columns]", '[columns]\ncause = "cause"')),
-        FitAsked(),
+        FitQuestion(),
     )
 
 

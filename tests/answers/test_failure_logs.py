@@ -107,13 +107,13 @@ def test_a_packed_log_is_the_same_log() -> None:
 
 def test_a_fit_ends_when_it_is_asked_to() -> None:
     """Asked to stop before it began, it tells no number."""
-    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "asked": {}}
+    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "question": {}}
     with pytest.raises(InputError, match="stopped before it was done"):
         logs.fit(arguments, _unheard, lambda: True)
 
 
 def test_options_of_a_fit_are_checked() -> None:
-    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "asked": {"period_d": -1.0}}
+    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "question": {"period_d": -1.0}}
     with pytest.raises(InputError, match="period_d has to be above 0"):
         logs.fit(arguments, _unheard, lambda: False)
 
@@ -123,7 +123,7 @@ def test_what_the_app_asks_for_can_be_worked_on() -> None:
     for task in ("read-log", "fit-log"):
         module, _, name = TASKS[task].partition(":")
         assert getattr(importlib.import_module(module), name) in (logs.read, logs.fit)
-    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "asked": {}}
+    arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "question": {}}
     found = logs.fit(arguments, _unheard, lambda: False)
 
     assert json.loads(json.dumps(found, allow_nan=False)) == found

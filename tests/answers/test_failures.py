@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from planner.answers.checkpoints import checkpoint_document
-from planner.answers.failures import FitAsked, backtest_document, fit_document, mapping_for, read_failures
+from planner.answers.failures import FitQuestion, backtest_document, fit_document, mapping_for, read_failures
 from planner.answers.failures.counts import periods_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import read_fit
@@ -47,7 +47,7 @@ def log(mapping: Mapping) -> FailureLog:
 
 @pytest.fixture(scope="module")
 def fit(log: FailureLog) -> Record:
-    return fit_document(log, FitAsked(accelerators_per_node=8))
+    return fit_document(log, FitQuestion(accelerators_per_node=8))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def jobs_log() -> FailureLog:
 
 @pytest.fixture(scope="module")
 def jobs(jobs_log: FailureLog) -> Record:
-    return fit_document(jobs_log, FitAsked())
+    return fit_document(jobs_log, FitQuestion())
 
 
 def rows(document: Record, section: str, table: str) -> list[Record]:
@@ -110,7 +110,7 @@ def test_rate_of_the_outages_is_the_published_one(fit: Record, log: FailureLog) 
 def test_rate_of_hardware_alone_is_the_published_one(mapping: Mapping) -> None:
     """298 of the starts are hardware: 2.141."""
     log = read_failures(OUTAGES, mapping, severities=("hardware",))
-    found = fit_document(log, FitAsked())
+    found = fit_document(log, FitQuestion())
 
     assert len(log.failures) == 298
     assert found["rate"]["value"] * log.window_h / DAY_H / REFERENCE_D == pytest.approx(2.141, rel=1e-3)
@@ -178,7 +178,7 @@ def test_mttf_and_ettr_follow_from_the_rate(fit: Record) -> None:
 def test_prior_of_a_fleet_moves_a_short_log_more(tmp_path: Path) -> None:
     """One failure in 4,000 node-days against RSC-1's 6.5: the posterior lies between the two."""
     log = written(tmp_path, "node,day\na,3\n", EVENTS)
-    found = fit_document(log, FitAsked(prior="meta-rsc-1"))
+    found = fit_document(log, FitQuestion(prior="meta-rsc-1"))
     own, posterior = (row["per_1000_node_d"] for row in rows(found, "rate", "rate")[:2])
 
     assert own == pytest.approx(0.25)
@@ -215,7 +215,7 @@ def test_jobs_that_fail_alike_at_any_size_are_flagged(tmp_path: Path) -> None:
         lines.append(f"{job}|{state}|{start}|{start + np.timedelta64(10, 'h')}|{nodes}")
     path = tmp_path / "jobs.txt"
     path.write_text("\n".join(lines), encoding="utf-8")
-    found = fit_document(read_failures(path, mapping_for(path, None)), FitAsked())
+    found = fit_document(read_failures(path, mapping_for(path, None)), FitQuestion())
 
     assert all(row["disagrees"] for row in rows(found, "sizes", "measured"))
     assert "disagree" in said(found, "sizes")
@@ -230,7 +230,7 @@ def test_hazard_ratio_of_a_covariate_is_recovered(tmp_path: Path) -> None:
         f"g{i},{min(life_d[i], 500.0):.3f},{int(life_d[i] < 500.0)},c{cage[i]}" for i in range(600)
     ]
     log = written(tmp_path, "\n".join(lines), 'covariates = "cage"' + LIVES)
-    found = fit_document(log, FitAsked())
+    found = fit_document(log, FitQuestion())
     (ratio,) = rows(found, "lives", "hazard_ratios")
 
     assert ratio["covariate"] == "cage=c2"
@@ -246,7 +246,7 @@ def test_lives_without_dates_are_forecast_by_age(tmp_path: Path) -> None:
     lines = ["gpu,days,dead"] + [
         f"g{i},{min(life, 600.0):.4f},{int(life < 600.0)}" for i, life in enumerate(life_d)
     ]
-    found = fit_document(written(tmp_path, "\n".join(lines), LIVES), FitAsked())
+    found = fit_document(written(tmp_path, "\n".join(lines), LIVES), FitQuestion())
     (quarter,) = (row for row in rows(found, "ahead", "by_age") if row["next"] == "quarter")
     alive = int(np.sum(life_d >= 600.0))
 
@@ -259,7 +259,7 @@ def test_lives_without_dates_are_forecast_by_age(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_lifelines_stands_beside_where_asked(fit: Record, log: FailureLog, tmp_path: Path) -> None:
     """The fits of the document to 1e-5 of lifelines', in every form of it; without the option no word."""
-    found = fit_document(log, FitAsked(cross_check=True))
+    found = fit_document(log, FitQuestion(cross_check=True))
     agreement = {row["estimate"]: row for row in rows(found, "beside", "agreement")}
     likelihood = {row["lifetime"]: row["log_likelihood"] for row in rows(found, "lives", "fits")}
     folder = tmp_path / "fleet"
@@ -278,7 +278,7 @@ def test_lifelines_stands_beside_where_asked(fit: Record, log: FailureLog, tmp_p
 
 def test_jobs_have_nothing_beside_lifelines(jobs_log: FailureLog) -> None:
     """A job log has no lifetimes: the section says so as that of lifetimes does."""
-    found = fit_document(jobs_log, FitAsked(cross_check=True))
+    found = fit_document(jobs_log, FitQuestion(cross_check=True))
 
     assert "A job log follows no node" in said(found, "beside")
 
@@ -290,7 +290,7 @@ def test_no_failure_leaves_the_prior_after_quiet_hours(tmp_path: Path) -> None:
     """Gamma(a, b) after t quiet node-hours has mean a / (b + t); the sections say why they are empty."""
     log = written(tmp_path, "node,day\na,3\nb,4\n", EVENTS)
     quiet = replace(log, events=log.events.iloc[:0], lives=log.lives.assign(died=False))
-    found = fit_document(quiet, FitAsked())
+    found = fit_document(quiet, FitQuestion())
     catalogue = load_catalogue()
     median = catalogue.fact("reliability.prior.failure_rate").value
     steps = found["explanations"]["rate"]
@@ -300,7 +300,7 @@ def test_no_failure_leaves_the_prior_after_quiet_hours(tmp_path: Path) -> None:
     assert found["rate"]["value"] < 24_000 * median
     assert "too few for a lifetime" in said(found, "lives")
     with pytest.raises(InputError, match="no failure at all: a rate needs a prior"):
-        fit_document(quiet, FitAsked(prior="none"))
+        fit_document(quiet, FitQuestion(prior="none"))
 
 
 def test_sections_without_answer_say_why(jobs: Record) -> None:
@@ -320,7 +320,7 @@ def test_planned_stops_count_where_asked(tmp_path: Path) -> None:
     counted = read_failures(path, parse_mapping(mapping), with_planned=True)
 
     assert (len(without.failures), len(counted.failures)) == (2, 3)
-    assert {row["read"]: row["value"] for row in rows(fit_document(without, FitAsked()), "read", "read")}[
+    assert {row["read"]: row["value"] for row in rows(fit_document(without, FitQuestion()), "read", "read")}[
         "planned stops, not counted"
     ] == "1"
 
@@ -334,12 +334,12 @@ def test_planned_stops_count_where_asked(tmp_path: Path) -> None:
 )
 def test_what_the_log_or_the_catalogue_lacks_is_named(log: FailureLog, change: Record, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        fit_document(log, FitAsked(**change))
+        fit_document(log, FitQuestion(**change))
 
 
 def test_options_out_of_range_are_named_together() -> None:
     with pytest.raises(InputError) as error:
-        FitAsked(interval_fraction=1.5, period_d=-1.0, accelerators_per_node=0)
+        FitQuestion(interval_fraction=1.5, period_d=-1.0, accelerators_per_node=0)
     assert str(error.value).splitlines() == [
         "interval_fraction has to be a share between 0 and 1, got 1.5",
         "accelerators_per_node has to be above 0, got 0",
@@ -367,7 +367,7 @@ def test_periods_end_with_the_log(log: FailureLog) -> None:
 
 def test_backtest_holds_what_poisson_does_not(log: FailureLog) -> None:
     """Scores are those of the rows beside them; of this trace 90 % intervals of Poisson hold few months."""
-    document = backtest_document(log, FitAsked())
+    document = backtest_document(log, FitQuestion())
     scores = {row["forecast"]: row for row in rows(document, "forecasts", "scores")}
     months = rows(document, "forecasts", "forecasts")
     held = np.mean([row["low"] <= row["failures"] <= row["high"] for row in months])
@@ -381,7 +381,7 @@ def test_backtest_holds_what_poisson_does_not(log: FailureLog) -> None:
 
 def test_pool_of_the_history_holds_with_fewer_nodes(log: FailureLog) -> None:
     """Sized weekly for 99 % from the past alone: held, with less than the most ever down."""
-    document = backtest_document(log, FitAsked())
+    document = backtest_document(log, FitQuestion())
     pools = {row["pool"]: row for row in rows(document, "pools", "pools")}
     ours, poisson = pools["by the history, drifting"], pools["Poisson of the past mean"]
 
@@ -393,7 +393,7 @@ def test_pool_of_the_history_holds_with_fewer_nodes(log: FailureLog) -> None:
 def test_backtest_of_a_short_log_says_what_would_do(tmp_path: Path) -> None:
     log = written(tmp_path, "node,day\na,3\nb,4\n", EVENTS)
     with pytest.raises(InputError, match=r"4 whole periods of 91 d; .* first 8 needs more: make"):
-        backtest_document(log, FitAsked(), first_periods=8, exact_period=True)
+        backtest_document(log, FitQuestion(), first_periods=8, exact_period=True)
 
 
 # The document for others
@@ -436,7 +436,7 @@ def test_names_of_people_cannot_reach_the_page(tmp_path: Path) -> None:
     lines = [f"{evil if i % 3 else 'b'},{3 + 7 * i},{evil}{i % 2}\n" for i in range(40)]
     text = "node,day,cause\n" + "".join(lines)
     mapping = EVENTS.replace("[columns]", '[columns]\ncause = "cause"')
-    found = fit_document(written(tmp_path, text, mapping), FitAsked())
+    found = fit_document(written(tmp_path, text, mapping), FitQuestion())
 
     assert evil in to_json(found)
     assert evil not in to_html(found)
@@ -456,7 +456,7 @@ def test_each_chart_has_its_words_and_draws(fit: Record, name: str) -> None:
 def test_bad_rows_are_all_in_the_folder_and_some_in_the_terminal(tmp_path: Path) -> None:
     """30 rows without a time among 100: 20 in the terminal and how many more, all 30 in csv/bad_rows.csv."""
     text = "node,day\n" + "".join(f"n{i % 9},{'' if i % 10 < 3 else 3 + i}\n" for i in range(100))
-    found = fit_document(written(tmp_path, text, EVENTS), FitAsked())
+    found = fit_document(written(tmp_path, text, EVENTS), FitQuestion())
     save_fit(found, tmp_path / "fleet")
     kept = (tmp_path / "fleet" / "csv" / "bad_rows.csv").read_text(encoding="utf-8").splitlines()
     shown = to_terminal(found)
@@ -483,7 +483,7 @@ def test_titan_lives_give_the_published_deaths(shared: Path) -> None:
     """The life table of Titan's GPUs: 30,207 rows, 5,089 dead, all by a lifetime that wears out."""
     path = shared / "data" / "titan_gpu_life" / "gc_summary_loc.csv"
     log = read_failures(path, mapping_for(path, None))
-    found = fit_document(log, FitAsked(accelerators_per_node=1, covariates=("cage",)))
+    found = fit_document(log, FitQuestion(accelerators_per_node=1, covariates=("cage",)))
     weibull = next(row for row in rows(found, "lives", "fits") if row["lifetime"] == "Weibull")
     ratios = {row["covariate"]: row["hazard_ratio"] for row in rows(found, "lives", "hazard_ratios")}
 
@@ -497,7 +497,7 @@ def test_lanl_records_give_the_published_repairs(shared: Path) -> None:
     """23,739 failures with a mean repair of 352.4 min and a median of 59 min."""
     (path,) = (shared / "data" / "lanl_failures").glob("*.csv.xz")
     log = read_failures(path, mapping_for(path, None))
-    document = backtest_document(log, FitAsked())
+    document = backtest_document(log, FitQuestion())
     quarters = rows(document, "forecasts", "scores")[0]
 
     assert len(log.failures) == 23_739

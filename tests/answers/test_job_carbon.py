@@ -56,12 +56,12 @@ HOURS = "[training]\naccelerator_hours = 80000\npower = '700 W'\n"
 
 
 @cache
-def _flagged(asked: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return job_document(job_from_flags(dict(asked), CATALOGUE), CATALOGUE)
+def _flagged(question: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return job_document(job_from_flags(dict(question), CATALOGUE), CATALOGUE)
 
 
-def flagged(**asked: Any) -> dict[str, Any]:
-    return _flagged(tuple(sorted(asked.items())))
+def flagged(**question: Any) -> dict[str, Any]:
+    return _flagged(tuple(sorted(question.items())))
 
 
 @cache
@@ -365,8 +365,8 @@ def test_the_interval_of_least_carbon_is_least() -> None:
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])
 def test_a_predicted_service_rests_on_the_planners_replica(model: str) -> None:
     """Twice the requests take twice the energy; a batch without latency targets takes no more."""
-    asked = f'[inference]\nmodel = "{model}"\ntraffic = "azure-2023-conv"\nrequests_per_day = 1e6\n'
-    month, two = (footprint(SMALL + asked + f'duration = "{days} d"\n') for days in (30, 60))
+    question = f'[inference]\nmodel = "{model}"\ntraffic = "azure-2023-conv"\nrequests_per_day = 1e6\n'
+    month, two = (footprint(SMALL + question + f'duration = "{days} d"\n') for days in (30, 60))
     batch = footprint(
         SMALL + f'[inference]\nmodel = "{model}"\ntraffic = "azure-2023-conv"\nrequests = 3e7\n'
     )
@@ -623,7 +623,7 @@ def test_questions_without_an_answer_say_why(tmp_path: Path, text: str, message:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("question", "message"),
     [
         ({}, "give --model with --tokens, or --accelerator-hours, or --metered, or a job file"),
         (
@@ -640,9 +640,9 @@ def test_questions_without_an_answer_say_why(tmp_path: Path, text: str, message:
         ),
     ],
 )
-def test_wrong_flags_are_refused_by_name(asked: dict[str, Any], message: str) -> None:
+def test_wrong_flags_are_refused_by_name(question: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as raised:
-        job_from_flags(FLAGS | asked, CATALOGUE)
+        job_from_flags(FLAGS | question, CATALOGUE)
 
     assert message in str(raised.value)
 
@@ -732,8 +732,8 @@ def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
 
 
 def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
-    asked = {"metered": str(GERMANY), "grid": "us", "sku": "h100-8"}
-    notes = " ".join(job_document(job_from_flags(asked, CATALOGUE), CATALOGUE)["notes"])
+    question = {"metered": str(GERMANY), "grid": "us", "sku": "h100-8"}
+    notes = " ".join(job_document(job_from_flags(question, CATALOGUE), CATALOGUE)["notes"])
 
     assert "the file names DEU, which is grid de here: counted is grid us" in notes
     assert "names NVIDIA A100-SXM4-80GB, which is node a100-80-8 here: counted is node h100-8" in notes
@@ -741,8 +741,8 @@ def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
     strange = tmp_path / "strange.csv"
     text = GERMANY.read_text(encoding="utf-8").replace("DEU", "ATL")
     strange.write_text(text.replace("A100-SXM4-80GB", "Z9"), encoding="utf-8")
-    asked["metered"] = str(strange)
-    notes = " ".join(job_document(job_from_flags(asked, CATALOGUE), CATALOGUE)["notes"])
+    question["metered"] = str(strange)
+    notes = " ".join(job_document(job_from_flags(question, CATALOGUE), CATALOGUE)["notes"])
 
     assert named_by_meter(read_metered(strange), CATALOGUE) == {}
     assert "the file names ATL, which has no one grid in the catalogue: counted is grid us" in notes
@@ -755,8 +755,8 @@ def test_the_page_takes_grid_and_node_from_the_file_too():
     own = uploaded_document(
         f'[training]\nmetered = "{GERMANY.name}"\n', "own.toml", files, CATALOGUE, own=True
     )
-    asked = job_document(job_from_flags({"metered": str(GERMANY)}, CATALOGUE), CATALOGUE)
-    assert own["totals"] == asked["totals"]
+    question = job_document(job_from_flags({"metered": str(GERMANY)}, CATALOGUE), CATALOGUE)
+    assert own["totals"] == question["totals"]
 
     stated = f'[training]\nmetered = "{GERMANY.name}"\n[site]\ngrid = "us"\n'
     notes = " ".join(uploaded_document(stated, "own.toml", files, CATALOGUE, own=True)["notes"])

@@ -292,7 +292,7 @@ def test_the_command_opens_a_number(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("part", ["What it is made of", "Where and when", "What would change it"])
 def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     """Of each table the columns of one row: the text begins with the number that stands in the cell."""
-    asked: dict[str, int] = {}
+    opened: dict[str, int] = {}
 
     def data(name: str, rows: Any, label: str = "", opens: Any = None, key: str = "") -> None:
         for column, value in rows[-1].items() if opens is not None and rows else ():
@@ -300,7 +300,7 @@ def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: st
             assert (text is not None) == is_number(value), (key, column)
             if text is not None:
                 assert f"= {format_value(value)}" in text.splitlines()[0], (key, column)
-                asked[key] = asked.get(key, 0) + 1
+                opened[key] = opened.get(key, 0) + 1
 
     monkeypatch.setattr(shared, "data", data)
     app = AppTest.from_file(str(PAGE), default_timeout=120)
@@ -314,7 +314,7 @@ def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: st
     }[part]
 
     assert not app.exception
-    assert wanted | {"job-totals", "job-scores-data"} == set(asked)
+    assert wanted | {"job-totals", "job-scores-data"} == set(opened)
 
 
 def test_places_of_a_flat_grid_open_as_one_number() -> None:

@@ -21,7 +21,7 @@ from planner.answers.job.upload import (
     uploaded_places,
 )
 from planner.inputs.catalogue import data_folder, load_catalogue
-from planner.inputs.job.reading import Simple, asked_of, simple_of, with_metered, with_simple
+from planner.inputs.job.reading import Simple, inputs_taken, simple_of, with_metered, with_simple
 from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.series import load_series
 from planner.report import charts
@@ -224,7 +224,7 @@ def test_a_chosen_region_takes_the_place_of_a_factor() -> None:
 )
 def test_a_job_is_asked_for_what_its_phases_can_take(name: str, own: tuple[str, ...]) -> None:
     with uploaded_job(text_of(name), name, {}) as job:
-        assert asked_of(job) == (*own, "sku", "grid", "pue", "lifetime_y")
+        assert inputs_taken(job) == (*own, "sku", "grid", "pue", "lifetime_y")
 
 
 def test_a_meter_takes_the_place_of_a_prediction() -> None:

@@ -38,8 +38,8 @@ def with_contracts(changes: dict[str, object] | None = None) -> Plan:
     text = TEXT.replace('accounting = "location"', "").replace(
         'objective = "weighted"', 'objective = "weighted"\naccounting = "market"'
     )
-    asked = WIDE | MARKET | (changes or {})
-    return plan_fleet(with_changes(parse_scenario(text + CONTRACTS), asked), baselines=False)
+    changed = WIDE | MARKET | (changes or {})
+    return plan_fleet(with_changes(parse_scenario(text + CONTRACTS), changed), baselines=False)
 
 
 def test_a_contract_is_paid_and_avoids_what_it_covers() -> None:
@@ -157,9 +157,9 @@ def test_a_contract_covers_its_share_up_to_its_limit() -> None:
 
 def test_a_contract_without_a_limit_says_so() -> None:
     """Here and read back from a file, which writes null for what has no end; one with a limit names it."""
-    asked: list[dict[str, object]] = [{"contracts.wind.volume": None}, {}]
+    changed: list[dict[str, object]] = [{"contracts.wind.volume": None}, {}]
     open_ended, limited = (
-        explain(with_contracts(changes).ledger.kgco2e_terms["contract_kgco2e"]) for changes in asked
+        explain(with_contracts(changes).ledger.kgco2e_terms["contract_kgco2e"]) for changes in changed
     )
     read_back = explanation_from(json.loads(to_json({"steps": open_ended.to_dict()}))["steps"])
 

@@ -354,8 +354,8 @@ def test_a_limit_on_everything_is_said_to_hold_at_all_sites() -> None:
 @pytest.mark.parametrize("first", ["carbon", "money"])
 def test_one_after_the_other(first: str) -> None:
     """The first is within its tolerance of its best, and no plan within it is better in the second."""
-    asked = {"policy.objective": "lexicographic", "policy.first": first, "policy.tolerance": "2 %"}
-    plan = planned(WIDE | asked).answer.solution
+    changes = {"policy.objective": "lexicographic", "policy.first": first, "policy.tolerance": "2 %"}
+    plan = planned(WIDE | changes).answer.solution
     alone = planned(WIDE | {"policy.objective": first}).answer.solution
     assert plan is not None
     assert alone is not None

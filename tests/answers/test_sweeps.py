@@ -373,9 +373,9 @@ def test_the_command_writes_what_it_shows(store: Store, scenario: Scenario, tmp_
 
 
 def test_one_kind_of_points_at_a_time(scenario: Scenario) -> None:
-    for asked in ({"vary": [], "prices": None}, {"vary": ["a.b=1"], "prices": "1 USD/t"}):
+    for question in ({"vary": [], "prices": None}, {"vary": ["a.b=1"], "prices": "1 USD/t"}):
         with pytest.raises(GridError, match="one kind of points: use --vary, or --pareto, or --draws"):
-            sweep_commands.grid_for(scenario, draws=None, seed=0, **asked)  # type: ignore[arg-type]
+            sweep_commands.grid_for(scenario, draws=None, seed=0, **question)  # type: ignore[arg-type]
     assert sweep_commands.grid_for(scenario, vary=[], prices=None, draws=2, seed=3).seed == 3
     assert isinstance(sweep_commands.executor_for(workers=2, dask=None), LocalProcesses)
     assert isinstance(sweep_commands.executor_for(workers=2, dask="tcp://x:1"), DaskCluster)

@@ -136,8 +136,8 @@ def test_a_saved_calibration_is_used(tmp_path, capsys):
 
 def test_target_is_reached_by_the_smallest_size():
     """Independent route: the row that answers the target is the first of the full table that reaches it."""
-    asked = Question("llama-3.1-8b", batch_tokens=TOKENS, skus=("h100-8",), nodes=tuple(range(1, 13)))
-    whole = throughput_document(asked)["rows"]
+    question = Question("llama-3.1-8b", batch_tokens=TOKENS, skus=("h100-8",), nodes=tuple(range(1, 13)))
+    whole = throughput_document(question)["rows"]
     target = whole[5]["rate_per_s"] * 0.999
     (found,) = throughput_document(
         Question(
@@ -212,10 +212,10 @@ def test_replicas_are_counted_with_their_margin():
 
 def test_each_accelerator_has_kernels_and_host_time_of_its_own():
     """What was measured on B200 decides there; the engine of 2025 took longer on its hosts."""
-    asked = Question(
+    question = Question(
         "llama-3.1-8b", serve=True, skus=("h100-8", "b200-8"), engine="vllm-2025", why="b200-8:1"
     )
-    steps = {step["name"] for step in throughput_document(asked)["explanations"]["rate_per_s"]}
+    steps = {step["name"] for step in throughput_document(question)["explanations"]["rate_per_s"]}
     engine, kernel = "performance.engine.vllm-2025", "kernel.b200-sxm-180gb"
 
     assert {f"{engine}.step_time@b200", f"{engine}.sequence_time@b200", f"{engine}.layer_time"} <= steps
@@ -235,13 +235,13 @@ def test_looser_targets_never_carry_less():
     assert all(more >= less for less, more in zip(rate(0.5, 0.03), rate(2.0, 0.06), strict=True))
 
 
-def limits_per_s(**asked):
+def limits_per_s(**question):
     """Largest rate of a replica of each size; 0 where it keeps no target."""
-    document = throughput_document(Question(serve=True, **asked))
+    document = throughput_document(Question(serve=True, **question))
     return [row.get("limit_per_s", 0.0) for row in document["rows"]]
 
 
-ASKED = {
+QUESTION = {
     "model": st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b"]),
     "skus": st.sampled_from([("h100-8",), ("l40s-8",), ("b200-8",)]),
     "precision": st.sampled_from(["bf16", "fp8"]),
@@ -254,8 +254,10 @@ SIZES = ("active_parameters", "tied_embeddings", "vocab", "hidden")
 
 
 @settings(max_examples=12)
-@given(asked=st.fixed_dictionaries(ASKED | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)}))
-def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
+@given(
+    question=st.fixed_dictionaries(QUESTION | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)})
+)
+def test_no_rate_beats_the_arithmetic_of_its_prompts(question):
     """Property: 2 N (i + o - 1) for each request stays below the share of the peak that its matrices reach.
 
     N are the weights between the tables of tokens: each token of a prompt is multiplied with all of them.
@@ -264,34 +266,39 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(asked):
     token out.
     """
     catalogue = load_catalogue()
-    chip = catalogue.skus[asked["skus"][0]].accelerator
-    peak = catalogue.fact(f"accelerator.{chip}.{asked['precision']}_peak").value * 1e12
-    inputs = inputs_of(catalogue, asked["skus"])
+    chip = catalogue.skus[question["skus"][0]].accelerator
+    peak = catalogue.fact(f"accelerator.{chip}.{question['precision']}_peak").value * 1e12
+    inputs = inputs_of(catalogue, question["skus"])
     share = max(
-        kernel(inputs, chip, f"{kind}_share@{asked['precision']}").value for kind in ("matrix", "grouped")
+        kernel(inputs, chip, f"{kind}_share@{question['precision']}").value for kind in ("matrix", "grouped")
     )
-    of = {name: catalogue.fact(f"model.{asked['model']}.{name}").value for name in SIZES}
+    of = {name: catalogue.fact(f"model.{question['model']}.{name}").value for name in SIZES}
     tables = (2 - of["tied_embeddings"]) * of["vocab"] * of["hidden"]
     flop = request_flop(
         active_parameters=of["active_parameters"] - tables,
         head_parameters=0.0,
-        input_tokens=asked["input_tokens"],
-        output_tokens=asked["output_tokens"],
+        input_tokens=question["input_tokens"],
+        output_tokens=question["output_tokens"],
     )
 
-    for tp, limit_per_s in zip((1, 2, 4, 8), limits_per_s(**asked), strict=True):
+    for tp, limit_per_s in zip((1, 2, 4, 8), limits_per_s(**question), strict=True):
         assert limit_per_s * flop <= share * tp * peak * (1 + 1e-6)
 
 
 @settings(max_examples=8)
-@given(asked=st.fixed_dictionaries(ASKED | {"input_tokens": st.floats(16, 1024)}), longer=st.floats(1.05, 10))
-def test_shorter_answers_carry_no_fewer_requests(asked, longer):
+@given(
+    question=st.fixed_dictionaries(QUESTION | {"input_tokens": st.floats(16, 1024)}),
+    longer=st.floats(1.05, 10),
+)
+def test_shorter_answers_carry_no_fewer_requests(question, longer):
     """Property: where targets leave room, each token more costs rate; 6 % for the tail of the first tokens.
 
     An answer of one token waits for its prompt only, among the prompts of all others.
     """
     shorter, more = (
-        limits_per_s(**asked | {"ttft_s": 30.0, "tpot_s": 10.0, "output_tokens": asked["output_tokens"] * by})
+        limits_per_s(
+            **question | {"ttft_s": 30.0, "tpot_s": 10.0, "output_tokens": question["output_tokens"] * by}
+        )
         for by in (1.0, longer)
     )
 
@@ -301,17 +308,17 @@ def test_shorter_answers_carry_no_fewer_requests(asked, longer):
 @pytest.mark.slow
 @settings(max_examples=8)
 @given(
-    asked=st.fixed_dictionaries(ASKED),
+    question=st.fixed_dictionaries(QUESTION),
     laxer=st.floats(1.0, 10),
     ttft_s=st.floats(0.1, 5),
     tpot_s=st.floats(0.02, 0.2),
 )
-def test_laxer_targets_never_lower_the_rate(asked, laxer, ttft_s, tpot_s):
+def test_laxer_targets_never_lower_the_rate(question, laxer, ttft_s, tpot_s):
     targets = {"ttft_s": ttft_s, "tpot_s": tpot_s}
-    strict = limits_per_s(**asked | targets)
+    strict = limits_per_s(**question | targets)
 
     for name in targets:
-        lax = limits_per_s(**asked | targets | {name: targets[name] * laxer})
+        lax = limits_per_s(**question | targets | {name: targets[name] * laxer})
         assert all(more >= less * (1 - 1e-4) for less, more in zip(strict, lax, strict=True)), name
 
 
@@ -357,9 +364,9 @@ def test_the_code_trace_is_carried_by_a_replica_that_is_fast_enough():
 
     The trace (Ca^2 = 173 at 2.6 requests/s) was once carried at 0.00013 requests/s by 8B on one H100.
     """
-    asked = {"model": "llama-3.1-8b", "skus": ("h100-8",), "ttft_s": 2.0, "tpot_s": 0.06}
-    bursty = limits_per_s(**asked, mix="azure-2023-code")
-    calm = limits_per_s(**asked, mix="azure-2023-code", requests_per_s=2.6e3)  # a thousand such streams
+    question = {"model": "llama-3.1-8b", "skus": ("h100-8",), "ttft_s": 2.0, "tpot_s": 0.06}
+    bursty = limits_per_s(**question, mix="azure-2023-code")
+    calm = limits_per_s(**question, mix="azure-2023-code", requests_per_s=2.6e3)  # a thousand such streams
 
     assert all(0.45 * most <= rate <= most for rate, most in zip(bursty, calm, strict=True))
     assert bursty[0] > 5.0
@@ -472,7 +479,7 @@ def test_replicas_apart_keep_what_replicas_together_cannot():
     Bounds: readers do 2 N operations for each prompt token at no more than the peak and three quarters of
     their time; both pools together hold at least the weights.
     """
-    asked = Question(
+    question = Question(
         "llama-3.1-70b",
         serve=True,
         skus=("h100-8", "b200-8"),
@@ -480,7 +487,7 @@ def test_replicas_apart_keep_what_replicas_together_cannot():
         tpot_s=0.025,
         disaggregated=True,
     )
-    about = throughput_document(asked)["about"]
+    about = throughput_document(question)["about"]
     same = next(row for row in about["apart"] if row["prefill_sku"] == row["decode_sku"] == "h100-8")
 
     assert len(about["apart"]) == 4

@@ -29,11 +29,11 @@ def test_eight_ranks_say_what_their_rows_say(shared):
     document = traces_document([shared / "data" / name for name in names])
 
     with looking_in([shared / "data"]):
-        asked = {"trace": names, "measure": "slowest_over_mean_step"}
-        assert evaluate("trace_summary", asked, "1")[0] == document["slowest_over_mean_step"]
-        asked = {"trace": names[0], "measure": "exposed_communication"}
+        question = {"trace": names, "measure": "slowest_over_mean_step"}
+        assert evaluate("trace_summary", question, "1")[0] == document["slowest_over_mean_step"]
+        question = {"trace": names[0], "measure": "exposed_communication"}
         exposed = document["ranks"][0]["exposed_communication_s"]
-        assert evaluate("trace_summary", asked, "s")[0] == exposed == pytest.approx(5537e-6)
+        assert evaluate("trace_summary", question, "s")[0] == exposed == pytest.approx(5537e-6)
     waits = [rank["communication_s"] for rank in document["ranks"]]
     assert document["least_communication_s"] == min(waits) < max(waits) / 5  # waiting for others is in it
     assert "The slowest step takes 1.24" in traces_text(document)

@@ -49,7 +49,7 @@ class Heard:
             self.parts.append(part)
 
 
-def asked(scenario: Scenario, **more: Any) -> dict[str, Any]:
+def arguments_of(scenario: Scenario, **more: Any) -> dict[str, Any]:
     return {"name": "asked.toml", "text": canonical_text(scenario), "files": {}, **more}
 
 
@@ -143,7 +143,7 @@ def test_a_stop_keeps_the_deadlines_that_are_there() -> None:
 def test_a_point_of_the_front_is_planned_again_from_its_changes() -> None:
     """Agreement: the scenario with a point's changes, planned anew, costs and emits what the point does."""
     heard = Heard()
-    found = front(asked(two_sites(), points=3), heard, never)
+    found = front(arguments_of(two_sites(), points=3), heard, never)
     rows = found["sections"]["front"]["tables"]["points"]
 
     assert [plan["point"] for plan in found["plans"]] == [row["point"] for row in rows]
@@ -164,7 +164,9 @@ def test_a_point_of_the_front_is_planned_again_from_its_changes() -> None:
 
 def test_a_stopped_front_keeps_its_points_and_their_plans() -> None:
     heard = Heard()
-    found = front(asked(two_sites(), points=9), heard, lambda: sum("row" in part for part in heard.parts) > 0)
+    found = front(
+        arguments_of(two_sites(), points=9), heard, lambda: sum("row" in part for part in heard.parts) > 0
+    )
     rows = found["sections"]["front"]["tables"]["points"]
 
     assert found["complete"] is False
@@ -174,7 +176,7 @@ def test_a_stopped_front_keeps_its_points_and_their_plans() -> None:
 
 def test_a_deadline_is_planned_again_from_its_changes() -> None:
     """The changes are those of `--set`: they make a scenario, whose cleanest plan is the point's."""
-    found = front_of_time(asked(one_job(), points=2), Heard(), never)
+    found = front_of_time(arguments_of(one_job(), points=2), Heard(), never)
     row, plan = found["sections"]["times"]["tables"]["times"][-1], found["plans"][-1]
     changed = with_changes(one_job(), plan["changes"])
 
@@ -186,8 +188,8 @@ def test_a_deadline_is_planned_again_from_its_changes() -> None:
 
 def test_alternatives_and_flips_are_work_too() -> None:
     """What the commands print, as documents; one lever keeps it short."""
-    others = alternatives(asked(one_job(), plans=1, within_fraction=0.05), Heard(), never)
-    flips = sensitivity(asked(one_job(), vary=["electricity=0.9..1.1"]), Heard(), never)
+    others = alternatives(arguments_of(one_job(), plans=1, within_fraction=0.05), Heard(), never)
+    flips = sensitivity(arguments_of(one_job(), vary=["electricity=0.9..1.1"]), Heard(), never)
 
     assert others["has_plan"] is True
     assert [row["alternative"] for row in others["rows"]] == list(range(1, len(others["said"]) + 1))

@@ -14,7 +14,7 @@ SUN = Contract("sun", "contract", np.array([0.0, 30.0, 10.0, 0.0]), 0.0, carbon_
 HOURS = arrays(float, 6, elements=st.floats(0, 50))
 
 
-def asked(contracts=(SUN,), residual=0.5, matching="yearly", load=LOAD):
+def account(contracts=(SUN,), residual=0.5, matching="yearly", load=LOAD):
     return scope_two(
         load_kwh=load,
         grid_kgco2e_per_kwh=GRID[: len(load)],
@@ -29,7 +29,7 @@ def test_yearly_matching_hides_what_hourly_matching_shows():
 
     Hour by hour 20 kWh stay open at 0.5 kg: 10 kg. Location-based it is 12 kg both times.
     """
-    yearly, hourly = asked(), asked(matching="hourly")
+    yearly, hourly = account(), account(matching="hourly")
 
     assert yearly.location_kgco2e == hourly.location_kgco2e == pytest.approx(12.0)
     assert (yearly.market_kgco2e, yearly.cfe_fraction, yearly.uncovered_kwh) == (0.0, 1.0, 0.0)
@@ -42,7 +42,7 @@ def test_the_hourly_score_is_googles_without_the_grids_share():
     """Agreement: `cfe_fraction` on the same hours, the grid's own carbon-free share set to 0."""
     alone = cfe_fraction(load_kwh=LOAD, contracted_kwh=SUN.energy_kwh, grid_cfe_fraction=np.zeros(4))
 
-    assert asked(matching="hourly").cfe_fraction == pytest.approx(alone)
+    assert account(matching="hourly").cfe_fraction == pytest.approx(alone)
 
 
 def test_instruments_cover_in_order_of_quality_whatever_the_order_given():
@@ -52,7 +52,7 @@ def test_instruments_cover_in_order_of_quality_whatever_the_order_given():
     """
     certificate = Contract("certificate", "certificate", np.array([25.0, 0, 0, 0]), 0.0, carbon_free=True)
     supplier = Contract("supplier", "supplier", np.full(4, 7.5), 0.3, carbon_free=False)
-    got = asked(contracts=(supplier, certificate))
+    got = account(contracts=(supplier, certificate))
 
     assert got.covered_kwh == {"certificate": pytest.approx(25.0), "supplier": pytest.approx(15.0)}
     assert got.market_kgco2e == pytest.approx(4.5)
@@ -61,11 +61,11 @@ def test_instruments_cover_in_order_of_quality_whatever_the_order_given():
 
 def test_without_a_residual_mix_the_grid_average_stands_in_and_says_so():
     """Without contracts both figures are then the same."""
-    got = asked(contracts=(), residual=None)
+    got = account(contracts=(), residual=None)
 
     assert got.grid_average_stands_in
     assert got.market_kgco2e == pytest.approx(got.location_kgco2e)
-    assert not asked(contracts=()).grid_average_stands_in
+    assert not account(contracts=()).grid_average_stands_in
 
 
 @pytest.mark.slow
@@ -97,11 +97,11 @@ def test_energy_is_covered_once(load, first, second):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: asked(matching="monthly"), "matching is 'yearly' or 'hourly', got 'monthly'"),
-        (lambda: asked(contracts=(SUN, SUN)), "different names: energy may be claimed once"),
-        (lambda: asked(load=LOAD[:2]), r"contract 'sun': energy_kwh is of the load's \(2,\) hours"),
-        (lambda: asked(residual=-0.1), "residual_kgco2e_per_kwh is finite and at least 0, got -0.1"),
-        (lambda: asked(load=np.zeros(4)), "sum_of_load_kwh is finite and above 0"),
+        (lambda: account(matching="monthly"), "matching is 'yearly' or 'hourly', got 'monthly'"),
+        (lambda: account(contracts=(SUN, SUN)), "different names: energy may be claimed once"),
+        (lambda: account(load=LOAD[:2]), r"contract 'sun': energy_kwh is of the load's \(2,\) hours"),
+        (lambda: account(residual=-0.1), "residual_kgco2e_per_kwh is finite and at least 0, got -0.1"),
+        (lambda: account(load=np.zeros(4)), "sum_of_load_kwh is finite and above 0"),
         (
             lambda: Contract("x", "promise", LOAD, 0.0, carbon_free=True),
             "instrument is one of certificate, contract, supplier, got 'promise'",

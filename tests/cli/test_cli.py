@@ -470,7 +470,7 @@ def test_facts_that_nobody_has(run: Run) -> None:
 
 def test_carbon_of_measured_hours(run: Run) -> None:
     """1,082,990 h at 400 W is 433 MWh (Luccioni et al. 2023, BLOOM)."""
-    asked = (
+    flags = (
         "carbon",
         "--accelerator-hours",
         "1082990",
@@ -481,12 +481,12 @@ def test_carbon_of_measured_hours(run: Run) -> None:
         "--pue",
         "1",
     )
-    code, out, err = run(*asked, "--grid", "fr")
+    code, out, err = run(*flags, "--grid", "fr")
 
     assert code == ANSWER
     assert err == ""
     assert "433 MWh" in out
-    found = strict_json(run(*asked, "--grid", "fr", "--json")[1])
+    found = strict_json(run(*flags, "--grid", "fr", "--json")[1])
     assert {total["name"] for total in found["totals"]} >= {"carbon", "energy", "water"}
     assert found["model_card"] in " ".join(out.split())
 
@@ -524,7 +524,7 @@ def test_carbon_of_a_metered_file_by_flags(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("flags", "message"),
     [
         ((), "give --model with --tokens, or --accelerator-hours, or --metered, or a job file"),
         (("--accelerator-hours", "5", "--power", "5 kWh"), "'5 kWh': 'kWh' is an energy, here kW is wanted"),
@@ -540,8 +540,8 @@ def test_carbon_of_a_metered_file_by_flags(run: Run) -> None:
         (("no-such-job.toml",), "no-such-job.toml: no such file"),
     ],
 )
-def test_carbon_refuses_wrong_questions(run: Run, asked: tuple[str, ...], message: str) -> None:
-    code, out, err = run("carbon", *asked)
+def test_carbon_refuses_wrong_questions(run: Run, flags: tuple[str, ...], message: str) -> None:
+    code, out, err = run("carbon", *flags)
 
     assert (code, out) == (WRONG_INPUT, "")
     assert message in err
@@ -559,7 +559,7 @@ def test_checkpoint_prints_the_table_with_its_optima(run: Run) -> None:
 
 def test_checkpoint_hands_on_every_option(run: Run) -> None:
     """Each option reaches the question; a dropped one would leave its default there."""
-    asked = {
+    flags = {
         "failures": "meta-rsc-1",
         "sku": "a100-80-8",
         "nodes": "32",
@@ -568,10 +568,10 @@ def test_checkpoint_hands_on_every_option(run: Run) -> None:
         "restart-min": "7",
         "grid": "se",
     }
-    options = [part for name, value in asked.items() for part in (f"--{name}", value)]
+    options = [part for name, value in flags.items() for part in (f"--{name}", value)]
     inputs = strict_json(run("checkpoint", *options, "--asynchronous", "--json")[1])["inputs"]
 
-    for name, value in asked.items():
+    for name, value in flags.items():
         given = inputs[name.replace("-", "_")]
         assert given == type(given)(value), name
     assert inputs["asynchronous"] is True
@@ -782,7 +782,7 @@ def test_backtest_that_cannot_be_made_says_what_would_do(run: Run) -> None:
 
 def test_help_is_there_for_every_command_and_imports_nothing_heavy() -> None:
     """One process asks for every help; a command that imports on the way would show in its modules."""
-    asked = f"""
+    flags = f"""
 import io, contextlib, sys
 from planner.cli import main
 for arguments in [["--help"], *([name, "--help"] for name in {COMMANDS!r})]:
@@ -796,7 +796,7 @@ heavy = {{"numpy", "pandas", "scipy", "pulp", "highspy", "pydantic", "pint", "st
 sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
 """
     done = subprocess.run(
-        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", flags], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
 
     assert done.returncode == 0, done.stderr
@@ -804,14 +804,14 @@ sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
 
 def test_a_worker_that_plans_imports_no_tables_and_no_charts() -> None:
     """Each page's work is a process of its own: what a plan does not need would be paid with every one."""
-    asked = """
+    flags = """
 import sys
 import planner.answers.plan.document
 unneeded = {"pandas", "altair", "scipy.optimize", "streamlit", "lifelines", "duckdb", "sqlalchemy"}
 sys.exit(", ".join(sorted(unneeded & set(sys.modules))) or 0)
 """
     done = subprocess.run(
-        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", flags], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
 
     assert done.returncode == 0, done.stderr

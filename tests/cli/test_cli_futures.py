@@ -180,20 +180,20 @@ def test_replay_hands_on_every_option(
     scenario: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each option reaches the question, and a replay that ends early is no plan."""
-    asked: dict[str, Any] = {}
+    noted: dict[str, Any] = {}
 
     def replayed(_: object, **options: Any) -> tuple[dict[str, Any], str]:
-        asked.update(options)
+        noted.update(options)
         return {"status": {"verified": False}}, "ended early"
 
     monkeypatch.setattr("planner.answers.futures.commands.replay_scenario", replayed)
 
     assert main(["replay", scenario, "--draw", "7", "--persist", "--quiet"]) == NO_PLAN
-    assert asked.pop("should_stop")() is False
-    assert asked == {"realised": None, "draw": 7, "persist": True, "watch": None}
+    assert noted.pop("should_stop")() is False
+    assert noted == {"realised": None, "draw": 7, "persist": True, "watch": None}
     assert main(["replay", scenario, "--realised", "came.toml", "--quiet"]) == NO_PLAN
-    assert asked.pop("should_stop")() is False
-    assert asked == {"realised": Path("came.toml"), "draw": None, "persist": False, "watch": None}
+    assert noted.pop("should_stop")() is False
+    assert noted == {"realised": Path("came.toml"), "draw": None, "persist": False, "watch": None}
     assert capsys.readouterr().out == "ended early\nended early\n"
 
 
@@ -281,10 +281,10 @@ def test_one_ctrl_c_ends_a_replay(scenario: str) -> None:
 def test_a_second_ctrl_c_interrupts_at_once() -> None:
     """The first is only noted, for the search to ask; afterwards Ctrl-C means what it meant before."""
     before = signal.getsignal(signal.SIGINT)
-    with stoppable() as asked:
-        assert asked() is False
+    with stoppable() as noted:
+        assert noted() is False
         signal.raise_signal(signal.SIGINT)
-        assert asked() is True
+        assert noted() is True
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
@@ -294,9 +294,9 @@ def test_a_second_ctrl_c_interrupts_at_once() -> None:
 def test_other_threads_hear_no_signals() -> None:
     """A search that runs beside the main thread cannot listen, and need not fail for it."""
     with ThreadPoolExecutor(max_workers=1) as side:
-        assert side.submit(_asked_in_a_thread).result() is False
+        assert side.submit(_stopped_in_a_thread).result() is False
 
 
-def _asked_in_a_thread() -> bool:
-    with stoppable() as asked:
-        return asked()
+def _stopped_in_a_thread() -> bool:
+    with stoppable() as noted:
+        return noted()

@@ -41,9 +41,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(document, "DRAWS", 3)
         for name in ("program.lp", "program.mps"):
-            asked = ["plan", JOB, "--quiet", "--no-baselines", "--program", str(folder / name), "--json"]
-            asked += ["--save", "--store", str(folder / "plans.sqlite"), "--out", str(folder / "plan")]
-            assert main(asked) == ANSWER
+            command = ["plan", JOB, "--quiet", "--no-baselines", "--program", str(folder / name), "--json"]
+            command += ["--save", "--store", str(folder / "plans.sqlite"), "--out", str(folder / "plan")]
+            assert main(command) == ANSWER
     return folder
 
 
@@ -156,10 +156,10 @@ def test_a_sweep_prints_every_point_and_goes_on_where_it_was(
     run: Run, tmp_path: Path, few_draws: None
 ) -> None:
     """Two caps, one too small for any plan; the second run plans nothing anew and says the same."""
-    asked = ["sweep", JOB, "--vary", "sites.stockholm.power_cap=2 MW,5 kW", "--quiet", "--json"]
-    asked += ["--store", str(tmp_path / "plans.sqlite"), "--out", str(tmp_path / "sweep")]
-    code, out, err = run(*asked)
-    again = json.loads(run(*asked)[1])
+    command = ["sweep", JOB, "--vary", "sites.stockholm.power_cap=2 MW,5 kW", "--quiet", "--json"]
+    command += ["--store", str(tmp_path / "plans.sqlite"), "--out", str(tmp_path / "sweep")]
+    code, out, err = run(*command)
+    again = json.loads(run(*command)[1])
     first = json.loads(out)
 
     assert code == ANSWER

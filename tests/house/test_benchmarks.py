@@ -36,7 +36,7 @@ from benchmarks.rates import derive_overhead, option_rates, step_rates
 from benchmarks.reliability import TRAITS, life_log
 from benchmarks.sizes import plan_once
 from benchmarks.startup import COMMANDS
-from benchmarks.sweeps import asked, timed
+from benchmarks.sweeps import shipped_grid, timed
 from planner.answers.sweeps import InProcess
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import known_names
@@ -248,7 +248,7 @@ def test_answers_are_compared_by_the_larger_number(
 def test_a_quick_wrong_answer_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """A count that is one off in 3.6 million is refused, and so is an answer with a number missing."""
     answers = iter([[3_600_000.0], [3_600_001.0], [1.0], [1.0, 2.0]])
-    monkeypatch.setattr(bench, "_child", lambda *asked: {"answer": next(answers)})
+    monkeypatch.setattr(bench, "_child", lambda *part: {"answer": next(answers)})
 
     with pytest.raises(ValueError, match=r"pandas are 2\.77778e-07 apart"):
         bench._both_ways("pandas", "log-read", True)
@@ -405,7 +405,7 @@ def test_the_page_says_what_a_visitor_of_the_app_waits_for() -> None:
 
 
 def swept() -> dict[str, Any]:
-    scenario, grid = asked(2)
+    scenario, grid = shipped_grid(2)
     assert [list(point.values()) for point in grid.points] == [["1.0"], ["1.001"]], "one PUE a point"
     return timed(scenario, grid, InProcess(), 1, bare_s=0.0)
 
@@ -413,7 +413,7 @@ def swept() -> dict[str, Any]:
 def test_overhead_is_what_a_sweep_takes_beyond_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: 10 s for 4 points by 2 workers, whose plans take 12 s: (10 - 12 / 2) / 4 = 1 s a point."""
     monkeypatch.setattr("benchmarks.sweeps.seconds", lambda run: 10.0)
-    found = timed(*asked(4), InProcess(), 2, bare_s=12.0)
+    found = timed(*shipped_grid(4), InProcess(), 2, bare_s=12.0)
 
     assert (found["sweep_s"], found["overhead_s_per_point"]) == (10.0, 1.0)
 

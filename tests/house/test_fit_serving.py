@@ -89,8 +89,8 @@ def test_rows_agree_with_the_published_ones(shared):
         published = [row for row in csv.DictReader(file) if "ML.ENERGY" in row["source"]]
     with ROWS.open(encoding="utf-8", newline="") as file:
         ours = {(float(row["batch"]), float(row["tokens_per_s"])) for row in csv.DictReader(file)}
-    asked = [json.loads(row["inputs"]) | {"rate": float(row["expected"])} for row in published]
-    decoded = [row for row in asked if row["kind"] == "serve_decode"]
+    stated = [json.loads(row["inputs"]) | {"rate": float(row["expected"])} for row in published]
+    decoded = [row for row in stated if row["kind"] == "serve_decode"]
 
     assert len(decoded) >= 10
     for row in decoded:

@@ -40,11 +40,11 @@ def smallest():
     return with_changes(shipped, {"training.train-8b.nodes": [4], "market.h100-8.order_nodes": 4})
 
 
-def asked_facts():
+def used_facts():
     """Facts of the catalogue that the smallest plan stands on."""
     inputs = Inputs(smallest(), CATALOGUE)
     assemble(inputs)
-    return sorted(key for key in inputs.asked if key in CATALOGUE.facts)
+    return sorted(key for key in inputs.facts_used if key in CATALOGUE.facts)
 
 
 def stated(key, value):
@@ -122,7 +122,7 @@ def test_a_job_and_the_page_of_sources_refuse_the_same_values():
 
 def test_no_fact_of_a_plan_can_be_negative_or_a_million_million_times_as_much():
     known, taken = known_names(CATALOGUE), []
-    for key in asked_facts():
+    for key in used_facts():
         fact = CATALOGUE.fact(key)
         for value in (-abs(fact.value) or -1.0, (fact.value or 1.0) * 1e12):
             if not list(own_fact_problems({key: stated(key, value)}, known)):
@@ -134,13 +134,13 @@ def test_no_fact_of_a_plan_can_be_negative_or_a_million_million_times_as_much():
 
 
 def test_the_smallest_plan_rests_on_facts_that_may_be_set():
-    assert {key: said for key in asked_facts() if (said := RANGES.without_effect(key))} == {}
+    assert {key: said for key in used_facts() if (said := RANGES.without_effect(key))} == {}
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_a_value_at_the_end_of_its_family_makes_a_plan_or_a_refusal(end):
     """A seeded sample; each such value once ended in a traceback or in a loop over 8e12 chips."""
-    known = asked_facts()
+    known = used_facts()
     always = [
         "accelerator.h100-sxm-80gb.link_domain",
         "performance.power.training",

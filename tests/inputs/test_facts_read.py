@@ -129,7 +129,7 @@ def test_published_cases_read_every_family_of_theirs_and_nothing_else_does():
 
 def test_nothing_asks_for_a_fact_that_is_said_to_be_idle():
     """A key that is written whole, such as `f"server.{name}.price"`, counts as asked for."""
-    asked = {
+    read_by = {
         pattern: sorted(
             name
             for name, module in modules().items()
@@ -140,7 +140,7 @@ def test_nothing_asks_for_a_fact_that_is_said_to_be_idle():
         if use != "input"
     }
 
-    assert {pattern: by for pattern, by in asked.items() if by} == {}
+    assert {pattern: by for pattern, by in read_by.items() if by} == {}
 
 
 def test_a_family_without_a_reader_would_be_found():

@@ -108,7 +108,7 @@ def test_a_log_says_how_often_nodes_fail_and_how_long_they_are_away(tmp_path):
     assert (rate.low, rate.high) == (pytest.approx(4.1 / 24_000), pytest.approx(6.6 / 24_000))
     assert "failures.csv" in rate.source.cite()
     assert (repair.value, repair.unit, repair.kind) == (31.5, "h", "yours")
-    assert {rate.key, repair.key} <= inputs.asked.keys()
+    assert {rate.key, repair.key} <= inputs.facts_used.keys()
 
 
 def test_a_log_of_smaller_nodes_counts_their_accelerators(tmp_path):
@@ -149,7 +149,7 @@ def test_the_range_of_a_log_is_its_doubt_and_a_number_of_ones_own_has_none(tmp_p
 
     shaped = Inputs(with_log(tmp_path, rate_shape=40.0), load_catalogue())
     assert failure_rate_shape(shaped).value == 40
-    assert shaped.asked["fit.our cluster.rate_shape"].kind == "yours"
+    assert shaped.facts_used["fit.our cluster.rate_shape"].kind == "yours"
 
     job = load_scenario(SCENARIOS / "one-training-job.toml")
     stated = {"reliability.failures": None, "reliability.failure_rate": "0.1 /month"}
@@ -173,12 +173,12 @@ def test_bursts_of_a_log_go_before_the_published_ones(tmp_path):
     logged = Inputs(with_log(tmp_path, nodes=50), load_catalogue())
     ratio = down_variance_to_mean(logged, 50).value
     assert (ratio[0], ratio[-1]) == (pytest.approx(1.042), pytest.approx(3.1))
-    assert {"fit.our cluster.variance_to_mean", "fit.our cluster.nodes"} <= logged.asked.keys()
+    assert {"fit.our cluster.variance_to_mean", "fit.our cluster.nodes"} <= logged.facts_used.keys()
 
     for missing in ({"nodes": None}, {"nodes": 50, "variance_to_mean": None}):
         unsure = Inputs(with_log(tmp_path, **missing), load_catalogue())
         assert down_variance_to_mean(unsure, 50).value[-1] == pytest.approx(1 + 4.78 * 50 / 400)
-        assert {RATIO, FLEET} <= unsure.asked.keys()
+        assert {RATIO, FLEET} <= unsure.facts_used.keys()
 
 
 def test_counts_that_are_narrower_than_poisson_are_taken_as_poisson():

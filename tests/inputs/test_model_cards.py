@@ -481,10 +481,10 @@ def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
 def test_flags_of_a_job_name_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training takes 6 FLOP for each parameter and token: the accelerator-hours of the built-in model."""
     monkeypatch.chdir(folder)
-    asked = {"tokens": 1e12, "nodes": 16, "sku": "h100-8", "grid": "us"}
+    flags = {"tokens": 1e12, "nodes": 16, "sku": "h100-8", "grid": "us"}
     hours = []
     for name in (CARD, SHIPPED):
-        document = job_document(job_from_flags(asked | {"model": name}, load_catalogue()))
+        document = job_document(job_from_flags(flags | {"model": name}, load_catalogue()))
         hours += [row["value"] for row in document["totals"] if row["name"] == "accelerator_hours"]
 
     assert hours[0] == pytest.approx(hours[1], rel=1e-3)

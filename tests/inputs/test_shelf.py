@@ -84,8 +84,8 @@ def test_at_least_24_kinds_can_be_bought_and_announced_ones_by_name_alone():
     assert {"vr-nvl72", "mi455x-72", "trn3-64"} == CATALOGUE.skus.keys() - set(CATALOGUE.sold)
     document = throughput_document(Question("llama-3.1-8b", nodes=(16,)))
     assert {row["sku"] for row in document["rows"]} == set(CATALOGUE.sold)
-    asked = throughput_document(Question("llama-3.1-8b", nodes=(16,), skus=("vr-nvl72",)))
-    assert [row["sku"] for row in asked["rows"]] == ["vr-nvl72"]
+    named = throughput_document(Question("llama-3.1-8b", nodes=(16,), skus=("vr-nvl72",)))
+    assert [row["sku"] for row in named["rows"]] == ["vr-nvl72"]
 
 
 def test_every_kind_that_is_sold_can_be_bought():
@@ -164,8 +164,8 @@ def test_efficiencies_follow_the_measured_tables():
 
 def test_a_replica_may_span_trays_of_a_rack_and_processors_do_not_train():
     """405B at 16 bits is 810 GB: no tray of 4 x 186 GB holds it, two do."""
-    asked = Question("llama-3.1-405b", serve=True, skus=(RACK,), requests_per_s=1.0)
-    fits = {row["accelerators"]: row["fits"] for row in throughput_document(asked)["rows"]}
+    question = Question("llama-3.1-405b", serve=True, skus=(RACK,), requests_per_s=1.0)
+    fits = {row["accelerators"]: row["fits"] for row in throughput_document(question)["rows"]}
     assert (fits[4], fits[8]) == (False, True)
     row = throughput_document(Question("llama-3.1-8b", nodes=(1,), skus=("xeon-6980p-2",)))["rows"][0]
     assert (row["fits"], "scores and serves" in row["reason"]) == (False, True)

@@ -449,9 +449,9 @@ def test_a_quantile_of_the_time_per_token_against_drawn_prompts():
 def test_a_share_of_requests_in_time_is_never_easier_than_the_mean(load, quantile):
     """Property: a quantile takes away from the rate that the mean allows, and more the higher it is."""
     replica = two_classes()
-    asked = {"replica": replica, "ttft_target_s": 5.0, "tpot_target_s": load, "quantile_fraction": 0.9}
+    question = {"replica": replica, "ttft_target_s": 5.0, "tpot_target_s": load, "quantile_fraction": 0.9}
     mean, some, most = (
-        float(np.squeeze(largest_mix_rate_per_s(**asked, tpot_quantile_fraction=share)))
+        float(np.squeeze(largest_mix_rate_per_s(**question, tpot_quantile_fraction=share)))
         for share in (0.0, quantile, 0.999)
     )
 

@@ -392,8 +392,10 @@ def test_a_tensor_group_over_two_nodes_waits_at_every_hop(size, micro_batch, mea
     """
     shape = {"3.6 B": (64, 512, 30, 3072, 32), "18.4 B": (256, 1024, 40, 6144, 48)}[size]
     sizes = dict(zip(("gpus", "global_batch", "layers", "hidden", "heads"), shape, strict=True))
-    asked = GPT3 | sizes | {"kv_heads": sizes["heads"], "ffn": 4 * sizes["hidden"], "tp": 16, "pp": 1}
-    rate, _ = evaluate("train", asked | {"micro_batch": micro_batch, "software": "deepspeed"}, "tokens/s/GPU")
+    question = GPT3 | sizes | {"kv_heads": sizes["heads"], "ffn": 4 * sizes["hidden"], "tp": 16, "pp": 1}
+    rate, _ = evaluate(
+        "train", question | {"micro_batch": micro_batch, "software": "deepspeed"}, "tokens/s/GPU"
+    )
 
     taken_s = sizes["global_batch"] * 2048 / (sizes["gpus"] * rate)
 

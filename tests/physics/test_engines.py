@@ -26,7 +26,7 @@ SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")
 CATALOGUE = load_catalogue()
 
 
-def asked(
+def inputs_for(
     model: str, *, skus: tuple[str, ...], more: str = "", precision: str = "bf16", answer: float = 200
 ) -> Inputs:
     """Inputs of one question about a service."""
@@ -52,7 +52,7 @@ def test_the_newest_engine_serves_unless_another_is_named() -> None:
     known = {**CATALOGUE.engines, **later, **barred}
     grown = replace(CATALOGUE, engines=known)
     assert grown.default_engine == "mine"
-    named = asked("llama-3.1-8b", skus=("h100-8",), more='engine = "sglang"')
+    named = inputs_for("llama-3.1-8b", skus=("h100-8",), more='engine = "sglang"')
     assert engine_of(named, named.scenario.services[0]) == "sglang"
 
 
@@ -71,7 +71,7 @@ def test_an_engine_that_no_service_may_choose_is_refused(engine: str) -> None:
 
 def test_an_engine_without_kernels_for_an_accelerator_drops_it() -> None:
     """TensorRT-LLM is NVIDIA's: what AMD sells is left out, and the reason says why."""
-    inputs = asked("llama-3.1-8b", skus=("h100-8", "mi300x-8"), more='engine = "tensorrt-llm"')
+    inputs = inputs_for("llama-3.1-8b", skus=("h100-8", "mi300x-8"), more='engine = "tensorrt-llm"')
 
     candidates, dropped = serving_candidates(inputs)
 
@@ -85,7 +85,7 @@ def test_nothing_written_is_a_prompt_alone() -> None:
     """`tokens_out = 0`: as one token that comes with the prompt, held to no time per token."""
     columns = [
         replica_kinds(inputs, serving_candidates(inputs, (1,))[0])[0].capacity
-        for inputs in (asked("llama-3.1-8b", skus=("h100-8",), answer=n) for n in (0, 1))
+        for inputs in (inputs_for("llama-3.1-8b", skus=("h100-8",), answer=n) for n in (0, 1))
     ]
 
     for name in ("requests_per_s", "ttft_s", "tpot_s"):
@@ -123,7 +123,7 @@ def test_every_format_is_tested_above() -> None:
 
 def test_four_bits_of_weights_alone_compute_in_sixteen() -> None:
     """w4a16 reads a quarter of the bytes at the 16-bit peak; nvfp4 multiplies at the 4-bit one."""
-    inputs = asked("llama-3.1-70b", skus=("b200-8",))
+    inputs = inputs_for("llama-3.1-70b", skus=("b200-8",))
     chip = "b200-sxm-180gb"
 
     assert peak_of(inputs, chip, "w4a16").key == f"accelerator.{chip}.bf16_peak"
@@ -135,7 +135,7 @@ def test_four_bits_of_weights_alone_compute_in_sixteen() -> None:
 
 def test_four_bits_of_weights_by_eight_have_kernels_of_their_own() -> None:
     """w4a8 multiplies at the 8-bit peak; experts by kernels that were measured with such values."""
-    inputs = asked("gpt-oss-120b", skus=("b200-8",))
+    inputs = inputs_for("gpt-oss-120b", skus=("b200-8",))
     chip = "b200-sxm-180gb"
     own, eight = (served_chip(inputs, chip, name) for name in ("w4a8", "fp8"))
 
@@ -158,7 +158,7 @@ def test_four_bits_of_weights_by_eight_have_kernels_of_their_own() -> None:
 )
 def test_windows_are_those_of_the_released_configuration(name: str, window: int, layers: int) -> None:
     """Layers that attend to a window, as `layer_types` or its pattern lists them in each config.json."""
-    model = served_model(asked(name, skus=("h100-8",)), name, "bf16")
+    model = served_model(inputs_for(name, skus=("h100-8",)), name, "bf16")
 
     assert model.window_tokens.value == window
     assert model.windowed_fraction.value == pytest.approx(
@@ -168,7 +168,7 @@ def test_windows_are_those_of_the_released_configuration(name: str, window: int,
 
 def test_a_window_is_all_that_a_layer_reads() -> None:
     """By hand: at 5,000 tokens half of the layers of gpt-oss-120b read 128; a short context is read whole."""
-    model = with_values(served_model(asked("gpt-oss-120b", skus=("h100-8",)), "gpt-oss-120b", "bf16"))
+    model = with_values(served_model(inputs_for("gpt-oss-120b", skus=("h100-8",)), "gpt-oss-120b", "bf16"))
 
     assert attended_tokens(model=model, context_tokens=5000.0) == pytest.approx((5000 + 128) / 2)
     assert attended_tokens(model=model, context_tokens=100.0) == 100.0
@@ -186,7 +186,7 @@ def test_an_encoder_hears_what_a_decoder_writes_about() -> None:
         zip(
             ("model", "chip", "engine", "layout"),
             served_replica(
-                asked("llama-3.1-8b", skus=("h100-8",)),
+                inputs_for("llama-3.1-8b", skus=("h100-8",)),
                 model="whisper-large-v3",
                 accelerator="h100-sxm-80gb",
                 precision="bf16",
@@ -221,7 +221,7 @@ def held_requests_of(model: str, prompt: float) -> float:
         zip(
             ("model", "chip", "engine", "layout"),
             served_replica(
-                asked(model, skus=("h200-8",)),
+                inputs_for(model, skus=("h200-8",)),
                 model=model,
                 accelerator="h200-sxm-141gb",
                 precision="w4a16",
@@ -248,7 +248,7 @@ def held_requests_of(model: str, prompt: float) -> float:
 @pytest.mark.parametrize("batch", [1.0, 16.0])
 def test_fewer_bytes_are_read_faster(batch: float) -> None:
     """Small batches read weights: each format with fewer bytes takes less time, on a chip with kernels."""
-    inputs = asked("llama-3.1-70b", skus=("b200-8",))
+    inputs = inputs_for("llama-3.1-70b", skus=("b200-8",))
 
     def read_s(precision: str) -> float:
         model, chip, engine, layout = served_replica(
@@ -270,7 +270,7 @@ def test_fewer_bytes_are_read_faster(batch: float) -> None:
 
 
 def test_what_nobody_measured_takes_the_prior() -> None:
-    inputs = asked("llama-3.1-8b", skus=("mi325x-8",))
+    inputs = inputs_for("llama-3.1-8b", skus=("mi325x-8",))
 
     assert kernel(inputs, "h100-sxm-80gb", "cache_read_share").key == "kernel.h100-sxm-80gb.cache_read_share"
     assert kernel(inputs, "nobody", "cache_read_share").key == "kernel.prior.cache_read_share"
@@ -278,7 +278,7 @@ def test_what_nobody_measured_takes_the_prior() -> None:
 
 def test_only_mixtures_repeat_attention_and_the_best_layout_is_kept() -> None:
     """A dense model is split one way; of a mixture every divisor is tried, and what carries most stays."""
-    dense, mixture = (asked(name, skus=("h100-8",)) for name in ("llama-3.1-8b", "qwen3-30b-a3b"))
+    dense, mixture = (inputs_for(name, skus=("h100-8",)) for name in ("llama-3.1-8b", "qwen3-30b-a3b"))
     every, _ = possible_layouts(mixture)
     best, _ = serving_candidates(mixture)
 

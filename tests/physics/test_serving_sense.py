@@ -114,13 +114,15 @@ def questions() -> dict[str, Any]:
 
 def largest(**change: Any) -> Column:
     """Requests a second of each replica at most; 0 where it keeps no target."""
-    asked = questions() | change
+    question = questions() | change
     return np.asarray(
         replica_capacity(
-            **{name: asked[name] for name in ("model", "chip", "engine", "layout")},
-            requests=Requests(input_tokens=asked["prompt"], output_tokens=asked["answer"]),
-            limits=Limits(batch_limit=asked["held"], queue_places=64.0, chunk_tokens=8192.0),
-            targets=Targets(ttft_target_s=asked["wait"], tpot_target_s=asked["token"], quantile_fraction=0.9),
+            **{name: question[name] for name in ("model", "chip", "engine", "layout")},
+            requests=Requests(input_tokens=question["prompt"], output_tokens=question["answer"]),
+            limits=Limits(batch_limit=question["held"], queue_places=64.0, chunk_tokens=8192.0),
+            targets=Targets(
+                ttft_target_s=question["wait"], tpot_target_s=question["token"], quantile_fraction=0.9
+            ),
             measured=Measured(),
             arrival_scv_ratio=1.0,
             utilisation_fraction=0.75,
@@ -135,12 +137,13 @@ def rates() -> Column:
 
 def only_where(good: Column) -> list[str]:
     """The questions that break a claim, in words."""
-    asked = questions()
-    names = [everything().skus[int(k)].name for k in asked["sku"]]
+    question = questions()
+    names = [everything().skus[int(k)].name for k in question["sku"]]
     return [
-        f"{names[i]} tp {asked['tp'][i]:g} dp {asked['dp'][i]:g}, N {asked['model'].parameters[i]:.4g}, "
-        f"{asked['prompt'][i]:.4g} in, {asked['answer'][i]:.4g} out, {asked['wait'][i]:.3g} s, "
-        f"{asked['token'][i]:.3g} s a token"
+        f"{names[i]} tp {question['tp'][i]:g} dp {question['dp'][i]:g}, "
+        f"N {question['model'].parameters[i]:.4g}, "
+        f"{question['prompt'][i]:.4g} in, {question['answer'][i]:.4g} out, {question['wait'][i]:.3g} s, "
+        f"{question['token'][i]:.3g} s a token"
         for i in np.flatnonzero(~good)
     ]
 
@@ -157,8 +160,8 @@ def test_the_questions_ask_something() -> None:
 @pytest.mark.slow
 def test_no_replica_beats_its_hardware() -> None:
     """FLOP/s of all accelerators; bytes/s, memory and link of one: least work of each request, by hand."""
-    asked, model, chip = questions(), questions()["model"], questions()["chip"]
-    tp, dp, prompt, answer = (asked[name] for name in ("tp", "dp", "prompt", "answer"))
+    question, model, chip = questions(), questions()["model"], questions()["chip"]
+    tp, dp, prompt, answer = (question[name] for name in ("tp", "dp", "prompt", "answer"))
     met = model.parameters - model.routed_parameters * (1 - model.experts_per_token / model.experts)
     between = met - model.embedding_parameters - model.head_parameters
     steps, each = np.maximum(answer - 1.0, 0.0), rates() / dp
@@ -167,12 +170,12 @@ def test_no_replica_beats_its_hardware() -> None:
     assert only_where(flop_per_s <= tp * dp * chip.peak_tflop_per_s * 1e12) == []
 
     shared_gb = (between - model.routed_parameters * model.experts_per_token / model.experts) / tp / 1e9
-    weights = each * answer / asked["held"] * shared_gb * model.weight_bytes
+    weights = each * answer / question["held"] * shared_gb * model.weight_bytes
     caches = each * steps * prompt * cache_gb(model, tp)
     assert only_where(weights + caches <= chip.memory_gb_per_s) == []
 
     in_rings = each * (prompt + steps) * model.layers * 2 * 2 * (tp - 1) / tp * 2 * model.hidden / 1e9
-    assert only_where(in_rings <= asked["layout"].ring_gb_per_s) == []
+    assert only_where(in_rings <= question["layout"].ring_gb_per_s) == []
 
     weights_gb = replica_weights_gb(
         parameters=model.parameters,
@@ -184,10 +187,10 @@ def test_no_replica_beats_its_hardware() -> None:
     memory = np.array(
         [
             everything().fact(f"accelerator.{everything().skus[int(k)].accelerator}.memory").value
-            for k in asked["sku"]
+            for k in question["sku"]
         ]
     )
-    held_gb = np.floor(asked["held"]) * (prompt + answer) * cache_gb(model, tp)
+    held_gb = np.floor(question["held"]) * (prompt + answer) * cache_gb(model, tp)
     assert only_where(weights_gb + held_gb <= USABLE * memory * (1 + 1e-9)) == []
 
 

@@ -347,10 +347,10 @@ def test_what_hedging_and_knowing_are_worth() -> None:
 def test_drawn_futures_stand_for_all_draws() -> None:
     """Shares of 40 draws add up to 1; the same seed draws the same; demand stays inside its range."""
     scenario = small(MUST | {"uncertainty": {"draws": 40, "reduce_to": 4, "demand": [0.5, 3]}})
-    asked = scenario.uncertainty
-    assert asked is not None
+    uncertainty = scenario.uncertainty
+    assert uncertainty is not None
 
-    found, again = (drawn_futures(scenario, asked, load_catalogue()) for _ in range(2))
+    found, again = (drawn_futures(scenario, uncertainty, load_catalogue()) for _ in range(2))
 
     assert [one.name for one in found] == [one.name for one in again]
     assert sum(one.probability_fraction for one in found) == pytest.approx(1.0)

@@ -44,11 +44,11 @@ def scenario() -> Scenario:
 
 def test_stopped_among_the_futures(scenario: Scenario) -> None:
     """The second future is not begun, no plan for all is there, and neither is called impossible."""
-    asked = Impatient("future as stated")
-    found = plan_futures(scenario, watch=asked.watch, should_stop=asked.should_stop)
+    impatient = Impatient("future as stated")
+    found = plan_futures(scenario, watch=impatient.watch, should_stop=impatient.should_stop)
     document = futures_document(found)
 
-    assert asked.heard[-1] == "future as stated: the best plan if it were known"
+    assert impatient.heard[-1] == "future as stated: the best plan if it were known"
     assert (found.stopped, found.hedge, len(found.known)) == (True, None, 1)
     assert document["status"]["verified"] is False
     assert document["headline"] == [
@@ -59,26 +59,28 @@ def test_stopped_among_the_futures(scenario: Scenario) -> None:
 def test_stopped_while_futures_are_drawn(scenario: Scenario) -> None:
     """Draws are weighed by plans of their own, which end as well; of the futures none is looked at."""
     drawing = {"futures": None, "uncertainty": {"draws": 4, "reduce_to": 2, "seed": 1, "demand": [0.8, 1.3]}}
-    asked = Impatient("drawing 4 futures")
-    found = plan_futures(with_changes(scenario, drawing), watch=asked.watch, should_stop=asked.should_stop)
+    impatient = Impatient("drawing 4 futures")
+    found = plan_futures(
+        with_changes(scenario, drawing), watch=impatient.watch, should_stop=impatient.should_stop
+    )
 
     assert (found.stopped, found.hedge, len(found.known)) == (True, None, 0)
-    assert not any("the best plan if it were known" in text for text in asked.heard)
+    assert not any("the best plan if it were known" in text for text in impatient.heard)
 
 
 def test_stopped_before_they_are_weighed_together(scenario: Scenario) -> None:
     """Both are known, and the last search is not begun."""
-    asked = Impatient("the plan for the mean future")
-    found = plan_futures(scenario, watch=asked.watch, should_stop=asked.should_stop)
+    impatient = Impatient("the plan for the mean future")
+    found = plan_futures(scenario, watch=impatient.watch, should_stop=impatient.should_stop)
 
-    assert "one plan for all futures" not in asked.heard
+    assert "one plan for all futures" not in impatient.heard
     assert (found.stopped, found.hedge, len(found.known)) == (True, None, 2)
 
 
 def test_stopped_in_the_last_search(scenario: Scenario) -> None:
     """The plan that it started from is kept, checked, and the answer says that it is not proved."""
-    asked = Impatient("one plan for all futures")
-    found = plan_futures(scenario, watch=asked.watch, should_stop=asked.should_stop)
+    impatient = Impatient("one plan for all futures")
+    found = plan_futures(scenario, watch=impatient.watch, should_stop=impatient.should_stop)
 
     assert found.hedge is not None
     for problem, plan in zip(found.together.problems, found.hedge.plans, strict=True):
@@ -90,12 +92,12 @@ def test_stopped_in_the_last_search(scenario: Scenario) -> None:
 
 def test_a_replay_stopped_in_its_second_period(scenario: Scenario) -> None:
     """The plan of the first stays; what that comes to is not known, which is not that there is no plan."""
-    asked = Impatient("planning in 2027 Q2")
+    impatient = Impatient("planning in 2027 Q2")
     played = replay(
         with_changes(scenario, {"futures": None}),
         Future.model_construct(name="as stated", probability_fraction=1.0),
-        watch=asked.watch,
-        should_stop=asked.should_stop,
+        watch=impatient.watch,
+        should_stop=impatient.should_stop,
     )
     document = replay_document(played)
 
@@ -111,8 +113,8 @@ def test_somebody_who_does_not_ask_stops_nothing(scenario: Scenario) -> None:
     """The same answer with and without somebody who could have stopped it."""
     stated = with_changes(scenario, {"futures": None})
     came = Future.model_construct(name="more to learn", probability_fraction=1.0, tokens_ratio=1.1)
-    asked = Impatient("never said")
-    watched = replay_document(replay(stated, came, watch=asked.watch, should_stop=asked.should_stop))
+    impatient = Impatient("never said")
+    watched = replay_document(replay(stated, came, watch=impatient.watch, should_stop=impatient.should_stop))
 
     assert watched == replay_document(replay(stated, came))
     assert watched["stopped"] is False

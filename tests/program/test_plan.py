@@ -666,7 +666,7 @@ def test_every_fact_that_was_weighed_reaches_the_screen(name: str) -> None:
     listed = {row["key"] for table in ("facts", "facts_weighed") for row in document["tables"][table]}
     page = to_html(document)
 
-    assert plan.inputs.asked.keys() <= listed
+    assert plan.inputs.facts_used.keys() <= listed
     assert {"performance.serving.usable_memory", "performance.training.usable_memory"} & listed
     assert all(html.escape(key) in page for key in listed)
 

@@ -182,7 +182,7 @@ def with_prices_times(scenario: Scenario, factor: float) -> Scenario:
     assemble(inputs)
     changes: dict[str, Any] = {
         f"facts.{key}": f"{factor * fact.value!r} {fact.unit}"
-        for key, fact in inputs.asked.items()
+        for key, fact in inputs.facts_used.items()
         if "USD" in fact.unit
     }
     for site in scenario.sites:

@@ -372,8 +372,8 @@ def played_write_s(size: float, buffer: float, burst: float, sustained: float, i
 @pytest.mark.parametrize("buffer", [20.0, 60.0, 150.0])
 def test_burst_tier_is_that_of_a_played_buffer(interval_s: float, buffer: float) -> None:
     """A hundred writes through a buffer that fills and drains settle at the balance of the equation."""
-    asked = {"size_gb": 100.0, "buffer_gb": buffer, "burst_gb_per_s": 10.0, "sustained_gb_per_s": 2.0}
-    found_s = 3600 * float(burst_write_h(interval_h=interval_s / 3600, **asked))
+    buffered = {"size_gb": 100.0, "buffer_gb": buffer, "burst_gb_per_s": 10.0, "sustained_gb_per_s": 2.0}
+    found_s = 3600 * float(burst_write_h(interval_h=interval_s / 3600, **buffered))
 
     assert found_s == pytest.approx(played_write_s(100.0, buffer, 10.0, 2.0, interval_s), rel=1e-9)
 

@@ -196,9 +196,9 @@ def test_node_hours_leave_out_outages():
 
 def test_units_that_never_failed_are_asked_for_or_added():
     """Of ten nodes seven are in no row; they were up for all 239 h, and are censored."""
-    asked, known = read_log(LOGS / "events.csv"), read_log(LOGS / "events.csv", fleet_size=10)
+    unknown, known = read_log(LOGS / "events.csv"), read_log(LOGS / "events.csv", fleet_size=10)
 
-    assert said(asked, "3 units seen; those that never failed are in no log: state fleet_size")
+    assert said(unknown, "3 units seen; those that never failed are in no log: state fleet_size")
     assert len(known.units) == 10
     assert known.node_h == pytest.approx(10 * 239 - 21, rel=1e-12)
     assert known.lives["died"].sum() == 2

@@ -354,11 +354,11 @@ def test_softened_rows_give_way_at_a_price() -> None:
 
 def test_fractions_end_when_asked_or_out_of_time() -> None:
     """Nothing is told then; that somebody asked, is."""
-    asked = backend.Fractions(chain(), time_limit_s=20, should_stop=lambda: True)
-    asked._observer.asked.set()
+    fractions = backend.Fractions(chain(), time_limit_s=20, should_stop=lambda: True)
+    fractions._observer.stopping.set()
     late = backend.Fractions(chain(), time_limit_s=1e-9)
 
-    assert math.isinf(asked.solve())
-    assert asked.stopped
+    assert math.isinf(fractions.solve())
+    assert fractions.stopped
     assert math.isinf(late.solve())
     assert not late.stopped

@@ -542,12 +542,12 @@ def least_by_fleet(case: Problem) -> list[float]:
     uses = [work_done(case)]
     for ways in (*(ways_of_job(case, j) for j in range(len(case.jobs))), ways_to_serve(case)):
         uses = [before + way for before in uses for way in ways]
-    asked = [[[spares_for(case, p, u) for u in use.used[p]] for p in rows] for use in uses]
-    within = [np.isfinite(each).all() for each in asked]  # the reach of the spares
+    needed = [[[spares_for(case, p, u) for u in use.used[p]] for p in rows] for use in uses]
+    within = [np.isfinite(each).all() for each in needed]  # the reach of the spares
     uses = list(itertools.compress(uses, within))
     if not uses:
         return []
-    spares = np.array(list(itertools.compress(asked, within)), dtype=float)
+    spares = np.array(list(itertools.compress(needed, within)), dtype=float)
     busy = np.array([use.busy for use in uses])
     held = np.array([use.used - use.pausable + use.least for use in uses])
     need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), busy), held)

@@ -30,10 +30,10 @@ class Engine:
     """Answers all programs as they are, or one of them as told; counts what it was asked."""
 
     def __init__(self, lies: Callable[[], Any] | None = None, answer: selftest.Answered = ("", 0.0)) -> None:
-        self.lie, self.asked = (str(lies()) if lies else "", answer), 0
+        self.lie, self.calls = (str(lies()) if lies else "", answer), 0
 
     def __call__(self, model: Any) -> selftest.Answered:
-        self.asked += 1
+        self.calls += 1
         shown, answer = self.lie
         truth = {str(make()): (ended, best) for make, ended, best in PROGRAMS}
         return answer if str(model) == shown else truth[str(model)]
@@ -109,7 +109,7 @@ def test_each_version_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     trust("Fake", "1.0", again, "")
     trust("Fake", "1.1", other, "")
 
-    assert (first.asked, again.asked, other.asked) == (len(PROGRAMS), 0, len(PROGRAMS))
+    assert (first.calls, again.calls, other.calls) == (len(PROGRAMS), 0, len(PROGRAMS))
 
 
 def test_other_programs_are_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_other_programs_are_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     fewer = Engine()
     trust("Fake", "1.0", fewer, "")
 
-    assert fewer.asked == len(PROGRAMS) - 1
+    assert fewer.calls == len(PROGRAMS) - 1
 
 
 def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(cache: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(cache: Path) -> Non
     engine = Engine()
     trust("Fake", "1.0", engine, "")
 
-    assert engine.asked == len(PROGRAMS)
+    assert engine.calls == len(PROGRAMS)
 
 
 def test_the_cache_lies_where_the_user_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def two_services() -> Problem:
     return problem(services=Services(name=("a", "b"), demand=[[25.0], [25.0]]), serve_options=serves)  # type: ignore[arg-type]
 
 
-def asked(program: Program) -> dict[str, tuple[float | None, float | None]]:
+def row_limits(program: Program) -> dict[str, tuple[float | None, float | None]]:
     return {name: (row.getLb(), row.getUb()) for name, row in program.model.constraints.items()}
 
 
@@ -77,7 +77,7 @@ def test_choices_at_once_keep_the_rebates_in_reach() -> None:
     start = likeliest(program, search().relax(program))
     for each in (program, alone):
         steps.count([*steps.nodes(each), each.replicas], pulp.LpContinuous)
-    before, rows = steps.ranges(program), asked(program)
+    before, rows = steps.ranges(program), row_limits(program)
     found = choose(program, search(), start, at_once=True)
     chosen = steps.reader(found.values)
     steps.hold([alone.tier], start)
@@ -85,7 +85,7 @@ def test_choices_at_once_keep_the_rebates_in_reach() -> None:
         least = search()(alone, None).objective
 
     assert steps.ranges(program) == before
-    assert asked(program) == rows
+    assert row_limits(program) == rows
     for one in range(0, len(program.tier), 2):  # of each SKU the lower tier and the upper
         lower, upper = chosen(program.tier)[one : one + 2].tolist()
         assert (lower, upper) in ((0, 0), (1, 0), (0, 1))
@@ -116,11 +116,11 @@ def test_replicas_are_whole_and_carry_the_demand() -> None:
     assert objective_value(case, program.solution(found.values)) == pytest.approx(best(case).objective)
 
 
-def near_the_fractions(program: Program, asked: steps.Search) -> backend.Outcome | None:
+def near_the_fractions(program: Program, search: steps.Search) -> backend.Outcome | None:
     """As for a program that no single search can take."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole, "_many", lambda program: True)
-        return whole._orders_first(program, asked)
+        return whole._orders_first(program, search)
 
 
 @pytest.mark.parametrize("way", [whole._orders_first, near_the_fractions, whole._replicas_first])
@@ -144,20 +144,22 @@ def test_room_is_part_of_the_largest_open_replica() -> None:
     program.replicas[1, 0].upBound = 0
 
     with steps.room_to_round(program, 0.25):
-        assert [asked(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.75, 2.5])
-    assert [asked(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.5, 2.5])
+        assert [row_limits(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx(
+            [2.75, 2.5]
+        )
+    assert [row_limits(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.5, 2.5])
 
 
 def test_rows_for_now_are_taken_out_again() -> None:
     """Nothing but what is added meanwhile goes."""
     program = build(two_services())
-    before = asked(program)
+    before = row_limits(program)
     with steps.rows_for_now(program):
         program.add("one", pulp.lpSum(program.order.ravel()), pulp.LpConstraintLE, 3.0)
         program.add("two", pulp.lpSum(program.replicas.ravel()), pulp.LpConstraintLE, 3.0)
-        assert len(asked(program)) == len(before) + 2
+        assert len(row_limits(program)) == len(before) + 2
 
-    assert asked(program) == before
+    assert row_limits(program) == before
 
 
 def test_a_search_stays_with_what_is_used() -> None:
@@ -214,10 +216,10 @@ def test_a_job_keeps_every_pace_of_a_node_group() -> None:
 def test_making_whole_leaves_the_program_as_it_was() -> None:
     """What was held, made a fraction or asked for more is as it was again; stuck, there is no plan."""
     program = build(problem(**service([25.0])))
-    before, rows = steps.ranges(program), asked(program)
+    before, rows = steps.ranges(program), row_limits(program)
     make_whole(program, search())
     assert steps.ranges(program) == before
-    assert asked(program) == rows
+    assert row_limits(program) == rows
 
     steps.hold_within(program.order, np.zeros(program.order.shape), np.zeros(program.order.shape))
     assert make_whole(program, search()) is None

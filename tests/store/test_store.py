@@ -195,8 +195,8 @@ def test_what_was_asked_is_compared_in_units_that_people_write(
     plans = []
     store = open_store(str(file))
     for price, cap in (("200 USD/t", "35.3 t"), ("0.25 USD/kg", "36000 kg")):
-        asked = with_changes(scenario, {"policy.carbon_price": price, "policy.carbon_cap": cap})
-        plans.append(store.save_plan(asked, document | {"title": price}))
+        wanted = with_changes(scenario, {"policy.carbon_price": price, "policy.carbon_cap": cap})
+        plans.append(store.save_plan(wanted, document | {"title": price}))
     found, text = commands.compare_saved(str(file), *plans)
 
     assert "policy.carbon_price: 200 USD/t -> 250 USD/t" in text

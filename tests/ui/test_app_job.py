@@ -115,10 +115,10 @@ def test_each_part_is_drawn_when_it_is_looked_at(page: AppTest, part: str, chart
 
 def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each number that is shown asks for its explanation by a name that the document holds."""
-    asked: dict[str, float] = {}
+    noted: dict[str, float] = {}
 
     def why(document: dict[str, object], name: str, place: str, label: str = "why?") -> None:
-        asked[name] = document["explanations"][name][0]["value"]  # type: ignore[index]
+        noted[name] = document["explanations"][name][0]["value"]  # type: ignore[index]
 
     monkeypatch.setattr(shared, "why", why)
     page = AppTest.from_file(str(PAGE), default_timeout=120).run()
@@ -128,7 +128,7 @@ def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert not page.exception
     for name, value in (totals | phases).items():
-        assert asked[name] == pytest.approx(value), name
+        assert noted[name] == pytest.approx(value), name
 
 
 def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
@@ -161,14 +161,14 @@ def test_another_example_brings_its_own_inputs(page: AppTest) -> None:
 
 def test_a_service_is_worked_out_beside_the_app(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its draws take seconds: the page asks a worker, which answers what the library does."""
-    asked: list[dict[str, object]] = []
+    noted: list[dict[str, object]] = []
     answer = estimate({"text": HOURS, "name": "mine.toml", "files": {}}, lambda *_, **__: None, lambda: False)
-    monkeypatch.setattr(workers, "start", lambda task, **said: asked.append({"task": task} | said) or "key")
+    monkeypatch.setattr(workers, "start", lambda task, **said: noted.append({"task": task} | said) or "key")
     monkeypatch.setattr(progress, "work_shown", lambda key: workers.Seen("done", result=answer))
     page.selectbox("job.example").set_value("chat-service").run()
 
     text = job_inputs.job_text("chat-service")
-    assert asked[-1] == {"task": "job", "text": text, "name": "chat-service.toml", "files": {}}
+    assert noted[-1] == {"task": "job", "text": text, "name": "chat-service.toml", "files": {}}
     assert not page.exception
     assert answer == uploaded_document(HOURS, "mine.toml", {})
     assert shared.plain(answer["model_card"]) in shown(page)

@@ -111,13 +111,13 @@ def test_no_address_kills_a_page(served: Served, page: str) -> None:
 def test_only_this_machine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the configuration, and by the command, which no variable of the environment can widen."""
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-    asked: list[dict[str, Any]] = []
+    noted: list[dict[str, Any]] = []
     monkeypatch.setattr("sys.argv", ["everfleet"])
     monkeypatch.setattr("streamlit.config._main_script_path", None)
-    monkeypatch.setattr("streamlit.starlette.App.run", lambda _, *, config: asked.append(config))
+    monkeypatch.setattr("streamlit.starlette.App.run", lambda _, *, config: noted.append(config))
 
     assert launch.serve(port=8123) == 0
-    assert asked == [{"server.port": 8123, "server.address": "127.0.0.1"}]
+    assert noted == [{"server.port": 8123, "server.address": "127.0.0.1"}]
     assert config["server"]["address"] == "127.0.0.1"
     assert config["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]
     assert (config["client"]["showErrorDetails"], config["client"]["showErrorLinks"]) == ("none", False)
@@ -288,14 +288,14 @@ class NobodyWorks:
     """Workers that never begin: what a page shows meanwhile is all that it does itself."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.tasks: list[str] = []
 
     def start(self, task: str, arguments: dict[str, Any]) -> str:
-        self.asked.append(task)
+        self.tasks.append(task)
         return work_key(task, arguments)
 
     def seen(self, key: str) -> Seen | None:
-        return Seen("waiting") if self.asked else None
+        return Seen("waiting") if self.tasks else None
 
 
 def test_no_page_solves_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -314,4 +314,4 @@ def test_no_page_solves_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert not page.exception, name
 
     assert called == []
-    assert works.asked == ["plan"], "only the page Plan begins work without being asked"
+    assert works.tasks == ["plan"], "only the page Plan begins work without being asked"

@@ -461,13 +461,13 @@ def test_a_failure_log_is_fitted_beside_the_page(page: AppTest, monkeypatch: pyt
     """Its fit lies beside the scenario once it is used; here the worker has it done at once."""
     from test_editing import fit_of
 
-    asked: dict[str, Any] = {}
+    noted: dict[str, Any] = {}
     monkeypatch.setattr(
-        workers, "start", lambda task, **arguments: asked.update(arguments, task=task) or "key"
+        workers, "start", lambda task, **arguments: noted.update(arguments, task=task) or "key"
     )
     monkeypatch.setattr("planner.ui.progress.look_at", lambda key: Seen("done", result=fit_of("my log.csv")))
     bring(page, "My failure log").file_uploader("file-log").set_value(("my log.csv", b"x", "text/csv")).run()
-    assert (asked["task"], asked["name"], asked["content"]) == ("fit-log", "my log.csv", b"x")
+    assert (noted["task"], noted["name"], noted["content"]) == ("fit-log", "my log.csv", b"x")
     assert page.subheader[0].value == "Recognised: a failure log"
 
     page.button("use").click().run()

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import planner.answers.dependents
-from planner.answers.dependents import facts_asked
+from planner.answers.dependents import facts_used
 from planner.inputs.catalogue import UnknownFact, data_folder, load_catalogue
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.resolved import Inputs
@@ -77,11 +77,11 @@ def test_a_row_holds_all_that_is_known_of_a_fact() -> None:
 
 def test_what_a_scenario_rests_on_are_the_facts_that_it_asked_for() -> None:
     """Its node's power is among them, a node that it does not name is not."""
-    asked = facts_asked(parse_scenario(SCENARIO, "one.toml"), CATALOGUE)
+    used = facts_used(parse_scenario(SCENARIO, "one.toml"), CATALOGUE)
 
-    assert TDP in asked
-    assert "accelerator.v100-sxm2-32gb.tdp" not in asked
-    assert asked <= set(CATALOGUE.facts) | {key for key in asked if key.startswith(("scenario.", "series."))}
+    assert TDP in used
+    assert "accelerator.v100-sxm2-32gb.tdp" not in used
+    assert used <= set(CATALOGUE.facts) | {key for key in used if key.startswith(("scenario.", "series."))}
 
 
 def test_an_override_goes_in_is_what_the_planner_takes_and_comes_out() -> None:
@@ -162,9 +162,9 @@ def test_words_and_choices_narrow_the_table(page: AppTest) -> None:
 
 def test_an_address_opens_a_fact() -> None:
     """A key of the catalogue is opened, anything else opens the first."""
-    for asked, key in ((TDP, TDP), ("../../etc", "accelerator.h100-sxm-80gb.embodied")):
+    for named, key in ((TDP, TDP), ("../../etc", "accelerator.h100-sxm-80gb.embodied")):
         app = AppTest.from_file(str(PAGE), default_timeout=120)
-        app.query_params["fact"] = asked
+        app.query_params["fact"] = named
         assert app.run().metric[0].label == shared.plain(key)
 
 

@@ -59,9 +59,9 @@ def until(true: Callable[[], Any]) -> None:
 
 def saved(address: str, number: int) -> str:
     """Save a plan as the worker of the app does; gives its digest."""
-    asked = {"name": "mine.toml", "text": TEXT, "files": {}, "store_address": address}
+    question = {"name": "mine.toml", "text": TEXT, "files": {}, "store_address": address}
     document = SMALL | {"title": f"plan {number}"}
-    return str(save(asked | {"document": document}, lambda text="", **_: None, lambda: False)["saved"])
+    return str(save(question | {"document": document}, lambda text="", **_: None, lambda: False)["saved"])
 
 
 def save_for_ever(address: str, first: int, telling: int) -> None:

@@ -264,8 +264,8 @@ def test_work_begins_at_a_click(
     assert not bench.begun
     page.button(key=f"begin-{task}").click().run()
 
-    ((asked, arguments),) = bench.begun
-    assert (asked, arguments["name"]) == (task, "next-quarter.toml")
+    ((question, arguments),) = bench.begun
+    assert (question, arguments["name"]) == (task, "next-quarter.toml")
     assert arguments.keys() - {"name", "text", "files"} == given.keys()
     assert {key: arguments[key] for key in given} == given
 

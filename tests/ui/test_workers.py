@@ -130,7 +130,7 @@ def test_so_many_at_once_and_the_others_wait(works: Registry) -> None:
 # Whose turn it is
 
 
-def asked_by(works: Registry, visitor: str, task: str, **arguments: object) -> str:
+def begun_by(works: Registry, visitor: str, task: str, **arguments: object) -> str:
     """The key of work that a visitor asks for."""
     works.visitor = lambda: visitor
     try:
@@ -142,8 +142,8 @@ def asked_by(works: Registry, visitor: str, task: str, **arguments: object) -> s
 def test_work_that_takes_too_long_makes_room(works: Registry) -> None:
     """Two visitors hold both places with work without end: at its longest time it is ended, and told why."""
     works.limits = Limits(longest_s={"dawdle": 1.0})
-    slow = [asked_by(works, visitor, "dawdle") for visitor in ("a", "b")]
-    third = asked_by(works, "c", "count", to=1)
+    slow = [begun_by(works, visitor, "dawdle") for visitor in ("a", "b")]
+    third = begun_by(works, "c", "count", to=1)
     waiting = works.seen(third)
 
     assert waiting is not None
@@ -158,13 +158,13 @@ def test_work_that_takes_too_long_makes_room(works: Registry) -> None:
 def test_work_that_was_left_makes_room_for_who_waits(works: Registry) -> None:
     """Closed pages: with nobody waiting the work goes on, and ends soon after somebody else has come."""
     works.limits = Limits(longest_s={"dawdle": 600.0}, left_s=0.2)
-    slow = [asked_by(works, visitor, "dawdle") for visitor in ("a", "b")]
+    slow = [begun_by(works, visitor, "dawdle") for visitor in ("a", "b")]
     pids = [working(works, key) for key in slow]
     for visitor in ("a", "b"):
         works.leave(visitor)
     time.sleep(3 * registry.LOOK_EVERY_S)
     assert not any(map(is_gone, pids)), "nobody waits"
-    third = asked_by(works, "c", "count", to=1)
+    third = begun_by(works, "c", "count", to=1)
 
     assert ended(works, third).state == "done"
     gave_way = [seen for key in slow if (seen := works.seen(key)) is not None and seen.ended]
@@ -174,7 +174,7 @@ def test_work_that_was_left_makes_room_for_who_waits(works: Registry) -> None:
 
 def test_work_that_somebody_came_back_to_goes_on(works: Registry) -> None:
     """One of two who wait for the same answer leaves, and the other; a third looks at it again."""
-    key = asked_by(works, "a", "count", to=0)
+    key = begun_by(works, "a", "count", to=0)
     work = works.works[key]
     works.visitor = lambda: "b"
     works.seen(key)
@@ -192,10 +192,10 @@ def test_work_that_somebody_came_back_to_goes_on(works: Registry) -> None:
 
 def test_a_visitor_gives_the_second_place_back_to_who_has_none(works: Registry) -> None:
     """Alone a visitor has both; for another the later work waits again, and is done from its begin after."""
-    first = asked_by(works, "a", "count", to=100_000, pause_s=0.05)
-    second = asked_by(works, "a", "count", to=3, pause_s=0.3)
+    first = begun_by(works, "a", "count", to=100_000, pause_s=0.05)
+    second = begun_by(works, "a", "count", to=3, pause_s=0.3)
     pid = working(works, second)
-    third = asked_by(works, "b", "count", to=1)
+    third = begun_by(works, "b", "count", to=1)
     waiting = works.seen(second)
 
     assert waiting is not None
@@ -211,8 +211,8 @@ def test_turns_go_round_among_visitors(works: Registry) -> None:
     """Of one who asks four times and had a turn, and of two others, the two come first, as they asked."""
     works.most_at_once = 0
     works.last_turns["a"] = 1.0
-    many = [asked_by(works, "a", "count", to=number) for number in range(4)]
-    others = [asked_by(works, visitor, "count", to=1) for visitor in ("b", "c")]
+    many = [begun_by(works, "a", "count", to=number) for number in range(4)]
+    others = [begun_by(works, visitor, "count", to=1) for visitor in ("b", "c")]
 
     seen = [works.seen(key) for key in (*others, *many)]
     assert [one.place for one in seen if one is not None] == [1, 2, 3, 4, 5, 6]

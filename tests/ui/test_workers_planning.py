@@ -36,7 +36,7 @@ class Heard:
             self.parts.append(part)
 
 
-def asked(store: Path, **more: Any) -> dict[str, Any]:
+def question(store: Path, **more: Any) -> dict[str, Any]:
     text = SCENARIO.read_text(encoding="utf-8")
     return {"name": SCENARIO.name, "text": text, "files": {}, "store_address": str(store), **more}
 
@@ -48,7 +48,7 @@ def go_on() -> bool:
 def test_a_plan_is_saved_by_who_made_it(tmp_path: Path) -> None:
     """The digest that it gives opens the same document; the scenario beside it is the one that was sent."""
     heard = Heard()
-    found = plan(asked(tmp_path / "plans.sqlite"), heard, go_on)
+    found = plan(question(tmp_path / "plans.sqlite"), heard, go_on)
     store = open_store(str(tmp_path / "plans.sqlite"))
 
     assert found["document"]["status"]["name"] == "optimal"
@@ -64,8 +64,8 @@ def test_a_store_that_fails_costs_the_save_and_not_the_plan(tmp_path: Path) -> N
     """A file that is no database: the reason is given, the plan too; another store takes it afterwards."""
     broken = tmp_path / "broken.sqlite"
     broken.write_text("no database at all, however long one looks at it" * 20, encoding="utf-8")
-    found = plan(asked(broken), Heard(), go_on)
-    kept = save(asked(tmp_path / "good.sqlite", document=found["document"]), Heard(), go_on)
+    found = plan(question(broken), Heard(), go_on)
+    kept = save(question(tmp_path / "good.sqlite", document=found["document"]), Heard(), go_on)
 
     assert found["saved"] is None
     assert "it is not a SQLite database" in found["unsaved"]
@@ -82,7 +82,7 @@ def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     }
     text = canonical_text(load_scenario(SCENARIO.with_name("tight-power.toml"), quarter))
     heard = Heard()
-    found = plan(asked(tmp_path / "plans.sqlite", prices=True) | {"text": text}, heard, go_on)
+    found = plan(question(tmp_path / "plans.sqlite", prices=True) | {"text": text}, heard, go_on)
     early = heard.parts[-1]
     prices = {(row["limit"], row["where"]) for row in found["document"]["tables"]["prices"]}
 
@@ -99,7 +99,7 @@ def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.
     changes = {"horizon.periods": 1, "services.code.peak_rate": "6 /s", "services.chat.peak_rate": "40 /s"}
     text = canonical_text(load_scenario(SCENARIO.with_name("serving-only.toml"), changes))
     heard = Heard()
-    wanted = asked(tmp_path / "plans.sqlite", verify=True) | {"text": text}
+    wanted = question(tmp_path / "plans.sqlite", verify=True) | {"text": text}
     found = plan(wanted, heard, go_on)
     stopped = plan(wanted, Heard(), lambda: any("request by request" in said for said in heard.texts))
 
@@ -111,21 +111,21 @@ def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_program_is_that_of_the_scenario(tmp_path: Path) -> None:
     """The text begins as an LP file does, and asks for the job of the scenario by its name."""
-    text = program(asked(tmp_path / "plans.sqlite"), Heard(), go_on)["lp"]
+    text = program(question(tmp_path / "plans.sqlite"), Heard(), go_on)["lp"]
 
     assert "\nMinimize\n" in f"\n{text}"
     assert "train_8b" in text.replace("-", "_")
 
 
 def test_a_wrong_scenario_is_refused_in_the_words_of_the_check(tmp_path: Path) -> None:
-    wrong = asked(tmp_path / "plans.sqlite") | {"text": 'title = "mine"\n', "name": "mine.toml"}
+    wrong = question(tmp_path / "plans.sqlite") | {"text": 'title = "mine"\n', "name": "mine.toml"}
     with pytest.raises(InputError, match=r"mine\.toml: horizon"):
         plan(wrong, Heard(), go_on)
 
 
 def test_asked_to_stop_at_once_it_ends_with_what_there_is(tmp_path: Path) -> None:
     """What was there is told and saved; nothing further is looked for."""
-    found = plan(asked(tmp_path / "plans.sqlite", prices=True), Heard(), lambda: True)
+    found = plan(question(tmp_path / "plans.sqlite", prices=True), Heard(), lambda: True)
 
     assert open_store(str(tmp_path / "plans.sqlite")).plan(found["saved"]).title == found["document"]["title"]
     assert found["document"]["tables"]["prices"] == []

@@ -45,8 +45,8 @@ def test_every_case_of_melange_has_its_optimum(shared: Path) -> None:
     cases = json.loads((shared / "validation" / "melange_cases.json").read_text(encoding="utf-8"))["cases"]
     assert len(cases) == 10
     for case in cases:
-        asked = ("gpu_info", "workload_distribution", "total_request_rate", "slice_factor")
-        mix = best_mix(**case_columns(*(case[name] for name in asked)))
+        inputs = ("gpu_info", "workload_distribution", "total_request_rate", "slice_factor")
+        mix = best_mix(**case_columns(*(case[name] for name in inputs)))
         wanted = case["expected"]
 
         assert mix.usd_per_h == pytest.approx(wanted["cost_usd_per_hour"], abs=1e-6), case["name"]

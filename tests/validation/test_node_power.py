@@ -82,14 +82,14 @@ def test_any_node_may_state_its_cooling():
 
     As an air-cooled node it came out at 10.0 kW, 11 % more. The host was taken from its Offline run.
     """
-    asked = {"workload": "llama3.1-8b Offline", "tokens_per_s": 128_689.0}
-    air, liquid = (node_serving(node=node, **asked) for node in ("8x B200 SXM", "8x B200 SXM, liquid"))
+    inputs = {"workload": "llama3.1-8b Offline", "tokens_per_s": 128_689.0}
+    air, liquid = (node_serving(node=node, **inputs) for node in ("8x B200 SXM", "8x B200 SXM, liquid"))
 
     assert liquid == pytest.approx(9.0111, rel=0.06)
     assert air - liquid > 0.3
     assert node_idle(node="8x B200 SXM, liquid") < node_idle(node="8x B200 SXM")
     with pytest.raises(NotUnderstood, match="no node '8x B200 SXM, steam'"):
-        node_serving(node="8x B200 SXM, steam", **asked)
+        node_serving(node="8x B200 SXM, steam", **inputs)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ TWO = {
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "inputs",
     [
         JOB,
         {**JOB, "model": "linear"},
@@ -90,12 +90,12 @@ TWO = {
         TWO,
     ],
 )
-def test_a_restart_that_can_fail_costs_in_every_form(asked):
+def test_a_restart_that_can_fail_costs_in_every_form(inputs):
     """It takes longer by about half its square over the time between failures, times the rate: 0.5 %."""
-    sure = ours("ettr", **asked, failures_during_restart=False)
-    fails = ours("ettr", **asked, failures_during_restart=True)
+    sure = ours("ettr", **inputs, failures_during_restart=False)
+    fails = ours("ettr", **inputs, failures_during_restart=True)
 
-    assert sure == ours("ettr", **asked)
+    assert sure == ours("ettr", **inputs)
     assert 0.97 * sure < fails < sure
 
 
@@ -160,12 +160,12 @@ LAYERSKIP = {"technique": "layerskip", "handle": "decode_time", "ratio": 1.81}
     ],
 )
 def test_one_effect_in_five_ways(effect, ratio):
-    asked = {"technique": "any", "handle": "traffic", **effect}
+    inputs = {"technique": "any", "handle": "traffic", **effect}
 
-    assert ours("technique_effect", **asked) == pytest.approx(ratio)
-    saved = ours("technique_effect", **{**asked, "measure": "reduction_fraction"})
+    assert ours("technique_effect", **inputs) == pytest.approx(ratio)
+    saved = ours("technique_effect", **{**inputs, "measure": "reduction_fraction"})
     assert saved == pytest.approx(1 - 1 / ratio)
-    assert ours("technique_effect", **{**asked, "measure": "gain_fraction"}) == pytest.approx(ratio - 1)
+    assert ours("technique_effect", **{**inputs, "measure": "gain_fraction"}) == pytest.approx(ratio - 1)
 
 
 def test_what_is_left_is_in_the_unit_of_the_baseline_and_counted_whole():
@@ -187,20 +187,20 @@ def test_what_is_left_is_in_the_unit_of_the_baseline_and_counted_whole():
     ],
 )
 def test_a_technique_that_says_too_little_or_too_much_is_refused(extra, says):
-    asked = {key: value for key, value in {**LAYERSKIP, **extra}.items() if value is not None}
+    inputs = {key: value for key, value in {**LAYERSKIP, **extra}.items() if value is not None}
 
     with pytest.raises(NotUnderstood, match=says):
-        ours("technique_effect", **asked)
+        ours("technique_effect", **inputs)
 
 
 def test_accelerators_beside_each_other():
     """Stated shares first; the catalogue's where none is stated; a name without a fact is refused."""
-    asked = {"measure": "idle_power_excess", "accelerator": ["Gaudi3", "CS-3"], "reference": "H100"}
+    inputs = {"measure": "idle_power_excess", "accelerator": ["Gaudi3", "CS-3"], "reference": "H100"}
     stated = {"idle_tdp_fraction": [0.3, 0.8], "reference_idle_tdp_fraction": 0.2}
 
-    assert ours("accelerator_comparison", "percent", **asked, **stated) == pytest.approx(60)
+    assert ours("accelerator_comparison", "percent", **inputs, **stated) == pytest.approx(60)
     with pytest.raises(NotUnderstood, match="no accelerator 'CS-3'"):
-        ours("accelerator_comparison", **asked)
+        ours("accelerator_comparison", **inputs)
     peak = {"measure": "power_at_equal_peak", "dtype": "bf16", "reference_kw": 8.0}
     there = ours("accelerator_comparison", "kW", **peak, accelerator="B200", reference="H100")
     back = {**peak, "reference_kw": there}
@@ -223,8 +223,8 @@ def test_one_slow_node_of_a_synchronous_job():
 
 def test_steps_of_many_ranks_wait_for_the_slowest():
     """1 % each: the slowest of 1,024 normal ranks is 3.2 % late at the median; heavier tails wait more."""
-    asked = {"ranks": 1024, "variation_fraction": 0.01, "quantile_fraction": 0.5}
-    late = [ours("step_time_quantile", **asked, family=f) for f in ("normal", "gamma", "lognormal")]
+    inputs = {"ranks": 1024, "variation_fraction": 0.01, "quantile_fraction": 0.5}
+    late = [ours("step_time_quantile", **inputs, family=f) for f in ("normal", "gamma", "lognormal")]
 
     assert late[0] == pytest.approx(1.032, rel=0.002)
     assert late == sorted(late)
@@ -313,28 +313,28 @@ def test_hours_of_an_accelerator_without_a_power():
 
 
 def test_diffusion_models_are_those_of_the_catalogue():
-    asked = {"gpu": "H100", "gpus": 1, "batch": 1, "latency_s": 12.0}
+    inputs = {"gpu": "H100", "gpus": 1, "batch": 1, "latency_s": 12.0}
 
-    by_name = ours("serve_diffusion_power", "W", model="FLUX.1-dev", **asked)
-    assert by_name == ours("serve_diffusion_power", "W", model="flux1-dev", **asked)
+    by_name = ours("serve_diffusion_power", "W", model="FLUX.1-dev", **inputs)
+    assert by_name == ours("serve_diffusion_power", "W", model="flux1-dev", **inputs)
     with pytest.raises(NotUnderstood, match="no diffusion 'SD 9'"):
-        ours("serve_diffusion_power", "W", model="SD 9", **asked)
+        ours("serve_diffusion_power", "W", model="SD 9", **inputs)
 
 
 def test_a_key_that_changes_the_links_is_no_label():
     """MAD-Max's H100 system has faster ports, and less of its all-reduce on links: 55.9 for 60.0 GB/s."""
     layers = {"layers": 80, "hidden": 8192, "ffn": 21846, "gpus": 2048}
-    asked = {**layers, "nvlink_util": 0.6667, "roce_util": 0.56}
+    inputs = {**layers, "nvlink_util": 0.6667, "roce_util": 0.56}
 
-    slow = ours("train_fsdp_collectives_peer", "ms", gpu="A100", **asked)
+    slow = ours("train_fsdp_collectives_peer", "ms", gpu="A100", **inputs)
     assert slow == pytest.approx(2506.5, rel=0.02)
     reduce_gb_per_s = 0.1465 * 450 * 0.6667 + 0.8535 * 25 * 0.56
-    other = ours("train_fsdp_collectives_peer", "ms", gpu="H100", **asked)
+    other = ours("train_fsdp_collectives_peer", "ms", gpu="H100", **inputs)
     assert other == pytest.approx(slow * (0.2746 * 300 * 0.6667 + 0.7254 * 12.5 * 0.56) / reduce_gb_per_s)
     with pytest.raises(NotUnderstood, match="no system of the peer with 'L40S'"):
-        ours("train_fsdp_collectives_peer", "ms", gpu="L40S", **asked)
+        ours("train_fsdp_collectives_peer", "ms", gpu="L40S", **inputs)
     with pytest.raises(NotUnderstood, match="several nodes of 8"):
-        ours("train_fsdp_collectives_peer", "ms", gpu="A100", **{**asked, "gpus": 8})
+        ours("train_fsdp_collectives_peer", "ms", gpu="A100", **{**inputs, "gpus": 8})
 
 
 def test_images_are_samples():
@@ -387,18 +387,18 @@ def test_a_recovery_of_a_played_fleet_can_fail():
 )
 def test_beams_cost_the_same_on_every_chip(gpu, published):
     """MLPerf v4.1, GPT-J: 20 us a token of a beam give three chips within 5 %; without, +17 to +29 %."""
-    asked = {"benchmark": "gptj-99", "scenario": "Offline", "gpu": gpu, "gpus": 8}
+    inputs = {"benchmark": "gptj-99", "scenario": "Offline", "gpu": gpu, "gpus": 8}
 
-    got = ours("serve_system", "samples/s", **asked, precision="fp8", round="v4.1")
+    got = ours("serve_system", "samples/s", **inputs, precision="fp8", round="v4.1")
 
     assert got == pytest.approx(published, rel=0.05)
 
 
 def test_answers_that_spread_are_met_when_they_are_long(monkeypatch):
     """Property: DeepSeek-R1's answers as spread as exponential ones give a fifth less than alike ones."""
-    asked = {"benchmark": "deepseek-r1", "scenario": "Offline", "gpu": "B200-SXM", "gpus": 8}
-    spread = ours("serve_system", "1/s", **asked, precision="fp4", round="v6.0")
+    inputs = {"benchmark": "deepseek-r1", "scenario": "Offline", "gpu": "B200-SXM", "gpus": 8}
+    spread = ours("serve_system", "1/s", **inputs, precision="fp4", round="v6.0")
     monkeypatch.setattr(replicas, "lengths", lambda prompt, answer, scv: lengths(prompt, answer))
-    alike = ours("serve_system", "1/s", **asked, precision="fp4", round="v6.0")
+    alike = ours("serve_system", "1/s", **inputs, precision="fp4", round="v6.0")
 
     assert 0.75 * alike < spread < 0.95 * alike

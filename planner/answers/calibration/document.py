@@ -206,10 +206,10 @@ def _sizes(
 ) -> list[Record]:
     """The first measured workload at other sizes: the same batch on more or fewer accelerators."""
     one = point.measured.workload
-    asked = sizes or sorted({max(1, round(one.accelerators * share)) for share in SIZES})
+    wanted = sizes or sorted({max(1, round(one.accelerators * share)) for share in SIZES})
     calibrated = _with(catalogue, one.sku.accelerator, after)
     found: list[Record] = []
-    for size in asked:
+    for size in wanted:
         other = replace(one, accelerators=size)
         try:
             before = step_of(catalogue, other).tokens_per_s(point.efficiency_before)

@@ -4,15 +4,15 @@ from planner.answers.checkpoints.answering import Question, checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
 from planner.answers.checkpoints.cells import cell_explanation
 from planner.answers.checkpoints.document import checkpoint_document
-from planner.answers.checkpoints.question import Asked, parse_restart_parts
+from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts
 from planner.answers.checkpoints.rows import FLAT
 from planner.answers.checkpoints.scenarios import scenario_document
 from planner.answers.checkpoints.text import scenario_text, to_text
 
 __all__ = [
     "FLAT",
-    "Asked",
     "Question",
+    "SharedOptions",
     "cell_explanation",
     "checkpoint_answer",
     "checkpoint_document",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.answers.checkpoints.document import checkpoint_document
-from planner.answers.checkpoints.question import Asked
+from planner.answers.checkpoints.question import SharedOptions
 from planner.answers.checkpoints.scenarios import scenario_document
 from planner.inputs.scenario import Scenario
 from planner.trace.errors import InputError
@@ -69,5 +69,5 @@ def checkpoint_answer(
         flags = ", ".join(f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in stated)
         raise InputError(f"the scenario says what {flags} would: leave it out, or use --set")
     return scenario_document(
-        scenario, **question.said("job", "sku", "nodes", "failures"), asked=Asked(**shared), **run
+        scenario, **question.said("job", "sku", "nodes", "failures"), options=SharedOptions(**shared), **run
     )

@@ -21,7 +21,7 @@ from planner.answers.checkpoints.policies import (
     usd_per_useful_h,
     weights_of,
 )
-from planner.answers.checkpoints.question import Asked, Terms, terms_of_flags
+from planner.answers.checkpoints.question import SharedOptions, Terms, terms_of_flags
 from planner.answers.checkpoints.rows import FLAT
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
@@ -86,7 +86,7 @@ def _terms(inputs: Record) -> Terms:
         inputs["model"],
         inputs["asynchronous"],
         inputs["grid"],
-        Asked(),
+        SharedOptions(),
     )
 
 

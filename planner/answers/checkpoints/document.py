@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.answers.checkpoints.by_size import across_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
-from planner.answers.checkpoints.question import Asked, Terms, fleets, is_fit, states, terms_of_flags
+from planner.answers.checkpoints.question import SharedOptions, Terms, fleets, is_fit, states, terms_of_flags
 from planner.answers.checkpoints.rows import FLAT, best_policies, columns, optimum_rows, row
 from planner.answers.checkpoints.runs import finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
@@ -102,8 +102,10 @@ def checkpoint_document(
             ),
         ]
     )
-    asked = Asked(queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts)
-    terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, asked)
+    options = SharedOptions(
+        queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts
+    )
+    terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
     document = document_of(
         terms, sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
@@ -203,7 +205,7 @@ def _inputs(setting: Setting, policy: OneLevel, sku: str) -> Record:
         "nodes": int(setting.nodes.value),
         "storage": terms.storage,
         "restart_min": round(float(setting.restart_h.value) * 60, 9),
-        "queue_min": terms.asked.queue_min,
+        "queue_min": terms.options.queue_min,
         "model": terms.model,
         "asynchronous": terms.asynchronous,
         "mttf_h": float(setting.mttf_h.value),
@@ -222,9 +224,9 @@ def _refuse(problems: list[str]) -> None:
         raise InputError("\n".join(problems))
 
 
-def _unknown(asked: Mapping[str, str], choices: Mapping[str, list[str]]) -> Iterator[str]:
+def _unknown(options: Mapping[str, str], choices: Mapping[str, list[str]]) -> Iterator[str]:
     """Every unknown name, with the nearest known ones."""
-    for kind, name in asked.items():
+    for kind, name in options.items():
         if kind == "failures" and is_fit(name):
             read_fit(Path(name))
         elif name not in choices[kind]:

@@ -25,7 +25,7 @@ RESTART_PARTS = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class SharedOptions:
     """Options that are alike for flags and scenarios."""
 
     queue_min: float = 0.0
@@ -58,7 +58,7 @@ class Terms:
     capital_life: Traced
     embodied_life: Traced
     price: Callable[[str], Traced]
-    asked: Asked
+    options: SharedOptions
 
 
 def terms_of_flags(
@@ -69,7 +69,7 @@ def terms_of_flags(
     model: str,
     asynchronous: bool,
     grid: str,
-    asked: Asked,
+    options: SharedOptions,
 ) -> Terms:
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
     fact = catalogue.fact
@@ -87,7 +87,7 @@ def terms_of_flags(
         repair=fact("reliability.repair_time.mean"),
         variance_to_mean=ratio,
         fleet_nodes=fleet_nodes,
-        spare_confidence=given("spare_confidence", asked.spare_confidence_fraction, "1"),
+        spare_confidence=given("spare_confidence", options.spare_confidence_fraction, "1"),
         grid=fact(f"grid.{grid}.intensity"),
         electricity=fact(f"electricity.{grid}.price" if known else "electricity.default_price"),
         pue=fact("pue.default"),
@@ -95,12 +95,12 @@ def terms_of_flags(
         capital_life=fact("finance.capex_life"),
         embodied_life=fact("embodied.lifetime"),
         price=lambda server: fact(f"server.{server}.price"),
-        asked=asked,
+        options=options,
     )
     return with_failures(terms, failures)
 
 
-def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: Asked) -> Terms:
+def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOptions) -> Terms:
     """Terms of a scenario's training job at one of its sites, in the first period."""
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
@@ -133,7 +133,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: Asked) -> T
         capital_life=life,
         embodied_life=life,
         price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
-        asked=asked,
+        options=options,
     )
 
 
@@ -174,7 +174,7 @@ def states(catalogue: Catalogue) -> list[str]:
 
 def restart_part(terms: Terms, name: str) -> Traced:
     """One part of the restart: as asked, or the catalogue's."""
-    parts = terms.asked.restart_parts or {}
+    parts = terms.options.restart_parts or {}
     return given(name, parts[name] / 60.0, "h") if name in parts else terms.fact(RESTART_PARTS[name])
 
 

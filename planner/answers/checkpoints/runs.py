@@ -60,8 +60,8 @@ def simulation_rows(
     found = []
     for name, policy in policies.items():
         pattern = policy.best(weights_of(policy, "time"))
-        asked_h = useful_h or PLAYED_MTTFS * float(policy.setting.mttf_h.value)
-        useful, finish = _played(policy, pattern, asked_h, replicas, seed)
+        target_h = useful_h or PLAYED_MTTFS * float(policy.setting.mttf_h.value)
+        useful, finish = _played(policy, pattern, target_h, replicas, seed)
         played = monte_carlo(finish)
         ettr = useful / played.mean
         closed = float(policy.hours(pattern).ettr.value)

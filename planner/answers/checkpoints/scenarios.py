@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from planner.answers.checkpoints.document import document_of
 from planner.answers.checkpoints.policies import policies_of
-from planner.answers.checkpoints.question import Asked, Terms, fleets, is_fit, terms_of_job, with_failures
+from planner.answers.checkpoints.question import (
+    SharedOptions,
+    Terms,
+    fleets,
+    is_fit,
+    terms_of_job,
+    with_failures,
+)
 from planner.answers.checkpoints.rows import best_policies, optimum_rows
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
@@ -22,7 +29,7 @@ def scenario_document(
     sku: str | None = None,
     nodes: int | None = None,
     failures: str | None = None,
-    asked: Asked | None = None,
+    options: SharedOptions | None = None,
     useful_h: float | None = None,
     replicas: int = 0,
     seed: int = 0,
@@ -37,14 +44,14 @@ def scenario_document(
     Raises:
         InputError: no such job, SKU or fleet, or the job may not use the SKU.
     """
-    inputs, asked = Inputs(scenario, with_cards(scenario, load_catalogue())), asked or Asked()
+    inputs, options = Inputs(scenario, with_cards(scenario, load_catalogue())), options or SharedOptions()
     known = fleets(inputs.catalogue)
     if failures is not None and not is_fit(failures) and failures not in known:
         raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
     sections = []
     for each in _jobs(scenario, job):
         places = _places(inputs, each, sku)
-        terms = {name: terms_of_job(inputs, each, site, asked) for name, site in places.items()}
+        terms = {name: terms_of_job(inputs, each, site, options) for name, site in places.items()}
         if failures is not None:
             terms = {name: with_failures(one, failures) for name, one in terms.items()}
         sites = {name: inputs.sites[site].name for name, site in places.items()}

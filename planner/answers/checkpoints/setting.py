@@ -101,7 +101,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    kind = f"@{terms.asked.state}" if terms.asked.state else ""
+    kind = f"@{terms.options.state}" if terms.options.state else ""
     state_gb = derive(
         checkpoint_size_gb,
         parameters=fact(f"model.{terms.model}.parameters"),
@@ -113,7 +113,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         nodes=size,
         node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
         shared_gb_per_s=fact(f"{storage}.bandwidth"),
-        others_fraction=given("storage_others", terms.asked.storage_others_fraction, "1"),
+        others_fraction=given("storage_others", terms.options.storage_others_fraction, "1"),
     )
     behind = derive_parts(
         asynchronous_write,
@@ -142,7 +142,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         background_stall_h=stall,
         persist_h=behind.persist_h,
         restart_h=_restart(terms, write),
-        queue_h=given("queue", terms.asked.queue_min / 60.0, "h"),
+        queue_h=given("queue", terms.options.queue_min / 60.0, "h"),
         spares=spares,
         kept_gb=kept,
         costs=_costs(terms, sku, size, count, spares, kept),
@@ -151,7 +151,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
 
 def _restart(terms: Terms, load_h: Traced) -> Traced:
     """Restart as stated, or the sum of its parts where asked for; loading is as fast as writing."""
-    if terms.asked.restart_parts is None:
+    if terms.options.restart_parts is None:
         return terms.restart
     parts = {f"{name}_h": convert(restart_part(terms, name), "h") for name in RESTART_PARTS}
     return derive(restart_h, load_h=load_h, **parts)

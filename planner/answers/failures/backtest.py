@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.downtime import outages_of, spares_scores
-from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
+from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 from reliability.backtest import Backtest, backtest_forecasts
@@ -17,7 +17,7 @@ RULES: dict[str, Any] = {"drifting": forecast_count, "Poisson of the last four":
 
 
 def backtest_document(
-    log: FailureLog, asked: FitAsked, *, first_periods: int = 2, exact_period: bool = False
+    log: FailureLog, question: FitQuestion, *, first_periods: int = 2, exact_period: bool = False
 ) -> Record:
     """Each period after the first ones forecast from those before it, and pools of spares held likewise.
 
@@ -28,7 +28,7 @@ def backtest_document(
     """
     if log.exposure.empty:
         raise InputError(f"{log.name}: ages without dates cannot be forecast: give an entry and an exit")
-    length_h = DAY_H * asked.period_d
+    length_h = DAY_H * question.period_d
     past = periods_of(log, length_h) if exact_period else usual_periods(log, length_h)
     if past.size <= first_periods:
         raise InputError(
@@ -39,35 +39,35 @@ def backtest_document(
         name: backtest_forecasts(
             counts=past.failures,
             exposure=past.node_h,
-            confidence_fraction=asked.interval_fraction,
+            confidence_fraction=question.interval_fraction,
             first_periods=first_periods,
             rule=rule,
         )
         for name, rule in RULES.items()
     }
-    sections = {"forecasts": _forecasts(past, tested, asked)}
+    sections = {"forecasts": _forecasts(past, tested, question)}
     outages = outages_of(log)
     scores = (
         []
         if outages is None
-        else spares_scores(outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d)
+        else spares_scores(outages.history, question.spare_confidence_fraction, DAY_H * question.review_d)
     )
-    sections["pools"] = _held_spares(scores, asked)
+    sections["pools"] = _held_spares(scores, question)
     return {
         "everfleet_backtest": 1,
         "title": f"Forecasts of {log.name}, tested on itself",
         "name": log.name,
         "period_d": past.length_h / DAY_H,
-        "interval_fraction": asked.interval_fraction,
+        "interval_fraction": question.interval_fraction,
         "sections": {name: section.to_dict() for name, section in sections.items()},
     }
 
 
-def _forecasts(past: Periods, tested: dict[str, Backtest], asked: FitAsked) -> Section:
+def _forecasts(past: Periods, tested: dict[str, Backtest], question: FitQuestion) -> Section:
     ours = tested["drifting"]
     said = [
         f"{ours.actual.size} forecasts of {past.length_h / DAY_H:.1f} d each, from the periods before "
-        f"them alone. A good {ends(asked.interval_fraction)} interval holds about that share of counts; "
+        f"them alone. A good {ends(question.interval_fraction)} interval holds about that share of counts; "
         "pinball loss is lower the better.",
         f"The {past.skipped_h / DAY_H:.1f} d before the first whole period are not counted.",
     ]
@@ -98,14 +98,14 @@ def _forecasts(past: Periods, tested: dict[str, Backtest], asked: FitAsked) -> S
     return Section("Failures of the next period", said, {"scores": scores, "forecasts": rows})
 
 
-def _held_spares(scores: list[Record], asked: FitAsked) -> Section:
+def _held_spares(scores: list[Record], question: FitQuestion) -> Section:
     title = "Pools of spares"
     if not scores:
         return Section(
             title, ["The log ends too few outages, or is too short, to size pools of spares from its past."]
         )
     said = [
-        f"Pools for {asked.spare_confidence_fraction:.4g} of the time, each sized from the past alone and "
-        f"held for {asked.review_d:g} d."
+        f"Pools for {question.spare_confidence_fraction:.4g} of the time, each sized from the past alone and "
+        f"held for {question.review_d:g} d."
     ]
     return Section(title, said, {"pools": scores})

@@ -64,9 +64,9 @@ def periods_of(log: FailureLog, length_h: float) -> Periods:
 
 def usual_periods(log: FailureLog, period_h: float) -> Periods:
     """Periods of the length asked for, or shorter ones where the log would hold too few of them."""
-    asked = periods_of(log, period_h)
-    if asked.size >= FEWEST_PERIODS:
-        return asked
+    wanted = periods_of(log, period_h)
+    if wanted.size >= FEWEST_PERIODS:
+        return wanted
     return periods_of(log, min(period_h, log.window_h / USUAL_PERIODS))
 
 

@@ -11,7 +11,7 @@ from planner.answers.failures.forecast import ahead_section
 from planner.answers.failures.job_sizes import sizes_section
 from planner.answers.failures.lifelines import beside_section
 from planner.answers.failures.lifetimes import lives_section
-from planner.answers.failures.options import DAY_H, FitAsked, Section
+from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
 from planner.inputs.catalogue import load_catalogue
@@ -36,36 +36,38 @@ READ_BY_OTHERS = (
 )
 
 
-def fit_document(log: FailureLog, asked: FitAsked, watch: Callable[[str], None] | None = None) -> Record:
+def fit_document(
+    log: FailureLog, question: FitQuestion, watch: Callable[[str], None] | None = None
+) -> Record:
     """Everything that the log tells, as plain data; `watch` hears which subject is being worked on.
 
     Raises:
         InputError: an option names what the log or the catalogue does not have.
     """
     catalogue, say = load_catalogue(), watch or (lambda text: None)
-    rate, outages = rate_of(log, asked, catalogue), outages_of(log)
+    rate, outages = rate_of(log, question, catalogue), outages_of(log)
     explained: dict[str, Traced] = {"rate": rate.value}
     sections: dict[str, Section] = {"read": read_section(log)}
     say("rates")
-    sections["rate"] = rate_section(log, asked, rate, catalogue)
-    sections["sizes"], more = sizes_section(log, asked, rate, catalogue)
+    sections["rate"] = rate_section(log, question, rate, catalogue)
+    sections["sizes"], more = sizes_section(log, question, rate, catalogue)
     explained |= more
     say("lifetimes")
-    sections["lives"], best = lives_section(log, asked)
-    if asked.cross_check:
+    sections["lives"], best = lives_section(log, question)
+    if question.cross_check:
         say("lifetimes by lifelines")
-        sections["beside"] = beside_section(log, asked)
+        sections["beside"] = beside_section(log, question)
     say("repeats and weak nodes")
-    sections["repeats"] = repeats_section(log, asked)
-    sections["lemons"] = lemons_section(log, asked)
+    sections["repeats"] = repeats_section(log, question)
+    sections["lemons"] = lemons_section(log, question)
     say("outages and spares")
-    sections["downtime"], more = downtime_section(log, outages, asked, rate)
+    sections["downtime"], more = downtime_section(log, outages, question, rate)
     explained |= more
     say("forecast")
-    sections["ahead"], more = ahead_section(log, asked, best)
+    sections["ahead"], more = ahead_section(log, question, best)
     explained |= more
     return {
-        **_contract(log, asked, rate),
+        **_contract(log, question, rate),
         "outage": contract_of(outages),
         "variance_to_mean": None
         if outages is None
@@ -130,16 +132,16 @@ def _facts_of(log: FailureLog) -> Iterator[tuple[str, str]]:
     yield "rows left out", f"{log.bad_row_count:,}"
 
 
-def _contract(log: FailureLog, asked: FitAsked, rate: Rate) -> Record:
+def _contract(log: FailureLog, question: FitQuestion, rate: Rate) -> Record:
     """What `everfleet checkpoint --failures` and a scenario's `log` read."""
     return {
         "everfleet_fit": EDITION,
-        "name": asked.name or Path(log.name).name.partition(".")[0],
+        "name": question.name or Path(log.name).name.partition(".")[0],
         "rate": rate.contract,
         "failures": rate.failures,
         "nodes": None if log.units.empty else int(log.units["unit"].nunique()),
-        "accelerators_per_node": asked.accelerators_per_node,
-        "definition": definition_of(log, asked),
+        "accelerators_per_node": question.accelerators_per_node,
+        "definition": definition_of(log, question),
         "source": log.name,
         "rate_shape": rate.belief_shape,
     }

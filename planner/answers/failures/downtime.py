@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from planner.answers.failures.options import DAY_H, FitAsked, Section
+from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, log_fact
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
@@ -61,7 +61,7 @@ def contract_of(outages: Outages | None) -> Record | None:
 
 
 def downtime_section(
-    log: FailureLog, outages: Outages | None, asked: FitAsked, rate: Rate
+    log: FailureLog, outages: Outages | None, question: FitQuestion, rate: Rate
 ) -> tuple[Section, dict[str, Traced]]:
     """Outage lengths, unavailability, nodes down over time, and pools of spares."""
     title = "Outages and spares"
@@ -78,16 +78,16 @@ def downtime_section(
         "90 % are shorter than": lasted.quantile(0.9),
         "longest": lasted.max(),
     }
-    sizes, explained, spares = _spares_by_rule(log, outages, asked, rate, seen.variance_to_mean_ratio)
+    sizes, explained, spares = _spares_by_rule(log, outages, question, rate, seen.variance_to_mean_ratio)
     said = [
         f"{len(lasted):,} outages; nodes are away {away:.2%} of the time, {seen.mean_down:.1f} at once on "
         f"average. The count of nodes down has {seen.variance_to_mean_ratio:.2f} times the variance of a "
         "Poisson count.",
-        f"For {asked.spare_confidence_fraction:.4g} of the time on record at most "
-        f"{nodes_down_quantile(outages.history, time_fraction=asked.spare_confidence_fraction):.0f} were "
+        f"For {question.spare_confidence_fraction:.4g} of the time on record at most "
+        f"{nodes_down_quantile(outages.history, time_fraction=question.spare_confidence_fraction):.0f} were "
         "down at once.",
-        f"Hold {spares} spares for {asked.spare_confidence_fraction:.4g} of the time until a review in "
-        f"{asked.review_d:g} d.",
+        f"Hold {spares} spares for {question.spare_confidence_fraction:.4g} of the time until a review in "
+        f"{question.review_d:g} d.",
     ]
     if outages.without_end:
         said.append(f"{outages.without_end} outages without an end are left out here.")
@@ -98,7 +98,7 @@ def downtime_section(
         ],
         "spares": sizes,
         "pool_backtest": spares_scores(
-            outages.history, asked.spare_confidence_fraction, DAY_H * asked.review_d
+            outages.history, question.spare_confidence_fraction, DAY_H * question.review_d
         ),
         "nodes_down": _steps(outages.history),
     }
@@ -106,10 +106,10 @@ def downtime_section(
 
 
 def _spares_by_rule(
-    log: FailureLog, outages: Outages, asked: FitAsked, rate: Rate, ratio: float
+    log: FailureLog, outages: Outages, question: FitQuestion, rate: Rate, ratio: float
 ) -> tuple[list[Record], dict[str, Traced], int]:
     """The pool by the log's own history, next to those by a mean and a formula."""
-    confidence = chosen("confidence_fraction", asked.spare_confidence_fraction, "as requested")
+    confidence = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
     mean = derive(
         mean_nodes_down,
         nodes=log_fact(log, "nodes", log.units["unit"].nunique(), "1"),
@@ -128,8 +128,8 @@ def _spares_by_rule(
     }
     kept = spares_by_history(
         history=outages.history,
-        confidence_fraction=asked.spare_confidence_fraction,
-        review_h=DAY_H * asked.review_d,
+        confidence_fraction=question.spare_confidence_fraction,
+        review_h=DAY_H * question.review_d,
     )
     rows: list[Record] = [
         {"pool": "by the history, drifting", "spares": kept.spares, "mean_down": kept.mean_down},

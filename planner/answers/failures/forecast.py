@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
-from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
+from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import log_fact
 from planner.trace.quantities import Derived, Traced, chosen, derive_parts
 from planner.trace.records import Record
@@ -21,14 +21,14 @@ SAME_H = 1e-6
 
 
 def ahead_section(
-    log: FailureLog, asked: FitAsked, best: Fit[Lifetime] | None
+    log: FailureLog, question: FitQuestion, best: Fit[Lifetime] | None
 ) -> tuple[Section, dict[str, Traced]]:
     """Failures of the next month, quarter and year: by past periods of that length, of lives by ages."""
     title = "Failures to expect"
     tables: dict[str, list[Record]] = {}
     said: list[str] = []
     if log.kind == "lives" and best is not None:
-        tables["by_age"] = _by_age(log, asked, best)
+        tables["by_age"] = _by_age(log, question, best)
         said.append(
             "By age: deaths of the units still alive, none replaced, if the best lifetime holds at "
             "higher ages."
@@ -43,13 +43,13 @@ def ahead_section(
         if past.size < FEWEST_PERIODS:
             said.append(f"No forecast for a {name}: the log does not hold two whole ones.")
             continue
-        found = _forecast(log, past, asked, name)
+        found = _forecast(log, past, question, name)
         explained[f"forecast.{name}"] = found["median"]
         poisson = poisson_forecast(
             counts=past.failures,
             exposure=past.node_h,
             next_exposure=float(past.node_h[-1]),
-            confidence_fraction=asked.interval_fraction,
+            confidence_fraction=question.interval_fraction,
         )
         rows.append(
             {
@@ -63,7 +63,7 @@ def ahead_section(
             }
         )
     said.append(
-        f"Low to high is the {ends(asked.interval_fraction)} interval, for as many node-hours as the last "
+        f"Low to high is the {ends(question.interval_fraction)} interval, for as many node-hours as the last "
         "such period had."
     )
     if rows:
@@ -71,14 +71,14 @@ def ahead_section(
             "Few past periods leave a wide interval; Poisson's, with the mean of the last four, is shown "
             "next to it."
         )
-    shown = usual_periods(log, DAY_H * asked.period_d)
+    shown = usual_periods(log, DAY_H * question.period_d)
     tables |= {"forecast": rows, "periods": _past(shown)}
     if shown.size >= FEWEST_PERIODS:
-        tables["next_period"] = [_next(log, shown, asked)]
+        tables["next_period"] = [_next(log, shown, question)]
     return Section(title, said, {name: found for name, found in tables.items() if found}), explained
 
 
-def _forecast(log: FailureLog, past: Periods, asked: FitAsked, name: str) -> dict[str, Derived]:
+def _forecast(log: FailureLog, past: Periods, question: FitQuestion, name: str) -> dict[str, Derived]:
     about = f"of past periods of a {name}, the newest last"
     return dict(
         derive_parts(
@@ -86,12 +86,12 @@ def _forecast(log: FailureLog, past: Periods, asked: FitAsked, name: str) -> dic
             counts=chosen("counts", past.failures, f"failures {about}"),
             exposure=chosen("exposure", past.node_h, f"node-hours {about}"),
             next_exposure=log_fact(log, f"last_{name}.node_hours", float(past.node_h[-1]), "1"),
-            confidence_fraction=chosen("confidence_fraction", asked.interval_fraction, "as requested"),
+            confidence_fraction=chosen("confidence_fraction", question.interval_fraction, "as requested"),
         )
     )
 
 
-def _by_age(log: FailureLog, asked: FitAsked, best: Fit[Lifetime]) -> list[Record]:
+def _by_age(log: FailureLog, question: FitQuestion, best: Fit[Lifetime]) -> list[Record]:
     """Deaths to come by the hazard at the age of each survivor."""
     lives = log.lives[~log.lives["died"] & (log.lives["duration_h"] > 0)]
     if not log.exposure.empty:
@@ -108,7 +108,7 @@ def _by_age(log: FailureLog, asked: FitAsked, best: Fit[Lifetime]) -> list[Recor
             units=units,
             window_h=DAY_H * length_d,
             after_failure=AfterFailure.GONE,
-            confidence_fraction=asked.interval_fraction,
+            confidence_fraction=question.interval_fraction,
         )
         for name, length_d in HORIZONS_D.items()
     }
@@ -138,13 +138,13 @@ def _past(past: Periods) -> list[Record]:
     ]
 
 
-def _next(log: FailureLog, past: Periods, asked: FitAsked) -> Record:
+def _next(log: FailureLog, past: Periods, question: FitQuestion) -> Record:
     """The period after those of the chart."""
     found = forecast_count(
         counts=past.failures,
         exposure=past.node_h,
         next_exposure=float(past.node_h[-1]),
-        confidence_fraction=asked.interval_fraction,
+        confidence_fraction=question.interval_fraction,
     )
     return {
         "from_day": log.window_h / DAY_H,

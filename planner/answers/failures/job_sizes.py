@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.answers.failures.options import FitAsked, Section, ends
+from planner.answers.failures.options import FitQuestion, Section, ends
 from planner.answers.failures.rates import Rate
 from planner.inputs.catalogue import Catalogue
 from planner.physics.requests import given
@@ -19,14 +19,14 @@ SIZES = (8, 64, 256, 1_024, 4_096, 16_384, 65_536, 100_000)
 
 
 def sizes_section(
-    log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue
+    log: FailureLog, question: FitQuestion, rate: Rate, catalogue: Catalogue
 ) -> tuple[Section, dict[str, Traced]]:
     """MTTF and ETTR from 8 to 100,000 accelerators; next to it what the jobs of a job log met."""
     per_node: Traced = catalogue.fact("reliability.reference_accelerators")
-    if asked.accelerators_per_node is not None:
-        per_node = given("accelerators_per_node", float(asked.accelerators_per_node), "1")
-    restart = _minutes("restart", asked.restart_min) or catalogue.fact("reliability.restart_time")
-    write = _minutes("write", asked.write_min) or catalogue.fact("checkpoint.glm-65b-before.blocking_time")
+    if question.accelerators_per_node is not None:
+        per_node = given("accelerators_per_node", float(question.accelerators_per_node), "1")
+    restart = _minutes("restart", question.restart_min) or catalogue.fact("reliability.restart_time")
+    write = _minutes("write", question.write_min) or catalogue.fact("checkpoint.glm-65b-before.blocking_time")
     write_h, restart_h = convert(write, "h"), convert(restart, "h")
     accelerators = chosen("accelerators", np.array(SIZES, dtype=float), "sizes of the table")
     nodes = derive(nodes_of_job, accelerators=accelerators, accelerators_per_node=per_node)
@@ -51,19 +51,19 @@ def sizes_section(
     ]
     taken = (
         ""
-        if asked.accelerators_per_node
+        if question.accelerators_per_node
         else " (taken: state --accelerators-per-node, 1 if the log's units are accelerators)"
     )
     said = [
         f"A node has {per_node.value:g} accelerators{taken}; a job stops when any of its nodes fails.",
         f"ETTR at the interval of highest ETTR, with a blocking write of {60 * write_h.value:g} min and a "
-        f"restart of {60 * restart_h.value:g} min ({_whence(asked)}); the command everfleet "
+        f"restart of {60 * restart_h.value:g} min ({_whence(question)}); the command everfleet "
         "checkpoint computes yours.",
     ]
     tables = {"mttf": rows}
     if log.kind == "jobs":
-        tables["measured"] = _measured(log, asked, rate)
-        said += _gap_words(tables["measured"], asked)
+        tables["measured"] = _measured(log, question, rate)
+        said += _gap_words(tables["measured"], question)
     explained: dict[str, Traced] = {"mttf": mttf, "ettr": useful}
     return Section("How often a job stops, and what that costs", said, tables), explained
 
@@ -79,7 +79,7 @@ def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tu
     return mttf, interval, useful
 
 
-def _measured(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
+def _measured(log: FailureLog, question: FitQuestion, rate: Rate) -> list[Record]:
     """Jobs of each size next to the model; sizes without a failure have a lower limit only."""
     rows = []
     for size in log.jobs.fillna({"failures": 0}).to_dict("records"):
@@ -91,7 +91,7 @@ def _measured(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
         if job_h <= 0:
             continue
         # The job is the unit: its own failures an hour, whatever its nodes.
-        seen = rate_interval(failures=failures, node_h=job_h, confidence_fraction=asked.interval_fraction)
+        seen = rate_interval(failures=failures, node_h=job_h, confidence_fraction=question.interval_fraction)
         row: Record = {
             "nodes": int(nodes),
             "jobs": int(size["jobs"]),
@@ -132,13 +132,13 @@ def _gap(nodes: float, measured_h: float, seen: RateInterval, rate: Rate) -> Rec
     }
 
 
-def _gap_words(rows: list[Record], asked: FitAsked) -> list[str]:
+def _gap_words(rows: list[Record], question: FitQuestion) -> list[str]:
     apart = [str(row["nodes"]) for row in rows if row["disagrees"]]
     if not apart:
         return ["The measured times between failures and the model's agree at every size that failed."]
     return [
         "Measured and modelled time between failures disagree beyond their "
-        f"{ends(asked.interval_fraction)} intervals for jobs of {', '.join(apart)} nodes: such jobs do "
+        f"{ends(question.interval_fraction)} intervals for jobs of {', '.join(apart)} nodes: such jobs do "
         "not run on average nodes, or fail for other causes."
     ]
 
@@ -147,8 +147,8 @@ def _minutes(name: str, minutes: float | None) -> Traced | None:
     return None if minutes is None else given(name, minutes / 60.0, "h")
 
 
-def _whence(asked: FitAsked) -> str:
-    taken = [name for name in ("write_min", "restart_min") if getattr(asked, name) is None]
+def _whence(question: FitQuestion) -> str:
+    taken = [name for name in ("write_min", "restart_min") if getattr(question, name) is None]
     if not taken:
         return "as requested"
     facts = {

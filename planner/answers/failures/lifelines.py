@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answers.failures.lifetimes import covariate_columns, life_columns, lives_of
-from planner.answers.failures.options import FitAsked, Section
+from planner.answers.failures.options import FitQuestion, Section
 from planner.trace.records import Record
 from reliability.crosscheck import Beside, cross_check
 from reliability.logs import FailureLog
@@ -14,12 +14,12 @@ TITLE = "Compared with lifelines"
 MOST_AGES = 10
 
 
-def beside_section(log: FailureLog, asked: FitAsked) -> Section:
+def beside_section(log: FailureLog, question: FitQuestion) -> Section:
     """Each estimate by both, how far apart they are, and what one of them did not give."""
     lives, why_not = lives_of(log)
     if why_not:
         return Section(TITLE, [why_not])
-    found = cross_check(**life_columns(lives), covariates=covariate_columns(lives, asked))
+    found = cross_check(**life_columns(lives), covariates=covariate_columns(lives, question))
     furthest = max(found.compared, key=lambda one: one.largest_relative_difference)
     said = [
         f"{len(found.compared)} estimates fitted by lifelines to the same rows; the furthest apart is "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
+from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import MOST_LEVELS
 from planner.trace.errors import InputError
 from planner.trace.records import Record
@@ -28,7 +28,7 @@ FEWEST_DEATHS, MOST_CAUSES = 3, 9
 REFUSED_BELOW = 0.01
 
 
-def lives_section(log: FailureLog, asked: FitAsked) -> tuple[Section, Fit[Lifetime] | None]:
+def lives_section(log: FailureLog, question: FitQuestion) -> tuple[Section, Fit[Lifetime] | None]:
     """Survival, fits by AIC, hazard by age, causes and Cox's ratios, with the best fit; or why not."""
     lives, why_not = lives_of(log)
     if why_not:
@@ -46,17 +46,17 @@ def lives_section(log: FailureLog, asked: FitAsked) -> tuple[Section, Fit[Lifeti
         _choice(ranked),
     ]
     said += [f"No {name} lifetime fits: {why}." for name, why in ranked.failed.items()]
-    fits = [_fit_row(fit, rows, asked) for fit in ranked.fits]
+    fits = [_fit_row(fit, rows, question) for fit in ranked.fits]
     said += _doubt(fits[0])
     tables = {
         "fits": fits,
-        "survival": _curve(ranked.best, rows, asked),
+        "survival": _curve(ranked.best, rows, question),
         "risk": _risk(rows),
-        "hazard": _hazard(rows, asked),
+        "hazard": _hazard(rows, question),
     }
-    if incidence := _incidence(log, lives, rows, asked):
+    if incidence := _incidence(log, lives, rows, question):
         tables["causes_of_first_failure"] = incidence
-    ratios, about = _ratios(lives, rows, asked)
+    ratios, about = _ratios(lives, rows, question)
     if ratios:
         tables["hazard_ratios"] = ratios
     return Section(TITLE, [*said, *about], tables), ranked.best
@@ -81,14 +81,14 @@ def life_columns(lives: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def covariate_columns(lives: pd.DataFrame, asked: FitAsked) -> dict[str, Any]:
+def covariate_columns(lives: pd.DataFrame, question: FitQuestion) -> dict[str, Any]:
     """Those asked for, or all with few levels; each as text.
 
     Raises:
         InputError: the log does not have one of them.
     """
     held = [name for name in lives.columns if name not in ("unit", "entry_h", "duration_h", "died")]
-    names = asked.covariates
+    names = question.covariates
     if names is None:
         names = tuple(name for name in held if 2 <= lives[name].nunique() < MOST_LEVELS)
     if unknown := [name for name in names if name not in held]:
@@ -117,13 +117,13 @@ def _doubt(best: Record) -> list[str]:
     ]
 
 
-def _fit_row(fit: Fit[Lifetime], rows: dict[str, Any], asked: FitAsked) -> Record:
+def _fit_row(fit: Fit[Lifetime], rows: dict[str, Any], question: FitQuestion) -> Record:
     checked = goodness_of_fit(fit.model, **rows, points=POINTS)
     tested = fit_test(fit, **rows)
     mean = mean_h(fit.model)
     return {
         "lifetime": _name(fit.model),
-        "parameters": _parameters(fit, asked),
+        "parameters": _parameters(fit, question),
         "aic": fit.aic,
         "log_likelihood": fit.log_likelihood,
         "largest_gap_fraction": checked.distance_fraction,
@@ -139,21 +139,21 @@ def _name(model: Lifetime) -> str:
     return words.strip().replace("weibull", "Weibull").replace("log ", "log-")
 
 
-def _parameters(fit: Fit[Lifetime], asked: FitAsked) -> str:
+def _parameters(fit: Fit[Lifetime], question: FitQuestion) -> str:
     """Each parameter with its interval; hours as days."""
     texts = []
     model: Any = fit.model
     for name in (field.name for field in fields(model) if not field.metadata.get("given")):
-        low, high = fit.parameter_interval(name, confidence_fraction=asked.interval_fraction)
+        low, high = fit.parameter_interval(name, confidence_fraction=question.interval_fraction)
         by, unit = (DAY_H, " d") if name.endswith("_h") else (1.0, "")
         word = name.removesuffix("_h").replace("_", " ")
         texts.append(f"{word} {getattr(model, name) / by:.4g}{unit} ({low / by:.4g} to {high / by:.4g})")
     return ", ".join(texts)
 
 
-def _curve(best: Fit[Lifetime], rows: dict[str, Any], asked: FitAsked) -> list[Record]:
-    shown = goodness_of_fit(best.model, **rows, confidence_fraction=asked.interval_fraction, points=POINTS)
-    band = survival_band(best, age_h=shown.time_h, confidence_fraction=asked.interval_fraction)
+def _curve(best: Fit[Lifetime], rows: dict[str, Any], question: FitQuestion) -> list[Record]:
+    shown = goodness_of_fit(best.model, **rows, confidence_fraction=question.interval_fraction, points=POINTS)
+    band = survival_band(best, age_h=shown.time_h, confidence_fraction=question.interval_fraction)
     return [
         {
             "age_d": float(shown.time_h[i]) / DAY_H,
@@ -182,7 +182,7 @@ def _risk(rows: dict[str, Any]) -> list[Record]:
     ]
 
 
-def _hazard(rows: dict[str, Any], asked: FitAsked) -> list[Record]:
+def _hazard(rows: dict[str, Any], question: FitQuestion) -> list[Record]:
     """Failures over unit-hours in stretches of age that hold about as many failures each."""
     died = np.sort(rows["duration_h"][rows["observed"]])
     inner = np.quantile(died, np.linspace(0.0, 1.0, AGES)[1:-1])
@@ -194,7 +194,7 @@ def _hazard(rows: dict[str, Any], asked: FitAsked) -> list[Record]:
         if not hours.sum() > 0:
             continue
         rate = rate_interval(
-            failures=deaths, node_h=float(hours.sum()), confidence_fraction=asked.interval_fraction
+            failures=deaths, node_h=float(hours.sum()), confidence_fraction=question.interval_fraction
         )
         value, least, most = rate.in_1000_node_days()
         found.append(
@@ -210,7 +210,9 @@ def _hazard(rows: dict[str, Any], asked: FitAsked) -> list[Record]:
     return found
 
 
-def _incidence(log: FailureLog, lives: pd.DataFrame, rows: dict[str, Any], asked: FitAsked) -> list[Record]:
+def _incidence(
+    log: FailureLog, lives: pd.DataFrame, rows: dict[str, Any], question: FitQuestion
+) -> list[Record]:
     """Share of units that failed first of each cause by the last age seen, the other causes at work."""
     first = log.failures.drop_duplicates("unit").set_index("unit")["cause"]
     cause = lives["unit"].map(first).fillna("unknown")
@@ -219,7 +221,7 @@ def _incidence(log: FailureLog, lives: pd.DataFrame, rows: dict[str, Any], asked
         return []
     named = cause.where(cause.isin(common.index[:MOST_CAUSES]), "other")
     found = cumulative_incidence(
-        **rows, cause=named.to_numpy(dtype=str), confidence_fraction=asked.interval_fraction
+        **rows, cause=named.to_numpy(dtype=str), confidence_fraction=question.interval_fraction
     )
     return [
         {
@@ -234,16 +236,18 @@ def _incidence(log: FailureLog, lives: pd.DataFrame, rows: dict[str, Any], asked
     ]
 
 
-def _ratios(lives: pd.DataFrame, rows: dict[str, Any], asked: FitAsked) -> tuple[list[Record], list[str]]:
+def _ratios(
+    lives: pd.DataFrame, rows: dict[str, Any], question: FitQuestion
+) -> tuple[list[Record], list[str]]:
     """Cox's hazard ratios of the covariates that can have some, and what is to be said of them."""
-    columns = covariate_columns(lives, asked)
+    columns = covariate_columns(lives, question)
     if not columns:
         return [], []
     try:
         fit = fit_cox(**rows, covariates=columns)
     except ValueError as error:
         return [], [f"No hazard ratios for {', '.join(columns)}: {error}."]
-    found = fit.hazard_ratios(confidence_fraction=asked.interval_fraction)
+    found = fit.hazard_ratios(confidence_fraction=question.interval_fraction)
     test = proportional_hazards_test(fit)
     p_value = float(test.p_value[-1])
     doubt = "; the ratios change with age" if p_value < 0.05 else ""
@@ -258,7 +262,7 @@ def _ratios(lives: pd.DataFrame, rows: dict[str, Any], asked: FitAsked) -> tuple
         for i in range(len(found.names))
     ]
     return ratios, [
-        f"Hazard ratios (Cox) to the first level of each covariate, {ends(asked.interval_fraction)} "
+        f"Hazard ratios (Cox) to the first level of each covariate, {ends(question.interval_fraction)} "
         f"intervals; concordance {fit.concordance_fraction():.3f}, proportional hazards p = "
         f"{p_value:.2g}{doubt}."
     ]

@@ -13,7 +13,7 @@ NO_PRIOR = "none"
 
 
 @dataclass(frozen=True)
-class FitAsked:
+class FitQuestion:
     """Options of a fit; what is None comes from the catalogue and is named in the answer."""
 
     name: str = ""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
-from planner.answers.failures.options import NO_PRIOR, FitAsked, Section, ends
+from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
 from planner.inputs.catalogue import Catalogue, make_fact
 from planner.trace.errors import InputError
 from planner.trace.quantities import Column, Derived, Fact, Source, Traced, chosen, derive_parts
@@ -65,20 +65,20 @@ def log_fact(log: FailureLog, key: str, value: float, unit: str, note: str = "")
     return make_fact(f"log.{key}", float(value), unit, Source("log", f"the log '{log.name}'"), note=note)
 
 
-def rate_of(log: FailureLog, asked: FitAsked, catalogue: Catalogue) -> Rate:
+def rate_of(log: FailureLog, question: FitQuestion, catalogue: Catalogue) -> Rate:
     """The log's rate by its own counts; by the prior alone where it holds no failure.
 
     Raises:
         InputError: there is no failure and no prior, or no fleet has the prior's name.
     """
     failures = failure_count(log)
-    periods = usual_periods(log, 24.0 * asked.period_d)
-    found = scatter(periods, asked.interval_fraction)
+    periods = usual_periods(log, 24.0 * question.period_d)
+    found = scatter(periods, question.interval_fraction)
     ratio = 1.0 if found is None else max(1.0, found.variance_to_mean_ratio)
     counted: dict[str, Traced] = {
         "failures": log_fact(log, "failures", failures, "1"),
         "node_h": log_fact(log, "node_hours", exposure_h(log), "h"),
-        "confidence_fraction": chosen("confidence_fraction", asked.interval_fraction, "as requested"),
+        "confidence_fraction": chosen("confidence_fraction", question.interval_fraction, "as requested"),
         "variance_to_mean_ratio": log_fact(
             log,
             "variance_to_mean",
@@ -89,7 +89,7 @@ def rate_of(log: FailureLog, asked: FitAsked, catalogue: Catalogue) -> Rate:
     }
     wide = counted | {"confidence_fraction": chosen("confidence_fraction", RANGE_FRACTION, "range of a fact")}
     own, own_wide = derive_parts(rate_interval, **counted), derive_parts(rate_interval, **wide)
-    prior = prior_of(asked.prior, catalogue)
+    prior = prior_of(question.prior, catalogue)
     if prior is None and not failures:
         raise InputError(
             f"{log.name}: no failure at all: a rate needs a prior, so leave out --prior {NO_PRIOR}"
@@ -119,7 +119,7 @@ def rate_of(log: FailureLog, asked: FitAsked, catalogue: Catalogue) -> Rate:
         failures=failures,
         periods=periods,
         scatter=found,
-        posterior=None if posterior is None else _spread(f"with the prior '{asked.prior}'", posterior),
+        posterior=None if posterior is None else _spread(f"with the prior '{question.prior}'", posterior),
     )
 
 
@@ -144,9 +144,9 @@ def prior_of(name: str, catalogue: Catalogue) -> dict[str, Derived] | None:
     return dict(believed)
 
 
-def rate_section(log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalogue) -> Section:
+def rate_section(log: FailureLog, question: FitQuestion, rate: Rate, catalogue: Catalogue) -> Section:
     """The rate with its interval, with what others saw, by group, and next to published fleets."""
-    how = ends(asked.interval_fraction)
+    how = ends(question.interval_fraction)
     rows = []
     if rate.failures:
         value, low, high = (in_1000_node_days(one) for one in (rate.value, rate.low, rate.high))
@@ -157,25 +157,25 @@ def rate_section(log: FailureLog, asked: FitAsked, rate: Rate, catalogue: Catalo
         up = rate_interval(
             failures=float(rate.failures),
             node_h=log.node_h,
-            confidence_fraction=asked.interval_fraction,
+            confidence_fraction=question.interval_fraction,
             variance_to_mean_ratio=rate.variance_to_mean_ratio,
         )
         rows.append({"rate": "this log, for hours up only", **_columns(*up.in_1000_node_days())})
-    tables = {"rate": rows, "causes": _causes(log, asked, rate)}
+    tables = {"rate": rows, "causes": _causes(log, question, rate)}
     for name in _levels(log):
-        tables[f"by_{name}"] = _groups(log, name, asked, rate)
+        tables[f"by_{name}"] = _groups(log, name, question, rate)
     tables["published_fleets"] = _published(rate, catalogue)
-    said = [f"Counted: {definition_of(log, asked)}.", _scatter(rate), *_doubt(rate)]
+    said = [f"Counted: {definition_of(log, question)}.", _scatter(rate), *_doubt(rate)]
     return Section("How often nodes fail", said, {name: found for name, found in tables.items() if found})
 
 
-def definition_of(log: FailureLog, asked: FitAsked) -> str:
+def definition_of(log: FailureLog, question: FitQuestion) -> str:
     """What was counted as a failure."""
     if log.kind == "lives":
         return "deaths of units, once each"
     severities = frozenset(log.failures["severity"]) or frozenset({"unknown"})
     scope = FailureScope.JOB if log.kind == "jobs" else FailureScope.NODE
-    return str(FailureDefinition(planned_stops=asked.with_planned, severities=severities, scope=scope))
+    return str(FailureDefinition(planned_stops=question.with_planned, severities=severities, scope=scope))
 
 
 def _posterior(prior: dict[str, Derived], counted: dict[str, Traced]) -> dict[str, Derived]:
@@ -212,12 +212,12 @@ def _doubt(rate: Rate) -> list[str]:
     return []
 
 
-def _causes(log: FailureLog, asked: FitAsked, rate: Rate) -> list[Record]:
+def _causes(log: FailureLog, question: FitQuestion, rate: Rate) -> list[Record]:
     counts = log.failures["cause"].value_counts()
     if len(counts) < 2:
         return []
     node_h = np.full(len(counts), exposure_h(log))
-    return _rows("cause", list(counts.index), np.asarray(counts, dtype=float), node_h, asked, rate)
+    return _rows("cause", list(counts.index), np.asarray(counts, dtype=float), node_h, question, rate)
 
 
 def _levels(log: FailureLog) -> list[str]:
@@ -226,7 +226,7 @@ def _levels(log: FailureLog) -> list[str]:
     return [name for name in others if 2 <= log.units[name].nunique() < MOST_LEVELS]
 
 
-def _groups(log: FailureLog, name: str, asked: FitAsked, rate: Rate) -> list[Record]:
+def _groups(log: FailureLog, name: str, question: FitQuestion, rate: Rate) -> list[Record]:
     units = log.units.dropna(subset=[name])
     hours = (units["exit_h"] - units["entry_h"]).groupby(units[name]).sum()
     level = dict(zip(units["unit"], units[name], strict=True))
@@ -240,7 +240,12 @@ def _groups(log: FailureLog, name: str, asked: FitAsked, rate: Rate) -> list[Rec
     if len(hours) < 2 or not counts.any():
         return []
     return _rows(
-        name, list(hours.index), np.asarray(counts, dtype=float), np.asarray(hours, dtype=float), asked, rate
+        name,
+        list(hours.index),
+        np.asarray(counts, dtype=float),
+        np.asarray(hours, dtype=float),
+        question,
+        rate,
     )
 
 
@@ -249,7 +254,7 @@ def _rows(
     names: list[str],
     counts: Floats,
     node_h: Floats,
-    asked: FitAsked,
+    question: FitQuestion,
     rate: Rate,
 ) -> list[Record]:
     """Each group by itself and drawn towards the others, most failures first.
@@ -261,7 +266,7 @@ def _rows(
     found = group_rates(
         failures=counts,
         node_h=node_h,
-        confidence_fraction=asked.interval_fraction,
+        confidence_fraction=question.interval_fraction,
         variance_to_mean_ratio=1.0 + share * (rate.variance_to_mean_ratio - 1.0),
     )
     own, pooled = (np.array(one.in_1000_node_days()) for one in (found.own, found.pooled))

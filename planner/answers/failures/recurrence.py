@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.answers.failures.counts import by_unit
-from planner.answers.failures.options import DAY_H, FitAsked, Section, ends
+from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import in_1000_node_days
 from planner.trace.records import Record
 from reliability.fitting import fit_weibull
@@ -26,7 +26,7 @@ WORST_FRACTION = 0.05  # of the nodes: how much of the record they hold is said
 PART_H = 4_380.0
 
 
-def repeats_section(log: FailureLog, asked: FitAsked) -> Section:
+def repeats_section(log: FailureLog, question: FitQuestion) -> Section:
     """Shapes of the gaps in the fleet and on one node, next to that of first failures."""
     title = "Whether failures repeat"
     if log.events.empty:
@@ -35,7 +35,7 @@ def repeats_section(log: FailureLog, asked: FitAsked) -> Section:
     said: list[str] = []
     for name, within in (("between failures of the fleet", False), ("between failures of one node", True)):
         gaps = gaps_h(log, within_unit=within)
-        row, about = _shape(f"gaps {name}", gaps.gap_h, np.ones(gaps.gap_h.size, dtype=bool), 0.0, asked)
+        row, about = _shape(f"gaps {name}", gaps.gap_h, np.ones(gaps.gap_h.size, dtype=bool), 0.0, question)
         rows, said = rows + row, said + about
         if gaps.zero_gaps:
             said.append(
@@ -45,11 +45,11 @@ def repeats_section(log: FailureLog, asked: FitAsked) -> Section:
         lives = log.lives[log.lives["duration_h"] > log.lives["entry_h"]]
         duration, entry = (lives[name].to_numpy(dtype=float) for name in ("duration_h", "entry_h"))
         died = lives["died"].to_numpy(dtype=bool)
-        row, about = _shape("until the first failure of a node", duration, died, entry, asked)
+        row, about = _shape("until the first failure of a node", duration, died, entry, question)
         rows, said = rows + row, said + about
     said += _trend(log)
     said.append(
-        f"Weibull shapes, with {ends(asked.interval_fraction)} intervals: below 1 a failure makes the "
+        f"Weibull shapes, with {ends(question.interval_fraction)} intervals: below 1 a failure makes the "
         "next one more likely soon after; 1 is a constant rate."
     )
     return Section(title, said, {"shapes": rows} if rows else {})
@@ -80,7 +80,7 @@ def _trend(log: FailureLog) -> list[str]:
     ]
 
 
-def lemons_section(log: FailureLog, asked: FitAsked) -> Section:
+def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
     """Nodes that fail beyond chance, and what is gained without them."""
     title = "Nodes that fail beyond chance"
     parts = max(2, round(log.window_h / PART_H))
@@ -136,7 +136,7 @@ def lemons_section(log: FailureLog, asked: FitAsked) -> Section:
 
 
 def _shape(
-    name: str, duration: Floats, died: NDArray[np.bool_], entry: ArrayLike, asked: FitAsked
+    name: str, duration: Floats, died: NDArray[np.bool_], entry: ArrayLike, question: FitQuestion
 ) -> tuple[list[Record], list[str]]:
     """A row with the Weibull shape of some times, or why they have none."""
     if died.sum() < FEWEST_GAPS:
@@ -145,7 +145,7 @@ def _shape(
         fit = fit_weibull(duration_h=duration, observed=died, entry_h=entry)
     except ValueError as error:
         return [], [f"No shape of times {name}: {error}."]
-    low, high = fit.parameter_interval("shape", confidence_fraction=asked.interval_fraction)
+    low, high = fit.parameter_interval("shape", confidence_fraction=question.interval_fraction)
     row = {
         "times": name,
         "count": int(died.sum()),

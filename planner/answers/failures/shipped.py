@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.failures.document import fit_document
-from planner.answers.failures.options import FitAsked
+from planner.answers.failures.options import FitQuestion
 from planner.answers.failures.reading import mapping_for, read_failures
 from planner.inputs.catalogue import data_folder
 from planner.trace.records import Record
@@ -20,4 +20,4 @@ def fit_of_sample(name: str) -> Record:
     folder = data_folder() / "samples"
     log, mapping = SAMPLES[name]
     read = read_failures(folder / log, mapping_for(folder / log, folder / mapping if mapping else None))
-    return fit_document(read, FitAsked(name=name, accelerators_per_node=8))
+    return fit_document(read, FitQuestion(name=name, accelerators_per_node=8))

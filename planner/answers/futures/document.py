@@ -134,12 +134,12 @@ def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _fact_records(found: FuturesPlan) -> list[Record]:
     """Facts that any future asks for, as the catalogue has them: a future may set them otherwise."""
-    asked = {
+    used = {
         key: one.catalogue.facts[key]
         for one in found.inputs
-        for key in one.asked.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
+        for key in one.facts_used.keys() & one.catalogue.facts.keys() - found.scenario.facts.keys()
     }
-    return [fact_record(fact) for _, fact in sorted(asked.items())]
+    return [fact_record(fact) for _, fact in sorted(used.items())]
 
 
 def _accounts(found: FuturesPlan) -> Record:

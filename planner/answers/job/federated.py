@@ -46,9 +46,9 @@ class FederatedWork:
     notes: tuple[str, ...]
 
 
-def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
+def federated_work(setting: Setting, stated: Federated) -> FederatedWork:
     """Rounds of sessions, or a buffer without rounds, under the grids of the devices."""
-    times = _session_times(setting, asked)
+    times = _session_times(setting, stated)
     energy = derive_parts(
         session_energy,
         **times,
@@ -57,7 +57,7 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
         download_kw=chosen("download_kw", 0.0, "the router's power replaces the radio's"),
         network_kw=setting.fact("federated.network.router_power"),
     )
-    sessions, lasts = _sessions(setting, asked, times)
+    sessions, lasts = _sessions(setting, stated, times)
     server = {
         "aggregator_it_kw": setting.fact("federated.server.aggregator_power"),
         "selector_it_kw": setting.fact("federated.server.selector_power"),
@@ -67,7 +67,7 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
         federated_carbon,
         sessions=sessions,
         **{f"session_{name}": part for name, part in energy.items()},
-        device_grid_kgco2e_per_kwh=_device_grid(setting, asked),
+        device_grid_kgco2e_per_kwh=_device_grid(setting, stated),
         server_facility_kw=server_kw,
         server_h=lasts,
         server_grid_kgco2e_per_kwh=setting.grid(),
@@ -83,60 +83,60 @@ def federated_work(setting: Setting, asked: Federated) -> FederatedWork:
             server_h=lasts,
             **dict(energy.items()),
         ),
-        f"{_rounds(asked)}: {sessions.value:,.0f} sessions of devices, {asked.concurrency:,} at once, "
+        f"{_rounds(stated)}: {sessions.value:,.0f} sessions of devices, {stated.concurrency:,} at once, "
         f"{lasts.value:,.3g} h",
-        tuple(f"fairness: {warning}" for warning in _participation(setting, asked)),
+        tuple(f"fairness: {warning}" for warning in _participation(setting, stated)),
     )
 
 
-def _rounds(asked: Federated) -> str:
+def _rounds(stated: Federated) -> str:
     """What `rounds` counts in the job's mode."""
-    if asked.mode == "asynchronous":
-        return f"{asked.rounds:,.10g} updates of {asked.buffer:,.10g} sessions each, without rounds"
-    return f"{asked.rounds:,.10g} rounds of all devices at once"
+    if stated.mode == "asynchronous":
+        return f"{stated.rounds:,.10g} updates of {stated.buffer:,.10g} sessions each, without rounds"
+    return f"{stated.rounds:,.10g} rounds of all devices at once"
 
 
-def federated_variants(setting: Setting, asked: Federated) -> Iterator[tuple[str, str, str, Federated, str]]:
+def federated_variants(setting: Setting, stated: Federated) -> Iterator[tuple[str, str, str, Federated, str]]:
     """Levers of the federated job: smaller updates, and only the devices on the cleanest grid."""
     factor = setting.fact("federated.compression.int8").value
-    if asked.compression is None:
+    if stated.compression is None:
         yield (
             "updates sent",
             "whole",
             f"{factor:g} times smaller",
-            asked.but(compression=factor),
+            stated.but(compression=factor),
             "8-bit updates; its effect on quality is not counted",
         )
-    clean = min(asked.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
-    if len(asked.devices or {}) > 1:
-        picked = asked.but(devices={clean: 1.0}, population=asked.population or asked.devices)
+    clean = min(stated.devices or {}, key=lambda name: float(setting.fact(f"grid.{name}.intensity").value))
+    if len(stated.devices or {}) > 1:
+        picked = stated.but(devices={clean: 1.0}, population=stated.population or stated.devices)
         unheard = "; ".join(str(warning) for warning in _participation(setting, picked))
         yield "devices requested", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
 
 
-def _session_times(setting: Setting, asked: Federated) -> dict[str, Traced]:
-    smaller = setting.yours("federated.compression", asked.compression or 1.0, DIMENSIONLESS)
+def _session_times(setting: Setting, stated: Federated) -> dict[str, Traced]:
+    smaller = setting.yours("federated.compression", stated.compression or 1.0, DIMENSIONLESS)
     moved = {
         name: derive(
             compressed_h,
             transfer_h=setting.yours(f"federated.{name}", hours, "h"),
             compression_ratio=smaller,
         )
-        for name, hours in (("upload", asked.upload_h or 0.0), ("download", asked.download_h or 0.0))
+        for name, hours in (("upload", stated.upload_h or 0.0), ("download", stated.download_h or 0.0))
     }
     return {
-        "compute_h": setting.yours("federated.compute", asked.compute_h or 0.0, "h"),
+        "compute_h": setting.yours("federated.compute", stated.compute_h or 0.0, "h"),
         "upload_h": moved["upload"],
         "download_h": moved["download"],
     }
 
 
-def _sessions(setting: Setting, asked: Federated, times: dict[str, Traced]) -> tuple[Traced, Traced]:
+def _sessions(setting: Setting, stated: Federated, times: dict[str, Traced]) -> tuple[Traced, Traced]:
     """Sessions of the whole job, and how long it takes."""
-    at_once = setting.yours("federated.concurrency", float(asked.concurrency or 0), DIMENSIONLESS)
-    updates = setting.yours("federated.rounds", asked.rounds or 0.0, DIMENSIONLESS)
-    if asked.mode != "asynchronous":
-        slowest = setting.stated("federated.slowest", asked.slowest_h, "h", "federated.session.time_limit")
+    at_once = setting.yours("federated.concurrency", float(stated.concurrency or 0), DIMENSIONLESS)
+    updates = setting.yours("federated.rounds", stated.rounds or 0.0, DIMENSIONLESS)
+    if stated.mode != "asynchronous":
+        slowest = setting.stated("federated.slowest", stated.slowest_h, "h", "federated.session.time_limit")
         return (
             derive(synchronous_sessions, rounds=updates, concurrency=at_once),
             derive(synchronous_h, rounds=updates, slowest_session_h=convert(slowest, "h")),
@@ -144,16 +144,16 @@ def _sessions(setting: Setting, asked: Federated, times: dict[str, Traced]) -> t
     sessions = derive(
         asynchronous_sessions,
         server_updates=updates,
-        buffer_sessions=setting.yours("federated.buffer", asked.buffer or 0.0, DIMENSIONLESS),
-        dropped_fraction=setting.yours("federated.dropped", asked.dropped_fraction or 0.0, "1"),
+        buffer_sessions=setting.yours("federated.buffer", stated.buffer or 0.0, DIMENSIONLESS),
+        dropped_fraction=setting.yours("federated.dropped", stated.dropped_fraction or 0.0, "1"),
     )
     mean = derive(mean_session_h, **times)
     return sessions, derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
 
 
-def _device_grid(setting: Setting, asked: Federated) -> Traced:
+def _device_grid(setting: Setting, stated: Federated) -> Traced:
     """Grid of the devices' countries, weighted by their sessions."""
-    shares = asked.devices or {}
+    shares = stated.devices or {}
     index = np.arange(len(shares))
     return derive(
         device_grid_kgco2e_per_kwh,
@@ -164,12 +164,12 @@ def _device_grid(setting: Setting, asked: Federated) -> Traced:
     )
 
 
-def _participation(setting: Setting, asked: Federated) -> tuple[Any, ...]:
+def _participation(setting: Setting, stated: Federated) -> tuple[Any, ...]:
     """Groups that take part far less than they would by their numbers."""
-    if not asked.population:
+    if not stated.population:
         return ()
     parity = setting.fact("federated.participation.least_parity").value
     found = Participation.of(
-        picked=asked.devices or {}, population=asked.population, least_parity_ratio=parity
+        picked=stated.devices or {}, population=stated.population, least_parity_ratio=parity
     )
     return found.warnings

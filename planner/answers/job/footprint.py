@@ -184,9 +184,9 @@ def _powered(setting: Setting, name: str, it_kwh: Traced, grid: Traced) -> Phase
     return Phase(name, it_kwh, facility, grid, running)
 
 
-def _federated(setting: Setting, asked: Federated) -> Phase:
+def _federated(setting: Setting, stated: Federated) -> Phase:
     """Devices, network and servers; the making of devices is not in it."""
-    work = federated_work(setting, asked)
+    work = federated_work(setting, stated)
     return Phase(
         "federated",
         work.server_it_kwh,
@@ -200,12 +200,12 @@ def _federated(setting: Setting, asked: Federated) -> Phase:
 
 def _storage(setting: Setting) -> Phase:
     """Drives that hold the data, for as long as they do."""
-    asked = setting.job.storage
-    assert asked is not None, "checked by the caller"
-    stored = setting.yours("storage.amount", asked.amount_gb or 0.0, "GB")
-    kept = setting.yours("storage.duration", asked.duration_h or 0.0, "h")
-    copies = setting.stated("storage.copies", asked.copies, "1", "job.storage_copies")
-    medium = f"storage.{asked.medium}"
+    stated = setting.job.storage
+    assert stated is not None, "checked by the caller"
+    stored = setting.yours("storage.amount", stated.amount_gb or 0.0, "GB")
+    kept = setting.yours("storage.duration", stated.duration_h or 0.0, "h")
+    copies = setting.stated("storage.copies", stated.copies, "1", "job.storage_copies")
+    medium = f"storage.{stated.medium}"
     it = derive(
         stored_kwh,
         stored_gb=stored,
@@ -222,7 +222,7 @@ def _storage(setting: Setting) -> Phase:
         _powered(setting, "storage", it, setting.grid(None, kept)),
         embodied=setting.node_share_kgco2e(drives, kept),
         boundary="storage",
-        said=f"{stored.value / 1000:,.4g} TB on {asked.medium}, {copies.value:g} times, "
+        said=f"{stored.value / 1000:,.4g} TB on {stated.medium}, {copies.value:g} times, "
         f"{kept.value / 730.5:,.3g} months",
     )
 
@@ -241,12 +241,12 @@ def _around(setting: Setting, phases: list[Phase]) -> list[Phase]:
 
 
 def _network(setting: Setting, worked: list[Phase]) -> Phase:
-    asked = setting.job.network
-    assert asked is not None, "checked by the caller"
+    stated = setting.job.network
+    assert stated is not None, "checked by the caller"
     nodes_kwh = _sum(phases_kwh, "kwh", {phase.name: phase.it_kwh for phase in worked})
     made = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.embodied for phase in worked})
-    power = setting.stated("network.power_share", asked.power_fraction, "1", "network.fabric.power")
-    share = setting.stated("network.embodied_share", asked.embodied_fraction, "1", "network.fabric.embodied")
+    power = setting.stated("network.power_share", stated.power_fraction, "1", "network.fabric.power")
+    share = setting.stated("network.embodied_share", stated.embodied_fraction, "1", "network.fabric.embodied")
     it = derive(fabric_kwh, it_kwh=nodes_kwh, power_fraction=power)
     running = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.operational for phase in worked})
     return Phase(
@@ -261,10 +261,10 @@ def _network(setting: Setting, worked: list[Phase]) -> Phase:
 
 
 def _building(setting: Setting, worked: list[Phase]) -> Phase:
-    asked = setting.job.building
-    assert asked is not None, "checked by the caller"
-    carbon = setting.stated("building.carbon", asked.kgco2e_per_kw, "kgCO2e/kW", "embodied.building")
-    years = setting.stated("building.lifetime", asked.lifetime_y, "y", "embodied.building_life")
+    stated = setting.job.building
+    assert stated is not None, "checked by the caller"
+    carbon = setting.stated("building.carbon", stated.kgco2e_per_kw, "kgCO2e/kW", "embodied.building")
+    years = setting.stated("building.lifetime", stated.lifetime_y, "y", "embodied.building_life")
     shares = {
         phase.name: derive(
             building_share_kgco2e,

@@ -19,7 +19,7 @@ from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
 from planner.inputs.job.schema import Inference
 from planner.inputs.resolved import Inputs
 from planner.physics.nodes import node_columns
-from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, asked_per_s
+from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, peak_demand_per_s
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, derive, rows
@@ -38,42 +38,48 @@ class Answered:
     requests_per_day: Traced | None
 
 
-def answered(setting: Setting, asked: Inference) -> Answered:
+def answered(setting: Setting, inference: Inference) -> Answered:
     """Node-hours and energy of the requests of a job."""
     per_day: Traced | None = None
-    if asked.requests is not None:
-        requests: Traced = setting.yours(f"{PHASE}.requests", asked.requests, DIMENSIONLESS)
+    if inference.requests is not None:
+        requests: Traced = setting.yours(f"{PHASE}.requests", inference.requests, DIMENSIONLESS)
     else:
-        per_day = setting.yours(f"{PHASE}.requests_per_day", asked.requests_per_day or 0.0, DIMENSIONLESS)
+        per_day = setting.yours(f"{PHASE}.requests_per_day", inference.requests_per_day or 0.0, DIMENSIONLESS)
         requests = derive(
             asked_requests,
             daily_requests=per_day,
-            duration_h=setting.yours(f"{PHASE}.duration", asked.duration_h or 0.0, "h"),
+            duration_h=setting.yours(f"{PHASE}.duration", inference.duration_h or 0.0, "h"),
         )
-    written = _tokens(setting, asked)[1]
-    done = (_measured if asked.tokens_per_s is not None else _predicted)(setting, asked, requests)
-    lasts = None if asked.duration_h is None else setting.yours(f"{PHASE}.duration", asked.duration_h, "h")
-    done = replace(done, duration_h=lasts, start=asked.start)
+    written = _tokens(setting, inference)[1]
+    done = (_measured if inference.tokens_per_s is not None else _predicted)(setting, inference, requests)
+    lasts = (
+        None
+        if inference.duration_h is None
+        else setting.yours(f"{PHASE}.duration", inference.duration_h, "h")
+    )
+    done = replace(done, duration_h=lasts, start=inference.start)
     tokens = derive(answered_tokens, requests=requests, tokens_out=written)
     return Answered(done, requests, tokens, per_day)
 
 
-def _measured(setting: Setting, asked: Inference, requests: Traced) -> Done:
+def _measured(setting: Setting, inference: Inference, requests: Traced) -> Done:
     """At a measured rate of one node."""
-    sku = setting.sku(asked.sku)
-    rate = setting.yours(f"{PHASE}.tokens_per_s", asked.tokens_per_s or 0.0, "1/s")
-    node_h = derive(writing_h, requests=requests, tokens_out=_tokens(setting, asked)[1], tokens_per_s=rate)
-    node_kw = node_kw_of(setting, PHASE, asked.power_kw, asked.sku, "performance.power.decode")
+    sku = setting.sku(inference.sku)
+    rate = setting.yours(f"{PHASE}.tokens_per_s", inference.tokens_per_s or 0.0, "1/s")
+    node_h = derive(
+        writing_h, requests=requests, tokens_out=_tokens(setting, inference)[1], tokens_per_s=rate
+    )
+    node_kw = node_kw_of(setting, PHASE, inference.power_kw, inference.sku, "performance.power.decode")
     it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
     said = f"{requests.value:,.0f} requests on {sku.name} (measured rate)"
     return Done(sku.name, node_h, it, said=said)
 
 
-def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
+def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done:
     """By the serving model."""
-    sku = setting.sku(asked.sku).name
-    inputs = _inputs(setting, asked, sku)
-    replica = _replica(setting, asked, inputs, sku)
+    sku = setting.sku(inference.sku).name
+    inputs = _inputs(setting, inference, sku)
+    replica = _replica(setting, inference, inputs, sku)
     only = np.array(0)
     hours = derive(
         answering_h,
@@ -88,26 +94,26 @@ def _predicted(setting: Setting, asked: Inference, requests: Traced) -> Done:
     size = int(replica.candidates.accelerators[0])
     demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
     said = (
-        f"{requests.value:,.0f} requests to {asked.model} on {sku}, {size} accelerators each (predicted, as "
-        f"one of the replicas that share {demand_per_s:,.4g} requests/s)"
+        f"{requests.value:,.0f} requests to {inference.model} on {sku}, {size} accelerators each (predicted, "
+        f"as one of the replicas that share {demand_per_s:,.4g} requests/s)"
     )
     return Done(sku, node_h, it, said=said)
 
 
-def _replica(setting: Setting, asked: Inference, inputs: Inputs, sku: str) -> Replicas:
+def _replica(setting: Setting, inference: Inference, inputs: Inputs, sku: str) -> Replicas:
     """The split over accelerators that meets the targets and draws least for a request."""
-    key = (PHASE, asked, sku)
+    key = (PHASE, inference, sku)
     if key not in setting.kept:
         candidates, dropped = serving_candidates(inputs)
         if not len(candidates):
-            raise InputError(f"{PHASE}: {asked.model} on {sku}: {dropped[0].reason}")
+            raise InputError(f"{PHASE}: {inference.model} on {sku}: {dropped[0].reason}")
         nodes = node_columns(inputs)
         tried = replica_columns(inputs, nodes, candidates)
         rate = np.asarray(tried.requests_per_s.value)[:, 0]
         works = np.flatnonzero(rate > 0)
         if not len(works):
             raise InputError(
-                f"{PHASE}: {asked.model} on {sku} meets its latency targets at no load: allow a longer "
+                f"{PHASE}: {inference.model} on {sku} meets its latency targets at no load: allow a longer "
                 "first_token or per_token, or choose another SKU"
             )
         each = np.asarray(tried.planned_kw.value)[works, 0] / rate[works]
@@ -117,41 +123,43 @@ def _replica(setting: Setting, asked: Inference, inputs: Inputs, sku: str) -> Re
     return found
 
 
-def _tokens(setting: Setting, asked: Inference) -> tuple[Traced, Traced]:
+def _tokens(setting: Setting, inference: Inference) -> tuple[Traced, Traced]:
     """Mean prompt and answer of a request."""
-    if asked.traffic is not None:
-        traffic = f"traffic.{asked.traffic}"
+    if inference.traffic is not None:
+        traffic = f"traffic.{inference.traffic}"
         return setting.fact(f"{traffic}.mean_context"), setting.fact(f"{traffic}.mean_generated")
     return (
-        setting.yours(f"{PHASE}.tokens_in", asked.tokens_in or 0.0, DIMENSIONLESS),
-        setting.yours(f"{PHASE}.tokens_out", asked.tokens_out or 0.0, DIMENSIONLESS),
+        setting.yours(f"{PHASE}.tokens_in", inference.tokens_in or 0.0, DIMENSIONLESS),
+        setting.yours(f"{PHASE}.tokens_out", inference.tokens_out or 0.0, DIMENSIONLESS),
     )
 
 
-def _inputs(setting: Setting, asked: Inference, sku: str) -> Inputs:
+def _inputs(setting: Setting, inference: Inference, sku: str) -> Inputs:
     """The service as a scenario of its own; a batch of requests may wait as long as a scenario can say.
 
     A batch has no busiest hour: its replicas are asked about as those of a large pool.
     """
-    batch = asked.requests is not None
-    mean_to_peak = asked.mean_to_peak_fraction or (1.0 if batch else setting.fact("job.mean_to_peak").value)
+    batch = inference.requests is not None
+    mean_to_peak = inference.mean_to_peak_fraction or (
+        1.0 if batch else setting.fact("job.mean_to_peak").value
+    )
     longest = 3600.0
     first, per = (
         stated or (longest if batch else setting.fact(name).value)
-        for name, stated in ((FIRST_TOKEN, asked.first_token_s), (PER_TOKEN, asked.per_token_s))
+        for name, stated in ((FIRST_TOKEN, inference.first_token_s), (PER_TOKEN, inference.per_token_s))
     )
-    stated_per_s = None if batch else (asked.requests_per_day or 0.0) / 86_400.0 / mean_to_peak
-    per_s = asked_per_s(stated_per_s, setting.fact)
+    stated_per_s = None if batch else (inference.requests_per_day or 0.0) / 86_400.0 / mean_to_peak
+    per_s = peak_demand_per_s(stated_per_s, setting.fact)
     lengths = (
-        f'traffic = "{asked.traffic}"'
-        if asked.traffic is not None
-        else f"tokens_in = {asked.tokens_in!r}\ntokens_out = {asked.tokens_out!r}"
+        f'traffic = "{inference.traffic}"'
+        if inference.traffic is not None
+        else f"tokens_in = {inference.tokens_in!r}\ntokens_out = {inference.tokens_out!r}"
     )
     text = f"""
 [[services]]
 name = "{PHASE}"
-model = "{asked.model}"
-precision = "{asked.precision or PRECISION}"
+model = "{inference.model}"
+precision = "{inference.precision or PRECISION}"
 {lengths}
 peak_rate = "{min(max(per_s, 1e-6), 1e8)!r} /s"
 mean_to_peak = {mean_to_peak!r}

@@ -134,6 +134,6 @@ def _of_training(footprint: Footprint, training: Phase) -> Named:
 
 
 def _duration_h(footprint: Footprint) -> float:
-    asked = footprint.setting.job.inference
-    assert asked is not None, "inference is stated"
-    return asked.duration_h or 0.0
+    stated = footprint.setting.job.inference
+    assert stated is not None, "inference is stated"
+    return stated.duration_h or 0.0

@@ -34,8 +34,8 @@ class Setting:
     @property
     def idle_facts(self) -> tuple[str, ...]:
         """Values of the job's own for facts that nothing has asked for so far."""
-        asked = self.catalogue.asked or ()
-        return tuple(key for key in self.job.facts if key not in asked)
+        used = self.catalogue.facts_used or ()
+        return tuple(key for key in self.job.facts if key not in used)
 
     @property
     def source(self) -> Source:
@@ -205,5 +205,5 @@ def setting_of(job: Job, catalogue: Catalogue, kept: dict[Any, Any] | None = Non
             )
         )
     if facts:
-        catalogue = replace(catalogue.with_facts(facts), asked=set())
+        catalogue = replace(catalogue.with_facts(facts), facts_used=set())
     return Setting(job, catalogue, {} if kept is None else kept)

@@ -152,8 +152,8 @@ def _interval(footprint: Footprint) -> Iterator[Change]:
 def _federated(footprint: Footprint) -> Iterator[Change]:
     """Levers of a federated job."""
     setting = footprint.setting
-    asked = setting.job.federated
-    for what, now, then, changed, note in () if asked is None else federated_variants(setting, asked):
+    stated = setting.job.federated
+    for what, now, then, changed, note in () if stated is None else federated_variants(setting, stated):
         moved = variant(setting, federated=changed)
         yield Change(what, now, then, moved.carbon, note)
 

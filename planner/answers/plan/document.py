@@ -141,7 +141,7 @@ def plan_facts(plan: Plan) -> tuple[list[Record], list[Record]]:
     """Facts that the plan's totals rest on, and those that were only weighed: limits, options not taken."""
     ledger = plan.ledger
     found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
-    weighed = {key: fact for key, fact in plan.inputs.asked.items() if key not in found}
+    weighed = {key: fact for key, fact in plan.inputs.facts_used.items() if key not in found}
     inside, beside = ([fact_record(fact) for _, fact in sorted(facts.items())] for facts in (found, weighed))
     return inside, beside
 

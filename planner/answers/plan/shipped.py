@@ -29,11 +29,11 @@ def solved_plan(text: str, name: str) -> Record | None:
         return None
     document = read_solved(solved_path(stem))
     try:
-        asked = digest(parse_scenario(text, name))
+        stated = digest(parse_scenario(text, name))
     except InputError:  # the planning of it will say what is wrong
         return None
     made_from = document["scenario_digest"], document["facts_digest"], document["everfleet"]
-    return document if made_from == (asked, load_catalogue().digest, version_here()) else None
+    return document if made_from == (stated, load_catalogue().digest, version_here()) else None
 
 
 def solved_path(stem: str) -> Path:

@@ -150,7 +150,7 @@ def _cases(plan: Plan) -> list[_Case]:
     failures = np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value)
     for row, v in enumerate(plan.ledger.replica_options):
         service, group = int(options.service[v]), int(options.node_group[v])
-        asked = inputs.scenario.services[service]
+        stated = inputs.scenario.services[service]
         for t, label in enumerate(labels):
             count, spare = int(counts[row, t]), int(spares[row, t])
             if count <= spare:
@@ -179,8 +179,8 @@ def _cases(plan: Plan) -> list[_Case]:
                     down_s=3600.0 * inputs.scenario.reliability.restart_h,
                 ),
                 targets=(
-                    asked.first_token_s,
-                    asked.per_token_s,
+                    stated.first_token_s,
+                    stated.per_token_s,
                     float(inputs.fact("performance.serving.first_token_quantile").value),
                 ),
                 planned=(
@@ -193,13 +193,13 @@ def _cases(plan: Plan) -> list[_Case]:
 
 
 def _demand(inputs: Inputs, service: int, requests_per_s: float) -> Demand:
-    asked = inputs.scenario.services[service]
-    prompt, answer = inputs.request_tokens(asked)
+    stated = inputs.scenario.services[service]
+    prompt, answer = inputs.request_tokens(stated)
     return Demand(
         requests_per_s=requests_per_s,
-        trace_per_s=float(inputs.trace_rate(asked).value),
-        trace_scv_ratio=float(inputs.arrival_scv(asked).value),
-        mix=inputs.request_mix(asked),
+        trace_per_s=float(inputs.trace_rate(stated).value),
+        trace_scv_ratio=float(inputs.arrival_scv(stated).value),
+        mix=inputs.request_mix(stated),
         input_tokens=float(prompt.value),
         output_tokens=float(answer.value),
     )
@@ -384,7 +384,7 @@ def _row(case: _Case, law: _Law, seen: _Played) -> Record:
     shared = max(1.0, np.floor(1.0 / crew.replica_nodes + 1e-9))
     hosts = crew.carrying / shared * max(crew.replica_nodes, 1.0)
     failures = float(crew.failure_rate_per_node_h * case.hours * hosts)
-    asked = max(seen.requests, 1)
+    requests = max(seen.requests, 1)
     row: Record = {
         "service": "",
         "period": "",
@@ -398,11 +398,11 @@ def _row(case: _Case, law: _Law, seen: _Played) -> Record:
         "first_token_target_s": first_target,
         "per_token_target_s": token_target,
         "quantile_fraction": quantile,
-        "in_time_fraction": float((seen.first_s <= first_target).sum() / asked),
+        "in_time_fraction": float((seen.first_s <= first_target).sum() / requests),
         "closed_in_time_fraction": float(np.asarray(in_time).item()),
-        "refused_fraction": seen.refused / asked,
+        "refused_fraction": seen.refused / requests,
         "closed_refused_fraction": float(np.asarray(state.queue.refused_fraction).item()),
-        "lost_fraction": seen.lost / asked,
+        "lost_fraction": seen.lost / requests,
         "failures": failures,
         "lost_requests": float(failures * seen.inside * shared),
         "planned_first_token_s": case.planned[0],

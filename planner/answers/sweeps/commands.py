@@ -43,8 +43,8 @@ def grid_for(
     Raises:
         GridError: none is, or more than one.
     """
-    asked = [bool(vary), prices is not None, draws is not None]
-    if sum(asked) != 1:
+    kinds = [bool(vary), prices is not None, draws is not None]
+    if sum(kinds) != 1:
         raise GridError("a sweep has one kind of points: use --vary, or --pareto, or --draws")
     if prices is not None:
         return pareto(prices)

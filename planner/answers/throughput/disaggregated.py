@@ -40,14 +40,14 @@ Floats = NDArray[np.float64]
 WHOLE = 1.0  # the cache is sent after the prompt, so that its whole transfer is waited for
 
 
-def apart_rows(asked: Setting, joint: Table) -> list[Row]:
+def apart_rows(setting: Setting, joint: Table) -> list[Row]:
     """Fewest accelerators of both kinds of replicas, for every SKU that reads with every SKU that writes.
 
     Args:
-        asked: the setting with its question as a service.
+        setting: the setting with its question as a service.
         joint: replicas that do both, with the numbers that carry the demand.
     """
-    inputs = asked.inputs
+    inputs = setting.inputs
     candidates, _ = serving_candidates(inputs)
     if not len(candidates):
         return []
@@ -58,7 +58,7 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
     names = ("model", "chip", "engine", "layout", "requests", "limits", "measured")
     replica = _Replica(size=size, **{name: with_values(traced[name]) for name in names})
     rate = inputs.scenario.services[0].peak_requests_per_s[0]
-    common = _common(asked, traced, rate)
+    common = _common(setting, traced, rate)
     read_s, spread = _reading(replica)
     readers = np.asarray(
         prefill_replicas(
@@ -75,7 +75,7 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
     found = disaggregated_replicas(
         prefill_s=read_s[r],
         prefill_scv_ratio=spread[r],
-        transfer_s=_transfer_s(asked, replica, r, np.minimum(network[sku[r]], network[sku[w]])),
+        transfer_s=_transfer_s(setting, replica, r, np.minimum(network[sku[r]], network[sku[w]])),
         decode_step_s=_writing_s(replica)[w],
         batch_limit=np.floor(replica.held)[w],
         output_tokens=np.broadcast_to(replica.requests.output_tokens, len(sku))[w],
@@ -103,9 +103,9 @@ def apart_rows(asked: Setting, joint: Table) -> list[Row]:
     return rows
 
 
-def _common(asked: Setting, arguments: dict[str, Any], rate: float) -> dict[str, Any]:
+def _common(setting: Setting, arguments: dict[str, Any], rate: float) -> dict[str, Any]:
     """What both kinds share: demand, its burstiness before it is dealt out, targets and margin."""
-    service, inputs = asked.inputs.scenario.services[0], asked.inputs
+    service, inputs = setting.inputs.scenario.services[0], setting.inputs
     burstiness = replica_arrival_scv_ratio(
         trace_scv_ratio=inputs.arrival_scv(service).value,
         trace_per_s=inputs.trace_rate(service).value,
@@ -199,7 +199,7 @@ def _writing_s(replica: _Replica) -> Floats:
 
 
 def _transfer_s(
-    asked: Setting, replica: _Replica, readers: NDArray[np.intp], network_gb_per_s: Floats
+    setting: Setting, replica: _Replica, readers: NDArray[np.intp], network_gb_per_s: Floats
 ) -> Floats:
     """Time to send the cache of a mean prompt, each accelerator its share through its own port."""
     model = replica.model
@@ -222,7 +222,7 @@ def _transfer_s(
             state_gb=0.0,
             network_gb_per_s=network_gb_per_s,
             exposed_fraction=WHOLE,
-            latency_s=asked.fact("performance.training.collective_latency").value,
+            latency_s=setting.fact("performance.training.collective_latency").value,
         )
     )
 

@@ -78,12 +78,12 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
 
 def _calibrated_skus(kind: str, setting: Setting) -> list[str]:
     """SKUs on which somebody measured: the step of training, or this model as it is served."""
-    asked = setting.question
+    question = setting.question
     return [
         sku.name
         for sku in setting.inputs.skus
         if (
-            factors_of(setting.catalogue, sku.accelerator, asked.model, asked.precision, 1)
+            factors_of(setting.catalogue, sku.accelerator, question.model, question.precision, 1)
             if kind == ANSWERS
             else sku.accelerator in setting.calibrated
         )

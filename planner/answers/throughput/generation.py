@@ -183,9 +183,9 @@ def _model(setting: Setting) -> str:
 def _generator(setting: Setting, sku: Index) -> Alone:
     """One accelerator that makes a batch."""
     inputs, fact, own = setting.inputs, setting.fact, _model(setting)
-    asked = setting.question.batch or (FILMS if is_film(setting) else None)
+    stated = setting.question.batch or (FILMS if is_film(setting) else None)
     batch: Traced = (
-        fact("performance.diffusion.batch") if asked is None else given("batch", float(asked), "1")
+        fact("performance.diffusion.batch") if stated is None else given("batch", float(stated), "1")
     )
     parts = _denoiser(setting)
     steps, passes = fact(f"{own}.steps"), fact(f"{own}.passes")

@@ -33,19 +33,19 @@ CARRIED = {"requests_per_s": "rate_per_s", "limit_requests_per_s": "limit_per_s"
 
 def serving_table(setting: Setting) -> Table:
     """Every SKU split into replicas of every size, as a plan would have them, or why none works."""
-    asked = asking(setting)
-    candidates, dropped = serving_candidates(asked.inputs, SPLITS)
+    question = asking(setting)
+    candidates, dropped = serving_candidates(question.inputs, SPLITS)
     rows: dict[tuple[str, int], Row] = {
         (one.sku, int(one.what.rpartition(" ")[2])): {"reason": one.reason} for one in dropped
     }
     columns: dict[str, Traced] = {}
     works: list[tuple[str, int]] = []
     if len(candidates):
-        kinds = _working(asked, candidates, rows)
-        names = [asked.inputs.skus[k].name for k in kinds.sku]
+        kinds = _working(question, candidates, rows)
+        names = [question.inputs.skus[k].name for k in kinds.sku]
         works = list(zip(names, (int(tp) for tp in kinds.accelerators.value), strict=True))
-        columns = _columns(asked, kinds) if works else {}
-    place = {sku.name: k for k, sku in enumerate(asked.inputs.skus)}
+        columns = _columns(question, kinds) if works else {}
+    place = {sku.name: k for k, sku in enumerate(question.inputs.skus)}
     keys = sorted({*rows, *works}, key=lambda key: (place[key[0]], key[1]))
     listed: list[Row] = [
         {"sku": sku, "accelerators": tp, "fits": (sku, tp) in works, **rows.get((sku, tp), {})}
@@ -53,10 +53,10 @@ def serving_table(setting: Setting) -> Table:
     ]
     fitting = [keys.index(key) for key in works]
     served = np.array([place[sku] for sku, _ in works], dtype=np.intp)
-    notes = [*_notes(asked), *_rate_notes(asked, served)]
-    table = Table("requests", listed, fitting, columns, about(asked), notes).filled()
+    notes = [*_notes(question), *_rate_notes(question, served)]
+    table = Table("requests", listed, fitting, columns, about(question), notes).filled()
     if setting.question.disaggregated:
-        return replace(table, about={**table.about, "apart": apart_rows(asked, table)})
+        return replace(table, about={**table.about, "apart": apart_rows(question, table)})
     return table
 
 
@@ -91,11 +91,11 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
 
 def _error(setting: Setting, sku: Index, tp: Traced) -> Traced:
     """Error of a serving rate: small where it was measured or fitted, large elsewhere."""
-    inputs, asked = setting.inputs, setting.question
+    inputs, question = setting.inputs, setting.question
     items = []
     for k, split in zip(sku, np.asarray(tp.value, dtype=int), strict=True):
         chip = inputs.skus[k].accelerator
-        points = factors_of(inputs.catalogue, chip, asked.model, asked.precision, int(split))
+        points = factors_of(inputs.catalogue, chip, question.model, question.precision, int(split))
         items.append(_measured_error(inputs, points, int(split)) if points else _fitted_error(setting, chip))
     return pick(items, np.arange(len(items)))
 
@@ -118,12 +118,12 @@ def _fitted_error(setting: Setting, accelerator: str) -> Traced:
 
 def _rate_notes(setting: Setting, sku: Index) -> list[str]:
     """How far off rates are and what that rests on, a note for all SKUs of which the same is true."""
-    inputs, asked = setting.inputs, setting.question
+    inputs, question = setting.inputs, setting.question
     names: dict[str, list[str]] = {}
     for k in dict.fromkeys(int(each) for each in sku):
-        if factors_of(inputs.catalogue, inputs.skus[k].accelerator, asked.model, asked.precision, 1):
+        if factors_of(inputs.catalogue, inputs.skus[k].accelerator, question.model, question.precision, 1):
             continue  # this model was measured there
-        error = rate_error(inputs, inputs.skus[k].accelerator, asked.model)
+        error = rate_error(inputs, inputs.skus[k].accelerator, question.model)
         names.setdefault(rate_error_text("", error), []).append(inputs.skus[k].name)
     return [f"rates on {', '.join(own)}{text}" for text, own in names.items()]
 

@@ -10,7 +10,7 @@ from planner.answers.throughput.setting import Setting
 from planner.performance.queueing import n_plus_k_spares
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.serving import needed_replicas, node_available_fraction
-from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, asked_per_s, given, inputs_of
+from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, given, inputs_of, peak_demand_per_s
 from planner.physics.serving import Kinds
 from planner.trace.quantities import Traced, chosen, convert, derive
 
@@ -33,7 +33,7 @@ def asking(setting: Setting) -> Setting:
         model=question.model,
         precision=question.precision,
         lengths=lengths,
-        rate=float(asked_per_s(question.requests_per_s, fact)),
+        rate=float(peak_demand_per_s(question.requests_per_s, fact)),
         ttft_s=float(question.ttft_s or fact(FIRST_TOKEN).value),
         tpot_s=float(question.tpot_s or fact(PER_TOKEN).value),
         availability=question.availability_fraction or AVAILABILITY,

@@ -36,7 +36,7 @@ class Lever:
     changed: Callable[[float], Scenario]
 
 
-def levers(scenario: Scenario, catalogue: Catalogue, asked: Sequence[str]) -> tuple[Lever, ...]:
+def levers(scenario: Scenario, catalogue: Catalogue, wanted: Sequence[str]) -> tuple[Lever, ...]:
     """The levers asked for as `GROUP`, `GROUP=LOW..HIGH` or `PATH=LOW..HIGH UNIT`; none means all groups.
 
     Raises:
@@ -44,7 +44,7 @@ def levers(scenario: Scenario, catalogue: Catalogue, asked: Sequence[str]) -> tu
     """
     inputs = Inputs(scenario, with_cards(scenario, catalogue))
     found: list[Lever] = []
-    for text in asked or [group for group in GROUPS if _has(scenario, group)]:
+    for text in wanted or [group for group in GROUPS if _has(scenario, group)]:
         name, sign, span = (part.strip() for part in text.partition("="))
         if name in GROUPS:
             low, high = _span(text, span) if sign else (LOW, HIGH)

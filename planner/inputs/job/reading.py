@@ -306,7 +306,7 @@ def simple_of(job: Job) -> Simple:
     )
 
 
-def asked_of(job: Job) -> tuple[str, ...]:
+def inputs_taken(job: Job) -> tuple[str, ...]:
     """Which of the few inputs a job can take: those of its own phases, and those of every job."""
     stated = asdict(simple_of(job))
     return tuple(name for name in PLACES if name in _ALWAYS or stated[name] is not None)
@@ -323,7 +323,7 @@ def simple_stated(tables: Mapping[str, Any]) -> Simple:
     return Simple(**found)
 
 
-def asked_of_own(tables: Mapping[str, Any]) -> tuple[str, ...]:
+def own_inputs_taken(tables: Mapping[str, Any]) -> tuple[str, ...]:
     """Which of the few inputs a job of your own takes: a metered run needs no other word for its size."""
     metered = "metered" in tables.get("training", {})
     sizes = ("model", "tokens", "nodes", "accelerator_hours")

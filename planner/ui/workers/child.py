@@ -29,10 +29,10 @@ def main() -> None:
     # What a library prints must not end up between the messages.
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked = message_of(sys.stdin.buffer.readline())
+    request = message_of(sys.stdin.buffer.readline())
     stop = threading.Event()
     threading.Thread(target=_listen, args=(stop,), daemon=True).start()
-    _Teller(channel).answer(asked["task"], asked["arguments"], stop)
+    _Teller(channel).answer(request["task"], request["arguments"], stop)
     os._exit(0)  # an engine that was left behind keeps nobody waiting
 
 

@@ -33,21 +33,21 @@ def read(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
 
 
 def fit(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
-    """The fit of the same log, with the options `asked`.
+    """The fit of the same log, with the options `question`.
 
     Raises:
         InputError: every problem of the log, the mapping or the options; or it was asked to stop.
     """
-    from planner.answers.failures import FitAsked, fit_document
+    from planner.answers.failures import FitQuestion, fit_document
 
     def watch(text: str) -> None:
         if should_stop():
             raise InputError("The fit was stopped before it was done.")
         tell(text)
 
-    asked = FitAsked(**arguments["asked"])
+    question = FitQuestion(**arguments["question"])
     with _opened(arguments, tell) as (log, _):
-        return _plain(fit_document(log, asked, watch=watch))
+        return _plain(fit_document(log, question, watch=watch))
 
 
 @contextmanager

@@ -71,12 +71,12 @@ class _Work:
     parts: list[Record] = field(default_factory=list)
     result: Record | None = None
     error: str = ""
-    asked_to_stop: bool = False
-    stop_asked: float = 0.0  # when
+    stop_requested: bool = False
+    stop_requested_s: float = 0.0  # when
     cut: str = ""  # why it was ended, where nobody asked for that
     killed: bool = False  # by us
     has_task: bool = False  # the worker knows its task, and what comes next is an order
-    asked: float = field(default_factory=time.monotonic)
+    requested_s: float = field(default_factory=time.monotonic)
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -100,7 +100,7 @@ class _Work:
         if self.error:
             self.state = "failed"
         elif self.result is not None:
-            self.state = "stopped" if self.asked_to_stop else "done"
+            self.state = "stopped" if self.stop_requested else "done"
         elif self.cut:
             self.state, self.error = "failed", f"{self.cut}. Begin it anew if it is still wanted."
         elif self.killed:
@@ -115,7 +115,7 @@ class _Work:
     def wait_again(self) -> None:
         """Give its place back: what was done is done again at its next turn."""
         self.state, self.process, self.has_task = "waiting", None, False
-        self.text, self.began = "", self.asked
+        self.text, self.began = "", self.requested_s
         self.trail.clear()
         self.parts.clear()
 
@@ -130,7 +130,7 @@ class _Work:
             self.result,
             self.error,
             elapsed,
-            stopping=self.asked_to_stop and self.ended is None,
+            stopping=self.stop_requested and self.ended is None,
             place=place,
         )
 
@@ -180,9 +180,9 @@ class Registry:
         """Ask it to end and to keep the best that it has; what has nothing to keep ends at once."""
         with self.lock:
             work = self.works.get(key)
-            if work is None or work.state in ENDED or work.asked_to_stop:
+            if work is None or work.state in ENDED or work.stop_requested:
                 return
-            work.asked_to_stop, work.stop_asked = True, time.monotonic()
+            work.stop_requested, work.stop_requested_s = True, time.monotonic()
             if work.process is None:
                 work.state, work.ended = "stopped", time.monotonic()
             elif work.task in self.limits.longest_s:
@@ -220,7 +220,8 @@ class Registry:
         held = Counter(work.owner for work in self._working())
         waiting = [work for work in self.works.values() if work.state == "waiting"]
         return sorted(
-            waiting, key=lambda work: (held[work.owner], self.last_turns.get(work.owner, 0.0), work.asked)
+            waiting,
+            key=lambda work: (held[work.owner], self.last_turns.get(work.owner, 0.0), work.requested_s),
         )
 
     def _begin_next(self) -> None:
@@ -235,7 +236,7 @@ class Registry:
     def _makes_room(self, waiting: _Work) -> bool:
         """Whether a visitor of several places gives the latest of them back to one who has none."""
         held = Counter(work.owner for work in self._working())
-        second = [work for work in self._working() if held[work.owner] > 1 and not work.asked_to_stop]
+        second = [work for work in self._working() if held[work.owner] > 1 and not work.stop_requested]
         if not second or held[waiting.owner]:
             return False
         last = max(second, key=lambda work: work.began)
@@ -271,7 +272,7 @@ class Registry:
         with self.lock:
             if work.process is process:
                 work.has_task = True
-                if work.asked_to_stop:
+                if work.stop_requested:
                     _tell(process, STOP)
         for said in process.stdout:
             if said.endswith(b"\n"):  # the last line of one that was killed may be torn
@@ -300,8 +301,8 @@ class Registry:
         now, limits = time.monotonic(), self.limits
         longest_s = limits.longest_s.get(work.task, limits.search_s)
         others_wait = any(other.state == "waiting" for other in self.works.values())
-        if work.asked_to_stop:
-            if now - work.stop_asked > limits.stop_s:
+        if work.stop_requested:
+            if now - work.stop_requested_s > limits.stop_s:
                 work.cut = work.cut or STOPPED
                 _kill(work)
         elif now - work.began > longest_s:

@@ -232,8 +232,8 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     keys = row["kv_heads"] * hidden / row["heads"]
     part = tokens * 2.0 * keys / tp * 2.0 / ((fast if near else ports / row["link_domain"]) * 1e9)
     rounds = (row["cp"] - 1.0) * (part + row["collective_latency_s"])
-    beside = min(rounds, attention)
-    context = rounds - beside + row["context_exposed_fraction"] * beside
+    overlapped = min(rounds, attention)
+    context = rounds - overlapped + row["context_exposed_fraction"] * overlapped
     return (
         (matrix + elementwise) * (3.0 + again)
         + attention * (3.2 + scores)

@@ -25,7 +25,7 @@ from planner.physics.nodes import node_columns
 from planner.physics.serving import replica_columns, serving_candidates
 from planner.physics.training import training_runs
 from planner.physics.training_options import (
-    BESIDE_STEP,
+    OUTSIDE_STEP,
     SHAPE,
     job_workload,
     training_arguments,
@@ -68,7 +68,7 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     work, sku = job_workload(job), 0
     accelerators = max(job.nodes) * int(inputs.server("accelerators")[sku].value)
     traced = training_arguments(inputs, work.model, sku, work.precision)
-    facts: dict[str, Any] = {name: node.value for name, node in traced.items() if name not in BESIDE_STEP}
+    facts: dict[str, Any] = {name: node.value for name, node in traced.items() if name not in OUTSIDE_STEP}
     shape = {name: int(facts[name]) for name in SHAPE if name in ("layers", "heads", "kv_heads")}
     layouts = layout_candidates(
         **bundled(

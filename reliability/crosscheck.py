@@ -43,7 +43,7 @@ _COX_SEARCH = {"precision": 1e-10}
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Comparison:
     """One estimate by both, value by value; `names` carry their unit, hours. A curve has no likelihood."""
 
     estimate: str
@@ -70,7 +70,7 @@ class Beside:
 class CrossCheck:
     """Estimates that both gave, and why those in `failed` were not given by one of them."""
 
-    compared: tuple[Beside, ...]
+    compared: tuple[Comparison, ...]
     failed: dict[str, str]
 
 
@@ -101,7 +101,7 @@ def cross_check(
     """
     units = LifeRows.checked(duration_h, observed, entry_h, weight)
     rows = units.grouped()
-    comparisons: dict[str, Callable[[], Beside]] = {"Kaplan-Meier": lambda: _curve(rows)}
+    comparisons: dict[str, Callable[[], Comparison]] = {"Kaplan-Meier": lambda: _curve(rows)}
     for family in _FAMILIES:
         comparisons[family.name] = lambda family=family: _family(family, rows)  # type: ignore[misc]
     if covariates:
@@ -142,7 +142,7 @@ _FAMILIES = (
 )
 
 
-def _curve(rows: LifeRows) -> Beside:
+def _curve(rows: LifeRows) -> Comparison:
     """Survival at each age at which someone died."""
     from lifelines import KaplanMeierFitter
 
@@ -154,7 +154,7 @@ def _curve(rows: LifeRows) -> Beside:
             entry=rows.entry_h if _any_late(rows) else None,
             weights=rows.weight,
         )
-    return Beside(
+    return Comparison(
         estimate="Kaplan-Meier",
         names=tuple(f"survival at {age_h:g} h" for age_h in ours.time_h),
         ours=ours.survival_fraction,
@@ -162,7 +162,7 @@ def _curve(rows: LifeRows) -> Beside:
     )
 
 
-def _family(family: _Family, rows: LifeRows) -> Beside:
+def _family(family: _Family, rows: LifeRows) -> Comparison:
     import lifelines
 
     ours = family.fit(**_columns(rows))
@@ -176,7 +176,7 @@ def _family(family: _Family, rows: LifeRows) -> Beside:
             weights=rows.weight,
             fit_options=_SEARCH,
         )
-    return Beside(
+    return Comparison(
         estimate=family.name,
         names=tuple(_label(name) for name in names),
         ours=np.array([getattr(model, name) for name in names]),
@@ -186,7 +186,7 @@ def _family(family: _Family, rows: LifeRows) -> Beside:
     )
 
 
-def _cox(rows: CovariateRows) -> Beside:
+def _cox(rows: CovariateRows) -> Comparison:
     """Hazard ratios, ties by Efron; lifelines gets each unit as a row."""
     from lifelines import CoxPHFitter
 
@@ -201,7 +201,7 @@ def _cox(rows: CovariateRows) -> Beside:
             entry_col="entry" if _any_late(rows.life) else None,
             fit_options=_COX_SEARCH,
         )
-    return Beside(
+    return Comparison(
         estimate="Cox",
         names=tuple(f"hazard ratio of {name}" for name in rows.design.names),
         ours=np.exp(ours.coefficients),
@@ -211,7 +211,7 @@ def _cox(rows: CovariateRows) -> Beside:
     )
 
 
-def _weibull_regression(rows: CovariateRows) -> Beside:
+def _weibull_regression(rows: CovariateRows) -> Comparison:
     """Time ratios, and the scale and shape of the reference."""
     from lifelines import WeibullAFTFitter
 
@@ -227,7 +227,7 @@ def _weibull_regression(rows: CovariateRows) -> Beside:
         )
     order = [("lambda_", f"x{place}") for place in range(len(rows.design.names))]
     found = theirs.params_[[*order, ("lambda_", "Intercept"), ("rho_", "Intercept")]]
-    return Beside(
+    return Comparison(
         estimate="Weibull regression",
         names=(*(f"time ratio of {name}" for name in rows.design.names), _label("scale_h"), "shape"),
         ours=np.array([*np.exp(ours.coefficients), ours.baseline.scale_h, ours.baseline.shape]),

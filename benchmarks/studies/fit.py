@@ -32,7 +32,7 @@ from planner.inputs.software import stack_named, stacks
 from planner.performance.bundles import step_bundles
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
-from planner.physics.training_step import BESIDE_STEP
+from planner.physics.training_step import OUTSIDE_STEP
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import catalogue_name
 from planner.validation.forms import unbundled
@@ -181,7 +181,7 @@ def _arguments(inputs: Mapping[str, float | str], labels: Mapping[str, str]) -> 
     given = hardware(labels["chip"], labels["dtype"], labels["stack"])
     return {
         **{name: float(spelled[name]) for name in SHAPE},
-        **values({name: node for name, node in given.items() if name not in BESIDE_STEP}),
+        **values({name: node for name, node in given.items() if name not in OUTSIDE_STEP}),
         "sequence_parallel": float(split_by_stack(stack_named(labels["stack"]), recompute)),
         "recompute": float(recompute),
         "sharding": float(sharding_stage(str(inputs["dp_sharding"]), labels["stack"])),

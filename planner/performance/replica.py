@@ -146,12 +146,12 @@ def mixed_replica(
         reading=reading,
     )
     if np.ndim(arrival_scv_ratio) > limit.ndim:
-        replica = _beside(replica)
+        replica = _with_axis(replica)
     factor = wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=replica.service_scv_ratio)
     return dataclasses.replace(replica, wait_factor=factor)
 
 
-def _beside(replica: MixedReplica) -> MixedReplica:
+def _with_axis(replica: MixedReplica) -> MixedReplica:
     """With an axis of length 1 right behind the candidates'."""
     behind = {"class_prefill_s": 2, "running": 1, "prefill_s": 1, "tpot_s": 1, "departures_per_s": 1}
     behind |= {

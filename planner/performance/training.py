@@ -338,8 +338,8 @@ def training_step_s(
     passes = training_flops_ratio(adapter_parameters=model.adapter_parameters)
     matrix = matrix * (passes + again) * deep
     if adapted:
-        beside = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
-        matrix = matrix + beside * (3.0 + again) * deep
+        adapter_s = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
+        matrix = matrix + adapter_s * (3.0 + again) * deep
     attention = attention * (3.2 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep

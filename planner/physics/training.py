@@ -47,8 +47,8 @@ from planner.physics.nodes import (
 )
 from planner.physics.power_caps import capped
 from planner.physics.training_options import (
-    BESIDE_STEP,
     LAYOUT,
+    OUTSIDE_STEP,
     TrainingCandidates,
     is_mixture,
     job_workload,
@@ -74,7 +74,7 @@ def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Part
         **step_bundles(
             {
                 "accelerators": accelerators,
-                **{name: a for name, a in arguments.items() if name not in BESIDE_STEP},
+                **{name: a for name, a in arguments.items() if name not in OUTSIDE_STEP},
             }
         ),
     )

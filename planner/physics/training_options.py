@@ -19,9 +19,9 @@ from planner.physics.precisions import value_bytes
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
     AS_FAST,
-    BESIDE_STEP,
     EXPERTS,
     LAYOUT,
+    OUTSIDE_STEP,
     PRECISIONS,
     SHAPE,
     TRAINING_CONSTANTS,
@@ -38,9 +38,9 @@ from planner.trace.quantities import Traced, chosen
 __all__ = [
     "ACCELERATOR_FACTS",
     "AS_FAST",
-    "BESIDE_STEP",
     "EXPERTS",
     "LAYOUT",
+    "OUTSIDE_STEP",
     "PRECISIONS",
     "SHAPE",
     "TRAINING_CONSTANTS",

@@ -71,7 +71,7 @@ MEMORY = {"gradient_bytes": "gradient_bytes"}
 KEPT = "activation_fraction"
 # What is known of a mixture of experts next to its step: the rate of all steps, the weights of a token; and
 # what its memory takes.
-BESIDE_STEP = ("calibration_factor", "active_parameters", *MEMORY, KEPT)
+OUTSIDE_STEP = ("calibration_factor", "active_parameters", *MEMORY, KEPT)
 
 
 class Facts(Protocol):
@@ -196,7 +196,7 @@ def step_arguments(
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout.
 
-    For a mixture of experts also `BESIDE_STEP`; where it is `mixed` with one in a column, for any model.
+    For a mixture of experts also `OUTSIDE_STEP`; where it is `mixed` with one in a column, for any model.
     """
     found = {**model_arguments(facts, model), **hardware_arguments(facts, accelerator, precision, stack)}
     if mixed or is_mixture(facts, model):
@@ -283,7 +283,7 @@ def layout_of(
     values: dict[str, Any] = {
         name: node.value
         for name, node in arguments.items()
-        if name not in BESIDE_STEP or name in MEMORY or name == KEPT
+        if name not in OUTSIDE_STEP or name in MEMORY or name == KEPT
     }
     values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
     return best_layout(

@@ -137,7 +137,7 @@ def plan_fleet(
     search = _Search(problem, scenario.solve, watch, progress, should_stop)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
-    found, beside = search.run(baselines)
+    found, references = search.run(baselines)
     infeasibility = conflict = None
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits in conflict")
@@ -150,7 +150,7 @@ def plan_fleet(
             time_limit_s=CLASH_SECONDS,
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
-    return Plan(inputs, assembled, found, beside, infeasibility, conflict)
+    return Plan(inputs, assembled, found, references, infeasibility, conflict)
 
 
 class _Search:
@@ -177,7 +177,7 @@ class _Search:
         if self.first is not None and self.problem is self.base:
             return self.first, {}  # no plan, or stopped before the second could be looked at
         found: Answer | None = None
-        beside: dict[str, Answer] = {}
+        references: dict[str, Answer] = {}
         with ThreadPoolExecutor(max_workers=1) as side:
             waiting = side.submit(self._baselines) if baselines else None
             try:
@@ -185,14 +185,14 @@ class _Search:
                 found = self._solve(self.problem, watched=True, start=start)
                 if waiting is not None and found.status not in (Status.INFEASIBLE, Status.INTERRUPTED):
                     self._tell("solving the baselines")
-                    beside = waiting.result()
+                    references = waiting.result()
             except KeyboardInterrupt:
                 if found is None:
                     raise  # the engine heard the first Ctrl-C itself; this is the second
             finally:
                 self.stopped.set()
         self.stopped.clear()
-        return self._not_beaten(found, beside), beside
+        return self._not_beaten(found, references), references
 
     def _baselines(self) -> dict[str, Answer]:
         cost_only = replace(self.base, objective=Objective(1.0, 0.0))
@@ -202,9 +202,9 @@ class _Search:
         """Another problem, told as the plan is."""
         return self._solve(problem, watched=True)
 
-    def _not_beaten(self, found: Answer, beside: dict[str, Answer]) -> Answer:
+    def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
-        plans = [one.solution for one in beside.values() if one.solution is not None]
+        plans = [one.solution for one in references.values() if one.solution is not None]
         best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
         if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
             return found

@@ -269,7 +269,7 @@ class Cell:
     def _columns(self) -> tuple[str, ...]:
         return COLUMNS.get(self.table, tuple(self.row))
 
-    def beside(self, key: str) -> Cell:
+    def other(self, key: str) -> Cell:
         """Another cell of the row."""
         return replace(self, key=key)
 

@@ -196,7 +196,7 @@ _HEADINGS = {
     "fit_p": ("p of the fit", ""),
 }
 # Column -> the column of its row that says its unit, the same in all rows of a table.
-_UNIT_BESIDE = {"at_low": "at_unit", "at_high": "at_unit"}
+_UNIT_OF_ROW = {"at_low": "at_unit", "at_high": "at_unit"}
 _SUFFIXES = {
     "kgco2e": "kgCO2e",
     "kwh": "kWh",
@@ -233,11 +233,11 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     The columns of table `name` come in the order of reading; where there is no such table, in the rows' own.
     """
     wanted = keys or COLUMNS.get(name) or list(rows[0] if rows else ())
-    said = {_UNIT_BESIDE[key] for key in wanted if key in _UNIT_BESIDE}
+    said = {_UNIT_OF_ROW[key] for key in wanted if key in _UNIT_OF_ROW}
     keys = [key for key in wanted if key not in said and any(key in row for row in rows)]
     own_units = name in ("summary", "limits", "clash")
     shown = [_in_its_unit(row) for row in rows] if own_units else rows
-    columns = [_column(key, [row.get(key) for row in shown], _unit_beside(key, shown)) for key in keys]
+    columns = [_column(key, [row.get(key) for row in shown], _unit_of_row(key, shown)) for key in keys]
     values = tuple(zip(*(column for _, column in columns), strict=True))
     return Table(
         headings=tuple(heading for heading, _ in columns),
@@ -254,12 +254,12 @@ def column_unit(key: str, rows: Sequence[Record] = ()) -> str:
     Some columns have it from their `rows`.
     """
     _, unit = _HEADINGS.get(key) or _split(key)
-    return "1" if unit == "%" else unit or _unit_beside(key, rows)
+    return "1" if unit == "%" else unit or _unit_of_row(key, rows)
 
 
-def _unit_beside(key: str, rows: Sequence[Record]) -> str:
+def _unit_of_row(key: str, rows: Sequence[Record]) -> str:
     """The unit of a column as its rows say it; empty where they do not."""
-    return next((row[_UNIT_BESIDE[key]] for row in rows), "") if key in _UNIT_BESIDE else ""
+    return next((row[_UNIT_OF_ROW[key]] for row in rows), "") if key in _UNIT_OF_ROW else ""
 
 
 def why_text(document: Document, name: str | None) -> str | None:
@@ -298,7 +298,7 @@ def tables(document: Document) -> dict[str, Table]:
 def compared(document: Document) -> bool:
     """Whether there is a baseline next to the plan."""
     rows = document["tables"].get("summary", [])
-    return any(row[beside] is not None for row in rows for beside in ("cost_only", "as_today"))
+    return any(row[reference] is not None for row in rows for reference in ("cost_only", "as_today"))
 
 
 def headline(document: Document) -> list[str]:
@@ -347,10 +347,10 @@ def provenance(document: Document) -> list[str]:
     ]
 
 
-def _column(key: str, values: list[Any], beside: str) -> tuple[str, list[Any]]:
-    """Heading with unit, and the values in that unit, `beside` where the name has none."""
+def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]:
+    """Heading with unit, and the values in that unit, `row_unit` where the name has none."""
     label, unit = _HEADINGS.get(key) or _split(key)
-    unit = unit or beside
+    unit = unit or row_unit
     if not unit:
         return label, values
     if unit == "%":

@@ -20,7 +20,7 @@ def draw_kept(digest: str, make: Callable[[], Picture | list[Picture] | None]) -
         st.vega_lite_chart(spec, width="stretch", alt=alt)
 
 
-def draw_beside(digest: str, make: Callable[[], list[Picture]]) -> None:
+def draw_in_rows(digest: str, make: Callable[[], list[Picture]]) -> None:
     """The same, some in a row, each below its title; on a phone one below the other."""
     made = specs(digest, make)
     for start in range(0, len(made), IN_A_ROW):

@@ -22,7 +22,7 @@ from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation
 from planner.ui import logs, shared
-from planner.ui.chart_cache import draw_beside, draw_kept
+from planner.ui.chart_cache import draw_in_rows, draw_kept
 
 MOST_NODES = 100_000
 # The numbers of the answer in words, by the names of their explanations.
@@ -188,7 +188,7 @@ def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str)
     curves = st.expander("A curve for each size", key="size-curves", on_change="rerun")
     if curves.open:
         with curves:
-            draw_beside(f"{digest} sizes", lambda: size_curves(document, measure))
+            draw_in_rows(f"{digest} sizes", lambda: size_curves(document, measure))
     shared.data("", cells, opens=opens(inputs, "map", cells), key="map")
 
 

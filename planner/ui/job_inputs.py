@@ -368,11 +368,11 @@ def incoming(base: Base, wanted: dict[str, Any]) -> None:
         )
         held = {PurePosixPath(file.name).name: file.getvalue() for file in files}
         job = next((name for name in held if name.lower().endswith(".toml")), None)
-        beside = tuple((name, content) for name, content in held.items() if name != job)
+        others = tuple((name, content) for name, content in held.items() if name != job)
         if job is not None:
-            recognised_job(Base(held[job].decode("utf-8", errors="replace"), job, beside))
-        elif beside:
-            recognised_meter(base, wanted, *beside[0])
+            recognised_job(Base(held[job].decode("utf-8", errors="replace"), job, others))
+        elif others:
+            recognised_meter(base, wanted, *others[0])
 
 
 def recognised_job(brought: Base) -> None:

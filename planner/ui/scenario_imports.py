@@ -61,9 +61,9 @@ def scenario_file() -> None:
     if len(texts) != 1:
         st.error(f"One TOML file is wanted, and there are {len(texts)}.")
         return
-    beside = {file.name: file.getvalue() for file in files if file is not texts[0]}
+    others = {file.name: file.getvalue() for file in files if file is not texts[0]}
     name, content = texts[0].name, texts[0].getvalue()
-    found = _found(lambda: scenario_found(session.file_name(name), content, beside), "This scenario")
+    found = _found(lambda: scenario_found(session.file_name(name), content, others), "This scenario")
     if found is not None:
         _shown(found)
         st.button("Use it", key="use", on_click=scenario_edits.open_file, args=(name, content, found))

@@ -143,5 +143,5 @@ def _kept(digest: str, _draft: Draft) -> KeptScenario:
 
 
 def _digest(name: str, text: str, files: Files) -> str:
-    beside = "".join(f"\0{file}\0{hashlib.sha256(content).hexdigest()}" for file, content in files)
-    return hashlib.sha256(f"{name}\0{text}{beside}".encode()).hexdigest()
+    others = "".join(f"\0{file}\0{hashlib.sha256(content).hexdigest()}" for file, content in files)
+    return hashlib.sha256(f"{name}\0{text}{others}".encode()).hexdigest()

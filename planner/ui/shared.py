@@ -299,10 +299,10 @@ def terms(name: str, key: str, unit: str, document: Document, identity: str = ""
     rows = document["tables"][name]
     if not rows:
         return
-    chart, beside = st.columns([3, 2])
+    chart, words = st.columns([3, 2])
     with chart:
         picture(name, document, identity)
-    with beside:
+    with words:
         for term in rows:
             label = f"{plain(term['label'])}: **{plain(quantity_text(term[key], unit))}**"
             opened = st.expander(label, key=f"term-{term['explain']}", on_change="rerun")

@@ -55,8 +55,8 @@ def money(draft: session.Draft) -> None:
     answer = work_button.answer("front", draft, "Find the front", _money_so_far, points=POINTS)
     if answer is None:
         return
-    beside = answer.document["beside"]
-    _front(draft, answer, "front", "points", lambda opened: money_front(answer.document, beside, opened))
+    references = answer.document["beside"]
+    _front(draft, answer, "front", "points", lambda opened: money_front(answer.document, references, opened))
 
 
 def time(draft: session.Draft) -> None:
@@ -187,8 +187,8 @@ def _with_days(changes: Record) -> Record:
 
 
 def _money_so_far(parts: Sequence[Record]) -> None:
-    beside: Sequence[Record] = next((part["beside"] for part in parts if "beside" in part), [])
-    _so_far("front", "points", parts, lambda document: money_front(document, beside))
+    references: Sequence[Record] = next((part["beside"] for part in parts if "beside" in part), [])
+    _so_far("front", "points", parts, lambda document: money_front(document, references))
 
 
 def _time_so_far(parts: Sequence[Record]) -> None:

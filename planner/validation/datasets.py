@@ -56,7 +56,7 @@ def looking_in(folders: Sequence[Path]) -> Iterator[None]:
         _FOLDERS.reset(token)
 
 
-def folders_beside(rows: Path) -> list[Path]:
+def sibling_folders(rows: Path) -> list[Path]:
     """Where data may lie that a file of rows is about: with it, or in `data` there or one folder up."""
     here = rows.absolute().parent
     return [here, here / "data", here.parent, here.parent / "data"]

@@ -374,8 +374,8 @@ def _log(name: str) -> FailureLog:
 @cache
 def _read(name: str, path: Path) -> FailureLog:
     """The log of a data set, as its publisher counted: no outage is merged with another."""
-    beside = path.with_suffix(".toml")
-    mapping = read_mapping(beside) if beside.is_file() else propose_mapping(path)
+    mapping_path = path.with_suffix(".toml")
+    mapping = read_mapping(mapping_path) if mapping_path.is_file() else propose_mapping(path)
     if name == "titan":
         mapping = replace(mapping, covariates=(*mapping.covariates, "out", "dbe", "otb"))
     return read_log(path, replace(mapping, every_row_counts=True))

@@ -129,8 +129,8 @@ def sharded_step_as_peer(
     work = 2.0 * tokens * (weights + sequence_tokens * hidden) / (peak_tflop_per_s * 1e12 * used.flops_util)
     others = layers - 1
     if not prefetch:
-        beside = others * max(0.0, gather - 2.0 * work) + gather
-        return layers * (2.0 * gather + 3.0 * work) + beside
+        exposed = others * max(0.0, gather - 2.0 * work) + gather
+        return layers * (2.0 * gather + 3.0 * work) + exposed
     forward = gather + others * max(work, gather) + work
     return forward + others * max(2.0 * work, 2.0 * gather) + 2.0 * work + gather
 

@@ -18,7 +18,7 @@ from planner.performance.power import (
 )
 from planner.performance.training import training_step_s
 from planner.physics.nodes import POWER_CURVE, host_facts
-from planner.physics.training_step import BESIDE_STEP, LAYOUT
+from planner.physics.training_step import LAYOUT, OUTSIDE_STEP
 from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
@@ -90,7 +90,7 @@ def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> di
     if what.get("adapters"):
         arguments = adapted(arguments)
     layout = planned(chip, accelerators, batch, length, arguments)
-    step = values({name: node for name, node in arguments.items() if name not in BESIDE_STEP})
+    step = values({name: node for name, node in arguments.items() if name not in OUTSIDE_STEP})
     laid = {name: getattr(layout, name) for name in LAYOUT if name != "ep" or "experts" in arguments}
     run = {"accelerators": accelerators, "global_batch": batch, "sequence_tokens": length}
     took = training_step_s(**step_bundles({**run, **step, **laid}))

@@ -384,14 +384,14 @@ def _language_rate(
     """The rate of a language model, with adapters or not, by size and batch."""
     if dtype is None:
         raise NotUnderstood("scale_from_anchor needs dtype for a language model")
-    base, beside = model.removesuffix(" LoRA"), model.endswith(" LoRA")
+    base, with_adapter = model.removesuffix(" LoRA"), model.endswith(" LoRA")
     name, chip = catalogue_name("model", base), catalogue_name("accelerator", gpu)
     length = sequence_tokens or aliases("sequence_tokens").get(model)
     if length is None:
         raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
     ran = software or default_stack(chip).name
     arguments = model_step(name, chip, dtype, ran)
-    if beside:
+    if with_adapter:
         arguments = adapted(arguments)
     if tp is None or pp is None:
         return lambda size, batch: size * _planned_rate(chip, size, batch, length, arguments)

@@ -18,7 +18,7 @@ from planner.inputs.catalogue import data_folder
 from planner.inputs.files import limited_lines, read_limited
 from planner.trace.errors import InputError
 from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
-from planner.validation.datasets import NeedsData, folders_beside, looking_in
+from planner.validation.datasets import NeedsData, looking_in, sibling_folders
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.nodes import with_cooling
@@ -86,7 +86,7 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
     judged: list[Judged] = []
     for path in paths:
         # Inputs of a stranger may overflow on the way to a value that is then refused.
-        with looking_in([*data, *folders_beside(path)]), np.errstate(all="ignore"):
+        with looking_in([*data, *sibling_folders(path)]), np.errstate(all="ignore"):
             judged += [judge(row) for row in read_rows(path)]
     return {"rows": [row.document() for row in judged], "summary": summary(judged)}
 

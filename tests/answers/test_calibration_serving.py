@@ -69,7 +69,7 @@ def ours(write, row: str = ONE) -> float:
     return model(write(f"{row},tokens_rate,1000,/s,me"))["points"][0]["before_tokens_per_s"]
 
 
-def scenario_beside(folder: Path, *extra: str):
+def scenario_with(folder: Path, *extra: str):
     """The shipped scenario of services, with more text, in a folder."""
     path = folder / "plan.toml"
     path.write_text("\n".join([SCENARIO.read_text(encoding="utf-8"), *extra]), encoding="utf-8")
@@ -301,9 +301,9 @@ def test_a_plan_serves_as_if_its_constants_were_measured(calibration, tmp_path):
     lines = [f'"{key}" = "{0.8 * known(key).value!r} {unit}"' for key, unit in rates.items()]
     lines += [f'"{key}" = "{known(key).value / 0.8!r} s"' for key in times]
 
-    plain, _ = capacities(scenario_beside(tmp_path))
-    measured, kinds = capacities(scenario_beside(tmp_path, f'[performance]\ncalibration = "{path.name}"'))
-    by_hand, _ = capacities(scenario_beside(tmp_path, "[facts]", *lines))
+    plain, _ = capacities(scenario_with(tmp_path))
+    measured, kinds = capacities(scenario_with(tmp_path, f'[performance]\ncalibration = "{path.name}"'))
+    by_hand, _ = capacities(scenario_with(tmp_path, "[facts]", *lines))
 
     own = [key for key in plain if key[:2] == ("llama-3-8b", "h100-sxm-80gb")]
     assert own
@@ -322,7 +322,7 @@ def test_efficiency_and_rating_reach_a_plan(tmp_path):
     """Each value that `everfleet calibrate` found stands in the catalogue of the plan, measured."""
     document = calibration_document(data_folder() / "samples" / "measurements.csv")
     (tmp_path / "mine.json").write_text(json.dumps(document), encoding="utf-8")
-    scenario = scenario_beside(tmp_path, '[performance]\ncalibration = "mine.json"')
+    scenario = scenario_with(tmp_path, '[performance]\ncalibration = "mine.json"')
     check_scenario(scenario, load_catalogue())
     inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))
 
@@ -337,9 +337,9 @@ def test_another_measurement_is_another_scenario(calibration, tmp_path):
     """A plan is known by its digest: the same words over other measurements are not the same question."""
     table = '[performance]\ncalibration = "mine.json"'
     calibration(0.8)
-    before = scenario_beside(tmp_path, table)
+    before = scenario_with(tmp_path, table)
     calibration(0.9)
-    after = scenario_beside(tmp_path, table)
+    after = scenario_with(tmp_path, table)
 
     assert digest(before) != digest(after)
     assert before != after
@@ -367,9 +367,7 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, text, said):
         (tmp_path / "mine.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(ScenarioError, match=said):
-        check_scenario(
-            scenario_beside(tmp_path, '[performance]\ncalibration = "mine.json"'), load_catalogue()
-        )
+        check_scenario(scenario_with(tmp_path, '[performance]\ncalibration = "mine.json"'), load_catalogue())
 
 
 def test_a_text_without_a_file_names_no_calibration():
@@ -417,7 +415,7 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
 def test_a_saved_scenario_takes_its_measurements_along(calibration, tmp_path):
     """Planned from a store, without the folder: the same scenario by its digest, with what was measured."""
     path = calibration(0.8)
-    scenario = scenario_beside(tmp_path, '[performance]\ncalibration = "mine.json"')
+    scenario = scenario_with(tmp_path, '[performance]\ncalibration = "mine.json"')
     kept = keep(scenario)
     path.unlink()
 

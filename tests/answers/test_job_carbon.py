@@ -297,9 +297,9 @@ def test_contracts_stand_beside_the_total() -> None:
     assert float(market[1].value) == pytest.approx(0.18 * float(covered.facility_kwh.value))
     assert float(covered.carbon.value) == float(plain.carbon.value)
     document = job_document(job(SMALL + HOURS + contract), CATALOGUE)
-    beside = next(row for row in document["scopes"] if row["scope"] == "2, market-based")
-    assert beside["in_total"] == "no, next to it"
-    assert beside["kgco2e"] == pytest.approx(float(market[1].value))
+    reference = next(row for row in document["scopes"] if row["scope"] == "2, market-based")
+    assert reference["in_total"] == "no, next to it"
+    assert reference["kgco2e"] == pytest.approx(float(market[1].value))
     assert all("market" not in row["what"] for row in document["changes"])
 
 

@@ -60,12 +60,12 @@ def test_a_contract_is_paid_and_avoids_what_it_covers() -> None:
 def test_without_contracts_only_the_factors_differ() -> None:
     """At the location's factors a market-based plan is the location-based one, and so are both figures."""
     location, market = planned(WIDE), planned(WIDE | {"policy.accounting": "market"})
-    beside = market.ledger.location_carbon
+    reference = market.ledger.location_carbon
 
     assert location.ledger.location_carbon is None
-    assert beside is not None
+    assert reference is not None
     assert market.ledger.carbon.value == pytest.approx(location.ledger.carbon.value)
-    assert beside.value == pytest.approx(location.ledger.carbon.value)
+    assert reference.value == pytest.approx(location.ledger.carbon.value)
 
 
 def test_a_contract_leaves_the_location_based_figure_as_it_is() -> None:

@@ -204,8 +204,8 @@ def test_charts_of_fronts_say_every_point_in_words() -> None:
         {"point": 2, "cost_usd": 1.5e6, "carbon_kgco2e": 2e5, "mark": "knee"},
         {"point": 3, "cost_usd": 1.6e6, "carbon_kgco2e": 3e5, "mark": "beaten"},
     ]
-    beside = [{"name": "as today", "cost_usd": 3e6, "carbon_kgco2e": 4e5}]
-    drawn = money_front({"sections": {"front": {"tables": {"points": rows}}}}, beside, opened=2)
+    references = [{"name": "as today", "cost_usd": 3e6, "carbon_kgco2e": 4e5}]
+    drawn = money_front({"sections": {"front": {"tables": {"points": rows}}}}, references, opened=2)
     assert drawn is not None
 
     for words in ("cleanest 2 MUSD at 100 t CO2e", "knee 1.5 MUSD", "as today 3 MUSD at 400 t CO2e"):

@@ -18,7 +18,7 @@ from planner.performance.memory import kept_fraction, training_memory_parts
 from planner.performance.training import training_step_s
 from planner.physics.training_step import (
     AS_FAST,
-    BESIDE_STEP,
+    OUTSIDE_STEP,
     computes_in,
     hardware_arguments,
     layout_of,
@@ -73,7 +73,7 @@ def step_of(accelerator, precision, model="llama-3.1-70b", **change):
         "sharding": 1,
     }
     nodes = step_arguments(CATALOGUE, model, accelerator, precision)
-    left = {name: node.value for name, node in nodes.items() if name not in BESIDE_STEP}
+    left = {name: node.value for name, node in nodes.items() if name not in OUTSIDE_STEP}
     return training_step_s(**step_bundles(left | layout | change))
 
 
@@ -199,10 +199,10 @@ def test_the_ring_costs_what_attention_does_not_hide():
     """By hand: three parts of 8.4 MB over 360 GB/s, a latency each; beside attention only its ends show."""
     part_s = 4096 * 2 * 1024 / 2 * 2 / 360e9 + 20e-6
     alone = context_exchange_s(**RING, cp=4.0, attention_s=0.0, exposed_fraction=0.2)
-    beside = context_exchange_s(**RING, cp=4.0, attention_s=1.0, exposed_fraction=0.2)
+    reference = context_exchange_s(**RING, cp=4.0, attention_s=1.0, exposed_fraction=0.2)
 
     assert alone == pytest.approx(3 * part_s, rel=1e-12)
-    assert beside == pytest.approx(0.2 * 3 * part_s, rel=1e-12)
+    assert reference == pytest.approx(0.2 * 3 * part_s, rel=1e-12)
     assert context_exchange_s(**RING, cp=1.0, attention_s=0.0, exposed_fraction=1.0) == 0
     assert context_exchange_s(**RING, cp=8.0, attention_s=0.0, exposed_fraction=1.0) > 2 * alone
 

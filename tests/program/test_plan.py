@@ -583,7 +583,7 @@ def test_ranges_are_ordered_and_swings_move_the_objective(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def beside_cost_only() -> Plan:
+def next_to_cost_only() -> Plan:
     """The shipped quarter with the plan beside it that looks at money alone."""
     plan = plan_of(QUARTER)
     solve = plan.inputs.scenario.solve
@@ -595,9 +595,9 @@ def beside_cost_only() -> Plan:
     return replace(plan, baselines={COST_ONLY: cheap})
 
 
-def test_the_carbon_price_changes_the_real_quarter(beside_cost_only: Plan) -> None:
+def test_the_carbon_price_changes_the_real_quarter(next_to_cost_only: Plan) -> None:
     """Cleaner than the cost-only plan, not cheaper beyond the gap, and the reasons name what differs."""
-    plan, cheap = beside_cost_only, beside_cost_only.baselines[COST_ONLY]
+    plan, cheap = next_to_cost_only, next_to_cost_only.baselines[COST_ONLY]
     assert plan.answer.solution is not None
     assert cheap.solution is not None
     gap = plan.inputs.scenario.solve.gap_fraction

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sizes import at_night
 
-from reliability.crosscheck import Beside, cross_check
+from reliability.crosscheck import Comparison, cross_check
 from reliability.logs import read_log, read_mapping
 
 FAMILIES = ["Kaplan-Meier", "exponential", "Weibull", "log-normal", "log-logistic", "generalised gamma"]
@@ -97,10 +97,10 @@ def test_titan(shared: Path):
 
 def test_difference_is_relative_to_the_larger_value():
     """|2 - 1| / 2, and two noughts, of a curve that has ended, are the same."""
-    beside = Beside("curve", ("a", "b"), ours=np.array([2.0, 0.0]), lifelines=np.array([1.0, 0.0]))
+    reference = Comparison("curve", ("a", "b"), ours=np.array([2.0, 0.0]), lifelines=np.array([1.0, 0.0]))
 
-    assert beside.relative_differences.tolist() == [0.5, 0.0]
-    assert beside.largest_relative_difference == 0.5
+    assert reference.relative_differences.tolist() == [0.5, 0.0]
+    assert reference.largest_relative_difference == 0.5
 
 
 def test_what_we_do_not_fit_is_named():

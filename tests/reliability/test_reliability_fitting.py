@@ -457,9 +457,9 @@ def test_generalised_gamma_holds_its_special_cases(sigma, z):
         gammaincc(order, order * age_h / 7.0), rel=1e-9, abs=1e-300
     )
     for near in (-1e-3, -1e-5, 1e-5, 1e-3):
-        beside = GeneralisedGamma(7.0, sigma, near).cumulative_hazard(age_h=age_h)
+        reference = GeneralisedGamma(7.0, sigma, near).cumulative_hazard(age_h=age_h)
         steep = GeneralisedGamma(7.0, sigma, 10 * near).cumulative_hazard(age_h=age_h)
-        assert (beside - normal) == pytest.approx((steep - normal) / 10, rel=0.15, abs=1e-11)
+        assert (reference - normal) == pytest.approx((steep - normal) / 10, rel=0.15, abs=1e-11)
 
 
 @pytest.mark.parametrize("shape", [-1.0, -0.4, -0.01, 0.0, 0.01, 0.4, 3.0])

@@ -130,11 +130,11 @@ def test_a_clash_takes_the_place_of_the_headline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "found"),
+    ("reference", "found"),
     [({"cost_only": 1.0, "as_today": None}, True), ({"cost_only": None, "as_today": None}, False)],
 )
-def test_a_plan_without_baselines_stands_beside_nothing(beside: dict[str, Any], found: bool) -> None:
-    assert compared({"tables": {"summary": [{"measure": "cost", **beside}]}}) is found
+def test_a_plan_without_baselines_stands_beside_nothing(reference: dict[str, Any], found: bool) -> None:
+    assert compared({"tables": {"summary": [{"measure": "cost", **reference}]}}) is found
     assert compared({"tables": {}}) is False
 
 

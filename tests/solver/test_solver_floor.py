@@ -52,9 +52,9 @@ def test_no_plan_is_below_the_bound(seed: int) -> None:
 
 def test_whole_choices_lift_the_bound_while_the_program_is_used_for_all_else() -> None:
     """It is the optimum of whole choices, although every variable was held at 0 once the search had begun."""
-    program, beside = build(fleet("S")), build(fleet("S"))
-    floor = begun(beside, Floor(relaxed(program), 0.0))
-    for variable in beside.model.variables():
+    program, other = build(fleet("S")), build(fleet("S"))
+    floor = begun(other, Floor(relaxed(program), 0.0))
+    for variable in other.model.variables():
         variable.lowBound = variable.upBound = 0.0
     found = floor.end(at_once=False)
 

@@ -12,7 +12,7 @@ from planner.performance.layouts import NoLayout, best_layout, require_layout
 from planner.performance.power import training_compute_use_fraction, training_power_kw
 from planner.performance.training import StepTime, training_step_s
 from planner.physics.nodes import POWER_CURVE
-from planner.physics.training_step import AS_FAST, BESIDE_STEP, LAYOUT, WHOLE, step_arguments
+from planner.physics.training_step import AS_FAST, LAYOUT, OUTSIDE_STEP, WHOLE, step_arguments
 from planner.trace.units import convert_factor, unit_of
 
 EFFICIENCY = "matrix_efficiency_fraction"
@@ -103,7 +103,7 @@ def step_of(catalogue: Catalogue, workload: Workload) -> Step:
             layout = dict(workload.layout)
             says = f"TP{layout['tp']} PP{layout['pp']}, as stated"
             require_layout(**bundled({name: {**fixed, **layout}[name] for name in DIVIDED}, split=Split))
-        timed = {name: one for name, one in {**fixed, **layout}.items() if name not in BESIDE_STEP}
+        timed = {name: one for name, one in {**fixed, **layout}.items() if name not in OUTSIDE_STEP}
         step = Step(catalogue, workload, timed, says)
         step.seconds(fixed[EFFICIENCY])
     except ValueError as error:

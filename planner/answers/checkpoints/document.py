@@ -110,8 +110,8 @@ def checkpoint_document(
     document = document_of(
         terms, sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
     )
-    beside = across_rows(terms, sku, nodes, across) if across else {}
-    return document | beside | {"choices": choices}
+    by_size = across_rows(terms, sku, nodes, across) if across else {}
+    return document | by_size | {"choices": choices}
 
 
 def document_of(

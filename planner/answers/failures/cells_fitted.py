@@ -222,7 +222,7 @@ def age_forecast_cell(cell: Cell) -> Traced:
     return cell.reported(cohort_forecast, cell.key, units=alive, mean_age=age, **parameters)
 
 
-def beside_cell(cell: Cell) -> Traced:
+def cross_checked_cell(cell: Cell) -> Traced:
     """An estimate by us and by lifelines."""
     row, key = cell.row, cell.key
     if key == "relative_difference":

@@ -9,7 +9,7 @@ from planner.answers.failures.counts import exposure_h, failure_count
 from planner.answers.failures.downtime import contract_of, downtime_section, outages_of
 from planner.answers.failures.forecast import ahead_section
 from planner.answers.failures.job_sizes import sizes_section
-from planner.answers.failures.lifelines import beside_section
+from planner.answers.failures.lifelines import cross_check_section
 from planner.answers.failures.lifetimes import lives_section
 from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
@@ -56,7 +56,7 @@ def fit_document(
     sections["lives"], best = lives_section(log, question)
     if question.cross_check:
         say("lifetimes by lifelines")
-        sections["beside"] = beside_section(log, question)
+        sections["beside"] = cross_check_section(log, question)
     say("repeats and weak nodes")
     sections["repeats"] = repeats_section(log, question)
     sections["lemons"] = lemons_section(log, question)

@@ -7,14 +7,14 @@ import numpy as np
 from planner.answers.failures.lifetimes import covariate_columns, life_columns, lives_of
 from planner.answers.failures.options import FitQuestion, Section
 from planner.trace.records import Record
-from reliability.crosscheck import Beside, cross_check
+from reliability.crosscheck import Comparison, cross_check
 from reliability.logs import FailureLog
 
 TITLE = "Compared with lifelines"
 MOST_AGES = 10
 
 
-def beside_section(log: FailureLog, question: FitQuestion) -> Section:
+def cross_check_section(log: FailureLog, question: FitQuestion) -> Section:
     """Each estimate by both, how far apart they are, and what one of them did not give."""
     lives, why_not = lives_of(log)
     if why_not:
@@ -34,11 +34,11 @@ def beside_section(log: FailureLog, question: FitQuestion) -> Section:
     return Section(TITLE, said, tables)
 
 
-def _is_curve(one: Beside) -> bool:
+def _is_curve(one: Comparison) -> bool:
     return one.our_log_likelihood is None
 
 
-def _agreement(one: Beside) -> Record:
+def _agreement(one: Comparison) -> Record:
     ours, theirs = one.our_log_likelihood, one.lifelines_log_likelihood
     return {
         "estimate": one.estimate,
@@ -49,7 +49,7 @@ def _agreement(one: Beside) -> Record:
     }
 
 
-def _values(one: Beside) -> list[Record]:
+def _values(one: Comparison) -> list[Record]:
     """Every parameter and ratio; of a curve some ages, evenly over its deaths."""
     shown = np.arange(len(one.names))
     if _is_curve(one):

@@ -27,7 +27,7 @@ class Cell:
     key: str
 
 
-def beside(then: Traced, cell: Cell) -> Traced:
+def compared(then: Traced, cell: Cell) -> Traced:
     """Carbon otherwise, or what that differs by from the carbon of the job."""
     both = {"then_kgco2e": then, "now_kgco2e": cell.footprint.carbon}
     if cell.key.endswith("change_kgco2e"):

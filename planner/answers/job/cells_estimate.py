@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from planner.answers.job.cell import WHOLE, Cell, Opened, beside
+from planner.answers.job.cell import WHOLE, Cell, Opened, compared
 from planner.answers.job.document import DRAWS, numbers_of
 from planner.answers.job.equations import lines_kgco2e, mean_kgco2e_per_kwh, share_fraction, states_kgco2e
 from planner.answers.job.ledger import shown_phase, traced_lines
@@ -118,7 +118,7 @@ def change(cell: Cell) -> Opened:
     """The job with one thing different, worked out again, next to the job as it is."""
     change = next(islice(changes_found(cell.footprint), cell.number, None))
     said = f"with {change.what} {change.then} in place of {change.now}"
-    return _saying(explain(beside(change.carbon, cell)), said)
+    return _saying(explain(compared(change.carbon, cell)), said)
 
 
 def _saying(opened: Explanation, said: str) -> Explanation:
@@ -178,7 +178,7 @@ def hour(cell: Cell) -> Opened:
     if cell.key == "hour":
         return (chosen("hour", cell.row["hour"], "each hour of the day is tried, UTC", "h"),)
     carbon = by_hour(cell.footprint, places_of(cell.footprint)[cell.row["place"]])
-    return beside(carbon, cell), cell.row["hour"] if np.ndim(carbon.value) else None
+    return compared(carbon, cell), cell.row["hour"] if np.ndim(carbon.value) else None
 
 
 def month(cell: Cell) -> Opened:
@@ -187,13 +187,13 @@ def month(cell: Cell) -> Opened:
         return (chosen("month", cell.row["month"], f"each of {MONTHS} months is tried", "1"),)
     carbon = by_month(cell.footprint, places_of(cell.footprint)[cell.row["place"]])
     assert carbon is not None, "there are rows"
-    return beside(carbon, cell), cell.row["month"] - 1
+    return compared(carbon, cell), cell.row["month"] - 1
 
 
 def extreme(cell: Cell) -> Opened:
     """The job in the cleanest or the dirtiest hour of a place."""
     carbon = by_hour(cell.footprint, places_of(cell.footprint)[cell.row["place"]])
     if not np.ndim(carbon.value):
-        return (beside(carbon, cell),)
+        return (compared(carbon, cell),)
     pick = np.argmin if cell.key.startswith("cleanest") else np.argmax
-    return beside(carbon, cell), int(pick(np.asarray(carbon.value)))
+    return compared(carbon, cell), int(pick(np.asarray(carbon.value)))

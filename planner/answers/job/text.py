@@ -129,6 +129,6 @@ def _embodied(document: Record) -> str:
     lines = ["Why others print other figures for the accelerator"]
     for row in document["embodied"]:
         said_of = f"{row['figure']}: {row['step']}"
-        beside = f"  {row['of_ours_ratio']:.2f} x  {row['boundary']}" if "boundary" in row else ""
-        lines.append(f"  {row['accelerator']:<16}{said_of:<62}{row['kgco2e']:>8.1f} kg{beside}")
+        ratio = f"  {row['of_ours_ratio']:.2f} x  {row['boundary']}" if "boundary" in row else ""
+        lines.append(f"  {row['accelerator']:<16}{said_of:<62}{row['kgco2e']:>8.1f} kg{ratio}")
     return "\n".join(lines)

@@ -57,7 +57,7 @@ class Done:
     tool_kgco2e: float | None = None  # its own figure
 
 
-def _beside(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
+def _contrasts(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
     """What the file says of itself next to what the job counts with."""
     if found.own_kgco2e is not None:
         yield (
@@ -107,7 +107,7 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
         it = derive(hosted_it_kwh, accelerators_kwh=it, node_h=node_h, host_kw=host)
         added = "; the host is added from the catalogue"
     notes = [f"{path.name}: {found.seen}{added}", *(f"{path.name}: {note}" for note in found.notes)]
-    notes += [f"{path.name}: {said}" for said in _beside(setting, sku.name, found)]
+    notes += [f"{path.name}: {said}" for said in _contrasts(setting, sku.name, found)]
     notes += [f"{path.name}: {row}" for row in found.bad_rows]
     if found.gaps_h:
         notes.append(f"{path.name}: {found.gaps_h:,.3g} h were not metered and are not counted")

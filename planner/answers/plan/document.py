@@ -142,8 +142,10 @@ def plan_facts(plan: Plan) -> tuple[list[Record], list[Record]]:
     ledger = plan.ledger
     found = facts_of(ledger.objective, ledger.energy, ledger.capex, ledger.sunk_carbon)
     weighed = {key: fact for key, fact in plan.inputs.facts_used.items() if key not in found}
-    inside, beside = ([fact_record(fact) for _, fact in sorted(facts.items())] for facts in (found, weighed))
-    return inside, beside
+    inside, only_weighed = (
+        [fact_record(fact) for _, fact in sorted(facts.items())] for facts in (found, weighed)
+    )
+    return inside, only_weighed
 
 
 def _status(plan: Plan) -> Record:

@@ -96,8 +96,8 @@ CARBON_LABELS = {
 
 def summary_records(plan: Plan, solution: Solution) -> list[Record]:
     """The plan next to the cost-only plan and today's fleet."""
-    beside = {name: found.solution for name, found in plan.baselines.items()}
-    columns = {"plan": solution, "cost_only": beside.get(COST_ONLY), "as_today": beside.get(AS_TODAY)}
+    baselines = {name: found.solution for name, found in plan.baselines.items()}
+    columns = {"plan": solution, "cost_only": baselines.get(COST_ONLY), "as_today": baselines.get(AS_TODAY)}
     problem = plan.problem
     weight = problem.objective
 

@@ -24,7 +24,7 @@ from planner.performance.training import training_step_s
 from planner.physics.calibrated_serving import measured_factor
 from planner.physics.measured_serving import calibrated_error
 from planner.physics.requests import inputs_of
-from planner.physics.training_options import BESIDE_STEP, LAYOUT
+from planner.physics.training_options import LAYOUT, OUTSIDE_STEP
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Source, Traced, chosen
 
@@ -186,7 +186,7 @@ def _efficiency(work: Work, accelerators: int, layout: Layout, measured_s: float
     """Matrix efficiency at which the step on this layout takes as long as measured."""
     arguments = work.arguments[0]
     assert not isinstance(arguments, str), "a layout was found"
-    fixed: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in BESIDE_STEP}
+    fixed: dict[str, Any] = {name: node.value for name, node in arguments.items() if name not in OUTSIDE_STEP}
     fixed |= {name: getattr(layout, name) for name in LAYOUT}
     fixed |= {
         "accelerators": accelerators,

@@ -77,7 +77,7 @@ def cleanest_changes(title: str, deadlines: Mapping[str, Any], tolerance_fractio
     }
 
 
-def beside_record(name: str, found: Answer) -> Record:
+def reference_record(name: str, found: Answer) -> Record:
     """A plan that is next to a front as a mark."""
     assert found.solution is not None, "only plans are compared with a front"
     return {

@@ -61,12 +61,12 @@ def default_of(
     if fact := _catalogued(section, key, table, catalogue):
         return _stated(fact), _cited(fact)
     near = catalogue.facts.get(_NEAR.get((section, key), ""))
-    beside = f"; the catalogue has {_stated(near)}, {_cited(near)}" if near else ""
+    reference = f"; the catalogue has {_stated(near)}, {_cited(near)}" if near else ""
     if field.is_required():
-        return "", f"every scenario states it{beside}"
+        return "", f"every scenario states it{reference}"
     said, rule = _SAID.search(field.description or ""), rule_of(part, attribute)
     written = None if field.default is None or rule is None else rule.write(field.default)
-    return (said[1] if said else shown_value(written)) or "not set", CONVENTION + beside
+    return (said[1] if said else shown_value(written)) or "not set", CONVENTION + reference
 
 
 def _stated(fact: Fact) -> str:

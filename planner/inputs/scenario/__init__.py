@@ -168,6 +168,6 @@ def canonical_text(scenario: Scenario) -> str:
 
 def digest(scenario: Scenario) -> str:
     """SHA-256 of the canonical text, log and measurements: the identity, whatever the files are called."""
-    beside = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
-    said = "".join([canonical_text(scenario), *beside])
+    attached = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
+    said = "".join([canonical_text(scenario), *attached])
     return hashlib.sha256(said.encode()).hexdigest()

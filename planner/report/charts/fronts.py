@@ -39,23 +39,23 @@ FRONT_KEY = (
 
 
 def money_front(
-    document: Document, beside: Sequence[Record] = (), opened: int | None = None
+    document: Document, references: Sequence[Record] = (), opened: int | None = None
 ) -> Picture | None:
-    """Money over carbon, one mark for each plan; `beside` are other plans of the scenario, as stars."""
+    """Money over carbon, one mark for each plan; `references` are other plans of the scenario, as stars."""
     points = document["sections"]["front"]["tables"].get("points", [])
     if not points:
         return None
-    usd, usd_unit = shown_scale("USD", [row["cost_usd"] for row in (*points, *beside)])
-    kg, kg_unit = shown_scale("kgCO2e", [row["carbon_kgco2e"] for row in (*points, *beside)])
+    usd, usd_unit = shown_scale("USD", [row["cost_usd"] for row in (*points, *references)])
+    kg, kg_unit = shown_scale("kgCO2e", [row["carbon_kgco2e"] for row in (*points, *references)])
 
     def mark(row: Record) -> Record:
         return {"x": row["carbon_kgco2e"] / kg, "y": row["cost_usd"] / usd, "said": _pair(row)}
 
     rows = [mark(row) | _of_point(row) for row in points]
-    rows += [mark(row) | {"point": None, "state": "baseline", "label": row["name"]} for row in beside]
+    rows += [mark(row) | {"point": None, "state": "baseline", "label": row["name"]} for row in references]
     x = alt.X("x:Q", title=f"carbon ({kg_unit})", scale=alt.Scale(zero=False, padding=24))
     y = alt.Y("y:Q", title=f"cost ({usd_unit})", scale=alt.Scale(zero=False, padding=18))
-    words = _words(points, lambda row: _pair(row), [f"{row['name']} {_pair(row)}" for row in beside])
+    words = _words(points, lambda row: _pair(row), [f"{row['name']} {_pair(row)}" for row in references])
     chart = _front(rows, x, y, "linear", opened)
     return Picture("Money against carbon", f"Points of plans, money over carbon. {words}.", chart)
 
@@ -122,9 +122,9 @@ def _front(rows: Sequence[Record], x: alt.X, y: alt.Y, line: Any, opened: int | 
     return alt.layer(walk, marks, around, *names).properties(height=340)
 
 
-def _words(points: Sequence[Record], said: Any, beside: Sequence[str]) -> str:
+def _words(points: Sequence[Record], said: Any, references: Sequence[str]) -> str:
     found = [f"{row['mark'] or 'point'} {said(row)}" for row in points if row["mark"] != "beaten"]
-    return "; ".join([*found, *beside])
+    return "; ".join([*found, *references])
 
 
 def _pair(row: Record) -> str:

@@ -32,13 +32,13 @@ def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
         InputError: the scenario is wrong, or names what nobody knows.
     """
     from planner.answers.tradeoffs.carbon_front import document_of, find_front
-    from planner.answers.tradeoffs.points import beside_record, capped_changes, numbered, point_record
+    from planner.answers.tradeoffs.points import capped_changes, numbered, point_record, reference_record
     from planner.program.plan import Plan, plan_fleet
 
     with _scenario(arguments) as scenario:
         own = plan_fleet(scenario, watch=tell, should_stop=should_stop)
-        beside = [beside_record(name, plan) for name, plan in _own_and_today(own)]
-        tell("the scenario's own plan is there; now the front", part={"beside": beside})
+        references = [reference_record(name, plan) for name, plan in _own_and_today(own)]
+        tell("the scenario's own plan is there; now the front", part={"beside": references})
         records: dict[int, Record] = {}
 
         def met(inputs: Inputs, assembled: Assembled, point: Point) -> None:
@@ -53,7 +53,7 @@ def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
             scenario, points=int(arguments["points"]), watch=tell, should_stop=should_stop, met=met
         )
         plans = numbered([records[id(point)] for point in found.front.points])
-        return document_of(found) | {"beside": beside, "plans": plans} | _tornado(own)
+        return document_of(found) | {"beside": references, "plans": plans} | _tornado(own)
 
 
 def front_of_time(arguments: Record, tell: Tell, should_stop: Stop) -> Record:

@@ -14,7 +14,7 @@ Found = Number | Explanation
 
 def _rows_cells(table: Callable[[Cell], Found | None], cell: Cell, *keys: str) -> dict[str, Found]:
     """Other cells of the row, opened."""
-    found = {key: table(cell.beside(key)) for key in keys}
+    found = {key: table(cell.other(key)) for key in keys}
     return {key: one for key, one in found.items() if one is not None}
 
 

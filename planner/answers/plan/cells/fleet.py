@@ -39,7 +39,7 @@ def fleet(cell: Cell) -> Number | None:
 
 def _of(cell: Cell, key: str) -> Number:
     """Another cell of the row, opened."""
-    found = fleet(cell.beside(key))
+    found = fleet(cell.other(key))
     assert found is not None, key
     return found
 

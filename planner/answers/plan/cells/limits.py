@@ -43,7 +43,7 @@ def limits(cell: Cell) -> Number | Explanation | None:
 
 
 def _both(cell: Cell) -> Below:
-    found = {name: limits(cell.beside(name)) for name in ("used", "allowed")}
+    found = {name: limits(cell.other(name)) for name in ("used", "allowed")}
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -155,7 +155,7 @@ def alternatives(cell: Cell) -> Number | Explanation | None:
     about = "of the objective, above that of the best plan"
     if whole is None or len(weights) < 2:
         return cell.number(about=about)
-    both: Below = {name: cell.beside(name).number(about=other) for name in ("cost_usd", "carbon_kgco2e")}
+    both: Below = {name: cell.other(name).number(about=other) for name in ("cost_usd", "carbon_kgco2e")}
     equation = "(money_weight * cost_usd + carbon_weight * carbon_kgco2e - best) / best"
     found = cell.number(equation, about, both | weights | {"best": whole})
     weighed = sum(

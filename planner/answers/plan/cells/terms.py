@@ -20,7 +20,7 @@ COUNTED = {
     "Nodes retired": ("fleet", "retired_nodes"),
     "Nodes in service at the end": ("fleet", "in_service_nodes"),
 }
-BESIDE = {
+BASELINES = {
     "cost_only": "the cheapest plan within the same limits, whatever it emits: solved separately, its "
     "decisions are not kept in the document",
     "as_today": "the best plan that keeps the same limits and buys nothing: solved separately, its "
@@ -32,8 +32,8 @@ RANGE = {"p5": 0.05, "p50": 0.5, "p95": 0.95}
 def summary(cell: Cell) -> Number | Explanation | None:
     """A measure of the plan, or of a plan next to it."""
     measure = cell.row["measure"]
-    if cell.key in BESIDE:
-        return _beside(cell)
+    if cell.key in BASELINES:
+        return _of_baseline(cell)
     if cell.key != "plan":
         return None
     if measure in COUNTED:
@@ -60,25 +60,27 @@ def _counted(cell: Cell, table: str, key: str) -> Number:
     return cell.number(about="added up over the plan; the document does not keep all of its rows")
 
 
-def _beside(cell: Cell) -> Number:
+def _of_baseline(cell: Cell) -> Number:
     """A measure of a baseline: the objective from its money and carbon, the others as they were solved."""
     kind = "another plan"
     if cell.row["measure"] != "Objective":
-        return cell.number(about=BESIDE[cell.key], kind=kind)
+        return cell.number(about=BASELINES[cell.key], kind=kind)
     rows = {row["measure"]: row for row in rows_of(cell.document, "summary")}
     cost = next(row for name, row in rows.items() if row["unit"] == "USD")
     both: Below = {
-        "cost_usd": Cell(cell.document, "summary", cost, cell.key).number(about=BESIDE[cell.key], kind=kind)
+        "cost_usd": Cell(cell.document, "summary", cost, cell.key).number(
+            about=BASELINES[cell.key], kind=kind
+        )
     }
     carbon = rows["Carbon in the horizon"]
     both["carbon_kgco2e"] = Cell(cell.document, "summary", carbon, cell.key).number(
-        about=BESIDE[cell.key], kind=kind
+        about=BASELINES[cell.key], kind=kind
     )
     weights = weights_of(cell.document)
     if len(weights) < 2:
-        return cell.number(about=BESIDE[cell.key], kind=kind, inputs=both)
+        return cell.number(about=BASELINES[cell.key], kind=kind, inputs=both)
     return cell.number(
-        "money_weight * cost_usd + carbon_weight * carbon_kgco2e", BESIDE[cell.key], both | weights
+        "money_weight * cost_usd + carbon_weight * carbon_kgco2e", BASELINES[cell.key], both | weights
     )
 
 
@@ -196,7 +198,7 @@ CONTRACTED = {
 def contracts(cell: Cell) -> Number | None:
     """Clean energy that is bought."""
     path = f"contracts.{cell.row['contract']}"
-    matched = cell.beside("matched_kwh").decided(
+    matched = cell.other("matched_kwh").decided(
         f"energy of the site in this period that is bought under {path}, within its most"
     )
     if cell.key == "matched_kwh":

@@ -102,7 +102,7 @@ def _run_energy(cell: Cell) -> Number:
         inputs=term_of(cell.document, "energy.training"),
         about="over the states of the run: working, writing checkpoints, restarting; 0 after the horizon",
     )
-    nodes = cell.beside("nodes").decided("a size that the scenario names")
+    nodes = cell.other("nodes").decided("a size that the scenario names")
     return cell.number(
         "nodes * mean_node_kw * duration_h * pue",
         about,
@@ -122,7 +122,7 @@ def _from_energy(cell: Cell, name: str, unit: str, term: str) -> Number:
         about="of the site, mean over the periods in which the run draws its energy; the total of the term "
         "below opens its largest row",
     )
-    energy = _run_energy(cell.beside("energy_kwh"))
+    energy = _run_energy(cell.other("energy_kwh"))
     return cell.number(f"energy_kwh * {name}", inputs={"energy_kwh": energy, name: each})
 
 
@@ -172,7 +172,7 @@ def pausable(cell: Cell) -> Number | Explanation | None:
 
 
 def _hours(cell: Cell) -> Below:
-    node_h = pausable(cell.beside("node_h"))
+    node_h = pausable(cell.other("node_h"))
     assert node_h is not None
     return {"node_h": node_h}
 
@@ -233,7 +233,7 @@ def _demand(cell: Cell) -> Number:
 
 
 def _replicas(cell: Cell) -> Number | Explanation:
-    found = services(cell.beside("replicas"))
+    found = services(cell.other("replicas"))
     assert found is not None
     return found
 
@@ -296,7 +296,7 @@ def pools(cell: Cell) -> Number | Explanation | None:
                 about="work of an hour of this SKU in hours of the reference node: the ratio "
                 "of their tokens/s for the pool's model",
             )
-            node_h = pools(cell.beside("node_h"))
+            node_h = pools(cell.other("node_h"))
             assert node_h is not None
             return cell.number("node_h * speed", inputs={"node_h": node_h, "speed": speed})
     return None

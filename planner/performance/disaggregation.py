@@ -58,7 +58,7 @@ def kv_transfer_s(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolTargets:
+class DisaggregatedTargets:
     """Times that a share of the requests keeps: first token, each further one, and from reader to writer."""
 
     ttft_target_s: Column
@@ -114,7 +114,7 @@ def disaggregated_replicas(
     output_tokens: Column,
     batch_limit: Column,
     queue_places: Column,
-    targets: PoolTargets,
+    targets: DisaggregatedTargets,
     utilisation_fraction: Column,
 ) -> DisaggregatedReplicas:
     """Replicas of both kinds for a request rate.

@@ -9,7 +9,7 @@ from performance_constants import VLLM, served_chip, served_layout, served_trans
 from planner.performance.bundles import bundled
 from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
 from planner.performance.disaggregation import (
-    PoolTargets,
+    DisaggregatedTargets,
     disaggregated_replicas,
     kv_transfer_s,
     prefill_replicas,
@@ -96,7 +96,7 @@ def pools(**change):
         "quantile_fraction": 0.9,
         "utilisation_fraction": 0.75,
     }
-    return disaggregated_replicas(**bundled(arguments | change, targets=PoolTargets))
+    return disaggregated_replicas(**bundled(arguments | change, targets=DisaggregatedTargets))
 
 
 def test_pools_hold_their_load_with_the_margin_that_was_asked_for():

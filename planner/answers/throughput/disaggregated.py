@@ -13,7 +13,7 @@ from planner.performance.bundles import bundled
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.performance.capacity import Limits, Measured, Requests
 from planner.performance.disaggregation import (
-    PoolTargets,
+    DisaggregatedTargets,
     disaggregated_replicas,
     kv_transfer_s,
     prefill_replicas,
@@ -80,7 +80,7 @@ def apart_rows(setting: Setting, joint: Table) -> list[Row]:
         batch_limit=np.floor(replica.held)[w],
         output_tokens=np.broadcast_to(replica.requests.output_tokens, len(sku))[w],
         # The second token may wait no longer than any later one.
-        **bundled({**common, "handover_target_s": common["tpot_target_s"]}, targets=PoolTargets),
+        **bundled({**common, "handover_target_s": common["tpot_target_s"]}, targets=DisaggregatedTargets),
     )
     need, have = np.asarray(found.prefill_replicas), np.asarray(found.decode_replicas)
     chips = need * size[r] + have * size[w]

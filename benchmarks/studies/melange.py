@@ -109,7 +109,8 @@ def page(facts: Catalogue) -> str:
         "Mélange ([arXiv 2404.14527](https://arxiv.org/abs/2404.14527)) asks which mix of GPUs serves a mix "
         "of request sizes\nat the least cost. Its question is put to our program: each size of request is a "
         "service, each slice of its rate a\nreplica that fills a part of a GPU, each kind of GPU a group "
-        "paid by the hour. In its public example and in nine\nfurther cases ours gives the published or "
+        "of nodes paid by the hour. In its public example and in nine\n"
+        "further cases ours gives the published or "
         "the independently computed optimum (`everfleet validate`;\n`tests/validation/test_melange.py`). "
         "This page, written by\n`python -m benchmarks.studies.melange`, then counts carbon too.",
         "## Carbon of an hour of one GPU\n\n" + _hours(facts, names),

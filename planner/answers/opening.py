@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from planner.answers.check import checked_scenario, scenario_in
-from planner.inputs.catalogue import data_folder
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import check_scenario, with_cards
 from planner.inputs.files import parse_json, read_limited
-from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables, with_changes
 from planner.inputs.scenario.files import MAX_DEPTH
+from planner.physics.training_options import check_pools
 from planner.report.editions import up_to_date
 from planner.trace.records import Record
 
@@ -25,7 +28,7 @@ _KEYS = {"status", "everfleet_fit", "everfleet_job"}
 
 
 def open_scenario(
-    named: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
+    named: str | Path | Mapping[str, Any] | Scenario, changes: Mapping[str, Any] | None = None
 ) -> Scenario:
     """A scenario file, a shipped one by name or its tables, with some values changed, checked whole.
 
@@ -33,6 +36,12 @@ def open_scenario(
         InputError: it is wrong; the error holds every problem.
     """
     changes = None if changes is None else plain_tables(changes, "changes", removing=True)
+    if isinstance(named, Scenario):
+        scenario = with_changes(named, changes) if changes else named
+        catalogue = load_catalogue()
+        check_scenario(scenario, catalogue)
+        check_pools(Inputs(scenario, with_cards(scenario, catalogue)))
+        return scenario
     if isinstance(named, Mapping):
         return scenario_in(read_tables(plain_tables(named, "scenario"), "scenario", Path(), changes))
     return checked_scenario(path_of(named, "scenarios"), changes)

@@ -31,6 +31,8 @@ Modules:
   serving.
 - mix: Requests of unequal length on one replica: latencies and service times of a whole mix.
 - power: Electrical power from utilisation, in place of rated power times hours.
+- prefill_queue: What a prompt waits for inside a replica: the step in progress, and prompts of others read
+  with it.
 - quantiles: Quantiles of what users of a replica see, by the closed form of its queue.
 - queueing: Waiting: one replica that slows down as it fills, several equal servers, and spare replicas.
 - recommendation: Recommendation models: time of a training step and of an inference batch, memory,

@@ -18,11 +18,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import everfleet
 import planner
+import planner.notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("planner", "carbon", "reliability", "solver")
+DOOR = "everfleet.py"  # what a notebook imports
 LOCKS = ("requirements.lock", "requirements-test.lock")
 
 
@@ -51,7 +54,7 @@ def product_sources() -> tuple[tuple[str, ast.Module], ...]:
     packaged = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return tuple(
         (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
-        for path in (ROOT / "app.py", *packaged)
+        for path in (ROOT / "app.py", ROOT / DOOR, *packaged)
     )
 
 
@@ -91,6 +94,16 @@ def test_app_only_routes() -> None:
     names = top_level_imports(ast.parse((ROOT / "app.py").read_text(encoding="utf-8")))
 
     assert names <= {"__future__", "pathlib", "streamlit", "planner"}
+
+
+def test_the_door_of_python_only_names() -> None:
+    """`everfleet.py` lies outside the packages, too: it hands on all that `planner.notebook` offers."""
+    tree = ast.parse((ROOT / DOOR).read_text(encoding="utf-8"))
+    imports = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
+
+    assert imports == ["planner.notebook"]
+    assert everfleet.__all__ == planner.notebook.__all__
+    assert len(tree.body) == 3, "a docstring, an import and a list"
 
 
 def test_help_stays_quick() -> None:
@@ -143,7 +156,7 @@ def test_every_name_that_a_room_offers_can_be_had() -> None:
 USE_EVERY_PUBLIC_NAME = """
 from planner import derive, explain, load_catalogue, load_scenario, plan_fleet, recompute
 from planner.trace.quantities import chosen
-from carbon import facility_energy_kwh
+from carbon.pue import facility_energy_kwh
 
 catalogue = load_catalogue()
 plan = plan_fleet(load_scenario("tests/own_scenario.toml"), catalogue=catalogue, baselines=False)
@@ -191,14 +204,14 @@ def test_wheel_carries_data_and_app(built: Path) -> None:
     assert {name: held.get(name.replace("data/", "planner/_data/", 1)) for name in data} == data
     assert held["planner/_app.py"] == (ROOT / "app.py").read_bytes()
     assert held["planner/.streamlit/config.toml"] == (ROOT / ".streamlit/config.toml").read_bytes()
-    assert {name.partition("/")[0] for name in held} == {*PACKAGES, "everfleet-0.1.0.dist-info"}
+    assert {name.partition("/")[0] for name in held} == {*PACKAGES, DOOR, "everfleet-0.1.0.dist-info"}
     assert b"everfleet = planner.cli:main" in held["everfleet-0.1.0.dist-info/entry_points.txt"]
     assert {"everfleet-0.1.0.dist-info/licenses/" + name for name in ("LICENSE", "NOTICE")} <= held.keys()
 
 
 def test_wheel_carries_every_module(built: Path) -> None:
     held = wheel_files(built / "wheel-standard")
-    ours = {name for name in kept_files() if name.partition("/")[0] in PACKAGES}
+    ours = {name for name in kept_files() if name.partition("/")[0] in (*PACKAGES, DOOR)}
 
     assert ours <= held.keys()
 
@@ -364,7 +377,9 @@ def test_no_file_names_a_machine() -> None:
 def test_readme_and_commands_agree() -> None:
     """The main commands are documented, and nothing is documented that does not exist."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"\beverfleet (?!--)([a-z]+)\b", " ".join(re.findall(r"`+[^`]*`+", readme))))
+    named = set(
+        re.findall(r"(?<!import )\beverfleet (?!--)([a-z]+)\b", " ".join(re.findall(r"`+[^`]*`+", readme)))
+    )
     helped = run(sys.executable, "-m", "planner.cli", "--help").stdout
     commands = set(re.findall(r"^ {4}([a-z]+)\b", helped, flags=re.MULTILINE))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
@@ -407,7 +422,7 @@ def test_every_room_says_what_belongs_there() -> None:
         if "Belongs here: " not in said or "Does not: " not in said:
             silent.append(room.relative_to(ROOT).as_posix())
 
-    assert len(rooms) == 21
+    assert len(rooms) == 22
     assert not silent
     assert len((ROOT / "planner" / "README.md").read_text(encoding="utf-8").splitlines()) < 50
 

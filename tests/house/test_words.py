@@ -28,6 +28,7 @@ STAYS = {
     ("beside", "benchmarks/studies/examples_front.py"): IN_DOCUMENTS,
     ("beside", "planner/answers/failures/cells.py"): IN_DOCUMENTS,
     ("beside", "planner/answers/failures/document.py"): IN_DOCUMENTS,
+    ("beside", "planner/notebook/made.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/failures.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/tradeoffs.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/workers/tradeoffs.py"): IN_DOCUMENTS,
@@ -70,11 +71,11 @@ POOLS = {
             """,
         "pools": """
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
-            planner/answers/check.py planner/answers/plan/cells/__init__.py
+            planner/answers/check.py planner/answers/opening.py planner/answers/plan/cells/__init__.py
             planner/answers/plan/cells/again.py planner/answers/plan/cells/fleet.py
             planner/answers/plan/cells/work.py planner/answers/plan/energy.py planner/answers/plan/money.py
             planner/answers/plan/repairs.py planner/answers/plan/tables.py
-            planner/answers/sweeps/attribution.py planner/cli/loading.py planner/inputs/consistency.py
+            planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py
             planner/physics/equations/totals.py planner/physics/experiments.py

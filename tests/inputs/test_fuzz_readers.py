@@ -195,7 +195,7 @@ def test_a_request_to_end_leaves_no_unpacked_log(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5)  # the signal comes first
 
-    monkeypatch.setattr("planner.answers.failures.read_failures", killed)
+    monkeypatch.setattr("planner.answers.failures.reading.read_failures", killed)
     with pytest.raises(SystemExit) as ended:
         main(["fit", str(ROOT / "tests" / "logs" / "events.csv"), "--quiet"])
 

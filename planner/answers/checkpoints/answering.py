@@ -40,6 +40,10 @@ class Question:
     seed: int = 0
     linear: bool = False
 
+    def stated(self) -> dict[str, Any]:
+        """Those of all fields that are stated."""
+        return self.said(*self.__dataclass_fields__)
+
     def said(self, *names: str) -> dict[str, Any]:
         """Those of some fields that are stated."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}

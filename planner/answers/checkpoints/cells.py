@@ -42,6 +42,9 @@ _ENDS = {
     "kgco2e_high_per_useful_h": ("kgco2e_per_useful_h", "high"),
 }
 
+# What a question may state next to the job; the page does not ask for it.
+_SHARED = SharedOptions.__dataclass_fields__
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -86,7 +89,7 @@ def _terms(inputs: Record) -> Terms:
         inputs["model"],
         inputs["asynchronous"],
         inputs["grid"],
-        SharedOptions(),
+        SharedOptions(**{name: inputs[name] for name in _SHARED if name in inputs}),
     )
 
 

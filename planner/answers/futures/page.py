@@ -41,14 +41,19 @@ _OBJECTIVES = ("objective_value", "known_value", "mean_plan_value")
 
 def save_futures(document: Document, folder: Path) -> list[Path]:
     """Write futures.json, futures.html, futures.md and csv/ into `folder`, all of them or nothing."""
-    sheets = {**document, "sections": dict(_sections(document))}
+    shown = sheets(document)
     contents: dict[str, str | bytes] = {
         "futures.json": to_json(document),
-        "futures.html": findings.to_html(sheets),
-        "futures.md": findings.to_markdown(sheets),
+        "futures.html": findings.to_html(shown),
+        "futures.md": findings.to_markdown(shown),
     }
-    contents |= {f"csv/{name}": text for name, text in findings.to_csv_files(sheets).items()}
+    contents |= {f"csv/{name}": text for name, text in findings.to_csv_files(shown).items()}
     return write_folder(contents, folder, FUTURES)
+
+
+def sheets(document: Document) -> Document:
+    """The document with its headings, sentences and tables as the page shows them."""
+    return {**document, "sections": dict(_sections(document))}
 
 
 def futures_text(document: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ def compare_plans(store: Store, before: str, after: str) -> Record:
     Raises:
         StoreError: one of them is not there.
     """
-    return compare_sides(_saved_side(store, before), _saved_side(store, after))
+    return compare_sides(saved_side(store, before), saved_side(store, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,12 @@ class Side:
     versions: Mapping[str, str]
 
 
-def _saved_side(store: Store, digest: str) -> Side:
+def saved_side(store: Store, digest: str) -> Side:
+    """A saved plan as one side.
+
+    Raises:
+        StoreError: it is not there.
+    """
     plan = store.plan(digest)
     kept = store.scenario(plan.scenario)
     with restored(kept) as scenario:

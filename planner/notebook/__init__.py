@@ -1,0 +1,33 @@
+"""The door of Python: `import everfleet as ef`, a function for each question, one `Answer` for all of them.
+
+Each function asks what its command asks and imports what it needs when it runs, so that the import is quick.
+"""
+
+from planner.notebook.answer import Answer
+from planner.notebook.hardware import calibrate, throughput
+from planner.notebook.jobs import checkpoint, job_carbon
+from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
+from planner.notebook.reference import facts, fit, validate
+from planner.notebook.tables import Row, Table, Why
+from planner.trace.errors import InputError
+
+__all__ = [
+    "Answer",
+    "InputError",
+    "Row",
+    "Table",
+    "Why",
+    "calibrate",
+    "checkpoint",
+    "compare",
+    "facts",
+    "fit",
+    "futures",
+    "job_carbon",
+    "load",
+    "pareto",
+    "plan",
+    "scenario",
+    "throughput",
+    "validate",
+]

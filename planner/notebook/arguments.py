@@ -1,0 +1,145 @@
+"""How arguments of functions become what a question takes: units, paths, and messages in their words."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from planner.notebook.answer import Answer
+from planner.trace.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.inputs.scenario import Scenario
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# A scenario: a path, the name of a shipped one, its tables, or the answer of `scenario`.
+Named = str | Path | Mapping[str, Any] | Answer
+Changes = Mapping[str, Any] | None
+Watch = Callable[[str], None] | None
+# A number in the unit that its name ends in, or text with a unit: "90 d".
+Quantity = float | str
+
+_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
+_OTHER_WORDS = {"set": "changes", "requests-per-second": "requests_per_s", "sku": "skus"}
+
+
+def in_python(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose errors name its arguments where the command's name options."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def reworded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            raise _reworded(error, known) from None
+
+    return reworded
+
+
+def _reworded(error: InputError, known: Iterable[str]) -> InputError:
+    from planner.inputs.scenario.problems import Problem, ScenarioError
+
+    if isinstance(error, ScenarioError):
+        problems = [
+            Problem(_in_words(one.path, known), _in_words(one.message, known)) for one in error.problems
+        ]
+        return ScenarioError(error.name, problems) if problems != list(error.problems) else error
+    said = _in_words(str(error), known)
+    return error if said == str(error) else InputError(said)
+
+
+def _in_words(text: str, known: Iterable[str]) -> str:
+    """A message with the argument in the place of each option that is one."""
+
+    def argument(found: re.Match[str]) -> str:
+        name = found[1].replace("-", "_")
+        other = _OTHER_WORDS.get(found[1], name)
+        fitting = [one for one in known if one in (name, other) or one.startswith(f"{name}_")]
+        return min(fitting, key=len) if fitting else found[0]
+
+    return _FLAG.sub(argument, text)
+
+
+def quantity(value: Quantity | None, name: str) -> float | None:
+    """A number in the unit that `name` ends in.
+
+    Raises:
+        InputError: the text is none of that dimension.
+    """
+    from planner.trace.units import UnitError, parse_quantity, unit_of
+
+    if not isinstance(value, str):
+        return None if value is None else number(value, name)
+    try:
+        return parse_quantity(value, unit_of(name))
+    except UnitError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def given_quantity(value: Quantity, name: str) -> float:
+    """The same of a value that is always there."""
+    found = quantity(value, name)
+    assert found is not None, "it is always there"
+    return found
+
+
+def number(value: Any, name: str) -> float:
+    """A plain number, of NumPy too.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: {value!r} is no number") from None
+
+
+def text(value: Quantity | None, name: str) -> str | None:
+    """A quantity as a file has it, with its unit; text as it is."""
+    from planner.trace.units import unit_of
+
+    if value is None or isinstance(value, str):
+        return value
+    return f"{number(value, name)!r} {unit_of(name)}"
+
+
+def names(value: str | Iterable[str]) -> tuple[str, ...]:
+    """One name, or several."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def counts(value: int | Iterable[int], name: str) -> tuple[int, ...]:
+    """One count, or several.
+
+    Raises:
+        InputError: one of them is no whole number.
+    """
+    found = [value] if isinstance(value, int) else list(value)
+    if any(isinstance(one, bool | str) or int(one) != one for one in found):
+        raise InputError(f"{name}: {found} are no counts: write for example [8, 16]")
+    return tuple(int(one) for one in found)
+
+
+def scenario_of(named: Named, changes: Changes) -> Scenario:
+    """The scenario that is meant, with what is changed in it, checked.
+
+    Raises:
+        InputError: it is wrong, or the answer is of no scenario.
+    """
+    from planner.answers.opening import open_scenario
+
+    if not isinstance(named, Answer):
+        return open_scenario(named, changes)
+    if named._scenario is None:
+        raise InputError(f"{named!r} keeps no scenario: name the scenario")
+    return open_scenario(named._scenario, changes)

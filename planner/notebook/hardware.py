@@ -1,0 +1,183 @@
+"""`throughput` and `calibrate`: what hardware delivers, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+from planner.notebook.answer import Answer
+from planner.notebook.arguments import Quantity, counts, in_python, names, quantity
+from planner.trace.errors import InputError
+
+
+@in_python
+def throughput(
+    model: str | Path,
+    *,
+    serve: bool = False,
+    precision: str = "bf16",
+    skus: str | Iterable[str] = (),
+    nodes: int | Iterable[int] = (),
+    why: str = "",
+    sequence_tokens: int | None = None,
+    batch_tokens: float | None = None,
+    batch: int | None = None,
+    image_pixels: int | None = None,
+    adapter_rank: int | None = None,
+    target_per_s: Quantity | None = None,
+    tokens: float | None = None,
+    by_h: Quantity | None = None,
+    measured: str = "",
+    calibration: str | Path | None = None,
+    engine: str | None = None,
+    mix: str | None = None,
+    input_tokens: float | None = None,
+    output_tokens: float | None = None,
+    ttft_s: Quantity | None = None,
+    tpot_s: Quantity | None = None,
+    quantile_fraction: Quantity | None = None,
+    requests_per_s: Quantity | None = None,
+    availability_fraction: Quantity | None = None,
+    disaggregated: bool = False,
+) -> Answer:
+    """What hardware delivers and draws for a model, at every size: `everfleet throughput`.
+
+    >>> found = ef.throughput("llama-3.1-70b", skus=["h100-8", "b200-8"], nodes=[16, 64])
+    >>> frame = found["rows"].to_pandas()
+    >>> frame[frame["fits"]][["sku", "nodes"]].values.tolist()
+    [['h100-8', 16], ['h100-8', 64], ['b200-8', 16], ['b200-8', 64]]
+    >>> found["rows"][0]["rate_per_s"].explain().unit
+    '1/s'
+    >>> enough = ef.throughput("llama-3.1-70b", skus="h100-8", tokens=15e12, by_h="90 d")
+    >>> enough["reached"][0]["fits"]
+    True
+
+    Args:
+        model: of the catalogue, or its config.json.
+        serve: whether it serves; else it is trained.
+        precision: number format of the weights.
+        skus: kinds of node; all where none is named.
+        nodes: sizes to look at.
+        why: opens the row `SKU:SIZE`; its numbers are in `trace`.
+        sequence_tokens: of training; 8192.
+        batch_tokens: tokens of a step.
+        batch: images or samples of a step, or made at once.
+        image_pixels: side of an image; 224.
+        adapter_rank: trains adapters of this rank, all else frozen (LoRA).
+        target_per_s: tokens or samples a second: the smallest size of each SKU that delivers them.
+        tokens: the same from tokens to train on, with `by_h`.
+        by_h: time to train them in, "90 d".
+        measured: what you measured: "h100-8 x 64 nodes = 410000 tokens/s".
+        calibration: the JSON of `calibrate`.
+        engine: that serves; the newest.
+        mix: trace whose requests come; azure-conversation.
+        input_tokens: of requests of one length: their prompt.
+        output_tokens: and their answer.
+        ttft_s: time to the first token, "1 s".
+        tpot_s: time for each further token, "100 ms".
+        quantile_fraction: share of requests in time; 0.9.
+        requests_per_s: counts replicas for a demand.
+        availability_fraction: share of time in which enough replicas are up; 0.999.
+        disaggregated: whether some replicas read prompts and others write answers.
+
+    Raises:
+        InputError: the question is wrong; the error holds every problem.
+    """
+    from planner.answers.throughput import question_of, throughput_document
+    from planner.notebook.made import throughput_made
+
+    question = question_of(
+        {
+            "model": str(model),
+            "serve": serve,
+            "precision": precision,
+            "skus": names(skus),
+            "nodes": counts(nodes, "nodes"),
+            "why": why,
+            "sequence_tokens": sequence_tokens,
+            "batch_tokens": batch_tokens,
+            "batch": batch,
+            "image_pixels": image_pixels,
+            "adapter_rank": adapter_rank,
+            "target_per_s": quantity(target_per_s, "target_per_s"),
+            "tokens": tokens,
+            "by_h": by_h,
+            "measured": measured,
+            "calibration": None if calibration is None else Path(calibration),
+            "engine": engine,
+            "mix": mix,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "ttft_s": ttft_s,
+            "tpot_s": tpot_s,
+            "quantile_fraction": quantity(quantile_fraction, "quantile_fraction"),
+            "requests_per_s": quantity(requests_per_s, "requests_per_s"),
+            "availability_fraction": quantity(availability_fraction, "availability_fraction"),
+            "disaggregated": disaggregated,
+        }
+    )
+    return throughput_made(throughput_document(question), question)
+
+
+@in_python
+def calibrate(
+    *files: str | Path,
+    sizes: int | Iterable[int] = (),
+    measure: bool = False,
+    sku: str = "",
+    model: str = "",
+    precision: str = "",
+    engine: str = "",
+    accelerators: int | None = None,
+    batch: float | None = None,
+    input_tokens: float | None = None,
+    output_tokens: float | None = None,
+    output_scv: float | None = None,
+) -> Answer:
+    """Your measurements: what they change, and how wrong the rest may be: `everfleet calibrate`.
+
+    >>> ef.calibrate("data/samples/measurements.csv")["facts"][0]["key"]
+    'accelerator.h100-sxm-80gb.matrix_efficiency'
+
+    Args:
+        files: CSV of tokens a second, step times or power; or results of InferenceX, GuideLLM, AIPerf,
+            GenAI-Perf, `bench serve` and MLPerf Inference.
+        sizes: accelerators to show; a half, 1, 2 and 4 times yours.
+        measure: whether to probe this machine's NVIDIA device instead.
+        sku: the node that served, where a result file does not say it; so are those below.
+        model: of the catalogue.
+        precision: number format of the weights.
+        engine: that served; the newest.
+        accelerators: those of one replica.
+        batch: requests that run on average.
+        input_tokens: mean prompt.
+        output_tokens: mean answer.
+        output_scv: squared spread of answers; 1.
+
+    Raises:
+        InputError: a file is not understood, or there is nothing to measure.
+    """
+    from planner.answers.calibration import (
+        NothingToMeasure,
+        Stated,
+        calibration_document,
+        cuda_device,
+        probe_document,
+    )
+    from planner.notebook.made import calibration_made
+
+    shown = counts(sizes, "sizes")
+    if measure:
+        if files or shown:
+            raise InputError("--measure takes neither measurements nor --sizes: it makes them")
+        try:
+            return calibration_made(probe_document(cuda_device(), date.today()))
+        except NothingToMeasure as missing:
+            raise InputError(str(missing)) from None
+    if not files:
+        raise InputError("name a CSV of measurements or the results of a benchmark, or state --measure")
+    stated = Stated(
+        sku, model, precision, engine, accelerators, batch, input_tokens, output_tokens, output_scv
+    )
+    return calibration_made(calibration_document([Path(name) for name in files], shown, stated=stated))

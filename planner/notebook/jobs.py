@@ -1,0 +1,206 @@
+"""`job_carbon` and `checkpoint`: questions about one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from planner.notebook.answer import Answer
+from planner.notebook.arguments import (
+    Changes,
+    Named,
+    Quantity,
+    given_quantity,
+    in_python,
+    quantity,
+    scenario_of,
+    text,
+)
+from planner.trace.errors import InputError
+
+
+@in_python
+def job_carbon(
+    job: str | Path | Mapping[str, Any] | None = None,
+    *,
+    model: str | None = None,
+    tokens: float | None = None,
+    accelerator_hours: float | None = None,
+    metered: str | Path | None = None,
+    sku: str | None = None,
+    nodes: int | None = None,
+    grid: str | None = None,
+    hourly: str | Path | None = None,
+    start: date | str | None = None,
+    pue: float | None = None,
+    lifetime_y: Quantity | None = None,
+    utilisation_fraction: Quantity | None = None,
+    power_w: Quantity | None = None,
+    interval_min: Quantity | None = None,
+    failures: str | None = None,
+    storage: str | None = None,
+    why_embodied: bool = False,
+) -> Answer:
+    """Carbon, energy and water of a job, from data to end of life: `everfleet carbon`.
+
+    >>> run = ef.job_carbon(model="llama-3.1-8b", tokens=1e11, nodes=8, grid="us-srvc", lifetime_y="4 y")
+    >>> run.totals["carbon"]["unit"]
+    'kgCO2e'
+    >>> run["changes"].to_pandas()["what"].iloc[0]
+    'region'
+
+    Args:
+        job: the path of a job, the name of a shipped one, or its tables; without one the arguments below.
+        model: of the catalogue, or its config.json; with `tokens` the hours are predicted.
+        tokens: to train on.
+        accelerator_hours: that you measured, instead of model and tokens.
+        metered: a file of energy that was metered: CodeCarbon, GPU or Slurm.
+        sku: kind of node; h100-8.
+        nodes: how many; 8.
+        grid: grid region of the catalogue; us.
+        hourly: a series of hourly grid intensity, by name or path.
+        start: first day of the job.
+        pue: of the building; else an assumption of the catalogue, with its range.
+        lifetime_y: life of the hardware.
+        utilisation_fraction: share of that life in use.
+        power_w: measured power of one accelerator with its share of the node.
+        interval_min: checkpoint interval; else that of least time.
+        failures: fleet whose failure rate holds; meta-llama-3-405b.
+        storage: checkpoint storage class; parallel-fs.
+        why_embodied: whether to say why others print other figures for the accelerator.
+
+    Raises:
+        InputError: the job is wrong; the error holds every problem.
+    """
+    from planner.answers.job import job_document, open_job
+    from planner.inputs.catalogue import load_catalogue
+    from planner.notebook.made import job_made
+
+    flags = {
+        "model": None if model is None else str(model),
+        "tokens": tokens,
+        "accelerator_hours": accelerator_hours,
+        "metered": None if metered is None else str(metered),
+        "sku": sku,
+        "nodes": nodes,
+        "grid": grid,
+        "hourly": None if hourly is None else str(hourly),
+        "start": date.fromisoformat(start) if isinstance(start, str) else start,
+        "pue": pue,
+        "lifetime": text(lifetime_y, "lifetime_y"),
+        "utilisation": utilisation_fraction,
+        "power": text(power_w, "power_w"),
+        "interval": text(interval_min, "interval_min"),
+        "failures": failures,
+        "storage": storage,
+    }
+    meant = open_job(job, flags)
+    return job_made(job_document(meant, load_catalogue(), why_embodied=why_embodied), meant)
+
+
+@in_python
+def checkpoint(
+    scenario: Named | None = None,
+    *,
+    changes: Changes = None,
+    job: str | None = None,
+    failures: str | Path | Answer | None = None,
+    sku: str | None = None,
+    nodes: int | None = None,
+    model: str | None = None,
+    storage: str | None = None,
+    restart_min: Quantity | None = None,
+    grid: str | None = None,
+    asynchronous: bool | None = None,
+    spare_confidence_fraction: Quantity | None = None,
+    restart_parts: Mapping[str, Quantity] | None = None,
+    queue_min: Quantity = 0.0,
+    storage_others_fraction: Quantity = 0.0,
+    state: str = "",
+    useful_h: Quantity | None = None,
+    replicas: int = 0,
+    seed: int = 0,
+    linear: bool = False,
+) -> Answer:
+    """Which checkpoint interval is best for time, money and carbon: `everfleet checkpoint`.
+
+    >>> best = ef.checkpoint(nodes=2000, sku="a100-80-8", failures="meta-rsc-1", restart_min="20 min")
+    >>> best["marks"].to_pandas()["name"].tolist()[:3]
+    ['time-optimal', 'money-optimal', 'carbon-optimal']
+    >>> "reliability.meta-rsc-1.failure_rate" in best["marks"][0]["ettr_fraction"].explain().facts()["name"]
+    True
+
+    Args:
+        scenario: every size of its training jobs; with `sku` and `nodes` that size in full.
+        changes: other values of the scenario by path, as in `plan`.
+        job: one training job of the scenario; else all.
+        failures: a fleet of the catalogue, the path of a fit.json, or the answer of `fit`.
+        sku: kind of node; h100-8.
+        nodes: how many; 64.
+        model: whose state is written, or its config.json; llama-3.1-70b.
+        storage: checkpoint storage class; parallel-fs.
+        restart_min: from a failure to running again; 10.
+        grid: grid region of the catalogue; us.
+        asynchronous: whether the table of intervals is for writes in the background.
+        spare_confidence_fraction: share of time for which the spares suffice; 0.95.
+        restart_parts: minutes of `detect`, `replace`, `initialise`, `warm_up`: the restart is their sum with
+            the load; those left out are the catalogue's.
+        queue_min: in the queue after a failure.
+        storage_others_fraction: share of the storage's bandwidth that other jobs take.
+        state: what is written, such as bf16-adam-8bit-moments.
+        useful_h: hours of a run without failures: also says when it ends.
+        replicas: how often to play the best intervals.
+        seed: of the play.
+        linear: whether to set the published straight line next to the exact form.
+
+    Raises:
+        InputError: a name is unknown, a number is out of range, or a scenario says it already.
+    """
+    from planner.answers.checkpoints import Question, checkpoint_answer
+    from planner.notebook.made import checkpoints_made
+
+    question = Question(
+        failures=_failures(failures),
+        sku=sku,
+        nodes=nodes,
+        model=model,
+        storage=storage,
+        restart_min=quantity(restart_min, "restart_min"),
+        grid=grid,
+        asynchronous=asynchronous,
+        spare_confidence_fraction=quantity(spare_confidence_fraction, "spare_confidence_fraction"),
+        job=job,
+        queue_min=given_quantity(queue_min, "queue_min"),
+        storage_others_fraction=given_quantity(storage_others_fraction, "storage_others_fraction"),
+        state=state,
+        restart_parts=_restart_parts(restart_parts),
+        useful_h=quantity(useful_h, "useful_h"),
+        replicas=replicas,
+        seed=seed,
+        linear=linear,
+    )
+    meant = None if scenario is None else scenario_of(scenario, changes)
+    document = checkpoint_answer(question, meant, changed=bool(changes))
+    return checkpoints_made(document, None if meant else question)
+
+
+def _failures(failures: str | Path | Answer | None) -> str | Mapping[str, Any] | None:
+    """A fleet by name, the path of a fit, or what other questions read of a fit."""
+    from planner.answers.failures import as_failures
+
+    if isinstance(failures, Answer):
+        if failures.kind != "fit":
+            raise InputError(f"failures: {failures!r} is no fit of a log")
+        return as_failures(failures.to_dict())
+    return None if failures is None else str(failures)
+
+
+def _restart_parts(parts: Mapping[str, Quantity] | None) -> dict[str, float] | None:
+    from planner.answers.checkpoints import parse_restart_parts
+
+    if parts is None:
+        return None
+    minutes = {name: given_quantity(value, "restart_min") for name, value in parts.items()}
+    return parse_restart_parts(",".join(f"{name}={value!r}" for name, value in minutes.items()))

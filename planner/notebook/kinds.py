@@ -1,0 +1,92 @@
+"""How answers are written that have no page of their own: Markdown, a folder, tables out of plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.report.data import csv_text, to_json
+from planner.report.saving import FolderKind, write_folder
+from planner.report.tables import table_of
+from planner.report.text import markdown_escaped, markdown_table
+from planner.trace.records import Record
+
+# Parts of documents that are no tables of an answer.
+_NO_TABLES = {"explanations", "policy_explanations", "choices", "bad_rows", "titles"}
+FOLDER = FolderKind(
+    "a folder of an answer", "answer.json", "everfleet_answer", ("answer.json", "answer.md", "csv")
+)
+
+
+def tables_in(document: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """Every list of rows in a document as a table, rows inside of rows as tables of their own.
+
+    Those name the row that they were in by its texts. What stands alone is a table of one row.
+    """
+    found: dict[str, list[Record]] = {}
+    for name, held in document.items():
+        if name in _NO_TABLES:
+            continue
+        if isinstance(held, Mapping):
+            held = [held] if any(map(_is_plain, held.values())) else []
+        if isinstance(held, list) and held and all(isinstance(row, Mapping) for row in held):
+            _add(found, name, held, {})
+    return found
+
+
+def _add(found: dict[str, list[Record]], name: str, rows: Sequence[Record], within: Record) -> None:
+    for row in rows:
+        own = dict(_flat(row))
+        found.setdefault(name, []).append(within | own)
+        names = within | {key: value for key, value in own.items() if isinstance(value, str)}
+        for key, held in _inner(row):
+            _add(found, f"{name}_{key}", held, names)
+
+
+def _flat(row: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
+    """Single values of a row, those of a part under `part_key`."""
+    for key, value in row.items():
+        if isinstance(value, Mapping) and key not in _NO_TABLES:
+            yield from _flat(value, f"{start}{key}_")
+        elif _is_plain(value) or (isinstance(value, list) and all(map(_is_plain, value))):
+            yield f"{start}{key}", ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _inner(row: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, list[Record]]]:
+    """Lists of rows inside a row, and inside of its parts."""
+    for key, value in row.items():
+        if key in _NO_TABLES:
+            continue
+        if isinstance(value, Mapping):
+            yield from _inner(value, f"{start}{key}_")
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            yield f"{start}{key}", value
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float)
+
+
+def markdown(title: str, said: Sequence[str], tables: Mapping[str, list[Record]]) -> str:
+    """Title, sentences and tables as Markdown."""
+    parts = [f"# {markdown_escaped(title)}"]
+    parts += ["\n".join(f"- {markdown_escaped(sentence)}" for sentence in said)] if said else []
+    for name, rows in tables.items():
+        if rows:
+            keys = tuple(dict.fromkeys(key for row in rows for key in row))
+            table = markdown_table(table_of("", rows, keys))
+            parts.append(f"## {markdown_escaped(name.replace('_', ' '))}\n\n{table}")
+    return "\n\n".join(parts) + "\n"
+
+
+def save_plainly(
+    document: Any, folder: Path, *, kind: str, text: str, tables: Mapping[str, list[Record]]
+) -> list[Path]:
+    """Write answer.json, answer.md and csv/ into `folder`, all of them or nothing."""
+    contents = {
+        "answer.json": to_json({"everfleet_answer": kind, "document": document}, sort_keys=False),
+        "answer.md": text,
+    }
+    contents |= {f"csv/{name}.csv": csv_text("", rows) for name, rows in tables.items() if rows}
+    return write_folder(contents, folder, FOLDER)

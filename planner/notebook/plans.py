@@ -1,0 +1,228 @@
+"""`plan`, `pareto`, `futures`, `compare`, `scenario` and `load`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.notebook.answer import Answer
+from planner.notebook.arguments import Changes, Named, Quantity, Watch, given_quantity, in_python, scenario_of
+from planner.trace.errors import InputError
+
+if TYPE_CHECKING:
+    from planner.answers.saved.compare import Side
+
+_DIGEST = re.compile(r"[0-9a-f]{4,64}")
+
+
+@in_python
+def plan(
+    scenario: Named,
+    *,
+    changes: Changes = None,
+    baselines: bool = True,
+    verify: bool = False,
+    prices: bool = False,
+    alternatives: int = 0,
+    within_fraction: Quantity = 0.02,
+    watch: Watch = None,
+) -> Answer:
+    """What to buy, keep, retire and place, and why: `everfleet plan`.
+
+    >>> fleet = ef.plan("one-training-job", changes={"policy.carbon_price": "300 USD/t"})
+    >>> fleet["purchases"].to_pandas()["sku"].tolist()
+    ['a100-80-8']
+    >>> fleet["purchases"][0]["nodes"]
+    3
+
+    Where no plan exists, `said` and the table `clash` name the limits that cannot be kept together.
+
+    Args:
+        scenario: the path of a scenario, the name of a shipped one, its tables, or the answer of `scenario`.
+        changes: other values by path, such as `{"policy.carbon_price": "300 USD/t"}`; None removes one.
+        baselines: whether to plan the cheapest fleet and today's, too.
+        verify: whether to play its services request by request, next to the closed form.
+        prices: whether to say what one more of each limit is worth.
+        alternatives: how many other plans to look for that cost little more.
+        within_fraction: how much more they may cost: 0.02 or "2 %".
+        watch: called with each message on the progress, such as `print`.
+
+    Raises:
+        InputError: the scenario is wrong; the error holds every problem.
+    """
+    from planner.answers.plan.defended import Defence, defended
+    from planner.answers.plan.document import plan_document
+    from planner.notebook.made import plan_made
+    from planner.program.plan import plan_fleet
+
+    meant = scenario_of(scenario, changes)
+    defence = Defence(verify, prices, alternatives, given_quantity(within_fraction, "within_fraction"))
+    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), defence, watch=watch)
+    return plan_made(plan_document(found), meant)
+
+
+@in_python
+def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch: Watch = None) -> Answer:
+    """Money against carbon: the cheapest plan at each level of carbon: `everfleet pareto`.
+
+    >>> front = ef.pareto("one-training-job", points=2)
+    >>> front["points"][0]["mark"]
+    'cheapest'
+
+    Args:
+        scenario: as in `plan`.
+        changes: as in `plan`.
+        points: how many plans to make, 2 or more.
+        watch: called with each message on the progress.
+
+    Raises:
+        InputError: the scenario is wrong, or the points are fewer than 2.
+    """
+    from planner.answers.tradeoffs.carbon_front import front_document
+    from planner.notebook.made import front_made
+
+    if points < 2:
+        raise InputError("a front has two ends: ask for 2 points or more")
+    return front_made(front_document(scenario_of(scenario, changes), points=points, watch=watch))
+
+
+@in_python
+def futures(scenario: Named, *, changes: Changes = None, watch: Watch = None) -> Answer:
+    """One plan for several futures: what to order now, whatever comes: `everfleet futures`.
+
+    >>> ef.futures("one-training-job")
+    Traceback (most recent call last):
+    ...
+    planner.trace.errors.InputError: the scenario names no future: add [[futures]], or [uncertainty] ...
+
+    Args:
+        scenario: as in `plan`; its futures are named in it, or drawn from the ranges of facts.
+        changes: as in `plan`.
+        watch: called with each message on the progress.
+
+    Raises:
+        InputError: the scenario is wrong, or names no futures.
+    """
+    from planner.answers.futures.commands import plan_for_futures
+    from planner.notebook.made import futures_made
+
+    meant = scenario_of(scenario, changes)
+    document, _ = plan_for_futures(meant, watch=watch)
+    return futures_made(document, meant)
+
+
+@in_python
+def compare(before: Named, after: Named, *, store: str | None = None) -> Answer:
+    """Two plans: how their inputs and their results differ: `everfleet compare`.
+
+    >>> cheap = ef.plan("one-training-job", baselines=False)
+    >>> dearer = {"sites.stockholm.electricity_price": "200 USD/MWh"}
+    >>> dear = ef.plan("one-training-job", baselines=False, changes=dearer)
+    >>> change = ef.compare(cheap, dear)
+    >>> change["inputs"][0]["path"], change.totals["cost"]["difference"] > 0
+    ('sites.stockholm.electricity_price', True)
+
+    Args:
+        before: the answer of `plan`, a folder or file that it was saved to, the first characters of a saved
+            plan's digest, or a scenario, which is planned.
+        after: the other one.
+        store: where saved plans lie: a SQLite file or a URL; else as the command finds it.
+
+    Raises:
+        InputError: one of them is no plan.
+    """
+    from planner.answers.saved.compare import compare_sides
+    from planner.notebook.made import comparison_made
+
+    sides = [_side(before, store), _side(after, store)]
+    known = all(side.inputs for side in sides)
+    if not known:
+        sides = [replace(side, inputs={}) for side in sides]
+    return comparison_made(compare_sides(*sides), inputs_known=known)
+
+
+def _side(named: Named, store: str | None) -> Side:
+    """One side of a comparison; a plan that is not saved has no day and no files of its own."""
+    from planner.answers.saved.compare import Side, flat_inputs, saved_side
+    from planner.store import open_store
+    from planner.store.packing import versions_here
+
+    if isinstance(named, str) and _is_digest(named):
+        return saved_side(open_store(store), named)
+    answer = named if isinstance(named, Answer) and named.kind != "scenario" else _kept(named) or plan(named)
+    if answer.kind != "plan":
+        raise InputError(f"{answer!r} is no plan: compare plans")
+    document = answer.to_dict()
+    head = {
+        "digest": document["scenario_digest"],
+        "title": answer.title,
+        "saved": "",
+        "status": document["status"]["name"],
+    }
+    own = answer._scenario
+    inputs = {} if own is None else flat_inputs(own)
+    versions = versions_here() | {"everfleet": document["everfleet"]}
+    return Side(head, document, inputs, {}, versions)
+
+
+@in_python
+def scenario(named: Named, *, changes: Changes = None) -> Answer:
+    """A scenario, read and checked whole: `everfleet check`. What comes back can be planned.
+
+    >>> quarter = ef.scenario("next-quarter", changes={"sites.dallas.pue": 1.2})
+    >>> quarter["sites"].to_pandas()[["name", "pue"]].values.tolist()[0]
+    ['dallas', 1.2]
+
+    Args:
+        named: the path of a scenario, the name of a shipped one, its tables, or such an answer.
+        changes: other values by path, as in `plan`.
+
+    Raises:
+        InputError: it is wrong; the error holds every problem.
+    """
+    from planner.answers.check import scenario_record
+    from planner.notebook.made import scenario_made
+
+    meant = scenario_of(named, changes)
+    said = named if isinstance(named, str | Path) else meant.title
+    return scenario_made([scenario_record(str(said), meant)], meant)
+
+
+@in_python
+def load(named: str | Path, *, store: str | None = None) -> Answer:
+    """An answer that was saved: a plan, a fit, a job or a plan for futures.
+
+    >>> folder = ef.plan("one-training-job", baselines=False).save("quarter")
+    >>> ef.load("quarter").totals["cost"]["unit"]
+    'USD'
+
+    Args:
+        named: the folder or the JSON file of an answer, or the first characters of its digest in the store.
+        store: where saved answers lie: a SQLite file or a URL; else as the command finds it.
+
+    Raises:
+        InputError: there is no such answer.
+    """
+    from planner.answers.saved.commands import show_saved
+    from planner.notebook.made import made
+
+    if (kept := _kept(named)) is not None:
+        return kept
+    if _is_digest(str(named)):
+        return made(show_saved(store, str(named))[0])
+    raise InputError(f"{named}: no answer lies there: name a folder or a JSON file that `save` wrote")
+
+
+def _is_digest(named: str) -> bool:
+    return _DIGEST.fullmatch(named) is not None and not Path(named).exists()
+
+
+def _kept(named: Named) -> Answer | None:
+    """The answer that a folder or a file holds; None where it is something else."""
+    from planner.answers.opening import open_document
+    from planner.notebook.made import made
+
+    document = open_document(Path(named)) if isinstance(named, str | Path) else None
+    return None if document is None else made(document)

@@ -1,0 +1,128 @@
+"""`fit`, `validate` and `facts`: what a log says, how right everfleet is, and what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from planner.notebook.answer import Answer
+from planner.notebook.arguments import Quantity, Watch, given_quantity, in_python, names, quantity
+
+
+@in_python
+def fit(
+    log: str | Path,
+    *,
+    mapping: str | Path | None = None,
+    fleet_size: int | None = None,
+    severities: str | Iterable[str] = (),
+    with_planned: bool = False,
+    name: str = "",
+    accelerators_per_node: int | None = None,
+    interval_fraction: Quantity = 0.90,
+    spare_confidence_fraction: Quantity = 0.99,
+    period_d: Quantity = 91.0,
+    review_d: Quantity = 7.0,
+    covariates: str | Iterable[str] | None = None,
+    cross_check: bool = False,
+    prior: str = "prior",
+    write_min: Quantity | None = None,
+    restart_min: Quantity | None = None,
+    watch: Watch = None,
+) -> Answer:
+    """What a failure or job log says: rate, lifetimes, spares, forecast: `everfleet fit`.
+
+    >>> mine = ef.fit("data/samples/slurm-simulated.txt", interval_fraction="90 %")
+    >>> mine.trace["rate"].unit
+    '1/h'
+    >>> mine["mttf"]["nodes"][:3]
+    [1, 8, 32]
+
+    Args:
+        log: sacct text, an event or life table, Xid lines; packed too.
+        mapping: a file that says what its columns mean; else what fits the header.
+        fleet_size: nodes watched, with those that never failed.
+        severities: counts failures of these alone.
+        with_planned: whether planned stops count as failures.
+        name: of the fleet; that of the file.
+        accelerators_per_node: 8.
+        interval_fraction: what intervals are to hold.
+        spare_confidence_fraction: share of time that spares suffice.
+        period_d: length of the periods compared.
+        review_d: days until the spares are sized anew.
+        covariates: for hazard ratios; all with few levels where it is None.
+        cross_check: whether lifelines works out lifetimes and ratios too; takes seconds.
+        prior: published fleet to start from, "none", or "prior": all of them.
+        write_min: blocking checkpoint write, for ETTR by size.
+        restart_min: restart after a failure, for ETTR by size.
+        watch: called with each message on the progress.
+
+    Raises:
+        InputError: every problem of the log, the mapping or the question.
+    """
+    from planner.answers.failures import FitQuestion, fit_document, open_log
+    from planner.notebook.made import fit_made
+
+    held = open_log(
+        Path(log),
+        None if mapping is None else Path(mapping),
+        fleet_size=fleet_size,
+        severities=names(severities),
+        with_planned=with_planned,
+    )
+    question = FitQuestion(
+        name=name,
+        accelerators_per_node=accelerators_per_node,
+        interval_fraction=given_quantity(interval_fraction, "interval_fraction"),
+        spare_confidence_fraction=given_quantity(spare_confidence_fraction, "spare_confidence_fraction"),
+        period_d=given_quantity(period_d, "period_d"),
+        review_d=given_quantity(review_d, "review_d"),
+        covariates=None if covariates is None else names(covariates),
+        cross_check=cross_check,
+        with_planned=with_planned,
+        prior=prior,
+        write_min=quantity(write_min, "write_min"),
+        restart_min=quantity(restart_min, "restart_min"),
+    )
+    return fit_made(fit_document(held, question, watch=watch))
+
+
+@in_python
+def validate(*files: str | Path, data: str | Path | Iterable[str | Path] = ()) -> Answer:
+    """Our values next to published ones: `everfleet validate`.
+
+    >>> ours = ef.validate("data/published/carbon.csv")
+    >>> sorted(set(ours["rows"]["status"]))
+    ['inside', 'not run']
+
+    Args:
+        files: CSV files of published rows; the shipped ones where none is named.
+        data: folders of files that may not be shipped; rows about them are not run without.
+
+    Raises:
+        InputError: a file cannot be read as such rows, or a folder does not exist.
+    """
+    from planner.notebook.made import validation_made
+    from planner.validation import validate as set_next_to
+
+    folders = [data] if isinstance(data, str | Path) else data
+    return validation_made(set_next_to([Path(file) for file in files], [Path(folder) for folder in folders]))
+
+
+@in_python
+def facts(*words: str) -> Answer:
+    """Every fact with value, range, kind and source: `everfleet facts`.
+
+    >>> known = ef.facts("pue.default")
+    >>> known["facts"][0]["value"], known["facts"][0]["low"], known["facts"][0]["high"]
+    (1.3, 1.08, 1.58)
+    >>> known.explain("pue.default").facts()["kind"]
+    ['assumed']
+
+    Args:
+        words: that the key, note or source must hold.
+    """
+    from planner.answers.facts import facts_holding
+    from planner.notebook.made import facts_made
+
+    return facts_made(facts_holding(words), " ".join(words))

@@ -6,10 +6,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from planner.notebook.answer import Answer
+from planner.notebook.checking import checked, whole
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +32,19 @@ _OTHER_WORDS = {"set": "changes", "requests-per-second": "requests_per_s", "sku"
 
 
 def in_python(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose errors name its arguments where the command's name options."""
-    known = inspect.signature(function).parameters
+    """A function that checks what kinds its arguments are of, and whose errors name them, not the options."""
+    signature = inspect.signature(function)
+    known = signature.parameters
 
     @functools.wraps(function)
     def reworded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:  # as Python says it, with the name of the function
+            raise TypeError(f"{function.__name__}() {error}") from None
+        checked(bound)
+        try:
+            return function(*bound.args, **bound.kwargs)
         except InputError as error:
             raise _reworded(error, known) from None
 
@@ -76,7 +84,7 @@ def quantity(value: Quantity | None, name: str) -> float | None:
     from planner.trace.units import UnitError, parse_quantity, unit_of
 
     if not isinstance(value, str):
-        return None if value is None else number(value, name)
+        return value
     try:
         return parse_quantity(value, unit_of(name))
     except UnitError as error:
@@ -90,32 +98,30 @@ def given_quantity(value: Quantity, name: str) -> float:
     return found
 
 
-def number(value: Any, name: str) -> float:
-    """A plain number, of NumPy too.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: {value!r} is no number") from None
-
-
 def text(value: Quantity | None, name: str) -> str | None:
     """A quantity as a file has it, with its unit; text as it is."""
     from planner.trace.units import unit_of
 
     if value is None or isinstance(value, str):
         return value
-    return f"{number(value, name)!r} {unit_of(name)}"
+    return f"{value!r} {unit_of(name)}"
+
+
+def day(value: date | str | None, name: str) -> date | None:
+    """A day, or one as ISO 8601 has it.
+
+    Raises:
+        InputError: the text is no day.
+    """
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise InputError(f"{name}: '{value}' is not a day: write for example 2025-03-01") from None
 
 
 def names(value: str | Iterable[str]) -> tuple[str, ...]:
     """One name, or several."""
-    return (value,) if isinstance(value, str) else tuple(value)
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
 def counts(value: int | Iterable[int], name: str) -> tuple[int, ...]:
@@ -125,9 +131,10 @@ def counts(value: int | Iterable[int], name: str) -> tuple[int, ...]:
         InputError: one of them is no whole number.
     """
     found = [value] if isinstance(value, int) else list(value)
-    if any(isinstance(one, bool | str) or int(one) != one for one in found):
-        raise InputError(f"{name}: {found} are no counts: write for example [8, 16]")
-    return tuple(int(one) for one in found)
+    try:
+        return tuple(map(whole, found))
+    except TypeError:
+        raise InputError(f"{name}: {found} are no counts: write for example [8, 16]") from None
 
 
 def scenario_of(named: Named, changes: Changes) -> Scenario:

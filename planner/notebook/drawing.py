@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.report import charts
 from planner.report.charts import Picture
-from planner.report.tables import COLUMNS, table_of, totals_table
+from planner.report.tables import COLUMNS, TITLES, table_of, totals_table
 from planner.report.tables import Table as Drawn
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def _further(answer: Answer) -> Iterator[str]:
         yield chart._repr_html_()
     for name, table in answer.tables.items():
         if len(table):
-            rows = f"{len(table)} row{'s' * (len(table) != 1)}"
-            yield f"<details><summary>{escape(name)} ({rows})</summary>{_rows(table)}</details>"
+            about = f": {TITLES[name]}" if name in TITLES else ""
+            head = f"{name}{about} ({len(table)} row{'s' * (len(table) != 1)})"
+            yield f"<details><summary>{escape(head)}</summary>{_rows(table)}</details>"
 
 
 def _sentences(said: tuple[str, ...]) -> str:

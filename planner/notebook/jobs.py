@@ -12,6 +12,7 @@ from planner.notebook.arguments import (
     Changes,
     Named,
     Quantity,
+    day,
     given_quantity,
     in_python,
     quantity,
@@ -87,7 +88,7 @@ def job_carbon(
         "nodes": nodes,
         "grid": grid,
         "hourly": None if hourly is None else str(hourly),
-        "start": date.fromisoformat(start) if isinstance(start, str) else start,
+        "start": day(start, "start"),
         "pue": pue,
         "lifetime": text(lifetime_y, "lifetime_y"),
         "utilisation": utilisation_fraction,
@@ -202,5 +203,10 @@ def _restart_parts(parts: Mapping[str, Quantity] | None) -> dict[str, float] | N
 
     if parts is None:
         return None
-    minutes = {name: given_quantity(value, "restart_min") for name, value in parts.items()}
+    minutes = {}
+    for name, value in parts.items():
+        try:
+            minutes[name] = given_quantity(value, "restart_min")
+        except InputError as error:
+            raise InputError(f"restart_parts.{name}: {str(error).partition(': ')[2]}") from None
     return parse_restart_parts(",".join(f"{name}={value!r}" for name, value in minutes.items()))

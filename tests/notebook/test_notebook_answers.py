@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import everfleet as ef
+from planner.answers.plan.shipped import read_solved, solved_path
 from planner.inputs.catalogue import data_folder
+from planner.notebook.made import plan_made
 
 SAMPLES = data_folder() / "samples"
 
@@ -159,6 +161,22 @@ def ef_factor(inner: str, shown: str) -> float:
         return convert_factor(inner, shown)
     except UnitError:
         return 1.0
+
+
+def test_every_number_of_the_shipped_quarter_opens() -> None:
+    """The solved quarter that the app shows at first: every number of every table, and a small page."""
+    quarter = plan_made(read_solved(solved_path("next-quarter")))
+    numbers = [
+        value
+        for table in (quarter.totals, *quarter.tables.values())
+        for row in table
+        for value in row.values()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+
+    assert len(numbers) > 1000
+    assert all(number.explain().value is not None for number in numbers)
+    assert len(quarter._repr_html_().encode()) < 150_000
 
 
 def test_numbers_of_a_table_are_numbers(fleet: ef.Answer) -> None:

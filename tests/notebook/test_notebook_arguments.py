@@ -35,7 +35,7 @@ def test_numbers_are_in_the_unit_of_their_name() -> None:
     [
         (lambda: ef.checkpoint(restart_min="10"), "restart_min: '10' has no unit"),
         (lambda: ef.checkpoint(restart_min="10 kW"), "restart_min: '10 kW': 'kW' is a power"),
-        (lambda: ef.checkpoint(restart_min=True), "restart_min: True is no number"),
+        (lambda: ef.checkpoint(restart_min=True), "restart_min: True is not a number or text with a unit"),
         (lambda: ef.checkpoint(job="train"), "job is about a scenario: name one"),
         (lambda: ef.checkpoint(changes={"a.b": 1}), "changes is about a scenario: name one"),
         (
@@ -64,7 +64,18 @@ def test_numbers_are_in_the_unit_of_their_name() -> None:
             lambda: ef.plan({"title": "x", "horizon": {"periods": object()}}),
             "horizon.periods: object is no value",
         ),
-        (lambda: ef.plan({1: "x"}), "1 is no key"),  # type: ignore[dict-item]
+        (lambda: ef.plan({1: "x"}), "1 is no key"),
+        (lambda: ef.plan(3), "scenario: 3 is not text or a path or a dict or an answer"),
+        (lambda: ef.plan("next-quarter", changes=[]), "changes: [] is not a dict"),
+        (lambda: ef.plan("next-quarter", baselines="no"), "baselines: 'no' is not True or False"),
+        (lambda: ef.pareto("next-quarter", points=2.5), "points: 2.5 is not a whole number"),
+        (lambda: ef.checkpoint(nodes="64"), "nodes: '64' is not a whole number"),
+        (lambda: ef.checkpoint(restart_parts={"detect": "1 kg"}), "restart_parts.detect: '1 kg'"),
+        (lambda: ef.checkpoint(restart_parts={"drink": 1}), "restart parts: 'drink=1"),
+        (lambda: ef.throughput("llama-3.1-70b", tokens="15e12"), "tokens: '15e12' is not a number"),
+        (lambda: ef.throughput("llama-3.1-70b", skus=3), "skus: 3 is not text or a list"),
+        (lambda: ef.job_carbon(accelerator_hours=1.0, start="soon"), "start: 'soon' is not a day"),
+        (lambda: ef.facts("pue", 3), "words: ('pue', 3) is not text"),
         (lambda: ef.plan(ef.facts("pue")), "keeps no scenario"),
         (lambda: ef.pareto("one-training-job", points=1), "a front has two ends"),
         (lambda: ef.compare(ef.facts("pue"), "one-training-job"), "is no plan: compare plans"),

@@ -24,6 +24,9 @@ from planner.trace.records import Record
 
 # What a folder of an answer holds; the first that is there is read.
 DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
+# The same of answers whose numbers `explain` of the command line does not open.
+ANSWERS = ("pareto.json", "checkpoints.json", "answer.json")
+_OTHERS = ("pareto", "checkpoints", "answer")
 _KEYS = {"status", "everfleet_fit", "everfleet_job"}
 
 
@@ -65,15 +68,34 @@ def open_document(path: Path) -> Record | None:
     return _saved(file) if file.suffix == ".json" and file.is_file() else None
 
 
+def open_answer(path: Path) -> Record | None:
+    """The document of any answer that was written into a folder or a file; None where the path names neither.
+
+    Raises:
+        ScenarioError: it is none of ours.
+    """
+    held = (path / name for name in ANSWERS)
+    file = next((file for file in held if file.is_file()), None) if path.is_dir() else path
+    if file is None or file.suffix != ".json" or not file.is_file():
+        return open_document(path)
+    document = _read(file)
+    ours = isinstance(document, dict) and any(f"everfleet_{kind}" in document for kind in _OTHERS)
+    return document if ours else _saved(file)
+
+
 def _saved(file: Path) -> Record:
     """The document of a plan.json, refused where it is none of ours."""
-    try:
-        document = parse_json(read_limited(file).decode("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
+    document = _read(file)
     if not isinstance(document, dict) or "explanations" not in document or not (_KEYS & document.keys()):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
     return up_to_date(document)
+
+
+def _read(file: Path) -> Any:
+    try:
+        return parse_json(read_limited(file).decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(str(file), [Problem("", f"cannot be read as a plan: {error}")]) from None
 
 
 def plain_tables(tables: Mapping[str, Any], name: str, *, removing: bool = False) -> dict[str, Any]:

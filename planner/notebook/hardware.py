@@ -85,7 +85,7 @@ def throughput(
         InputError: the question is wrong; the error holds every problem.
     """
     from planner.answers.throughput import question_of, throughput_document
-    from planner.notebook.made import throughput_made
+    from planner.notebook.other_answers import throughput_made
 
     question = question_of(
         {
@@ -165,7 +165,7 @@ def calibrate(
         cuda_device,
         probe_document,
     )
-    from planner.notebook.made import calibration_made
+    from planner.notebook.other_answers import calibration_made
 
     shown = counts(sizes, "sizes")
     if measure:

@@ -77,7 +77,7 @@ def job_carbon(
     """
     from planner.answers.job import job_document, open_job
     from planner.inputs.catalogue import load_catalogue
-    from planner.notebook.made import job_made
+    from planner.notebook.other_answers import job_made
 
     flags = {
         "model": None if model is None else str(model),
@@ -160,7 +160,7 @@ def checkpoint(
         InputError: a name is unknown, a number is out of range, or a scenario says it already.
     """
     from planner.answers.checkpoints import Question, checkpoint_answer
-    from planner.notebook.made import checkpoints_made
+    from planner.notebook.other_answers import checkpoints_made
 
     question = Question(
         failures=_failures(failures),

@@ -54,7 +54,7 @@ def plan(
     """
     from planner.answers.plan.defended import Defence, defended
     from planner.answers.plan.document import plan_document
-    from planner.notebook.made import plan_made
+    from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet
 
     meant = scenario_of(scenario, changes)
@@ -81,7 +81,7 @@ def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch:
         InputError: the scenario is wrong, or the points are fewer than 2.
     """
     from planner.answers.tradeoffs.carbon_front import front_document
-    from planner.notebook.made import front_made
+    from planner.notebook.plan_answers import front_made
 
     if points < 2:
         raise InputError("a front has two ends: ask for 2 points or more")
@@ -106,7 +106,7 @@ def futures(scenario: Named, *, changes: Changes = None, watch: Watch = None) ->
         InputError: the scenario is wrong, or names no futures.
     """
     from planner.answers.futures.commands import plan_for_futures
-    from planner.notebook.made import futures_made
+    from planner.notebook.plan_answers import futures_made
 
     meant = scenario_of(scenario, changes)
     document, _ = plan_for_futures(meant, watch=watch)
@@ -134,7 +134,7 @@ def compare(before: Named, after: Named, *, store: str | None = None) -> Answer:
         InputError: one of them is no plan.
     """
     from planner.answers.saved.compare import compare_sides
-    from planner.notebook.made import comparison_made
+    from planner.notebook.plan_answers import comparison_made
 
     sides = [_side(before, store), _side(after, store)]
     known = all(side.inputs for side in sides)
@@ -183,7 +183,7 @@ def scenario(named: Named, *, changes: Changes = None) -> Answer:
         InputError: it is wrong; the error holds every problem.
     """
     from planner.answers.check import scenario_record
-    from planner.notebook.made import scenario_made
+    from planner.notebook.plan_answers import scenario_made
 
     meant = scenario_of(named, changes)
     said = named if isinstance(named, str | Path) else meant.title
@@ -192,7 +192,7 @@ def scenario(named: Named, *, changes: Changes = None) -> Answer:
 
 @in_python
 def load(named: str | Path, *, store: str | None = None) -> Answer:
-    """An answer that was saved: a plan, a fit, a job or a plan for futures.
+    """An answer that was saved: its tables, totals and kept explanations; cells of plans and fits open, too.
 
     >>> folder = ef.plan("one-training-job", baselines=False).save("quarter")
     >>> ef.load("quarter").totals["cost"]["unit"]
@@ -206,7 +206,7 @@ def load(named: str | Path, *, store: str | None = None) -> Answer:
         InputError: there is no such answer.
     """
     from planner.answers.saved.commands import show_saved
-    from planner.notebook.made import made
+    from planner.notebook.kept import made
 
     if (kept := _kept(named)) is not None:
         return kept
@@ -221,8 +221,8 @@ def _is_digest(named: str) -> bool:
 
 def _kept(named: Named) -> Answer | None:
     """The answer that a folder or a file holds; None where it is something else."""
-    from planner.answers.opening import open_document
-    from planner.notebook.made import made
+    from planner.answers.opening import open_answer
+    from planner.notebook.kept import made
 
-    document = open_document(Path(named)) if isinstance(named, str | Path) else None
+    document = open_answer(Path(named)) if isinstance(named, str | Path) else None
     return None if document is None else made(document)

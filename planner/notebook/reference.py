@@ -61,7 +61,7 @@ def fit(
         InputError: every problem of the log, the mapping or the question.
     """
     from planner.answers.failures import FitQuestion, fit_document, open_log
-    from planner.notebook.made import fit_made
+    from planner.notebook.other_answers import fit_made
 
     held = open_log(
         Path(log),
@@ -102,7 +102,7 @@ def validate(*files: str | Path, data: str | Path | Iterable[str | Path] = ()) -
     Raises:
         InputError: a file cannot be read as such rows, or a folder does not exist.
     """
-    from planner.notebook.made import validation_made
+    from planner.notebook.other_answers import validation_made
     from planner.validation import validate as set_next_to
 
     folders = [data] if isinstance(data, str | Path) else data
@@ -123,6 +123,6 @@ def facts(*words: str) -> Answer:
         words: that the key, note or source must hold.
     """
     from planner.answers.facts import facts_holding
-    from planner.notebook.made import facts_made
+    from planner.notebook.other_answers import facts_made
 
     return facts_made(facts_holding(words), " ".join(words))

@@ -28,7 +28,7 @@ STAYS = {
     ("beside", "benchmarks/studies/examples_front.py"): IN_DOCUMENTS,
     ("beside", "planner/answers/failures/cells.py"): IN_DOCUMENTS,
     ("beside", "planner/answers/failures/document.py"): IN_DOCUMENTS,
-    ("beside", "planner/notebook/made.py"): IN_DOCUMENTS,
+    ("beside", "planner/notebook/kinds.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/failures.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/tradeoffs.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/workers/tradeoffs.py"): IN_DOCUMENTS,

@@ -1,19 +1,14 @@
-"""An answer out of the document that a question gave: its sentences, its tables, and how its numbers open."""
+"""Answers about jobs, logs, hardware and facts out of their documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.notebook.answer import Answer, Content, Drawings, Kind, Steps
-from planner.notebook.kinds import markdown, save_plainly, tables_in
-from planner.report import charts, findings, page
-from planner.report.saving import save
-from planner.report.tables import TITLES, headline
-from planner.report.text import to_markdown, to_terminal
+from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
+from planner.report import charts, findings
 from planner.trace.explain import Explanation, explanation_from
 from planner.trace.records import Record
 
@@ -21,11 +16,10 @@ if TYPE_CHECKING:
     from planner.answers import checkpoints
     from planner.answers.throughput import Question
     from planner.inputs.job.schema import Job
-    from planner.inputs.scenario import Scenario
     from planner.trace.quantities import Fact
 
 
-# Tables of a job and sections of a fit in the order of reading.
+# Tables of a job in the order of reading.
 _OF_A_JOB = (
     "scores",
     "phases",
@@ -37,38 +31,6 @@ _OF_A_JOB = (
     "assumed",
     "metered",
 )
-_OF_A_FIT = ("read", "rate", "sizes", "lives", "beside", "repeats", "lemons", "downtime", "ahead")
-
-
-def made(document: Record) -> Answer:
-    """The answer of a document that was kept."""
-    known = {"everfleet_job": job_made, "everfleet_fit": fit_made, "everfleet_futures": futures_made}
-    make = next((make for key, make in known.items() if key in document), plan_made)
-    return make(document)
-
-
-def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
-    """A plan; its cells open as those of its page do."""
-    from planner.answers.plan.cells import cell_explanation
-
-    clash = document["clash"]
-    said = [document["status"]["text"], *headline(document), *document["why"]]
-    tables = _in_order(document["tables"] | {"tornado": document["tornado"]}, TITLES)
-    opened = None if scenario is None else (lambda: nullcontext(scenario))
-
-    def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        rows = document["totals"] if table == "totals" else tables[table]
-        return cell_explanation(document, table, rows[row], key, opened)
-
-    content = Content(
-        document["title"],
-        tuple(said if clash is None else [*said, clash["text"]]),
-        document["totals"],
-        tables,
-        document["explanations"],
-    )
-    kind = Kind("plan", to_terminal, to_markdown, save, True, lambda: charts.PLAN_PICTURES)
-    return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)
 
 
 def job_made(document: Record, job: Job | None = None) -> Answer:
@@ -79,7 +41,7 @@ def job_made(document: Record, job: Job | None = None) -> Answer:
     from planner.answers.job.page import save_job
 
     said = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
-    tables = _in_order(tables_in(document), _OF_A_JOB)
+    tables = in_order(tables_in(document), _OF_A_JOB)
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
         return None if job is None else named_explanation(job, document, f"{table}.{row + 1}.{key}")
@@ -118,9 +80,9 @@ def checkpoints_made(document: Record, question: checkpoints.Question | None = N
         return cell_explanation(document["inputs"] | question.stated(), table, tables[table][row], key)
 
     return Answer(
-        Content(_checkpoint_title(document), (), _kept(explanations), tables, explanations),
+        Content(_checkpoint_title(document), (), kept_totals(explanations), tables, explanations),
         document,
-        _plain_kind(
+        plain_kind(
             "checkpoints",
             write,
             _checkpoint_title(document),
@@ -162,40 +124,7 @@ def fit_made(document: Record) -> Answer:
         True,
         lambda: charts.FIT_PICTURES,
     )
-    return Answer(_sectioned(document), document, kind, open_cell=open_cell)
-
-
-def front_made(document: Record) -> Answer:
-    """Money against carbon."""
-    from planner.answers.tradeoffs.page import save_findings
-
-    kind = Kind(
-        "front", findings.to_terminal, findings.to_markdown, save_findings, True, lambda: page.PICTURES
-    )
-    return Answer(_sectioned(document), document, kind)
-
-
-def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
-    """One plan for several futures."""
-    from planner.answers.futures.page import futures_text, save_futures, sheets
-
-    explanations = document["explanations"]
-    content = Content(
-        document["title"],
-        tuple(document["headline"]),
-        _kept(explanations),
-        tables_in({name: document[name] for name in ("first_stage", "futures", "worth")}),
-        explanations,
-    )
-    kind = Kind(
-        "futures",
-        futures_text,
-        lambda found: findings.to_markdown(sheets(found)),
-        save_futures,
-        True,
-        lambda: charts.FUTURES_PICTURES,
-    )
-    return Answer(content, document, kind, scenario=scenario)
+    return Answer(sectioned(document), document, kind, open_cell=open_cell)
 
 
 def throughput_made(document: Record, question: Question | None = None) -> Answer:
@@ -214,7 +143,7 @@ def throughput_made(document: Record, question: Question | None = None) -> Answe
         return None if steps is None else explanation_from(steps)
 
     content = Content(title, said, [], tables, document.get("explanations", {}))
-    kind = _plain_kind("throughput", to_text, title, said, tables)
+    kind = plain_kind("throughput", to_text, title, said, tables)
     return Answer(content, document, kind, open_cell=open_cell)
 
 
@@ -239,7 +168,7 @@ def calibration_made(document: Record) -> Answer:
     if not probed:
         tables["facts"] = [{"key": key, "stated": stated} for key, stated in document["facts"].items()]
     title = "Measured on this machine" if probed else f"Calibrated on {document['file']}"
-    kind = _plain_kind("calibration", probe_text if probed else to_text, title, (), tables)
+    kind = plain_kind("calibration", probe_text if probed else to_text, title, (), tables)
     return Answer(Content(title, (), [], tables), document, kind)
 
 
@@ -254,7 +183,7 @@ def validation_made(document: Record) -> Answer:
     )
     totals = [{"name": name, "value": value} for name, value in summary.items() if _is_number(value)]
     tables = {"rows": [dict(row) for row in document["rows"]]}
-    kind = _plain_kind("validation", report_text, "Ours next to published values", said, tables)
+    kind = plain_kind("validation", report_text, "Ours next to published values", said, tables)
     return Answer(Content("Ours next to published values", said, totals, tables), document, kind)
 
 
@@ -273,82 +202,9 @@ def facts_made(facts: Sequence[Fact], words: str) -> Answer:
     explanations = {record["key"]: explanation_of(fact_number(record)).to_dict() for record in records}
     rows = [{key: value for key, value in record.items() if key != "boundary"} for record in records]
     tables = {"facts": rows}
-    kind = _plain_kind("facts", lambda _: "\n".join(map(fact_line, facts)), title, said, tables)
+    kind = plain_kind("facts", lambda _: "\n".join(map(fact_line, facts)), title, said, tables)
     return Answer(Content(title, said, [], tables, explanations), records, kind, open_cell=open_cell)
-
-
-def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
-    """Two plans: what was put in differently, where that is known, and what came out differently."""
-    from planner.answers.saved.commands import compared_text
-
-    title = " and ".join(plan["title"] for plan in document["plans"])
-    said = tuple(f"only {row['only']}: {row['text']}" for row in document["decisions"])
-    if not inputs_known:
-        said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
-    tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
-    kind = _plain_kind("comparison", compared_text, title, said, tables, sort_keys=True)
-    return Answer(Content(title, said, document["totals"], tables), document, kind)
-
-
-def scenario_made(records: list[Record], scenario: Scenario) -> Answer:
-    """A scenario that is right: its tables in the units that everfleet computes in."""
-    from planner.inputs.scenario import canonical_text
-    from planner.inputs.scenario.writing import tables as written
-
-    tables = tables_in(written(scenario))
-    said = tuple(records[0]["notes"])
-    kind = _plain_kind("scenario", lambda _: canonical_text(scenario), scenario.title, said, tables)
-    return Answer(Content(scenario.title, said, [], tables), records, kind, scenario=scenario)
-
-
-def _in_order(tables: Mapping[str, list[Record]], names: Iterable[str]) -> dict[str, list[Record]]:
-    """Tables in the order of reading, for a file may hold them in that of the alphabet; others after them."""
-    return {name: tables[name] for name in dict.fromkeys((*names, *sorted(tables))) if name in tables}
-
-
-def _sectioned(document: Record) -> Content:
-    """The sentences and tables of a document of sections."""
-    held = document["sections"]
-    sections = [held[name] for name in dict.fromkeys((*_OF_A_FIT, *sorted(held))) if name in held]
-    explanations = document.get("explanations", {})
-    return Content(
-        document["title"],
-        tuple(sentence for section in sections for sentence in section["said"]),
-        _kept(explanations),
-        {name: rows for section in sections for name, rows in section["tables"].items()},
-        explanations,
-    )
-
-
-def _kept(explanations: Mapping[str, Steps]) -> list[Record]:
-    """The numbers whose origin is kept, as totals."""
-    return [
-        {"name": name, "value": steps[0]["value"], "unit": steps[0]["unit"]}
-        for name, steps in explanations.items()
-    ]
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _plain_kind(
-    name: str,
-    text: Callable[[Any], str],
-    title: str,
-    said: tuple[str, ...],
-    tables: Mapping[str, list[Record]],
-    *,
-    sort_keys: bool = False,
-    save: Callable[[Any, Path], list[Path]] | None = None,
-    drawings: Callable[[], Drawings] = dict,
-) -> Kind:
-    """A kind of answer that has no page of its own."""
-
-    def to_markdown(_: Any) -> str:
-        return markdown(title, said, tables)
-
-    def plainly(document: Any, folder: Path) -> list[Path]:
-        return save_plainly(document, folder, kind=name, text=to_markdown(document), tables=tables)
-
-    return Kind(name, text, to_markdown, save or plainly, sort_keys, drawings)

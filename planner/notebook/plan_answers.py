@@ -1,0 +1,99 @@
+"""Answers about plans out of their documents: sentences, tables, and how their numbers open."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from planner.notebook.answer import Answer, Content, Kind
+from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
+from planner.report import charts, findings, page
+from planner.report.saving import save
+from planner.report.tables import TITLES, headline
+from planner.report.text import to_markdown, to_terminal
+from planner.trace.explain import Explanation
+from planner.trace.records import Record
+
+if TYPE_CHECKING:
+    from planner.inputs.scenario import Scenario
+
+
+def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
+    """A plan; its cells open as those of its page do."""
+    from planner.answers.plan.cells import cell_explanation
+
+    clash = document["clash"]
+    said = [document["status"]["text"], *headline(document), *document["why"]]
+    tables = in_order(document["tables"] | {"tornado": document["tornado"]}, TITLES)
+    opened = None if scenario is None else (lambda: nullcontext(scenario))
+
+    def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        rows = document["totals"] if table == "totals" else tables[table]
+        return cell_explanation(document, table, rows[row], key, opened)
+
+    content = Content(
+        document["title"],
+        tuple(said if clash is None else [*said, clash["text"]]),
+        document["totals"],
+        tables,
+        document["explanations"],
+    )
+    kind = Kind("plan", to_terminal, to_markdown, save, True, lambda: charts.PLAN_PICTURES)
+    return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)
+
+
+def front_made(document: Record) -> Answer:
+    """Money against carbon."""
+    from planner.answers.tradeoffs.page import save_findings
+
+    kind = Kind(
+        "front", findings.to_terminal, findings.to_markdown, save_findings, True, lambda: page.PICTURES
+    )
+    return Answer(sectioned(document), document, kind)
+
+
+def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
+    """One plan for several futures."""
+    from planner.answers.futures.page import futures_text, save_futures, sheets
+
+    explanations = document["explanations"]
+    content = Content(
+        document["title"],
+        tuple(document["headline"]),
+        kept_totals(explanations),
+        tables_in({name: document[name] for name in ("first_stage", "futures", "worth")}),
+        explanations,
+    )
+    kind = Kind(
+        "futures",
+        futures_text,
+        lambda found: findings.to_markdown(sheets(found)),
+        save_futures,
+        True,
+        lambda: charts.FUTURES_PICTURES,
+    )
+    return Answer(content, document, kind, scenario=scenario)
+
+
+def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
+    """Two plans: what was put in differently, where that is known, and what came out differently."""
+    from planner.answers.saved.commands import compared_text
+
+    title = " and ".join(plan["title"] for plan in document["plans"])
+    said = tuple(f"only {row['only']}: {row['text']}" for row in document["decisions"])
+    if not inputs_known:
+        said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
+    tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
+    kind = plain_kind("comparison", compared_text, title, said, tables, sort_keys=True)
+    return Answer(Content(title, said, document["totals"], tables), document, kind)
+
+
+def scenario_made(records: list[Record], scenario: Scenario) -> Answer:
+    """A scenario that is right: its tables in the units that everfleet computes in."""
+    from planner.inputs.scenario import canonical_text
+    from planner.inputs.scenario.writing import tables as written
+
+    tables = tables_in(written(scenario))
+    said = tuple(records[0]["notes"])
+    kind = plain_kind("scenario", lambda _: canonical_text(scenario), scenario.title, said, tables)
+    return Answer(Content(scenario.title, said, [], tables), records, kind, scenario=scenario)

@@ -12,6 +12,7 @@ ROOMS = ("planner", "carbon", "reliability", "solver")
 ALLOWED = {
     "plan_usd": "a sum of bookkeeping, not an equation: each argument is a line of the bill",
     "checkpoint_document": "what a person asks: an argument for each flag and field",
+    **dict.fromkeys(("checkpoint", "fit", "job_carbon", "throughput"), "what a person asks in Python"),
 }
 
 

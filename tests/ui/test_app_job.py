@@ -92,7 +92,7 @@ def test_an_estimate_stands_at_once(page: AppTest) -> None:
 
     assert not page.exception
     assert not page.error
-    assert [metric.value for metric in page.metric][:3] == ["14.56 t CO2e", "13.41 t CO2e", "1.155 t CO2e"]
+    assert [metric.value for metric in page.metric][:3] == ["14.56 t CO2e", "13.4 t CO2e", "1.154 t CO2e"]
     assert shared.plain(document["model_card"]) in shown(page)
     assert len(page.get("vega_lite_chart")) == 2
     assert len(page.title) == 1

@@ -61,10 +61,12 @@ def at_rest(table: Locator) -> Locator:
 
 
 def searching(page: Page, app_url: str, scenario: Path) -> None:
-    """Begin a long search, until it has something to keep."""
+    """Begin a long search, until it has something to keep: the first finds are rough, some break a rule."""
     opened(page, f"{app_url}/plan")
     Visitor(page).bring(scenario)
     expect(page.get_by_text("Best so far", exact=True)).to_be_visible()
+    gap = page.get_by_test_id("stMetric").filter(has_text="Gap")
+    expect(gap).to_contain_text(re.compile(r"Gap\s*\d\.\d+%"), timeout=100_000)  # ms; below ten per cent
 
 
 def kept(page: Page) -> float:

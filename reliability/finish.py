@@ -75,14 +75,9 @@ def finish_quantile_h(
             )
         )
     )
-    *job, share = (column[..., None] for column in columns)
-    slices = _slices(*job)
-    among_failing = np.maximum(share - slices.unhurt, 0.0) / np.where(slices.unhurt < 1, 1 - slices.unhurt, 1)
-    with np.errstate(under="ignore"):
-        candidates_h = slices.least_h + slices.scale_h * gammaincinv(slices.shape, among_failing)
-    if candidates_h.shape[-1] == 1:
-        return candidates_h[..., 0][()]
-    return _mixture_quantile(slices, share, candidates_h)[()]
+    # A job takes as long at every site where its nodes are alike: each distinct one is worked out once.
+    distinct, row = np.unique(np.stack([c.ravel() for c in columns]), axis=1, return_inverse=True)
+    return _quantile_h(*distinct)[row.ravel()].reshape(columns[0].shape)[()]
 
 
 def on_time_fraction(
@@ -264,6 +259,18 @@ def _share_done(slices: _Slices, at: Floats) -> Floats:
     weights = _WEIGHTS / 2.0 if done.shape[-1] > 1 else np.ones(1)
     share: Floats = (done * weights).sum(axis=-1, keepdims=True)
     return share
+
+
+def _quantile_h(*columns: Floats) -> Floats:
+    """Quantile of each job; the share is the last column."""
+    *job, share = (column[..., None] for column in columns)
+    slices = _slices(*job)
+    among_failing = np.maximum(share - slices.unhurt, 0.0) / np.where(slices.unhurt < 1, 1 - slices.unhurt, 1)
+    with np.errstate(under="ignore"):
+        candidates_h = slices.least_h + slices.scale_h * gammaincinv(slices.shape, among_failing)
+    if candidates_h.shape[-1] == 1:
+        return candidates_h[..., 0]
+    return _mixture_quantile(slices, share, candidates_h)
 
 
 def _mixture_quantile(slices: _Slices, share: Floats, candidates: Floats) -> Floats:

@@ -11,7 +11,8 @@ from solver.build import THOUSAND, build
 from solver.problem import Problem, Solution
 from solver.start import first_plan
 
-SOON_S = 1e-3  # what is left of a time limit that is used up
+REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
+ANY = 1e6  # a gap that every plan keeps
 FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas may be fractions
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
@@ -56,9 +57,11 @@ def answer(
     large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
     near enough to the bound, it is the answer. Where replicas may be fractions, they are rounded up; if
     that breaks a rule or the gap, the search goes on with whole replicas only. When time runs out, the best
-    plan known is kept.
+    plan known is kept. Writing the program down counts, and where no time is left there is no search.
     """
     began = time.monotonic()
+    if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
+        return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
     program = build(problem)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
     floor = -math.inf
@@ -75,8 +78,12 @@ def answer(
             return _checked(problem, start, within, floor, elapsed_s, tolerance)
     spent_s = time.monotonic() - began
 
+    shown = False  # somebody saw a plan, and expects one
+
     def tell(seen: backend.Progress) -> None:
+        nonlocal shown
         if watch is not None:
+            shown = shown or math.isfinite(seen.incumbent)
             scaled = {name: getattr(seen, name) * THOUSAND for name in ("incumbent", "bound")}
             watch(replace(seen, elapsed_s=seen.elapsed_s + spent_s, **scaled))
 
@@ -84,7 +91,7 @@ def answer(
         return backend.solve(
             program.model,
             gap_fraction=gap_fraction,
-            time_limit_s=max(limit_s, SOON_S),
+            time_limit_s=max(limit_s, backend.SOON_S),
             watch=tell if watch is not None else None,
             should_stop=should_stop,
             start=program.start(first) if first is not None else None,
@@ -101,8 +108,8 @@ def answer(
     if fractions and found is not None and not _holds(problem, found, floor, gap_fraction, tolerance):
         known.append(found)
         found = None
+        program.count_replicas()
         if not outcome.stopped:
-            program.count_replicas()
             outcome = search(start if start is not None else known[0], time_limit_s - spent_s)
             spent_s += outcome.elapsed_s
             floor = max(floor, outcome.bound * THOUSAND)
@@ -111,6 +118,18 @@ def answer(
         return _checked(problem, found, outcome.status, floor, spent_s, tolerance)
     known += [found] if found is not None else []
     best = _best(problem, known, tolerance) if outcome.status is not backend.Status.INFEASIBLE else None
+    if best is None and outcome.stopped and (shown or known):
+        # What was found breaks a rule once its counts are whole, or the engine took it back.
+        any_plan = backend.solve(
+            program.model,
+            gap_fraction=ANY,
+            time_limit_s=REPAIR_S,
+            start=outcome.values,
+            engine=engine,
+        )
+        if any_plan.status.has_plan:
+            known.append(program.solution(any_plan.values))
+            best = _best(problem, known, tolerance)
     if best is not None:
         status = backend.Status.INTERRUPTED if outcome.stopped else backend.Status.TIME_LIMIT
         return _checked(problem, best, status, floor, spent_s, tolerance)

@@ -104,6 +104,7 @@ EXACT = 1e-7
 INSIDE = 1e-6
 # HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
 GRACE_S = 10.0
+SOON_S = 1e-3  # what is left of a time limit that is used up
 SELFTEST_S = 20.0  # far more than a small program takes
 _FEW = {
     "mip_heuristic_run_rins": False,
@@ -152,6 +153,8 @@ def solve(
         raise ValueError(f"engine is 'highs' or 'cbc', got {engine!r}")
 
     trust(engine)
+    if time_limit_s <= SOON_S and not start:  # a large model takes seconds to hand over
+        return _nothing_found(should_stop)
     return _solved(model, gap_fraction, time_limit_s, watch, should_stop, start or {}, engine, looking)
 
 
@@ -240,6 +243,8 @@ def relax(
     Without `crossover`, values and costs of a large model may lie inside an optimal face, not at a corner.
     """
     trust("highs")
+    if time_limit_s <= SOON_S:
+        return Relaxation(Status.NO_INCUMBENT, {}, _nothing_found(should_stop).stopped, {})
     observer = _Observer(None, should_stop)
     solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover)
     running = Running(solver, model, observer)
@@ -249,6 +254,12 @@ def relax(
     costs = running.engine.getSolution().col_dual
     reduced = {each.name: float(costs[each.index]) for each in solver.columns}
     return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective)
+
+
+def _nothing_found(should_stop: Stop | None) -> Outcome:
+    """The outcome of a search for which there is no time."""
+    stopped = should_stop is not None and should_stop()
+    return Outcome(Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, 0.0, {}, stopped)
 
 
 class _Observer:

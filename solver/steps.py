@@ -17,7 +17,7 @@ from solver.tables import Floats
 
 STEP = 0.5  # share of the time left that each step may take
 ROOM_OF_MANY = 0.35  # of a replica: what a large program leaves to round up each service in each period
-SOON_S = 1e-3  # what is left of a time limit that is used up
+SOON_S = backend.SOON_S
 
 Range = tuple[float | None, float | None, str]  # least, most and kind of a variable
 

@@ -17,7 +17,7 @@ import numpy as np
 import pulp
 
 from solver import backend, verify
-from solver.answer import SOON_S, Answer, WrongAnswer
+from solver.answer import Answer, WrongAnswer
 from solver.build import THOUSAND, build
 from solver.decisions import fix, solve_checked
 from solver.problem import Problem, Solution
@@ -77,7 +77,7 @@ class FirstStage:
 class Hedge:
     """One first stage and what follows it in each future; no plans where none was found.
 
-    `value` and `bound` are those of the aim: money-like for an expectation or the worst, a share for regret.
+    `value` and `bound` are those of the aim: in the unit of the objective, or a share for regret (`regrets`).
     """
 
     status: backend.Status
@@ -107,7 +107,7 @@ def hedge(
 ) -> Hedge:
     """The first stage that is best for all futures together, and a checked plan of each.
 
-    expected: sum_f P[f] * z[f];  worst: max_f z[f];  regret: max_f (z[f] - best[f]) / |best[f]|
+    expected: sum_f P[f] * z[f];  worst: max_f z[f];  regret: max_f r[f], as in `regrets`
 
     Regret needs `best`. `starts` are plans of the futures with one first stage: the answer is no worse. What
     decides a maximum leaves the other futures free, so they are solved once more, the first stage held.
@@ -129,10 +129,10 @@ def hedge(
         return Hedge(outcome.status, aim, (), nothing, math.nan, math.nan, time.monotonic() - began)
     plans = [_checked(program, outcome.values, tolerance) for program in programs]
     if aim != "expected":
-        left_s = max(time_limit_s - (time.monotonic() - began), SOON_S)
+        left_s = max(time_limit_s - (time.monotonic() - began), backend.SOON_S)
         plans = _settled(futures, plans, gap_fraction, left_s, tolerance, should_stop)
     found = np.array([verify.objective_value(*pair) for pair in zip(futures.problems, plans, strict=True)])
-    bound = outcome.bound * (1.0 if aim == "regret" else THOUSAND)
+    bound = outcome.bound * (1.0 if aim == "regret" and have_shares(_known(best)) else THOUSAND)
     value = aim_value(found, futures.probability_fraction, aim, best)
     return Hedge(outcome.status, aim, tuple(plans), found, value, bound, time.monotonic() - began)
 
@@ -163,7 +163,7 @@ def aim_value(
 ) -> float:
     """What a first stage is judged by.
 
-    expected: sum_f P[f] * z[f];  worst: max_f z[f];  regret: max_f (z[f] - best[f]) / |best[f]|
+    expected: sum_f P[f] * z[f];  worst: max_f z[f];  regret: max_f r[f], as in `regrets`
     """
     if aim == "expected":
         return float(objectives @ probability_fraction)
@@ -175,12 +175,17 @@ def aim_value(
 def regrets(objectives: Floats, best: Floats) -> Floats:
     """How much more each future takes than had it been known.
 
-    r[f] = (z[f] - best[f]) / |best[f]|
+    r[f] = (z[f] - best[f]) / best[f];  where some best[f] <= 0, of which nothing is a share: z[f] - best[f]
 
     Source: Savage, "The Theory of Statistical Decision", J. Amer. Statist. Assoc. 46 (1951); here a share.
     """
-    found: Floats = (objectives - best) / np.abs(best)
-    return found
+    found: Floats = objectives - best
+    return found / best if have_shares(best) else found
+
+
+def have_shares(best: Floats) -> bool:
+    """Is regret told as a share? Not where some future earns or takes nothing at best."""
+    return bool(np.all(best > 0))
 
 
 def answer_held(
@@ -239,7 +244,7 @@ def in_each_future(futures: Futures, held: FirstStage, **effort: Any) -> tuple[A
 def _objective(futures: Futures, programs: list[Program], aim: Aim, best: Floats | None) -> Any:
     """The expression that the aim makes least, with a row for each future where it is a maximum.
 
-    worst: w >= z[f];  regret: r * |best[f]| >= z[f] - best[f]
+    worst: w >= z[f];  regret: r * best[f] >= z[f] - best[f], or r >= z[f] - best[f], as in `regrets`
     """
     if aim == "expected":
         chances = futures.probability_fraction.tolist()
@@ -250,14 +255,15 @@ def _objective(futures: Futures, programs: list[Program], aim: Aim, best: Floats
             row = largest - program.objective
         else:
             alone = float(_known(best)[number]) / THOUSAND
-            row = abs(alone) * largest - program.objective + alone
+            whole = alone if have_shares(_known(best)) else 1.0
+            row = whole * largest - program.objective + alone
         model.addConstraint(pulp.LpConstraint(row, pulp.LpConstraintGE, f"{aim}_{number}", 0.0))
     return pulp.LpAffineExpression({largest: 1.0})
 
 
 def _known(best: Floats | None) -> Floats:
-    if best is None or not np.all(np.isfinite(best)) or not np.all(best):
-        raise ValueError(f"regret needs the best objective of every future, none of them 0, got {best}")
+    if best is None or not np.all(np.isfinite(best)):
+        raise ValueError(f"regret needs the best objective of every future, got {best}")
     return best
 
 
@@ -277,7 +283,7 @@ def _settled(
     should_stop: backend.Stop | None,
 ) -> list[Solution]:
     """Each future's plan once more at least objective, the first stage held; none becomes worse."""
-    settled, each_s = [], max(time_limit_s / len(plans), SOON_S)
+    settled, each_s = [], max(time_limit_s / len(plans), backend.SOON_S)
     for problem, plan in zip(futures.problems, plans, strict=True):
         found = answer_held(
             problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -172,19 +173,22 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
     Rented nodes have none: the provider replaces what fails.
     """
     reliability = inputs.scenario.reliability
-    if reliability.spare_share_fraction is not None:
-        each = [level_table(reliability.spare_share_fraction, int(highest)) for highest in most]
-    else:
-        each = [
-            spare_steps(
-                failure_rate_per_node_h=float(rate),
-                repair_h=float(inputs.repair().value),
-                confidence_fraction=reliability.spare_confidence_fraction,
-                highest_nodes=int(most[p]),
-                variance_to_mean_ratio=down_variance_to_mean(inputs, int(most[p])).value,
-            )
-            for p, rate in enumerate(np.atleast_1d(nodes.failure_rate_per_node_h.value))
-        ]
+    repair_h = float(inputs.repair().value)
+
+    @cache  # nodes of one SKU fail alike wherever they stand
+    def steps(failure_rate_per_node_h: float, highest_nodes: int) -> Steps:
+        if reliability.spare_share_fraction is not None:
+            return level_table(reliability.spare_share_fraction, highest_nodes)
+        return spare_steps(
+            failure_rate_per_node_h=failure_rate_per_node_h,
+            repair_h=repair_h,
+            confidence_fraction=reliability.spare_confidence_fraction,
+            highest_nodes=highest_nodes,
+            variance_to_mean_ratio=down_variance_to_mean(inputs, highest_nodes).value,
+        )
+
+    rates = np.atleast_1d(nodes.failure_rate_per_node_h.value)
+    each = [steps(float(rate), int(highest)) for rate, highest in zip(rates, most, strict=True)]
     group = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
     own = ~inputs.rented[group]
     return SpareSteps(

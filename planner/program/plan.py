@@ -129,12 +129,13 @@ def plan_fleet(
     """
     require_trusted(scenario.solve)
     tell = watch or (lambda _: None)
+    ends = time.monotonic() + scenario.solve.time_limit_s
     tell("working out what each option takes")
     inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    search = _Search(problem, scenario.solve, watch, progress, should_stop)
+    search = _Search(problem, scenario.solve, ends, watch, progress, should_stop)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
@@ -160,12 +161,13 @@ class _Search:
         self,
         problem: Problem,
         settings: Solve,
+        ends: float,
         watch: Watch | None,
         progress: Callable[[Progress], None] | None,
         should_stop: Callable[[], bool] | None,
     ) -> None:
         self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
-        self.base, self.should_stop = problem, should_stop
+        self.base, self.ends, self.should_stop = problem, ends, should_stop
         self.first: Answer | None = None  # the plan that is best in what comes first
         self.stopped = threading.Event()
 
@@ -199,8 +201,8 @@ class _Search:
         return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.base))}
 
     def alone(self, problem: Problem) -> Answer:
-        """Another problem, told as the plan is."""
-        return self._solve(problem, watched=True)
+        """What comes before the plan, told as the plan is, in half of the time."""
+        return self._solve(problem, watched=True, share=0.5)
 
     def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
@@ -213,11 +215,13 @@ class _Search:
         self._tell("a baseline is better within the gap: going on from there")
         return self._solve(self.problem, start=best)
 
-    def _solve(self, problem: Problem, watched: bool = False, start: Solution | None = None) -> Answer:
+    def _solve(
+        self, problem: Problem, watched: bool = False, start: Solution | None = None, share: float = 1.0
+    ) -> Answer:
         return answer(
             problem,
             gap_fraction=self.settings.gap_fraction,
-            time_limit_s=self.settings.time_limit_s,
+            time_limit_s=share * max(self.ends - time.monotonic(), 0.0),
             watch=self._progress if watched and (self.watch or self.progress) else None,
             should_stop=self._should_stop,
             start=start,

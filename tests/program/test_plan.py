@@ -43,7 +43,8 @@ from planner.physics.equations.training import run_finish_quantile_h
 from planner.physics.serving import replica_kinds, serving_candidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, check_pools, pool_layouts, training_arguments
-from planner.program.assembly import assemble
+from planner.program import plan as program_plan
+from planner.program.assembly import Assembled, assemble
 from planner.program.plan import COST_ONLY, Plan, _Search, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
@@ -657,6 +658,22 @@ def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPa
     assert plan.answer.status is Status.OPTIMAL
     assert plan.baselines == {}
     assert ended.is_set()
+
+
+def test_working_out_the_options_counts_in_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fleet so large that its options take all of the time: no search begins, and the plan says so."""
+
+    def slowly(inputs: Inputs) -> Assembled:
+        time.sleep(0.2)
+        return assemble(inputs)
+
+    monkeypatch.setattr(program_plan, "assemble", slowly)
+    document = plan_document(planned(JOB, {"solve.time_limit": "0.1 s"}))
+
+    assert document["status"]["name"] == "no incumbent"
+    assert document["status"]["text"].startswith(
+        "Stopped before the search began: working out what each option takes counts in the 0.1 s"
+    )
 
 
 @pytest.mark.parametrize("name", [JOB, SERVING])

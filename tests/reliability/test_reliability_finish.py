@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from reliability import finish
 from reliability.ettr import ettr_fraction, rollback_ettr_fraction
 from reliability.finish import finish_quantile_h, lost_quantile_node_h, on_time_fraction
 from reliability.simulate import simulate_job
@@ -163,3 +164,22 @@ def test_what_makes_no_sense_is_refused_by_name(change, message):
 def test_lost_hours_of_no_nodes_are_refused():
     with pytest.raises(ValueError, match="nodes must be a finite number above 0, got 0"):
         lost_quantile_node_h(nodes=0, useful_h=9.0, quantile_fraction=0.5, **JOB)
+
+
+def test_equal_jobs_are_worked_out_once(monkeypatch):
+    """A thousand sites with one kind of node are one job; what differs in one column is another."""
+    worked_out = []
+    whole = finish._quantile_h
+    monkeypatch.setattr(finish, "_quantile_h", lambda *job: worked_out.append(job[0].size) or whole(*job))
+    mttf_h = np.tile([20.0, 40.0], 500)
+    done = finish_quantile_h(
+        **JOB | {"mttf_h": mttf_h}, useful_h=100.0, quantile_fraction=0.9, rate_shape=np.full(1000, 3.0)
+    )
+
+    assert worked_out == [2]
+    assert done.shape == (1000,)
+    each = [
+        finish_quantile_h(**JOB | {"mttf_h": m}, useful_h=100.0, quantile_fraction=0.9, rate_shape=3.0)
+        for m in (20.0, 40.0)
+    ]
+    assert done.tolist() == each * 500

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solver_cases import cohort, limits, node_groups, one_job, problem, run_option, service
+from solver_cases import changed, cohort, limits, node_groups, one_job, problem, run_option, service
 from test_solver_optimum import best, draw, draw_more
 
 from benchmarks.fleets import fleet
@@ -239,3 +239,60 @@ def test_barring_keeps_the_relaxation(seed: int) -> None:
     assert again.objective == pytest.approx(relaxed.objective, rel=1e-6, abs=1e-9)
     for job in np.unique(jobs):
         assert ways[jobs == job].sum() == problem.jobs.count[job]
+
+
+def test_a_search_with_no_time_left_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large program takes seconds to write down: not where nothing could come of it."""
+    case = problem(**service([25.0]))
+    monkeypatch.setattr(answers, "build", lambda _: pytest.fail("a program was written down"))
+    late = answer(case, gap_fraction=0.0, time_limit_s=0.0)
+    stopped = answer(case, gap_fraction=0.0, time_limit_s=20, should_stop=lambda: True)
+
+    assert (late.status, late.solution, late.bound) == (Status.NO_INCUMBENT, None, -math.inf)
+    assert (stopped.status, stopped.solution) == (Status.NO_INCUMBENT, None)
+
+
+def test_a_plan_that_was_told_is_kept_though_the_engine_takes_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody saw "best so far" and stopped: a plan that holds is looked for, and found."""
+    case = problem(**service([25.0]))
+    solve, seen = backend.solve, []
+
+    def taken_back(model: object, **wanted: object) -> Outcome:
+        if seen:
+            return solve(model, **wanted)  # type: ignore[arg-type]
+        seen.append(wanted)
+        wanted["watch"](backend.Progress(1.0, 0.0, 1.0, 0.1))  # type: ignore[operator]
+        return Outcome(Status.NO_INCUMBENT, math.nan, 0.0, math.inf, 0.1, {}, stopped=True)
+
+    monkeypatch.setattr(backend, "solve", taken_back)
+    kept = answer(case, gap_fraction=0.0, time_limit_s=20, watch=lambda _: None)
+
+    assert kept.status is Status.INTERRUPTED
+    assert kept.solution is not None
+    assert verify(case, kept.solution, 1e-6) == []
+
+
+@pytest.mark.parametrize("seed", [57, 136, 153])
+def test_a_stop_among_fractions_keeps_a_plan_that_holds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped with parts of replicas for which there is no room once they are whole: another plan holds."""
+    drawn = draw_more(seed)
+    case = changed(drawn, "serve_options", whole=[False] * len(drawn.serve_options.service))
+    solve, found = backend.solve, []
+
+    def stopped(model: object, **wanted: object) -> Outcome:
+        outcome = solve(model, **wanted)  # type: ignore[arg-type]
+        found.append(
+            outcome if found else dataclasses.replace(outcome, status=Status.INTERRUPTED, stopped=True)
+        )
+        return found[-1]
+
+    broken = build(case)
+    assert verify(case, broken.solution(solve(broken.model, gap_fraction=0.0, time_limit_s=20).values), 1e-6)
+    monkeypatch.setattr(backend, "solve", stopped)
+    kept = answer(case, gap_fraction=0.0, time_limit_s=20)
+
+    assert kept.status is Status.INTERRUPTED
+    assert kept.solution is not None
+    assert verify(case, kept.solution, 1e-6) == []

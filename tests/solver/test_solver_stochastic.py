@@ -72,6 +72,18 @@ def test_every_number_of_nodes_tried(unmet_usd: float, chances: tuple[float, ...
         assert found.objectives == pytest.approx(costs[bought])  # the others settled, too
 
 
+def test_regret_is_an_amount_where_a_future_earns() -> None:
+    """Nothing is a share of what is earned: the largest amount is made least, of 0 to 6 nodes tried."""
+    futures = futures_of(0.6, 0.4)
+    costs = costs_of(futures, 25.0)
+    best = costs.min(axis=0) - [costs.min(axis=0)[0], 50.0]  # as if the first could have been had for nothing
+
+    found = hedge(futures, aim="regret", best=best, **EXACT)
+
+    assert found.value == pytest.approx((costs - best).max(axis=1).min(), rel=1e-6)
+    assert found.bound == pytest.approx(found.value, rel=1e-6)
+
+
 def test_a_plan_held_costs_what_its_nodes_cost() -> None:
     """Three nodes where 10 requests/s come are 345 less 2 * 10 for idling: 325 USD; where 50 come, 845."""
     futures = futures_of(0.2, 0.5, 0.3)
@@ -84,7 +96,8 @@ def test_a_plan_held_costs_what_its_nodes_cost() -> None:
 
 
 def test_regret_is_a_share_of_what_was_possible() -> None:
-    assert regrets(np.array([150.0, 80.0]), np.array([100.0, -100.0])).tolist() == [0.5, 1.8]
+    assert regrets(np.array([150.0, 80.0]), np.array([100.0, 80.0])).tolist() == [0.5, 0.0]
+    assert regrets(np.array([150.0, 80.0]), np.array([100.0, -100.0])).tolist() == [50.0, 180.0]
 
 
 def drawn(seed: int) -> tuple[Problem, Problem]:

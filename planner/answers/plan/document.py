@@ -163,6 +163,12 @@ def _status(plan: Plan) -> Record:
             text = f"Stopped early; the best plan found so far, {known}."
         case Status.INFEASIBLE:
             text = "No plan exists that keeps every limit."
+        case _ if found.elapsed_s == 0.0:
+            limit = f"{plan.inputs.scenario.solve.time_limit_s:g} s"
+            text = (
+                f"Stopped before the search began: working out what each option takes counts in the {limit} "
+                "that the plan has. Allow more time (solve.time_limit)."
+            )
         case _:
             text = "Stopped before a plan was found: allow more time (solve.time_limit)."
     return {

@@ -344,7 +344,8 @@ class Policy(Part):
     ] = Field(
         None,
         description="The objective over all futures: the mean (default), that of the worst one, or the "
-        "largest share by which a future takes more than had it been known",
+        "largest share by which a future takes more than had it been known, the largest amount where one of "
+        "them takes nothing or earns",
     )
     decide_until: Annotated[date | None, Day("2027-07-01")] = Field(
         None,
@@ -360,7 +361,7 @@ class Solve(Part):
         0.005, alias="gap", description="How far from the best possible plan it may stop"
     )
     time_limit_s: Annotated[float, Quantity('"60 s"', "s", Range(0, 86_400, open=True))] = Field(
-        60.0, alias="time_limit", description="When it must stop"
+        60.0, alias="time_limit", description="When it must stop; working out the options counts"
     )
     engine: Annotated[Literal["highs", "cbc"], Choice('"highs"', ("highs", "cbc"))] = Field(
         "highs", description="Solver"

@@ -24,7 +24,7 @@ from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
 from solver.answer import Answer, answer
 from solver.problem import Problem, Solution
-from solver.stochastic import Aim, FirstStage, Futures, Hedge, hedge, in_each_future, regrets
+from solver.stochastic import Aim, FirstStage, Futures, Hedge, hedge, in_each_future
 from solver.tables import ProblemError
 
 Column = float | NDArray[Any]
@@ -146,8 +146,9 @@ class FuturesPlan:
 
     @property
     def regrets(self) -> NDArray[np.float64]:
-        """By what share each future takes more than had it been known."""
-        return regrets(self._hedged.objectives, self.best)
+        """How much more each future takes than had it been known, in the unit of the objective."""
+        more: NDArray[np.float64] = self._hedged.objectives - self.best
+        return more
 
     @cached_property
     def expected(self) -> Traced:

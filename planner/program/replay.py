@@ -33,7 +33,7 @@ from planner.program.plan import Plan
 from solver import bounds
 from solver.answer import Answer, answer
 from solver.problem import Problem, Solution
-from solver.stochastic import FirstStage, answer_held, regrets
+from solver.stochastic import FirstStage, answer_held
 
 Floats = NDArray[np.float64]
 Begun = dict[tuple[int, int, int, int], int]  # job, node group, first period, nodes -> how many such runs
@@ -65,11 +65,11 @@ class Replay:
             return None
         return Plan(self.inputs, self.assembled, self.again, {}, None)
 
-    def regret_fraction(self, one: Answer | None) -> float | None:
-        """By what share an answer takes more than had all been known; none without both plans."""
+    def regret(self, one: Answer | None) -> float | None:
+        """How much more an answer takes than had all been known; none without both plans."""
         if one is None or one.solution is None or self.known.solution is None:
             return None
-        return float(regrets(np.array([one.objective]), np.array([self.known.objective]))[0])
+        return one.objective - self.known.objective
 
 
 @refusing

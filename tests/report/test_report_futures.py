@@ -37,6 +37,7 @@ DOCUMENT: dict[str, Any] = {
             "cost_usd": 2e6,
             "carbon_kgco2e": 4e5,
             "known_value": 1e6,
+            "regret_value": 1e6,
             "regret_fraction": 1.0,
             "mean_plan_value": 1.5e6,
             "nodes_ordered": 2,
@@ -48,6 +49,7 @@ DOCUMENT: dict[str, Any] = {
             "cost_usd": 3e6,
             "carbon_kgco2e": 5e5,
             "known_value": 3e6,
+            "regret_value": 0.0,
             "regret_fraction": 0.0,
             "mean_plan_value": None,
             "nodes_ordered": 2,
@@ -106,6 +108,19 @@ def test_a_carbon_objective_is_told_as_carbon(tmp_path: Path) -> None:
     assert low["had_it_been_known_kgco2e"] == "1000000.0"
     assert picture is not None
     assert "low (50%), had it been known: 1,000 t CO2e" in picture.alt
+
+
+def test_regret_is_an_amount_where_nothing_is_a_share() -> None:
+    """A future that earns has no share of its objective: the amount stands in the same column."""
+    earning = {**DOCUMENT["futures"][0], "known_value": -1e6, "regret_value": 3e6, "regret_fraction": None}
+    text = futures_text({**DOCUMENT, "futures": [earning, DOCUMENT["futures"][1]]})
+    low, high = (
+        next(line for line in text.splitlines() if line.startswith(name)) for name in ("low", "high")
+    )
+
+    assert "3.00 MUSD" in low
+    assert "%" not in low.split("50.0%", 1)[1]
+    assert "0.0%" in high
 
 
 def test_no_plan_is_a_report_too(tmp_path: Path) -> None:

@@ -229,6 +229,7 @@ FUTURES: dict[str, Any] = {
             "cost_usd": 2000.0,
             "carbon_kgco2e": 50.0,
             "known_value": 2000.0,
+            "regret_value": 0.0,
             "regret_fraction": 0.0,
             "mean_plan_value": None,
             "nodes_ordered": 0,

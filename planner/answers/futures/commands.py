@@ -19,7 +19,7 @@ from planner.program.futures import Watch, plan_futures
 from planner.program.grids import drawn
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
-from planner.report.format import amount
+from planner.report.format import amount, share_of
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
 from planner.trace.records import Record
@@ -155,7 +155,7 @@ def replay_text(document: Record) -> str:
         [
             way["way"],
             none if way["objective_value"] is None else amount(way["objective_value"], unit),
-            "" if way["regret_fraction"] is None else f"{way['regret_fraction']:.1%}",
+            _regret(way, unit),
         ]
         for way in document["ways"]
     ]
@@ -170,14 +170,23 @@ def replay_text(document: Record) -> str:
     )
 
 
+def _regret(way: Record, unit: str) -> str:
+    """The share by which a way takes more; the amount where nothing is a share of what it is measured by."""
+    if way["regret_fraction"] is not None:
+        return f"{way['regret_fraction']:.1%}"
+    return "" if way.get("regret_value") is None else amount(way["regret_value"], unit)
+
+
 def _way(played: Replay, name: str, found: Answer | None) -> Record:
     plan = None if found is None else found.solution
+    regret = played.regret(found)
     return {
         "way": name,
         "objective_value": None if found is None or plan is None else found.objective,
         "cost_usd": None if plan is None else plan.usd,
         "carbon_kgco2e": None if plan is None else plan.kgco2e,
-        "regret_fraction": played.regret_fraction(found),
+        "regret_value": regret,
+        "regret_fraction": share_of(regret, played.known.objective),
     }
 
 

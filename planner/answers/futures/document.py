@@ -14,7 +14,7 @@ from planner.inputs.scenario import digest
 from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
-from planner.report.format import amount
+from planner.report.format import amount, share_of
 from planner.trace.explain import explain
 from planner.trace.records import Record, fact_record
 
@@ -114,7 +114,8 @@ def future_records(found: FuturesPlan) -> list[Record]:
                 "cost_usd": plan.ledger.cost.value,
                 "carbon_kgco2e": plan.ledger.carbon.value,
                 "known_value": known.objective,
-                "regret_fraction": float(found.regrets[i]),
+                "regret_value": float(found.regrets[i]),
+                "regret_fraction": share_of(float(found.regrets[i]), known.objective),
                 "mean_plan_value": None if held is None or held.solution is None else held.objective,
                 "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
             }
@@ -160,10 +161,12 @@ def _accounts(found: FuturesPlan) -> Record:
 def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
     said = first_stage_text(document["first_stage"]) or ["Order, retire and move nothing now."]
     shown = partial(amount, unit=document["objective"]["unit"])
-    worst = max(document["futures"], key=lambda row: row["regret_fraction"])
+    shares = all(row["regret_fraction"] is not None for row in document["futures"])
+    worst = max(document["futures"], key=lambda row: row["regret_fraction" if shares else "regret_value"])
+    more = f"{worst['regret_fraction']:.1%}" if shares else shown(worst["regret_value"])
     said.append(
         f"Over {len(found.futures)} futures this takes {shown(float(found.expected.value))} in the mean; at "
-        f"most {worst['regret_fraction']:.1%} more than had the future been known ({worst['future']})."
+        f"most {more} more than had the future been known ({worst['future']})."
     )
     worth = {row["name"]: row["value"] for row in document["worth"]}
     if "hedging" in worth:

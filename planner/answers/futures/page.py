@@ -30,13 +30,14 @@ _COLUMNS = {
     "probability_fraction": "probability_fraction",
     "objective_value": "objective",
     "known_value": "had_it_been_known",
+    "regret_value": "regret",
     "regret_fraction": "regret_fraction",
     "mean_plan_value": "plan_for_the_mean_future",
     "cost_usd": "cost_usd",
     "carbon_kgco2e": "carbon_kgco2e",
     "nodes_ordered": "nodes_ordered",
 }
-_OBJECTIVES = ("objective_value", "known_value", "mean_plan_value")
+_OBJECTIVES = ("objective_value", "known_value", "regret_value", "mean_plan_value")
 
 
 def save_futures(document: Document, folder: Path) -> list[Path]:
@@ -69,7 +70,9 @@ def futures_text(document: Mapping[str, Any]) -> str:
             f"{row['probability_fraction']:.1%}",
             shown(row["objective_value"]),
             shown(row["known_value"]),
-            f"{max(row['regret_fraction'], 0.0):.1%}",
+            shown(row["regret_value"])
+            if row["regret_fraction"] is None
+            else f"{max(row['regret_fraction'], 0.0):.1%}",
             "no plan" if row["mean_plan_value"] is None else shown(row["mean_plan_value"]),
             money(row["cost_usd"]),
             mass(row["carbon_kgco2e"]),

@@ -20,6 +20,7 @@ from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_table
 from planner.inputs.scenario.files import MAX_DEPTH
 from planner.physics.training_options import check_pools
 from planner.report.editions import up_to_date
+from planner.report.integrity import disagreements
 from planner.trace.records import Record
 
 # What a folder of an answer holds; the first that is there is read.
@@ -88,7 +89,11 @@ def _saved(file: Path) -> Record:
     document = _read(file)
     if not isinstance(document, dict) or "explanations" not in document or not (_KEYS & document.keys()):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
-    return up_to_date(document)
+    document = up_to_date(document)
+    if found := disagreements(document):
+        said = [Problem(place, f"{text}: the file was changed by hand") for place, text in found]
+        raise ScenarioError(str(file), said)
+    return document
 
 
 def _read(file: Path) -> Any:

@@ -143,7 +143,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Open one number of a plan down to its sources."""
-    from planner.trace.explain import explanation_from
+    from planner.trace.explain import opened as explained
 
     document = opened(options)
     known = document["explanations"]
@@ -158,9 +158,10 @@ def run_explain(options: argparse.Namespace) -> int:
         else:
             show("\n".join(sorted(known)))
         return ANSWER
-    steps = known[options.number]
+    explanation = explained(document, options.number)
+    assert explanation is not None, "the document keeps it"
     if options.json:
-        show_json(steps)
+        show_json(explanation.to_dict())
     else:
-        show(explanation_from(steps).to_text(options.depth))
+        show(explanation.to_text(options.depth))
     return ANSWER

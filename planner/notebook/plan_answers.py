@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer, Content, Kind
@@ -11,7 +10,7 @@ from planner.report import charts, findings, page
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
-from planner.trace.explain import Explanation
+from planner.trace.explain import Explanation, opened
 from planner.trace.records import Record
 
 if TYPE_CHECKING:
@@ -25,18 +24,17 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
     clash = document["clash"]
     said = [document["status"]["text"], *headline(document), *document["why"]]
     tables = in_order(document["tables"] | {"tornado": document["tornado"]}, TITLES)
-    opened = None if scenario is None else (lambda: nullcontext(scenario))
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
         rows = document["totals"] if table == "totals" else tables[table]
-        return cell_explanation(document, table, rows[row], key, opened)
+        return cell_explanation(document, table, rows[row], key)
 
     content = Content(
         document["title"],
         tuple(said if clash is None else [*said, clash["text"]]),
         document["totals"],
         tables,
-        document["explanations"],
+        {name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))},
     )
     kind = Kind("plan", to_terminal, to_markdown, save, True, lambda: charts.PLAN_PICTURES)
     return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)

@@ -30,7 +30,7 @@ from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_no
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
-from planner.program.market_based import at_location, contract_terms, location_kgco2e
+from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows
 from solver.account import active_node_h, rebate_fraction
 from solver.account import idle_nodes as unused_nodes
@@ -145,6 +145,10 @@ class PlanLedger:
     usd_terms: dict[str, Traced]
     kgco2e_terms: dict[str, Traced]
     kwh_terms: dict[str, Traced]
+    parts: dict[Kind, dict[str, Part]]  # of the terms: what each takes by period, and how many there are
+    part_groups: dict[str, NDArray[np.intp]]  # node group of each row of a part
+    matched_kwh: Traced | None  # by contract and period
+    rebate: Traced | None  # by node group
     runs: TrainingRuns | None
     run_rows: NDArray[np.intp]
     replicas: Replicas | None
@@ -208,19 +212,30 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(held_usd(buying, rebate), standing.keep_usd)
-    usd = _terms(weighted_total_usd, "usd", owned | parts("usd"))
-    usd |= _terms(weighted_total_usd, "usd", ownership_usd_terms(buying, standing, rebate, solution, orders))
-    usd |= _terms(weighted_total_usd, "usd", flexibility_terms("usd", inputs, assembled, pausable, solution))
+    every: dict[Kind, dict[str, Part | None]] = {
+        "usd": {
+            **owned,
+            **parts("usd"),
+            **ownership_usd_terms(buying, standing, rebate, solution, orders),
+            **flexibility_terms("usd", inputs, assembled, pausable, solution),
+        },
+        "kgco2e": {
+            **owning(nodes.owned_kgco2e, standing.keep_kgco2e),
+            **parts("kgco2e"),
+            **ownership_kgco2e_terms(standing, solution),
+            **flexibility_terms("kgco2e", inputs, assembled, pausable, solution),
+        },
+        "kwh": {
+            **parts("kwh"),
+            **flexibility_terms("kwh", inputs, assembled, pausable, solution),
+        },
+    }
+    usd = _terms(weighted_total_usd, "usd", every["usd"])
     usd["left_out_usd"] = chosen(
         "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
     )
-    kgco2e = _terms(
-        weighted_total_kgco2e, "kgco2e", owning(nodes.owned_kgco2e, standing.keep_kgco2e) | parts("kgco2e")
-    )
-    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", ownership_kgco2e_terms(standing, solution))
-    flexible = flexibility_terms("kgco2e", inputs, assembled, pausable, solution)
-    kgco2e |= _terms(weighted_total_kgco2e, "kgco2e", flexible)
-    drawn = parts("kwh") | flexibility_terms("kwh", inputs, assembled, pausable, solution)
+    kgco2e = _terms(weighted_total_kgco2e, "kgco2e", every["kgco2e"])
+    drawn = every["kwh"]
     kwh = _terms(weighted_total_kwh, "kwh", drawn)
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
@@ -233,7 +248,16 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
     }
-    contracted = contract_terms(assembled.contracted, problem, solution, drawn, places)
+    matched = matched_energy(assembled.contracted, problem, solution, drawn, places)
+    contracted = contract_terms(assembled.contracted, matched)
+    places |= {
+        "bought": np.flatnonzero(solution.bought_in_service.sum(axis=1)),
+        "standing": cohort_node_group,
+        "ordered": np.arange(len(problem.node_groups)),
+        "retired": cohort_node_group,
+        "moved": cohort_node_group[problem.moves.from_cohort],
+        "rental": assembled.rented.node_group,
+    }
     usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 
@@ -247,7 +271,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         cost=cost,
         carbon=carbon,
         energy=derive(plan_kwh, **kwh),
-        objective=_objective(inputs, problem.objective, cost, carbon),
+        objective=objective_of(inputs, problem.objective, cost, carbon),
         capex=_term(
             weighted_total_usd,
             "usd",
@@ -263,6 +287,13 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         usd_terms=usd,
         kgco2e_terms=kgco2e,
         kwh_terms=kwh,
+        parts={
+            kind: {name: part for name, part in found.items() if part is not None and np.any(part[1].value)}
+            for kind, found in every.items()
+        },
+        part_groups=places,
+        matched_kwh=matched,
+        rebate=rebate,
         runs=runs,
         run_rows=run_rows,
         replicas=replicas,
@@ -334,8 +365,8 @@ def _chosen_replicas(
     return replica_columns(inputs, assembled.nodes, few), options
 
 
-def _objective(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:
-    """The weighted sum of both, in the unit of the one that weighs as such."""
+def objective_of(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:
+    """What the program minimises: the weighted sum of both, in the unit of the one that weighs as such."""
     why = f"policy.objective is {inputs.scenario.policy.objective}"
     if objective_unit(weights) == "USD":
         return derive(

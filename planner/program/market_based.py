@@ -82,29 +82,35 @@ def contract_table(inputs: Inputs, contracted: Contracted | None) -> Contracts:
     )
 
 
-def contract_terms(
+def matched_energy(
     contracted: Contracted | None,
     problem: Problem,
     solution: Solution,
     kwh: Mapping[str, Part | None],
     groups: Mapping[str, NDArray[np.intp]],
-) -> dict[str, Traced]:
-    """Premium and carbon of the energy that the plan matches; nothing where there are no contracts.
+) -> Traced | None:
+    """Energy that the plan buys under each contract, by period; None where there are no contracts.
 
     `kwh` are the parts of the plan's energy, `groups` where each of their rows runs.
     """
     if contracted is None or not solution.matched_kwh.any():
-        return {}
+        return None
     drawn = derive(plan_kwh, **_drawn_there(contracted, problem, kwh, groups))
     share = np.divide(
         solution.matched_kwh, drawn.value, out=np.zeros_like(solution.matched_kwh), where=drawn.value > 0
     )
-    matched = derive(
+    return derive(
         contracted_kwh,
         covered_fraction=chosen("covered_fraction", share, "decided by the program"),
         drawn_kwh=drawn,
         limit_kwh=chosen("limit_kwh", problem.contracts.limit_kwh, "what the contract holds"),
     )
+
+
+def contract_terms(contracted: Contracted | None, matched: Traced | None) -> dict[str, Traced]:
+    """Premium and carbon of the energy that the plan matches; nothing where there are no contracts."""
+    if contracted is None or matched is None:
+        return {}
     return {
         "contract_usd": derive(
             contracted_usd, premium_usd_per_kwh=contracted.premium_usd_per_kwh, matched_kwh=matched

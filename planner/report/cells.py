@@ -11,7 +11,7 @@ from typing import Any
 from planner.inputs.scenario import Scenario
 from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
-from planner.trace.explain import Explanation, Step, explanation_from
+from planner.trace.explain import Explanation, Step, opened
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
 CHOSEN, YOURS = "chosen", "yours"
@@ -97,9 +97,7 @@ def total(
 # Kept explanations
 def kept(document: Document, name: str | None) -> Explanation | None:
     """The explanation that a document keeps under a name, or under the one that it had before."""
-    known = document.get("explanations", {})
-    steps = known.get(name) or known.get(FORMER_NAMES.get(name or "", ""))
-    return explanation_from(steps) if steps else None
+    return opened(document, name) or opened(document, FORMER_NAMES.get(name or "", ""))
 
 
 def term_of(document: Document, name: str) -> dict[str, Number | Explanation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.report.charts import Record
+from planner.trace.explain import pooled
 
 # Older editions called every objective money. Step of an explanation -> its name and unit where it is carbon.
 _IN_CARBON = {
@@ -30,10 +31,18 @@ def up_to_date(document: Record) -> Record:
     A document of another kind, and one of this edition, comes back as it is.
     """
     if "value_usd" in (document.get("objective") or {}):
-        return _plan(document)
+        document = _plan(document)
+    if "schema" in document and "steps" not in document:
+        return _with_steps(document)
     if document.get("everfleet_futures") == 1:
         return _futures(document)
     return document
+
+
+def _with_steps(document: Record) -> Record:
+    """A plan of schema 2, whose explanations each held their own steps; cells had none."""
+    steps, numbers = pooled(document["explanations"])
+    return document | {"schema": 3, "explanations": numbers, "cells": {}, "steps": steps}
 
 
 def _plan(document: Record) -> Record:
@@ -55,6 +64,8 @@ def _plan(document: Record) -> Record:
     for row in found.get("tables", {}).get("summary", []):
         if row["measure"] == "Objective":
             row["unit"] = unit
+    if "steps" in found:
+        return found | {"steps": [_step_in_carbon(step) for step in found["steps"]]}
     return found | {"explanations": _explained_in_carbon(document.get("explanations", {}))}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.report.charts import Document, Record, every, number_text, quantity_text, shown_scale
-from planner.trace.explain import explanation_from, format_value
+from planner.trace.explain import format_value, opened
 
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {
@@ -264,8 +264,8 @@ def _unit_of_row(key: str, rows: Sequence[Record]) -> str:
 
 def why_text(document: Document, name: str | None) -> str | None:
     """The explanation of one number as an indented tree, or None where the plan holds none."""
-    steps = document["explanations"].get(name)
-    return explanation_from(steps).to_text() if steps else None
+    found = opened(document, name)
+    return None if found is None else found.to_text()
 
 
 def range_text(total: Record) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from planner.trace.arithmetic import Formula
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
 
 Index = tuple[int, ...]
@@ -16,7 +18,11 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One number of an explanation; `inputs` maps parameter names to the numbers of other steps."""
+    """One number of an explanation; `inputs` maps parameter names to the numbers of other steps.
+
+    `places` says of an input which entry of a column it is; where the equation `closes`, it is arithmetic
+    that anybody can do again on the inputs.
+    """
 
     number: int
     name: str
@@ -30,6 +36,15 @@ class Step:
     low: float | None = None
     high: float | None = None
     inputs: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    closes: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data, without what says nothing."""
+        held = {name: getattr(self, name) for name in Step.__slots__}
+        return {
+            name: value for name, value in held.items() if value not in ("", None, {}) and value is not False
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +56,31 @@ class Explanation:
     def to_text(self, depth: int | None = None) -> str:
         """Indented tree; a step that was shown before is only referred to."""
         lines: list[str] = []
-        self._write(0, "", 0, depth, set(), lines)
+        self._write(0, "", "", 0, depth, set(), lines)
         return "\n".join(lines)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Steps as plain data, for the app and for files."""
-        return [
-            {name: value for name in Step.__slots__ if (value := getattr(step, name)) not in ("", None, {})}
-            for step in self.steps
-        ]
+        return [step.to_dict() for step in self.steps]
 
     def facts(self) -> tuple[Step, ...]:
         """Steps that are facts, in the order of their first use."""
         return tuple(step for step in self.steps if step.source)
 
     def _write(
-        self, number: int, parameter: str, level: int, depth: int | None, shown: set[int], lines: list[str]
+        self,
+        number: int,
+        parameter: str,
+        place: str,
+        level: int,
+        depth: int | None,
+        shown: set[int],
+        lines: list[str],
     ) -> None:
         step = self.steps[number]
         indent = "  " * level
         name = f"{parameter} = {step.name}" if parameter and parameter != step.name else step.name
-        head = f"{indent}{name}{step.place} = {_value_text(step)}"
+        head = f"{indent}{name}{place or step.place} = {_value_text(step)}"
         if number in shown and step.inputs:
             lines.append(f"{head}  (opened above)")
             return
@@ -71,7 +90,76 @@ class Explanation:
         lines.extend(f"{indent}    {text}" for text in (step.equation, step.about, step.source) if text)
         if depth is None or level < depth:
             for below, child in step.inputs.items():
-                self._write(child, below, level + 1, depth, shown, lines)
+                self._write(child, below, step.places.get(below, ""), level + 1, depth, shown, lines)
+
+
+class Steps:
+    """The steps behind many numbers: what they share is kept once."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step | None] = []
+        self._numbers: dict[tuple[int, Index], int] = {}
+        self._roots: list[Traced] = []  # as long as they live, no other node has the same id
+
+    def add(self, node: Traced, row: int | Index | None = None) -> int:
+        """The number of the step that is this number, or one row of this column."""
+        return self.add_at(node, row)[0]
+
+    def add_at(self, node: Traced, row: int | Index | None = None) -> tuple[int, str]:
+        """The same, and which entry of a column it is where that is not said."""
+        self._roots.append(node)
+        return self._visit(node, (row,) if isinstance(row, int) else row)
+
+    def to_list(self) -> list[Step]:
+        """Every step; the inputs of each are numbers of this list."""
+        return [step for step in self._steps if step is not None]
+
+    def _visit(self, node: Traced, row: Index | None) -> tuple[int, str]:
+        node, index, place = _resolve(node, row)
+        key = (id(node), index)
+        if key in self._numbers:
+            return self._numbers[key], place
+        number = self._numbers[key] = len(self._steps)
+        self._steps.append(None)
+        value = float(np.asarray(node.value)[index])
+        match node:
+            case Fact():
+                self._steps[number] = Step(
+                    number,
+                    node.key,
+                    value,
+                    node.unit,
+                    node.kind,
+                    about=node.note,
+                    source=f"{node.source.cite()}; {node.locator}" if node.locator else node.source.cite(),
+                    low=node.low,
+                    high=node.high,
+                )
+            case Chosen():
+                self._steps[number] = Step(number, node.name, value, node.unit, "chosen", about=node.reason)
+            case Derived():
+                shape = np.shape(node.value)
+                row_of = _same_row_of if is_each_row(node.call) else _row_of
+                below = {
+                    name: self._visit(child, row_of(child, index, shape))
+                    for name, child in children(node).items()
+                }
+                equation, about = _equation(node)
+                self._steps[number] = Step(
+                    number,
+                    label(node),
+                    value,
+                    node.unit,
+                    "derived",
+                    equation=equation,
+                    about=about,
+                    inputs={name: child for name, (child, _) in below.items()},
+                    places={name: where for name, (_, where) in below.items() if where},
+                    closes=isinstance(node.call.function, Formula) and node.call.function.closes,
+                )
+            case _:
+                raise TypeError(f"{type(node).__name__} is not a traced node")
+        return number, place
 
 
 def explain(node: Traced, row: int | Index | None = None) -> Explanation:
@@ -79,15 +167,58 @@ def explain(node: Traced, row: int | Index | None = None) -> Explanation:
 
     Where a total is taken over a column, the row that weighs most is opened and named.
     """
-    steps: list[Step | None] = []
-    numbers: dict[tuple[int, Index], int] = {}
-    _visit(node, (row,) if isinstance(row, int) else row, steps, numbers)
-    return Explanation(tuple(step for step in steps if step is not None))
+    steps = Steps()
+    place = steps.add_at(node, row)[1]
+    first, *rest = steps.to_list()
+    return Explanation((replace(first, place=place), *rest))
 
 
-def explanation_from(steps: list[dict[str, Any]]) -> Explanation:
+def explanation_from(steps: Sequence[Mapping[str, Any]]) -> Explanation:
     """The explanation that `to_dict` wrote."""
     return Explanation(tuple(Step(**step) for step in steps))
+
+
+def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation | None:
+    """What a document keeps of a number, by name or by the number of its step; None where it keeps none."""
+    kept = document.get("explanations", {}).get(name) if isinstance(name, str) else name
+    if isinstance(kept, int):
+        return explanation_from(_below(document["steps"], kept))
+    return explanation_from(kept) if kept else None
+
+
+def _below(steps: Sequence[Mapping[str, Any]], first: int) -> list[dict[str, Any]]:
+    """One of many steps with all that is below it, numbered anew."""
+    places: dict[int, int] = {}
+    waiting = [first]
+    while waiting:
+        at = waiting.pop()
+        if at not in places:
+            places[at] = len(places)
+            waiting.extend(reversed(steps[at].get("inputs", {}).values()))
+    return [
+        {
+            **steps[old],
+            "number": new,
+            "inputs": {n: places[at] for n, at in steps[old].get("inputs", {}).items()},
+        }
+        for old, new in places.items()
+    ]
+
+
+def pooled(
+    explanations: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Explanations that each hold their own steps, as one list of steps and the numbers of the first ones."""
+    steps: list[dict[str, Any]] = []
+    numbers: dict[str, int] = {}
+    for name, own in explanations.items():
+        start = len(steps)
+        if own:
+            numbers[name] = start
+        for step in own:
+            inputs = {key: at + start for key, at in step.get("inputs", {}).items()}
+            steps.append({**step, "number": step["number"] + start} | ({"inputs": inputs} if inputs else {}))
+    return steps, numbers
 
 
 def format_value(value: float | None) -> str:
@@ -106,58 +237,6 @@ def _value_text(step: Step) -> str:
     if step.name.startswith("limit") and (step.value is None or math.isinf(step.value)):
         return "no limit"
     return f"{format_value(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
-
-
-def _visit(
-    node: Traced, row: Index | None, steps: list[Step | None], numbers: dict[tuple[int, Index], int]
-) -> int:
-    node, index, place = _resolve(node, row)
-    key = (id(node), index)
-    if key in numbers:
-        return numbers[key]
-    number = numbers[key] = len(steps)
-    steps.append(None)
-    value = float(np.asarray(node.value)[index])
-    match node:
-        case Fact():
-            steps[number] = Step(
-                number,
-                node.key,
-                value,
-                node.unit,
-                node.kind,
-                about=node.note,
-                source=f"{node.source.cite()}; {node.locator}" if node.locator else node.source.cite(),
-                place=place,
-                low=node.low,
-                high=node.high,
-            )
-        case Chosen():
-            steps[number] = Step(
-                number, node.name, value, node.unit, "chosen", about=node.reason, place=place
-            )
-        case Derived():
-            shape = np.shape(node.value)
-            row_of = _same_row_of if is_each_row(node.call) else _row_of
-            inputs = {
-                name: _visit(child, row_of(child, index, shape), steps, numbers)
-                for name, child in children(node).items()
-            }
-            equation, about = _equation(node)
-            steps[number] = Step(
-                number,
-                label(node),
-                value,
-                node.unit,
-                "derived",
-                equation=equation,
-                about=about,
-                place=place,
-                inputs=inputs,
-            )
-        case _:
-            raise TypeError(f"{type(node).__name__} is not a traced node")
-    return number
 
 
 def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
@@ -204,6 +283,8 @@ def _same_row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index |
 
 def _equation(node: Derived) -> tuple[str, str]:
     """The equation and the source lines of a function's docstring."""
+    if isinstance(node.call.function, Formula):
+        return f"{node.name} = {node.call.function.text}", node.call.function.about
     text = inspect.cleandoc(node.call.function.__doc__ or "")
     lines = text.splitlines()
     equation = next((line.strip() for line in lines[1:] if " = " in line), "")

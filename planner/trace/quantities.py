@@ -13,6 +13,8 @@ Four kinds of node make up every number that this program shows:
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
@@ -21,6 +23,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.trace.arithmetic import COLUMN_SUM, SUM, Formula
 from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
 
 P = ParamSpec("P")
@@ -60,6 +63,41 @@ class Traced:
     value: Any
     unit: str
     boundary: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def __add__(self, other: Traced) -> Derived:
+        return _arithmetic("+", self, other)
+
+    def __sub__(self, other: Traced) -> Derived:
+        return _arithmetic("-", self, other)
+
+    def __rsub__(self, other: float) -> Derived:
+        return _arithmetic("-", other, self)
+
+    def __mul__(self, other: Traced | float) -> Derived:
+        return _arithmetic("*", self, other)
+
+    def __rmul__(self, other: float) -> Derived:
+        return _arithmetic("*", other, self)
+
+    def __truediv__(self, other: Traced | float) -> Derived:
+        return _arithmetic("/", self, other)
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> Traced:
+        """One row of a column, or one entry; a scalar, or an axis of one entry, stands for all."""
+        found = self
+        for at in index if isinstance(index, tuple) else (index,):
+            if not np.ndim(found.value):
+                return found
+            found = rows(found, np.asarray(0 if len(found.value) == 1 else at))
+        return found
+
+    def named(self, name: str, about: str = "") -> Derived:
+        """This arithmetic as one step of that name; its unit has to be what the name ends in.
+
+        Raises:
+            UnitError: it is in another unit.
+        """
+        return _named(self, name, about)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -267,6 +305,111 @@ def ratio(numerator: Traced, denominator: Traced) -> Derived:
     inputs = {"numerator": numerator, "denominator": denominator}
     value = quotient(numerator=numerator.value, denominator=denominator.value)
     return Derived(value, DIMENSIONLESS, boundary=_joint_boundary(inputs), call=Call(quotient, inputs))
+
+
+def _arithmetic(sign: str, left: Traced | float, right: Traced | float) -> Derived:
+    """One operation; it becomes a part of the expression that it meets, until that is `named`.
+
+    Raises:
+        UnitError: what is added is in other units.
+        BoundaryError: the boundaries differ.
+    """
+    one, other = _operand(left, sign, first=True), _operand(right, sign, first=False)
+    inputs, text = _joined(one, other)
+    units = [side.unit if isinstance(side, Traced) else DIMENSIONLESS for side in (left, right)]
+    if sign in "+-" and units[0] != units[1]:
+        sides = " and ".join(f"{text} in {unit}" for (text, _), unit in zip((one, other), units, strict=True))
+        raise UnitError(f"'{sign}' wants one unit: {sides}")
+    unit = units[0] if sign in "+-" else _joint_unit(sign, *units)
+    formula = Formula("", text.format(sign))
+    value = formula(**{name: node.value for name, node in inputs.items()})
+    return Derived(value, unit, boundary=_joint_boundary(inputs, formula.text), call=Call(formula, inputs))
+
+
+def _joint_unit(sign: str, one: str, other: str) -> str:
+    if other == DIMENSIONLESS:
+        return one
+    return other if sign == "*" and one == DIMENSIONLESS else f"{one}{sign}({other})"
+
+
+def _operand(side: Traced | float, sign: str, first: bool) -> tuple[str, dict[str, Traced]]:
+    """The text of one side, and the numbers that it names."""
+    if not isinstance(side, Traced):
+        return f"{side:g}", {}
+    formula = _unnamed(side)
+    if formula is None:
+        name = re.sub(r"\W+", "_", label(side).rpartition(".")[2].partition("[")[0]).strip("_")
+        return (name, {name: side}) if name.isidentifier() else (f"number_{name}", {f"number_{name}": side})
+    text, inputs = formula
+    sums = re.search(r" [+-] ", text) and (sign in "*/" or (sign == "-" and not first))
+    return (f"({text})" if sums or (sign == "/" and not first and " " in text) else text), inputs
+
+
+def _unnamed(node: Traced) -> tuple[str, dict[str, Traced]] | None:
+    """Text and numbers of an expression that has no name yet; None for any other number."""
+    if isinstance(node, Derived) and isinstance(node.call.function, Formula) and not node.name:
+        return node.call.function.text, dict(node.call.inputs)
+    return None
+
+
+def _joined(
+    one: tuple[str, dict[str, Traced]], other: tuple[str, dict[str, Traced]]
+) -> tuple[dict[str, Traced], str]:
+    """The numbers of both sides and their text with a place for the sign; equal names are told apart."""
+    inputs, text = dict(one[1]), other[0]
+    for name, node in other[1].items():
+        fresh, tries = name, 1
+        while fresh in inputs and inputs[fresh] is not node:
+            tries += 1
+            fresh = f"{name}_{tries}"
+        if fresh != name:
+            text = re.sub(rf"\b{name}\b", fresh, text)
+        inputs[fresh] = node
+    return inputs, f"{one[0]} {{}} {text}"
+
+
+def _named(node: Traced, name: str, about: str) -> Derived:
+    text, inputs = _unnamed(node) or _operand(node, "", first=True)
+    unit = unit_of(name)
+    if not math.isclose(convert_factor(node.unit, unit), 1.0, rel_tol=1e-12):
+        raise UnitError(f"{name} = {text} is in {node.unit}")
+    call = Call(Formula(name, text, about), inputs)
+    return Derived(node.value, unit, boundary=node.boundary, call=call)
+
+
+MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
+
+
+def total(name: str, parts: Mapping[str, Traced], about: str = "") -> Traced:
+    """The sum of parts named in words, all in the unit that the name ends in; nothing where there are none.
+
+    Of more than a dozen parts the largest are kept apart, and the others are one part.
+
+    Raises:
+        UnitError: a part is in another unit.
+        BoundaryError: parts of different boundaries.
+    """
+    unit = unit_of(name)
+    if not parts:
+        return chosen(name, 0.0, about or "nothing of this kind in the plan")
+    for word, part in parts.items():
+        if part.unit != unit:
+            raise UnitError(f"{name} is in {unit}, its part '{word}' in {part.unit}")
+    if len(parts) > MOST_PARTS:
+        ordered = sorted(parts, key=lambda word: -abs(float(parts[word].value)))
+        small = [parts[word] for word in ordered[MOST_PARTS - 1 :]]
+        column = pick(small, np.arange(len(small)))
+        value = float(np.sum(column.value))
+        rest = Derived(
+            value,
+            unit,
+            boundary=column.boundary,
+            call=Call(Formula(name, COLUMN_SUM), {f"largest_of_{len(small)}": column}),
+        )
+        parts = {word: parts[word] for word in ordered[: MOST_PARTS - 1]} | {f"{len(small)} others": rest}
+    formula = Formula(name, SUM, about)
+    value = formula(**{word: part.value for word, part in parts.items()})
+    return Derived(value, unit, boundary=_joint_boundary(parts, name), call=Call(formula, dict(parts)))
 
 
 def label(node: Traced) -> str:
@@ -518,4 +661,5 @@ __all__ = [
     "recompute",
     "recomputed",
     "rows",
+    "total",
 ]

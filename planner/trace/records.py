@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced
 from planner.trace.uncertainty import Swing, spread
 
@@ -66,3 +69,28 @@ def swing_records(swings: Iterable[Swing], unit: str) -> list[Record]:
 def finite(value: float) -> float | None:
     """A number of a search; None for one that is not known yet."""
     return value if math.isfinite(value) else None
+
+
+def plain(value: Any) -> Any:
+    """A cell as files and readers have it: a traced number without its trace, a count as a whole number."""
+    if not isinstance(value, Traced):
+        return value
+    return int(value.value) if isinstance(value.value, int | np.integer) else float(value.value)
+
+
+def plain_rows(rows: Iterable[Mapping[str, Any]]) -> list[Record]:
+    """Rows of cells as files and readers have them."""
+    return [{key: plain(value) for key, value in row.items()} for row in rows]
+
+
+def numbered(
+    tables: Mapping[str, Iterable[Mapping[str, Any]]], steps: Steps
+) -> dict[str, list[dict[str, int]]]:
+    """Table -> for each row, column -> the step that its number is; tables without such numbers have none."""
+    found = {
+        name: [
+            {key: steps.add(value) for key, value in row.items() if isinstance(value, Traced)} for row in rows
+        ]
+        for name, rows in tables.items()
+    }
+    return {name: rows for name, rows in found.items() if any(rows)}

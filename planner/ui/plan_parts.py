@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -92,9 +91,8 @@ def opened_sheet(made: Planned, name: str, rows: list[Record]) -> None:
 
 
 def _opens(made: Planned, name: str, rows: list[Record]) -> shared.Opens:
-    """How the numbers of a table are opened: from the document, and from the scenario of the plan."""
-    kept_here = KeptScenario("", "", made.name, made.text, dict(made.files))
-    return shared.cells(made.document, name, rows, partial(restored, kept_here))
+    """How the numbers of a table are opened."""
+    return shared.cells(made.document, name, rows)
 
 
 def results(made: Planned) -> None:

@@ -21,11 +21,11 @@ from planner.report.charts import PLAN_PICTURES, Document, Picture, Record, quan
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import Table, infeasibility_tables, range_text, table_of, why_text
+from planner.trace.explain import opened as explained
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from planner.report.cells import Opened
     from planner.trace.explain import Explanation
 
 FIRST = "next-quarter"
@@ -147,17 +147,17 @@ def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
 
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
     """A number opened down to its sources; a long explanation is sent when it is requested."""
-    steps = document["explanations"].get(name)
-    if not steps:
+    found = explained(document, name)
+    if found is None:
         return
-    if len(steps) <= SHORT_TREE:
+    if len(found.steps) <= SHORT_TREE:
         with st.popover(label, key=f"why-{place}-{name}"):
-            tree(why_text(document, name) or "")
+            tree(found.to_text())
         return
     opened = st.popover(label, key=f"why-{place}-{name}", on_change="rerun")
     if opened.open:
         with opened:
-            tree(why_text(document, name) or "")
+            tree(found.to_text())
 
 
 def tree(text: str) -> None:
@@ -223,14 +223,13 @@ def cells(
     document: Document,
     table: str,
     rows: Sequence[Record],
-    scenario: Opened | None = None,
 ) -> Opens:
-    """How the numbers of a table of a plan are opened; `scenario` opens what it was made from."""
+    """How the numbers of a table of a plan are opened."""
 
     def explained(row: int, key: str) -> Explanation | None:
         from planner.answers.plan.cells import cell_explanation
 
-        return cell_explanation(document, table, rows[row], key, scenario)
+        return cell_explanation(document, table, rows[row], key)
 
     return each_cell(explained)
 

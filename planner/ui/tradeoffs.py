@@ -103,15 +103,13 @@ def _points_opened(rows: Sequence[Record], answer: work_button.Answer) -> shared
     return shared.each_cell(explained)
 
 
-def _plan_opened(draft: session.Draft, plan: Record, table: str) -> shared.Opens:
+def _plan_opened(plan: Record, table: str) -> shared.Opens:
     """The numbers of a table of a plan of a front."""
 
     def explained(row: int, key: str) -> Explanation | None:
         from planner.answers.plan.cells import cell_explanation
-        from planner.answers.tradeoffs.cells import whole_plan
 
-        document = whole_plan(plan, draft.name, draft.text)
-        return cell_explanation(document, table, plan["tables"][table][row], key)
+        return cell_explanation(plan, table, plan["tables"][table][row], key)
 
     return shared.each_cell(explained)
 
@@ -162,7 +160,7 @@ def _plan(draft: session.Draft, plan: Record, row: Record, section: str) -> None
         st.markdown(f"**Against this scenario's plan:** {shared.plain(plan['differs'])}.")
     shared.lines(plan["headline"])
     for name, label in (("fleet", "The fleet, period by period"), ("cost", "Cost"), ("carbon", "Carbon")):
-        shared.data(name, plan["tables"][name], label, _plan_opened(draft, plan, name), f"{place}-{name}")
+        shared.data(name, plan["tables"][name], label, _plan_opened(plan, name), f"{place}-{name}")
 
 
 def _take_up(draft: session.Draft, plan: Record) -> None:

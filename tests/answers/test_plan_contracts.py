@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from explained import explained
 from test_plan_questions import TEXT, WIDE, planned, scenario
 
 from planner.answers.plan.document import plan_document
@@ -92,8 +93,8 @@ def test_both_figures_are_told_and_where_a_factor_stands_in() -> None:
     assert any("of clean energy under wind at oregon" in line for line in document["headline"])
     assert any("never added" in line for line in document["headline"])
     assert any(line.startswith("No residual mix is stated for virginia") for line in document["why"])
-    assert document["explanations"]["carbon.contract"][0]["name"] == "contracted_kgco2e"
-    assert "GHG Protocol" in str(document["explanations"]["carbon.contract"])
+    assert explained(document, "carbon.contract").steps[0].name == "contracted_kgco2e"
+    assert "GHG Protocol" in explained(document, "carbon.contract").to_text()
 
 
 def test_a_contract_too_dear_for_what_it_avoids_is_left() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from planner.answers.plan.energy import energy_records, state_fraction
+from planner.answers.plan.energy import energy_records
 from planner.inputs.scenario import load_scenario
 from planner.program.plan import Plan, plan_fleet
 from planner.report.charts import to_svg
 from planner.report.charts.flows import METERS, OVERHEAD, energy_flow
 from planner.report.charts.risk import margins, ranges
 from planner.report.charts.searching import search_trace
+from planner.trace.records import plain_rows
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "data" / "scenarios"
 
@@ -27,7 +28,7 @@ def trained() -> Plan:
 
 def test_the_uses_of_energy_add_up_to_the_meters(trained: Plan) -> None:
     """Computers and what cooling adds, site by site, are the energy of the ledger; the PUE is 1.15."""
-    rows = energy_records(trained)
+    rows = plain_rows(energy_records(trained))
     total = math.fsum(row["it_kwh"] + row["overhead_kwh"] for row in rows)
 
     assert total == pytest.approx(trained.ledger.energy.value, rel=1e-9)
@@ -42,7 +43,7 @@ def test_training_is_split_by_what_its_hours_are_spent_on(trained: Plan) -> None
     Checkpoints and restarts draw less: the useful share of the energy is above the ETTR, and below what it
     would be without them.
     """
-    rows = {row["use"]: row["it_kwh"] for row in energy_records(trained)}
+    rows = {row["use"]: row["it_kwh"] for row in plain_rows(energy_records(trained))}
     training = {use: kwh for use, kwh in rows.items() if use.startswith("training")}
     runs = trained.ledger.runs
     assert runs is not None
@@ -54,11 +55,6 @@ def test_training_is_split_by_what_its_hours_are_spent_on(trained: Plan) -> None
     assert training["training: lost to failures"] / useful == pytest.approx(lost_of_useful, rel=1e-9)
     ettr = float(runs.ettr.value[c])
     assert ettr < useful / math.fsum(training.values()) < 1 / (1 + lost_of_useful)
-
-
-def test_a_state_takes_its_hours_times_its_power() -> None:
-    """3 h at 2 kW of 10 kWh are 60 %."""
-    assert state_fraction(state_h=3.0, state_kw=2.0, sum_kwh=10.0) == pytest.approx(0.6)  # type: ignore[arg-type]
 
 
 def flowing(**uses: tuple[float, float]) -> dict[str, Any]:

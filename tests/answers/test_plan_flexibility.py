@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 from scipy.stats import binom
 
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
@@ -32,7 +33,6 @@ from planner.inputs.software import default_stack
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
-from planner.trace.explain import explanation_from
 from solver.answer import answer
 from solver.backend import Status
 
@@ -182,7 +182,7 @@ def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> 
     without = {key: value for key, value in CLOUD.items() if key not in ("price", "pue")}
     document = plan_document(planned(one_job(), {"rental": [without], f"{JOB}.sites": ["cloud"]}))
     for name in ("cost.rental", "carbon.rental"):
-        assert explanation_from(document["explanations"][name]).facts()
+        assert explained(document, name).facts()
     named = {fact["key"] for fact in document["tables"]["facts"]}
     assert {"rental.h100-sxm-80gb.price", "rental.pue", "rental.utilisation"} <= named
     said = " ".join(document["headline"])
@@ -232,7 +232,7 @@ def test_parked_nodes_draw_little_and_the_rest_of_the_plan_stays() -> None:
     saved = parked_h * (idle_kw - off_kw) * 1.12 * 0.14
     assert usd(kept) - usd(off) == pytest.approx(saved, rel=1e-6)
     document = plan_document(off)
-    assert explanation_from(document["explanations"]["cost.parked"]).facts()
+    assert explained(document, "cost.parked").facts()
     assert any(line.startswith("Switch idle nodes off for") for line in document["headline"])
 
 
@@ -412,8 +412,8 @@ def test_pauses_and_failures_cost_node_hours() -> None:
     expected = pausable.candidates.nodes * (progress.useful_h.value / progress.ettr.value + pause_h)
     assert pausable.node_h.value == pytest.approx(expected, rel=ROUNDING)
     document = plan_document(plan)
-    assert explanation_from(document["explanations"]["cost.pausable"]).facts()
-    assert explanation_from(document["explanations"]["job.train-8b.node_hours"]).facts()
+    assert explained(document, "cost.pausable").facts()
+    assert explained(document, "job.train-8b.node_hours").facts()
     assert sum(row["done_fraction"] for row in document["tables"]["pausable"]) == pytest.approx(1)
 
 
@@ -464,5 +464,5 @@ def test_demand_is_left_where_carrying_it_costs_more_than_its_penalty() -> None:
     assert usd(cheap) == pytest.approx(requests * 1e-7, rel=ROUNDING)
     assert usd(dear) == pytest.approx(usd(planned(scenario, {})), rel=ROUNDING)
     document = plan_document(cheap)
-    assert explanation_from(document["explanations"]["cost.unmet"]).facts()
+    assert explained(document, "cost.unmet").facts()
     assert any("uncarried" in line for line in document["headline"])

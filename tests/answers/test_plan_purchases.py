@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon, load_scenario, with_changes
 from planner.program.assembly import assemble
+from planner.trace.records import plain_rows
 
 QUARTERS = Horizon(start=date(2027, 1, 1), periods=4, period="quarter")
 
@@ -66,8 +67,8 @@ def test_an_order_states_units_bill_and_source() -> None:
         int(np.flatnonzero(problem.node_groups.sku == names.index(n))[0]) for n in ("h100-8", "h200-8")
     )
     orders[listed, 0], orders[own, 1] = 5, 2
-    plan: Any = SimpleNamespace(orders=orders)
-    first, second = purchase_records(inputs, problem, plan)
+    plan: Any = SimpleNamespace(inputs=inputs, problem=problem, ledger=SimpleNamespace(rebate=None))
+    first, second = plain_rows(purchase_records(plan, cast(Any, SimpleNamespace(orders=orders))))
     fact = load_catalogue().fact("server.hgx-h200.price")
 
     assert (first["sku"], first["order_units"], first["nodes"], first["accelerators"]) == (

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 from test_plan_questions import TEXT, WIDE
 
 from planner.answers.saved.side_by_side import Compared, compare_several, side_by_side
@@ -155,7 +156,7 @@ def test_a_point_of_the_front_is_planned_again_from_its_changes() -> None:
         {"cost": row["cost_usd"], "carbon": row["carbon_kgco2e"]}
     )
     assert sum(term["usd"] for term in plan["tables"]["cost"]) == pytest.approx(row["cost_usd"])
-    assert plan["explanations"]["carbon"][0]["value"] == pytest.approx(row["carbon_kgco2e"])
+    assert explained(plan, "carbon").steps[0].value == pytest.approx(row["carbon_kgco2e"])
     anew = plan_fleet(with_changes(two_sites(), plan["changes"]), baselines=False).answer.solution
     assert anew is not None
     assert anew.usd == pytest.approx(row["cost_usd"], rel=0.01)
@@ -248,7 +249,7 @@ def compared(title: str, cost_usd: float, inputs: Mapping[str, Any], **terms: fl
         "totals": [{"name": "cost", "label": "Cost", "unit": "USD", "value": cost_usd}],
         "tables": {"cost": rows, "carbon": []},
         "headline": [],
-        "explanations": {"cost": [], "objective": []},
+        "explanations": {},
     }
     return Compared(head, inputs, document)
 
@@ -266,7 +267,7 @@ def test_plans_are_held_against_the_first() -> None:
     assert [row["path"] for row in record["inputs"]] == ["x", "y", "z"]
     assert record["inputs"][1]["values"] == ["[2, 3]", "[2, 4]", None]
     assert term_steps(record, "cost", 0, 1) == [("bought", -40.0), ("energy", 30.0)]
-    assert record["explanations"][0] == {"cost": []}
+    assert record["explanations"][0] == {}
     with pytest.raises(ValueError, match="plans are 1 to 6, got 7"):
         side_by_side([one] * 7)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explained import explained
 
 from planner.answers.futures.commands import draw_realised, replay_document, replay_text
 from planner.answers.plan.cells import cell_explanation
@@ -53,13 +54,13 @@ def test_the_document_says_kilograms() -> None:
     """The objective is the plan's carbon, and a hundredth of a gram for each dollar."""
     stated, cost, carbon = document()["objective"], total("cost"), total("carbon")
     summary = next(row for row in document()["tables"]["summary"] if row["measure"] == "Objective")
-    whole, money, *_ = document()["explanations"]["objective"]
+    whole, money, *_ = explained(document(), "objective").steps
 
     assert (stated["kind"], stated["unit"]) == ("carbon", "kgCO2e")
     assert stated["value"] == pytest.approx(carbon["value"] + 1e-5 * cost["value"], rel=1e-12)
     assert total("objective")["unit"] == summary["unit"] == "kgCO2e"
-    assert (whole["name"], whole["unit"]) == ("weighted_kgco2e", "kgCO2e")
-    assert (money["name"], money["unit"]) == ("plan_usd", "USD")
+    assert (whole.name, whole.unit) == ("weighted_kgco2e", "kgCO2e")
+    assert (money.name, money.unit) == ("plan_usd", "USD")
     assert {row["at_unit"] for row in document()["tornado"]} == {"kgCO2e"}
 
 

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from explained import explained
 
 from planner.report.editions import up_to_date
 
@@ -66,20 +67,19 @@ def test_a_plan_of_schema_1_says_its_unit(kind: str, text: str, unit: str) -> No
     """Its number is the one that was written; the unit follows what the policy minimised at last."""
     found = up_to_date(of_schema_1(kind, text))
 
-    assert found["schema"] == 2
+    assert found["schema"] == 3
     assert found["objective"] == {"kind": kind, "text": text, "value": 500.2, "unit": unit}
     assert [total["unit"] for total in found["totals"]] == ["USD", unit]
     assert found["tables"]["summary"][0]["unit"] == unit
     assert found["tornado"][0]["at_unit"] == unit
-    assert found["explanations"]["objective"][0]["unit"] == unit
+    assert explained(found, "objective").steps[0].unit == unit
     assert up_to_date(found) == found
 
 
 def test_the_equation_of_carbon_holds_in_its_units() -> None:
     """Each input is found under the name that the equation of today gives it; money stays money."""
-    whole, cost, _, money, carbon = up_to_date(of_schema_1("carbon", "least carbon"))["explanations"][
-        "objective"
-    ]
+    found = up_to_date(of_schema_1("carbon", "least carbon"))
+    whole, cost, _, money, carbon = explained(found, "objective").to_dict()
 
     assert whole["name"] == "weighted_kgco2e"
     assert list(whole["inputs"]) == [

@@ -397,7 +397,8 @@ def test_html_shows_names_as_text(document: dict[str, Any]) -> None:
         document["tables"]["purchases"][0],
     ):
         row |= {"site": HOSTILE, "sku": HOSTILE}
-    document["tables"]["cost"][0]["label"] = document["explanations"]["cost"][0]["name"] = HOSTILE
+    document["tables"]["cost"][0]["label"] = HOSTILE
+    document["steps"][document["explanations"]["cost"]]["name"] = HOSTILE
     text = to_html(document)
 
     assert "script" not in {tag for tag, _ in Elements(text).tags}

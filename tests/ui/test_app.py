@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from explained import explained
 from streamlit.testing.v1 import AppTest
 
 from planner.inputs.scenario import load_scenario, parse_scenario
@@ -249,7 +250,7 @@ def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document
 
 def test_a_long_explanation_is_sent_when_it_is_opened(open_page: Open, document: dict[str, Any]) -> None:
     """Explanations of a real plan are 1.5 MB of text; what nobody opens is not sent."""
-    step = document["explanations"]["capex"][0]
+    step = document["steps"][document["explanations"]["capex"]]
     document["explanations"]["capex"] = [step | {"number": n} for n in range(shared.SHORT_TREE + 1)]
     page = open_page("plan")
     assert not any("K = sum of nodes * price" in code.value for code in page.code)
@@ -286,7 +287,7 @@ def test_plan_opens_each_term_of_cost_and_carbon(open_page: Open, document: dict
         assert any(shared.plain(each["label"]) in label for label in labels)
     assert any(shared.plain("742.1 kUSD") in label for label in labels)
     opened = next(one for one in page.expander if shared.plain(term["label"]) in one.label)
-    assert opened.code[0].value.startswith(document["explanations"][term["explain"]][0]["name"])
+    assert opened.code[0].value.startswith(explained(document, term["explain"]).steps[0].name)
 
 
 def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document: dict[str, Any]) -> None:

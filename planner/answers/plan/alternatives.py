@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from planner.answers.plan.decisions import decided
 from planner.answers.plan.names import changes_text, labels_of
+from planner.program.ledger import objective_of
 from planner.program.plan import Plan
 from planner.program.searches import Alternative, near_optimal
 from planner.report.format import mass, money
+from planner.trace.quantities import Traced
 from planner.trace.records import Record
 
 
@@ -41,7 +44,7 @@ def alternative_records(plan: Plan) -> list[Record]:
     return [
         {
             "alternative": number + 1,
-            "excess_fraction": each.excess_fraction if plan.answer.objective > 0 else None,
+            "excess_fraction": _excess(plan, number + 1, each) if plan.answer.objective > 0 else None,
             "cost_usd": each.solution.usd,
             "carbon_kgco2e": each.solution.kgco2e,
             "nodes_bought": float((each.solution.orders * units).sum()),
@@ -51,6 +54,15 @@ def alternative_records(plan: Plan) -> list[Record]:
         }
         for number, each in enumerate(plan.alternatives)
     ]
+
+
+def _excess(plan: Plan, number: int, each: Alternative) -> Traced:
+    """How much above the best an alternative is, by its money and its carbon."""
+    row: Record = {"cost_usd": each.solution.usd, "carbon_kgco2e": each.solution.kgco2e}
+    cost, carbon = (decided("alternatives", key, row) for key in row)
+    best = plan.ledger.objective
+    theirs = objective_of(plan.inputs, plan.problem.objective, cost, carbon)
+    return ((theirs - best) / best).named("excess_fraction", f"of alternative {number}, above the best plan")
 
 
 def alternative_sentences(plan: Plan) -> list[str]:

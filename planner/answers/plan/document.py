@@ -11,7 +11,7 @@ from planner.answers.plan.energy import energy_records
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.summary import why_this_plan
-from planner.answers.plan.tables import plan_tables
+from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.consistency import sale_notes
@@ -20,12 +20,20 @@ from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import UNITS, Give, Infeasibility, Status
-from planner.trace.explain import explain
+from planner.report.integrity import Disagreement, disagreements
+from planner.trace.explain import Steps
 from planner.trace.quantities import facts_of
-from planner.trace.records import Record, fact_record, swing_records, total_records
+from planner.trace.records import (
+    Record,
+    fact_record,
+    numbered,
+    plain_rows,
+    swing_records,
+    total_records,
+)
 from planner.trace.uncertainty import tornado
 
-SCHEMA = 2
+SCHEMA = 3
 DRAWS = 64  # stratified: p5 and p95 of the shipped plans lie within 4 % of those of 600 draws
 
 STATUS_NAMES = {
@@ -65,17 +73,23 @@ def plan_document(plan: Plan) -> Record:
         "totals": [],
         "headline": [],
         "why": [],
-        "tables": plan_tables(plan),
+        "tables": {},
         "tornado": [],
         "explanations": {},
+        "cells": {},
+        "steps": [],
         "clash": None if plan.infeasibility is None else _infeasibility(plan, plan.infeasibility),
     }
+    steps, tables = Steps(), traced_tables(plan)
     if solved:
-        document |= _accounts(plan)
+        tables["energy"] = energy_records(plan)
+        document |= _accounts(plan, steps)
+    document["tables"] = {name: plain_rows(rows) for name, rows in tables.items()}
+    document["cells"] = numbered(tables, steps)
+    if solved:
         document["headline"], document["why"] = why_this_plan(plan)
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
-        document["tables"]["energy"] = energy_records(plan)
         document["objective"]["value"] = plan.ledger.objective.value
         if plan.verification is not None:
             document["verification"] = plan.verification
@@ -83,13 +97,16 @@ def plan_document(plan: Plan) -> Record:
             document["why"] += plan.verification["findings"]
     elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
+    document["steps"] = [step.to_dict() for step in steps.to_list()]
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
     document["why"] += [f"{note}." for note in notes]
+    if found := disagreements(document):
+        raise Disagreement("; ".join(f"{place} {text}" for place, text in found[:5]))
     return document
 
 
-def _accounts(plan: Plan) -> Record:
+def _accounts(plan: Plan, steps: Steps) -> Record:
     """Totals with their ranges, what moves them, and where they come from."""
     ledger = plan.ledger
     named = {
@@ -112,7 +129,7 @@ def _accounts(plan: Plan) -> Record:
     nodes |= {f"cost.{name.removesuffix('_usd')}": node for name, node in ledger.usd_terms.items()}
     nodes |= {f"carbon.{name.removesuffix('_kgco2e')}": node for name, node in ledger.kgco2e_terms.items()}
     nodes |= {f"energy.{name.removesuffix('_kwh')}": node for name, node in ledger.kwh_terms.items()}
-    explanations = {name: explain(node).to_dict() for name, node in nodes.items()}
+    explanations = {name: steps.add(node) for name, node in nodes.items()}
     if ledger.runs is not None:
         runs = ledger.runs
         for row in ledger.run_rows:
@@ -126,10 +143,8 @@ def _accounts(plan: Plan) -> Record:
                 "mttf": runs.mttf_h,
                 "step": runs.step.total_s,
             }
-            explanations |= {
-                f"job.{job}.{name}": explain(node, row=c).to_dict() for name, node in columns.items()
-            }
-    explanations |= pausable_explanations(plan)
+            explanations |= {f"job.{job}.{name}": steps.add(node, row=c) for name, node in columns.items()}
+    explanations |= pausable_explanations(plan, steps)
     return {
         "totals": total_records(named, DRAWS),
         "tornado": swing_records(tornado(ledger.objective), ledger.objective.unit),

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.physics.training import Progress
+from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
-from planner.program.solution import Solution
-from planner.trace.quantities import Derived, Traced
+from planner.trace.quantities import Derived, Traced, rows, total
 from planner.trace.records import Record
-
-Column = NDArray[np.float64]
 
 # Hours of a run -> what they are spent on, and in which state the nodes are then.
 STATES = {
@@ -22,91 +18,76 @@ STATES = {
     "lost_h": ("training: lost to failures", "training_kw"),
     "restart_h": ("training: restarts", "restart_kw"),
 }
+USES = {
+    "serving": "serving",
+    "pools": "experimentation pools",
+    "idle": "idle nodes",
+    "parked": "parked nodes",
+}
 
 
 def energy_records(plan: Plan) -> list[Record]:
     """One row for each site and use; all of them together are the energy at the meters."""
-    solution = plan.answer.solution
-    if solution is None:
+    if plan.answer.solution is None:
         return []
-    drawn: dict[tuple[int, str, str], float] = {}
-    for use, term, groups, kwh in _uses(plan, solution):
-        for group, amount in zip(groups, kwh, strict=True):
-            place = int(plan.problem.node_groups.site[group]), use, term
-            drawn[place] = drawn.get(place, 0.0) + float(amount)
+    drawn: dict[tuple[int, str, str], dict[str, Traced]] = {}
+    for term in plan.ledger.parts["kwh"]:
+        for site, use, word, kwh in _uses(plan, term):
+            drawn.setdefault((site, use, term), {})[word] = kwh
     names, found = plan.problem.site_names, []
-    for (site, use, term), facility_kwh in sorted(drawn.items()):
-        if facility_kwh:
-            it_kwh = facility_kwh / float(plan.inputs.pue[site].value)
-            found.append(
-                {
-                    "site": names[site],
-                    "use": use,
-                    "it_kwh": it_kwh,
-                    "overhead_kwh": facility_kwh - it_kwh,
-                    "explain": f"energy.{term}",
-                }
-            )
+    for (site, use, term), parts in sorted(drawn.items(), key=lambda one: one[0]):
+        facility, pue = total("facility_kwh", parts), plan.inputs.pue[site]
+        it_kwh = (facility / pue).named("it_kwh")
+        found.append(
+            {
+                "site": names[site],
+                "use": use,
+                "it_kwh": it_kwh,
+                "overhead_kwh": (facility - it_kwh).named("overhead_kwh"),
+                "explain": f"energy.{term}",
+            }
+        )
     return found
 
 
-def state_fraction(*, state_h: Column, state_kw: Column, sum_kwh: Column) -> Column:
-    """Share of a run's energy that is drawn in one of its states.
-
-    f = h_state * P_state / (sum over all states)
-
-    Source: energy by state, as `mean_node_kw`.
-    """
-    return state_h * state_kw / sum_kwh
-
-
-def _uses(plan: Plan, solution: Solution) -> Iterator[tuple[str, str, NDArray[np.intp], Column]]:
-    """What draws energy: its name, its term of the total, and for each row the group and the energy there."""
-    ledger, problem, work = plan.ledger, plan.problem, plan.assembled.work
-    if ledger.runs is not None:
-        each = solution.run[solution.run > 0][:, None]
-        kwh = (each * ledger.runs.facility_kwh.value[ledger.run_rows]).sum(axis=1)
-        groups = problem.run_options.node_group[solution.run > 0]
-        candidate = ledger.runs.candidate[ledger.run_rows]
-        for use, share in _shares(ledger.runs.progress, candidate).items():
-            yield use, "training", groups, kwh * share
-    if ledger.pausable is not None:
-        options = ledger.pausable.options
-        pausable = problem.pausable_options
-        kwh = (pausable.kwh_per_node_h[options] * solution.done_node_h[options]).sum(axis=1)
-        for use, share in _shares(ledger.pausable.jobs.progress, ledger.pausable.rows).items():
-            yield use, "pausable", pausable.node_group[options], kwh * share
-    if ledger.replicas is not None:
-        options = ledger.replica_options
-        kwh = (ledger.replicas.facility_kwh.value * solution.replicas[options]).sum(axis=1)
-        yield "serving", "serving", problem.serve_options.node_group[options], kwh
-    if work.facility_kwh is not None:
-        kwh = (work.facility_kwh.value * solution.work_node_h).sum(axis=1)
-        yield "experimentation pools", "pools", problem.work_options.node_group, kwh
-    every = np.arange(len(problem.node_groups))
-    yield "idle nodes", "idle", every, (ledger.idle_nodes * plan.assembled.nodes.idle_kwh.value).sum(axis=1)
-    yield (
-        "parked nodes",
-        "parked",
-        every,
-        (problem.node_groups.off_kwh_per_node * solution.parked).sum(axis=1),
-    )
+def _uses(plan: Plan, term: str) -> Iterator[tuple[int, str, str, Traced]]:
+    """What a term of the energy is drawn for: site, use, a word for the row, and how much."""
+    groups = plan.ledger.part_groups[term]
+    shares = _shares(plan, term)
+    for row, group in enumerate(groups):
+        kwh = part_total(plan, "kwh", term, "row_kwh", rows=[row])
+        if kwh is None:
+            continue
+        site = int(plan.problem.node_groups.site[group])
+        word = f"{plan.problem.node_group_name(int(group))}, row {row + 1}"
+        if not shares:
+            yield site, USES[term], word, kwh
+        for use, share in shares.items():
+            if share[row].value:
+                yield site, use, word, (kwh * share[row]).named("state_kwh")
 
 
-def _shares(progress: Progress, rows: NDArray[np.intp]) -> Mapping[str, Column]:
-    """Share of the energy of some runs by what it is spent on, from the hours in each state."""
+def _shares(plan: Plan, term: str) -> Mapping[str, Traced]:
+    """Share of the energy of each run by what it is spent on, from the hours in each state; else none."""
+    ledger = plan.ledger
+    if term == "training" and ledger.runs is not None:
+        progress, index = ledger.runs.progress, ledger.runs.candidate[ledger.run_rows]
+    elif term == "pausable" and ledger.pausable is not None:
+        progress, index = ledger.pausable.jobs.progress, ledger.pausable.rows
+    else:
+        return {}
     hours, powers = _inputs(progress.ettr), _inputs(progress.node_kw)
 
-    def some(column: Traced) -> Column:
-        every: Column = np.broadcast_to(column.value, np.shape(progress.node_kw.value))
-        return every[rows]
+    def some(column: Traced) -> Traced:
+        return column[0] if np.shape(column.value) == (1,) else rows(column, index)
 
-    drawn = {use: (some(hours[state]), some(powers[kw])) for state, (use, kw) in STATES.items()}
-    total = np.sum([state_h * state_kw for state_h, state_kw in drawn.values()], axis=0)
-    return {
-        use: state_fraction(state_h=state_h, state_kw=state_kw, sum_kwh=total)
-        for use, (state_h, state_kw) in drawn.items()
-    }
+    drawn = {use: some(hours[state]) * some(powers[power]) for state, (use, power) in STATES.items()}
+    first, *others = drawn.values()
+    whole = first
+    for other in others:
+        whole = whole + other
+    of_all = whole.named("all_states_kwh", "of one node over the run")
+    return {use: (one / of_all).named("state_fraction") for use, one in drawn.items()}
 
 
 def _inputs(traced: Traced) -> Mapping[str, Traced]:

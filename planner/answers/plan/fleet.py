@@ -4,57 +4,78 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
 
+from planner.answers.plan.decisions import DECIDED, REASONS, decided, reason_of
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon
-from planner.program.ledger import rented_node_h
+from planner.program.ledger import Disagreement, rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
-    Problem,
     Solution,
     rebate_fraction,
 )
 from planner.report.format import mass, money
-from planner.trace.quantities import Fact
-from planner.trace.records import Record
+from planner.trace.quantities import Fact, Traced, chosen, convert, total
+from planner.trace.records import Record, plain_rows
 
 
-def purchase_records(inputs: Inputs, problem: Problem, solution: Solution) -> list[Record]:
+def purchase_records(plan: Plan, solution: Solution) -> list[Record]:
     """What a buyer needs for each order: what, how many, where to, by when, and at whose price."""
-    groups, scenario, horizon = problem.node_groups, inputs.scenario, inputs.scenario.horizon
-    lead_h = {offer.sku: offer.lead_time_h for offer in scenario.market}
-    rebate = rebate_fraction(problem, solution.orders)
+    inputs, groups = plan.inputs, plan.problem.node_groups
+    horizon, offers = inputs.scenario.horizon, {offer.sku: offer for offer in inputs.scenario.market}
     found = []
     for t, p in np.argwhere(solution.orders.T > 0):
         sku = inputs.skus[groups.sku[p]]
-        units, nodes = int(solution.orders[p, t]), int(solution.orders[p, t] * groups.order_unit_nodes[p])
-        price_usd, off = float(groups.capex_usd_per_node[p, t]), float(rebate[groups.sku[p]])
-        order_by, arrives = _order_days(horizon, int(t), int(groups.lead_periods[p]), lead_h[sku.name])
+        offer = offers[sku.name]
+        order_by, arrives = _order_days(horizon, int(t), int(groups.lead_periods[p]), offer.lead_time_h)
         price = _price_fact(inputs, sku.name, sku.server, int(t))
+        row: Record = {
+            "period": horizon.period_labels[t],
+            "site": plan.problem.site_names[groups.site[p]],
+            "sku": sku.name,
+            "order_units": int(solution.orders[p, t]),
+        }
+        path, together = f"market.{sku.name}.order_nodes", int(groups.order_unit_nodes[p])
+        each: Traced = (
+            inputs.yours(path, together, "1")
+            if offer.order_nodes == together > 1
+            else chosen("order_nodes", together, "nodes of one order: as they are sold together")
+        )
+        nodes = (decided("purchases", "order_units", row) * each).named("nodes")
+        rebate = _NO_REBATE if plan.ledger.rebate is None else plan.ledger.rebate[int(p), 0]
+        paid = (nodes * price * (1 - rebate)).named("capex_usd")
         found.append(
             {
-                "period": horizon.period_labels[t],
-                "site": problem.site_names[groups.site[p]],
+                "period": row["period"],
+                "site": row["site"],
                 "sku": sku.name,
                 "server": sku.title,
                 "accelerator": sku.accelerator,
                 "nodes": nodes,
-                "accelerators": int(nodes * inputs.server("accelerators")[groups.sku[p]].value),
-                "order_units": units,
+                "accelerators": (nodes * inputs.server("accelerators")[groups.sku[p]]).named("accelerators"),
+                "order_units": row["order_units"],
                 "order_by": order_by.isoformat(),
                 "arrives": arrives.isoformat(),
-                "lead_time_d": lead_h[sku.name] / 24.0,
-                "price_usd_per_node": price_usd,
-                "rebate_fraction": off,
-                "capex_usd": nodes * price_usd * (1.0 - off),
+                "lead_time_d": convert(
+                    inputs.yours(f"market.{sku.name}.lead_time", offer.lead_time_h, "h"), "d"
+                ),
+                "price_usd_per_node": price,
+                "rebate_fraction": rebate,
+                "capex_usd": paid,
                 "price_kind": price.kind,
                 "price_source": ", ".join(part for part in (price.source.cite(), price.locator) if part),
             }
         )
     return found
+
+
+_NO_REBATE = chosen(
+    "rebate_fraction", 0.0, "no rebate is offered, or the orders of the horizon reach no tier of it"
+)
 
 
 def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: float) -> tuple[date, date]:
@@ -79,26 +100,114 @@ def _price_fact(inputs: Inputs, sku: str, server: str, period: int) -> Fact:
 def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
     """Nodes of each SKU at each site by period: in service, used, idle, spare, retired."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    idle = plan.ledger.idle_nodes
-    working = solution.in_service - solution.parked
-    found = []
+    found, before = [], dict[int, Traced]()
     for t, label in enumerate(labels):
         for p in range(len(problem.node_groups)):
             retired = int(solution.retired[problem.cohorts.node_group == p, t].sum())
-            if solution.in_service[p, t] or retired:
-                found.append(
-                    {
-                        "period": label,
-                        **place(plan, p),
-                        "in_service_nodes": int(solution.in_service[p, t]),
-                        "used_nodes": float(working[p, t] - idle[p, t]),
-                        "idle_nodes": float(idle[p, t]),
-                        **({"parked_nodes": float(solution.parked[p, t])} if solution.parked.any() else {}),
-                        "spare_nodes": int(solution.spares[p, t]),
-                        "retired_nodes": retired,
-                    }
-                )
+            row: Record = {
+                "period": label,
+                **place(plan, p),
+                **({"parked_nodes": float(solution.parked[p, t])} if solution.parked.any() else {}),
+                "spare_nodes": int(solution.spares[p, t]),
+                "retired_nodes": retired,
+            }
+            if not (solution.in_service[p, t] or retired or p in before):
+                continue
+            in_service = before[p] = _in_service(plan, solution, p, t, before.get(p), row)
+            if not (solution.in_service[p, t] or retired):
+                continue
+            parked = decided("fleet", "parked_nodes", row) if "parked_nodes" in row else None
+            used = _used_nodes(plan, solution, p, t)
+            working = in_service if parked is None else in_service - parked
+            found.append(
+                {
+                    "period": label,
+                    **place(plan, p),
+                    "in_service_nodes": in_service,
+                    "used_nodes": used,
+                    "idle_nodes": (working - used).named("idle_nodes"),
+                    **({} if parked is None else {"parked_nodes": parked}),
+                    "spare_nodes": row["spare_nodes"],
+                    "retired_nodes": retired,
+                }
+            )
     return found
+
+
+def _in_service(
+    plan: Plan, solution: Solution, group: int, period: int, before: Traced | None, row: Record
+) -> Traced:
+    """Nodes of a group in a period: those before, and what came and went."""
+    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
+    groups, moves, cohorts = problem.node_groups, problem.moves, problem.cohorts.node_group
+    if before is None:
+        stood = int(problem.cohorts.nodes[cohorts == group].sum())
+        before = plan.inputs.yours("fleet", stood, "1") if stood else chosen("before", 0, "none stood here")
+    parts: dict[str, Traced] = {"those before": before}
+    ordered = period - int(groups.lead_periods[group])
+    if ordered >= 0 and solution.orders[group, ordered]:
+        nodes = int(solution.orders[group, ordered] * groups.order_unit_nodes[group])
+        parts[f"ordered in {labels[ordered]}"] = chosen("nodes", nodes, DECIDED)
+    for m, way in enumerate(zip(cohorts[moves.from_cohort], cohorts[moves.to_cohort], strict=True)):
+        left, right = way
+        sent = period - int(moves.lead_periods[m])
+        if right == group and sent >= 0 and solution.moved[m, sent]:
+            parts[f"moved here from {problem.node_group_name(int(left))}, way {m + 1}"] = chosen(
+                "nodes", int(solution.moved[m, sent]), DECIDED
+            )
+        if left == group and solution.moved[m, period]:
+            parts[f"moved to {problem.node_group_name(int(right))}, way {m + 1}"] = chosen(
+                "nodes", -int(solution.moved[m, period]), DECIDED
+            )
+    if row["retired_nodes"]:
+        parts["retired"] = chosen(
+            "nodes", -row["retired_nodes"], reason_of("fleet", "retired_nodes", row) or ""
+        )
+    found = total("in_service_nodes", parts, "those before, and what came and went")
+    return _whole(found, int(solution.in_service[group, period]))
+
+
+def _whole(found: Traced, count: int) -> Traced:
+    """A count of nodes, which the program holds too.
+
+    Raises:
+        Disagreement: they differ.
+    """
+    if round(float(found.value)) != count:
+        raise Disagreement(
+            f"{found.value} nodes are in service by what came and went, {count} in the program"
+        )
+    return replace(found, value=count)
+
+
+def _used_nodes(plan: Plan, solution: Solution, group: int, period: int) -> Traced:
+    """Mean nodes at work: node-hours of all that runs there, over the hours of the period."""
+    problem, ledger = plan.problem, plan.ledger
+    parts: dict[str, Traced] = {}
+    if ledger.runs is not None:
+        counts, options = solution.run[solution.run > 0], problem.run_options
+        for row, count, option in zip(ledger.run_rows, counts, np.flatnonzero(solution.run), strict=True):
+            held = ledger.runs.node_h[int(row), period]
+            if options.node_group[option] == group and held.value:
+                name = f"runs of {problem.jobs.name[options.job[option]]}, option {option}"
+                parts[name] = (chosen("runs", int(count), DECIDED) * held).named("node_h")
+    if ledger.replicas is not None:
+        serves = problem.serve_options
+        for row, v in enumerate(ledger.replica_options):
+            count = int(solution.replicas[v, period])
+            if serves.node_group[v] == group and count:
+                name = f"replicas of {problem.services.name[serves.service[v]]}, option {v}"
+                held = ledger.replicas.node_h[row, period]
+                parts[name] = (chosen("replicas", count, DECIDED) * held).named("node_h")
+    works, pausable = problem.work_options, problem.pausable_options
+    for o in np.flatnonzero((works.node_group == group) & (solution.work_node_h[:, period] > 0)):
+        name = f"work of {problem.work.name[works.work[o]]}, option {o}"
+        parts[name] = chosen("node_h", float(solution.work_node_h[o, period]), DECIDED)
+    for e in np.flatnonzero((pausable.node_group == group) & (solution.done_node_h[:, period] > 0)):
+        name = f"{problem.jobs.name[pausable.job[e]]}, option {e}"
+        parts[name] = chosen("node_h", float(solution.done_node_h[e, period]), DECIDED)
+    worked = total("node_h", parts, "node-hours of all that runs there")
+    return (worked / plan.inputs.period_h[0, period]).named("used_nodes")
 
 
 def place(plan: Plan, group: int) -> Record:
@@ -119,7 +228,7 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     if rented.usd is None or rented.kgco2e is None:
         return []
     hours = rented_node_h(plan.assembled, solution)
-    mean = hours / plan.problem.node_groups.hours
+    mean, hour = hours / plan.problem.node_groups.hours, chosen("hour_h", 1.0, "one hour in use")
     nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [
         {
@@ -127,20 +236,21 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
             "location": plan.problem.site_names[plan.problem.node_groups.site[p]],
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[p]],
             "nodes": int(nodes[i, t]),
-            "node_h": float(hours[i, t]),
-            "rent_usd_per_node_h": float(rented.usd.value[i, t]),
-            "rent_usd": float(rented.usd.value[i, t] * hours[i, t]),
-            "embodied_kgco2e": float(rented.kgco2e.value[i, t] * hours[i, t]),
+            "node_h": held,
+            "rent_usd_per_node_h": (rented.usd[i, t] / hour).named("rent_usd_per_node_h"),
+            "rent_usd": (held * (rented.usd[i, t] / hour)).named("rent_usd"),
+            "embodied_kgco2e": (held * (rented.kgco2e[i, t] / hour)).named("embodied_kgco2e"),
         }
         for t, label in enumerate(labels)
         for i, p in enumerate(rented.node_group)
         if nodes[i, t]
+        for held in [chosen("node_h", float(hours[i, t]), REASONS["rental"]["node_h"])]
     ]
 
 
 def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
     """What to rent, when, and at what price."""
-    records = rental_records(plan, solution)
+    records = plain_rows(rental_records(plan, solution))
     for place in dict.fromkeys((one["sku"], one["location"]) for one in records):
         mine = [one for one in records if (one["sku"], one["location"]) == place]
         steps = ", ".join(f"{one['nodes']} in {one['period']}" for one in mine)
@@ -168,6 +278,9 @@ def move_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each move: when, what, from where to where, at what cost."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     groups, moves = problem.node_groups, problem.moves
+    moving = plan.assembled.standing.moving
+    if moving is None:
+        return []
     origin, goal = (problem.cohorts.node_group[end] for end in (moves.from_cohort, moves.to_cohort))
     return [
         {
@@ -175,12 +288,13 @@ def move_records(plan: Plan, solution: Solution) -> list[Record]:
             "sku": problem.sku_names[groups.sku[origin[m]]],
             "from": problem.site_names[groups.site[origin[m]]],
             "to": problem.site_names[groups.site[goal[m]]],
-            "nodes": int(solution.moved[m, t]),
+            "nodes": nodes,
             "in_service": labels[t + moves.lead_periods[m]],
-            "move_usd": float(solution.usd_terms.move[m, t]),
-            "move_kgco2e": float(solution.kgco2e_terms.move[m, t]),
+            "move_usd": (nodes * moving.usd[m, t]).named("move_usd"),
+            "move_kgco2e": (nodes * moving.kgco2e[m, t]).named("move_kgco2e"),
         }
-        for t, m in np.argwhere(solution.moved.T > 0)
+        for t, m in np.argwhere(solution.moved.T > 0).tolist()
+        for nodes in [chosen("nodes", int(solution.moved[m, t]), REASONS["moves"]["nodes"])]
     ]
 
 
@@ -202,7 +316,7 @@ def _moves(plan: Plan, solution: Solution) -> list[str]:
         f"Move {_nodes(row['nodes'])} of {row['sku']} from {row['from']} to {row['to']} "
         f"in {row['period']} for {money(row['move_usd'])} and {mass(row['move_kgco2e'])}; "
         f"in service from {row['in_service']}."
-        for row in move_records(plan, solution)
+        for row in plain_rows(move_records(plan, solution))
     ]
 
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.answers.plan.decisions import DECIDED
+from planner.answers.plan.fleet import fleet_records, place, purchase_records
+from planner.answers.plan.money import period_records
 from planner.program.plan import Plan
-from planner.program.solution import (
-    Problem,
-    Solution,
-    capex_usd,
-    peak_kw,
-)
-from planner.trace.records import Record
+from planner.program.solution import Problem, Solution
+from planner.trace.quantities import Traced, chosen, total
+from planner.trace.records import Record, plain_rows
 
 Floats = NDArray[np.float64]
 
@@ -103,63 +102,140 @@ BINDING = 0.999
 def limit_records(plan: Plan, solution: Solution) -> list[Record]:
     """How much of each limit is used; those without a limit are left out."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    groups, limits = problem.node_groups, problem.limits
+    limits, inputs = problem.limits, plan.inputs
+    fleet, purchases = fleet_records(plan, solution), purchase_records(plan, solution)
+    periods = period_records(plan, solution)
     found: list[Record] = []
 
-    def add(limit: str, where: str, period: str, used: float, allowed: float, unit: str) -> None:
-        if np.isfinite(allowed):
-            share = used / allowed if allowed else 0.0
-            found.append(
-                {
-                    "limit": limit,
-                    "where": where,
-                    "period": period,
-                    "used": float(used),
-                    "allowed": float(allowed),
-                    "left": float(allowed - used),
-                    "unit": unit,
-                    "share_fraction": float(share),
-                    "binding": bool(share >= BINDING),
-                }
-            )
+    def add(limit: str, where: str, period: str, used: Traced, allowed: float, unit: str) -> None:
+        if not np.isfinite(allowed):
+            return
+        path, known = _stated_at(limit, where, period), UNITS_KNOWN.get(unit, unit)
+        most = inputs.yours(path, float(allowed), known)
+        share = (used / most).named("share_fraction") if allowed else None
+        found.append(
+            {
+                "limit": limit,
+                "where": where,
+                "period": period,
+                "used": used,
+                "allowed": most,
+                "left": _left(most, used),
+                "unit": unit,
+                "share_fraction": chosen("share_fraction", 0.0, "a limit of nothing has no share")
+                if share is None
+                else share,
+                "binding": bool(share is not None and share.value >= BINDING),
+            }
+        )
 
-    power = peak_kw(problem, solution, solution.in_service)
-    nodes = solution.orders * groups.order_unit_nodes[:, None]
-    paid, emitted = capex_usd(problem, solution.orders), solution.kgco2e_terms.by_period()
     for t, label in enumerate(labels):
-        add("carbon cap", "all sites", label, emitted[t], limits.carbon_cap_by_period_kgco2e[t], "kgCO2e")
+        cap = limits.carbon_cap_by_period_kgco2e[t]
+        add("carbon cap", "all sites", label, periods[t]["carbon_kgco2e"], cap, "kgCO2e")
         for s, site in enumerate(problem.site_names):
-            here = groups.site == s
-            add("power", site, label, power[s, t], limits.power_kw[s, t], "kW")
-            add(
-                "racks",
-                site,
-                label,
-                float(solution.in_service[here, t] @ groups.racks_per_node[here]),
-                limits.racks[s],
-                "racks",
-            )
+            add("power", site, label, _peak_kw(plan, solution, s, t), limits.power_kw[s, t], "kW")
+            add("racks", site, label, _racks(plan, fleet, s, label), limits.racks[s], "racks")
         for k, sku in enumerate(problem.sku_names):
             if limits.supply_nodes[k, t] > 0:
-                add(
-                    "supply",
-                    sku,
-                    label,
-                    float(nodes[groups.sku == k, t].sum()),
-                    limits.supply_nodes[k, t],
-                    "nodes",
-                )
-        add(
-            "budget",
-            "all sites",
-            label,
-            float(paid[t]),
-            limits.budget_usd[t],
-            "USD",
-        )
-    add("carbon cap", "all sites", "horizon", solution.kgco2e, limits.carbon_cap_kgco2e, "kgCO2e")
-    add("money cap", "all sites", "horizon", solution.usd, limits.money_cap_usd, "USD")
+                ordered = {
+                    f"for {row['site']}": row["nodes"]
+                    for row in purchases
+                    if row["sku"] == sku and row["period"] == label
+                }
+                nodes = total("ordered_nodes", ordered, "orders of this period")
+                add("supply", sku, label, nodes, limits.supply_nodes[k, t], "nodes")
+        add("budget", "all sites", label, periods[t]["capex_usd"], limits.budget_usd[t], "USD")
+    ledger = plan.ledger
+    add("carbon cap", "all sites", "horizon", ledger.carbon, limits.carbon_cap_kgco2e, "kgCO2e")
+    add("money cap", "all sites", "horizon", ledger.cost, limits.money_cap_usd, "USD")
     return found
+
+
+# A family of limits -> where the scenario states it; {where} is a site or a SKU.
+STATED = {
+    "power": "sites.{where}.power_cap",
+    "racks": "sites.{where}.racks",
+    "supply": "market.{where}.supply_nodes",
+    "budget": "policy.budget",
+    "money cap": "policy.money_cap",
+}
+UNITS_KNOWN = {"racks": "1", "nodes": "1"}
+
+
+def _stated_at(limit: str, where: str, period: str) -> str:
+    if limit == "carbon cap":
+        return "policy.carbon_cap" + ("" if period == "horizon" else "_by_period")
+    return STATED[limit].format(where=where)
+
+
+def _left(allowed: Traced, used: Traced) -> Traced:
+    """What of a limit is left, in its unit."""
+    suffix = {"kW": "_kw", "USD": "_usd", "kgCO2e": "_kgco2e"}.get(allowed.unit, "")
+    return (allowed - used).named(f"left{suffix}")
+
+
+def _racks(plan: Plan, fleet: list[Record], site: int, period: str) -> Traced:
+    """Room that nodes in service take."""
+    groups = plan.problem.node_groups
+    parts = {}
+    for p in np.flatnonzero(groups.site == site).tolist():
+        for row in fleet:
+            if row["period"] == period and (row["site"], row["sku"]) == tuple(place(plan, p).values()):
+                parts[row["sku"]] = (row["in_service_nodes"] * plan.assembled.nodes.racks[p]).named("racks")
+    return total("racks", parts, "nodes in service, each at its share of a rack")
+
+
+def _peak_kw(plan: Plan, solution: Solution, site: int, period: int) -> Traced:
+    """What idle nodes draw, and what runs, replicas and other work add to it, at the meter."""
+    problem, ledger, assembled = plan.problem, plan.ledger, plan.assembled
+    groups, name, parts = problem.node_groups, "facility_kw", dict[str, Traced]()
+
+    def count(what: str, number: float) -> Traced:
+        return chosen(what, number, DECIDED, "1")
+
+    def put(word: str, group: int, counted: Traced, each: Traced) -> None:
+        if counted.value and groups.site[group] == site:
+            parts[f"{word} on {problem.sku_names[groups.sku[group]]}"] = (counted * each).named(name)
+
+    if groups.off_site[groups.site == site].all():
+        return total(name, {}, "nodes that are rented elsewhere draw nothing here")
+    for p in np.flatnonzero(groups.site == site).tolist():
+        parked = float(solution.parked[p, period])
+        put(
+            "nodes",
+            p,
+            count("nodes", solution.in_service[p, period] - parked),
+            assembled.nodes.idle_facility_kw[p, 0],
+        )
+        if assembled.parked is not None:
+            put("parked nodes", p, count("nodes", parked), assembled.parked.facility_kw[p, 0])
+    if ledger.runs is not None:
+        for row, option in zip(ledger.run_rows.tolist(), np.flatnonzero(solution.run).tolist(), strict=True):
+            held = ledger.runs.increment_kw[row, period]
+            job = problem.jobs.name[problem.run_options.job[option]]
+            runs = count("runs", int(solution.run[option]))
+            if held.value:
+                put(f"{job}, option {option},", int(problem.run_options.node_group[option]), runs, held)
+    if ledger.replicas is not None:
+        for row, v in enumerate(ledger.replica_options.tolist()):
+            service = problem.services.name[problem.serve_options.service[v]]
+            replicas = count("replicas", int(solution.replicas[v, period]))
+            each = ledger.replicas.increment_kw[row]
+            put(f"{service}, option {v},", int(problem.serve_options.node_group[v]), replicas, each)
+    hours = float(groups.hours[period])
+    for o in np.flatnonzero(solution.work_node_h[:, period] > 0).tolist():
+        adding = assembled.work.increment_kw
+        if adding is not None:
+            pool = problem.work.name[problem.work_options.work[o]]
+            mean = count("mean_nodes", float(solution.work_node_h[o, period]) / hours)
+            put(f"{pool}, option {o},", int(problem.work_options.node_group[o]), mean, adding[o])
+    if ledger.pausable is not None:
+        for row, e in zip(ledger.pausable.rows.tolist(), ledger.pausable.options.tolist(), strict=True):
+            job = problem.jobs.name[problem.pausable_options.job[e]]
+            mean = count("mean_nodes", float(solution.done_node_h[e, period]) / hours)
+            group = int(problem.pausable_options.node_group[e])
+            put(f"{job}, option {e},", group, mean, ledger.pausable.jobs.increment_kw[row])
+    return total(name, parts, "the highest of the period, at the meter")
 
 
 def dropped_records(plan: Plan) -> list[Record]:
@@ -186,7 +262,7 @@ def dropped_records(plan: Plan) -> list[Record]:
 
 def limit_sentences(plan: Plan, solution: Solution) -> list[str]:
     """The limits that bind, then those that nothing more fits into."""
-    rows = limit_records(plan, solution)
+    rows = plain_rows(limit_records(plan, solution))
     full = full_sentences(plan, rows)
     tight = [row for row in rows if row["binding"]]
     if not tight:

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
+from planner.answers.plan.decisions import decided
+from planner.answers.plan.fleet import purchase_records
+from planner.answers.plan.shares import avoided_part, contract_part, of_period
 from planner.program.assembly import objective_unit
+from planner.program.ledger import objective_of
 from planner.program.market_based import stand_ins
 from planner.program.plan import AS_TODAY, COST_ONLY, Plan
 from planner.program.solution import Solution, capex_usd
 from planner.report.format import energy, mass, money
+from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
 
 
 def contract_records(plan: Plan, solution: Solution) -> list[Record]:
     """One row for each contract and period in which energy is bought."""
     contracts, labels = plan.problem.contracts, plan.inputs.scenario.horizon.period_labels
+    matched = plan.ledger.matched_kwh
+    if matched is None:
+        return []
     return [
         {
             "contract": plan.inputs.scenario.contracts[c].name,
             "site": plan.problem.site_names[contracts.site[c]],
             "period": label,
-            "matched_kwh": float(solution.matched_kwh[c, t]),
-            "premium_usd": float(solution.usd_terms.contract[c, t]),
-            "avoided_kgco2e": -float(solution.kgco2e_terms.contract[c, t]),
+            "matched_kwh": matched[c, t],
+            "premium_usd": contract_part(plan, "usd", c, t).named("premium_usd"),
+            "avoided_kgco2e": avoided_part(plan, c, t).named("avoided_kgco2e"),
         }
         for c in range(len(contracts))
         for t, label in enumerate(labels)
@@ -97,34 +107,47 @@ CARBON_LABELS = {
 def summary_records(plan: Plan, solution: Solution) -> list[Record]:
     """The plan next to the cost-only plan and today's fleet."""
     baselines = {name: found.solution for name, found in plan.baselines.items()}
+    problem, ledger = plan.problem, plan.ledger
     columns = {"plan": solution, "cost_only": baselines.get(COST_ONLY), "as_today": baselines.get(AS_TODAY)}
-    problem = plan.problem
-    weight = problem.objective
+    mine: dict[str, Traced] = {
+        "cost": ledger.cost,
+        "carbon": ledger.carbon,
+        "objective": ledger.objective,
+        "capex": ledger.capex,
+    }
 
-    def capex(one: Solution) -> float:
-        return float(capex_usd(problem, one.orders).sum())
+    def measured(measure: str, unit: str, name: str, value: Callable[[Solution], float]) -> Record:
+        row: Record = {"measure": measure, "unit": unit}
+        for column, one in columns.items():
+            if one is None:
+                row[column] = None
+            elif column == "plan" and name in mine:
+                row[column] = mine[name]
+            elif name == "objective":
+                row[column] = objective_of(plan.inputs, problem.objective, *both(column, one))
+            else:
+                row[column] = float(value(one))
+        return row
 
-    measures: list[tuple[str, str, Any]] = [
-        (cost_label(plan), "USD", lambda one: one.usd),
-        ("Carbon in the horizon", "kgCO2e", lambda one: one.kgco2e),
-        (
-            "Objective",
-            objective_unit(weight),
-            lambda one: weight.money_weight * one.usd + weight.carbon_weight * one.kgco2e,
-        ),
-        ("Purchases, cash", "USD", capex),
-        (
-            "Nodes bought",
-            "nodes",
-            lambda one: float((one.orders * problem.node_groups.order_unit_nodes[:, None]).sum()),
-        ),
-        ("Nodes retired", "nodes", lambda one: float(one.retired.sum())),
-        ("Nodes in service at the end", "nodes", lambda one: float(one.in_service[:, -1].sum())),
-    ]
+    def both(column: str, one: Solution) -> tuple[Traced, Traced]:
+        cost, carbon = (
+            decided("summary", column, {"unit": unit}, value, name)
+            for value, name, unit in (
+                (float(one.usd), "cost_usd", "USD"),
+                (float(one.kgco2e), "carbon_kgco2e", "kgCO2e"),
+            )
+        )
+        return cost, carbon
+
+    units = problem.node_groups.order_unit_nodes[:, None]
     return [
-        {"measure": measure, "unit": unit}
-        | {name: None if one is None else float(value(one)) for name, one in columns.items()}
-        for measure, unit, value in measures
+        measured(cost_label(plan), "USD", "cost", lambda one: one.usd),
+        measured("Carbon in the horizon", "kgCO2e", "carbon", lambda one: one.kgco2e),
+        measured("Objective", objective_unit(problem.objective), "objective", lambda one: math.nan),
+        measured("Purchases, cash", "USD", "capex", lambda one: capex_usd(problem, one.orders).sum()),
+        measured("Nodes bought", "nodes", "", lambda one: (one.orders * units).sum()),
+        measured("Nodes retired", "nodes", "", lambda one: one.retired.sum()),
+        measured("Nodes in service at the end", "nodes", "", lambda one: one.in_service[:, -1].sum()),
     ]
 
 
@@ -134,7 +157,7 @@ def term_records(terms: Any, unit: str, total: str, labels: dict[str, str]) -> l
         {
             "term": name,
             "label": label,
-            unit: float(terms[f"{name}_{unit}"].value),
+            unit: terms[f"{name}_{unit}"],
             "explain": f"{total}.{name}",
         }
         for name, label in labels.items()
@@ -144,28 +167,22 @@ def term_records(terms: Any, unit: str, total: str, labels: dict[str, str]) -> l
 
 def period_records(plan: Plan, solution: Solution) -> list[Record]:
     """Cost, carbon, energy and purchases by period."""
-    problem, ledger = plan.problem, plan.ledger
-    usd, kgco2e = solution.usd_terms.by_period(), solution.kgco2e_terms.by_period()
-    kwh = (ledger.idle_nodes * plan.assembled.nodes.idle_kwh.value).sum(axis=0)
-    if ledger.runs is not None:
-        each = solution.run[solution.run > 0][:, None]
-        kwh = kwh + (each * ledger.runs.facility_kwh.value[ledger.run_rows]).sum(axis=0)
-    if ledger.replicas is not None:
-        kwh = kwh + (ledger.replicas.facility_kwh.value * solution.replicas[ledger.replica_options]).sum(
-            axis=0
-        )
-    if plan.assembled.work.facility_kwh is not None:
-        kwh = kwh + (plan.assembled.work.facility_kwh.value * solution.work_node_h).sum(axis=0)
-    kwh = kwh + (problem.pausable_options.kwh_per_node_h * solution.done_node_h).sum(axis=0)
-    kwh = kwh + (problem.node_groups.off_kwh_per_node * solution.parked).sum(axis=0)
-    capex = capex_usd(problem, solution.orders)
+    purchases = purchase_records(plan, solution)
     return [
         {
             "period": label,
-            "cost_usd": float(usd[t]),
-            "carbon_kgco2e": float(kgco2e[t]),
-            "energy_kwh": float(kwh[t]),
-            "capex_usd": float(capex[t]),
+            "cost_usd": of_period(plan, "usd", t, "cost_usd"),
+            "carbon_kgco2e": of_period(plan, "kgco2e", t, "carbon_kgco2e"),
+            "energy_kwh": of_period(plan, "kwh", t, "energy_kwh"),
+            "capex_usd": total(
+                "capex_usd",
+                {
+                    f"{row['sku']} for {row['site']}": row["capex_usd"]
+                    for row in purchases
+                    if row["period"] == label
+                },
+                "the orders of this period",
+            ),
         }
         for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
     ]

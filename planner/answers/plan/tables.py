@@ -17,7 +17,7 @@ from planner.answers.plan.money import (
 )
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
 from planner.program.plan import Plan
-from planner.trace.records import Record
+from planner.trace.records import Record, plain_rows
 
 NAMES = (
     "summary",
@@ -42,28 +42,33 @@ NAMES = (
 )
 
 
-def plan_tables(plan: Plan) -> dict[str, list[Record]]:
-    """Every table by name; those of the decisions are empty where there is no plan."""
+def traced_tables(plan: Plan) -> dict[str, list[Record]]:
+    """Every table by name, its numbers traced where an equation gives them; empty where there is no plan."""
     tables: dict[str, list[Record]] = {name: [] for name in NAMES}
     tables["alternatives_dropped"] = dropped_records(plan)
     solution = plan.answer.solution
-    if solution is None:
-        return tables
-    return tables | {
-        "summary": summary_records(plan, solution),
-        "purchases": purchase_records(plan.inputs, plan.problem, solution),
-        "rental": rental_records(plan, solution),
-        "moves": move_records(plan, solution),
-        "fleet": fleet_records(plan, solution),
-        "jobs": job_records(plan, solution),
-        "pausable": pausable_records(plan, solution),
-        "services": service_records(plan, solution),
-        "pools": pool_records(plan, solution),
-        "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
-        "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
-        "by_period": period_records(plan, solution),
-        "limits": limit_records(plan, solution),
-        "contracts": contract_records(plan, solution),
-        "prices": price_records(plan),
-        "alternatives": alternative_records(plan),
-    }
+    if solution is not None:
+        tables |= {
+            "summary": summary_records(plan, solution),
+            "purchases": purchase_records(plan, solution),
+            "rental": rental_records(plan, solution),
+            "moves": move_records(plan, solution),
+            "fleet": fleet_records(plan, solution),
+            "jobs": job_records(plan, solution),
+            "pausable": pausable_records(plan, solution),
+            "services": service_records(plan, solution),
+            "pools": pool_records(plan, solution),
+            "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
+            "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
+            "by_period": period_records(plan, solution),
+            "limits": limit_records(plan, solution),
+            "contracts": contract_records(plan, solution),
+            "prices": price_records(plan),
+            "alternatives": alternative_records(plan),
+        }
+    return tables
+
+
+def plan_tables(plan: Plan) -> dict[str, list[Record]]:
+    """The same with plain numbers."""
+    return {name: plain_rows(rows) for name, rows in traced_tables(plan).items()}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
     place,
     rental_sentences,
@@ -21,7 +22,8 @@ from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
 from planner.program.solution import ServeOptions, Solution, totals_by
 from planner.report.format import money
-from planner.trace.explain import explain
+from planner.trace.explain import Steps
+from planner.trace.quantities import Traced, chosen, convert, total
 from planner.trace.records import Record
 
 
@@ -33,6 +35,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
         return []
     found = []
     caps, counts = runs.candidates.power_cap_fraction, solution.run[solution.run > 0]
+    labels = horizon.period_labels
     for row, count in zip(ledger.run_rows, counts, strict=True):
         c = int(runs.candidate[row])
         job = plan.inputs.scenario.training[runs.candidates.job[c]]
@@ -40,6 +43,10 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
 
         def day(after_h: float, start_h: float = start_h) -> str:
             return _date(horizon.date_after_h(start_h + after_h))
+
+        def over_periods(name: str, column: Traced, row: int = int(row)) -> Traced:
+            drawn = {label: column[row, t] for t, label in enumerate(labels) if column.value[row, t]}
+            return total(name, drawn, "of one run, period by period")
 
         found.append(
             {
@@ -54,13 +61,15 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
-                "tokens_per_s": float(runs.tokens_per_s_per_gpu.value[c] * runs.accelerators.value[c]),
-                "ettr_fraction": float(runs.ettr.value[c]),
-                "interval_min": float(runs.interval_h.value[c] * 60),
+                "tokens_per_s": (runs.tokens_per_s_per_gpu[c] * runs.accelerators[c]).named(
+                    "tokens_per_s", "without failures; with them it is as much times the ETTR"
+                ),
+                "ettr_fraction": runs.ettr[c],
+                "interval_min": convert(runs.interval_h[c], "min"),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
-                "energy_kwh": float(runs.facility_kwh.value[row].sum()),
-                "carbon_kgco2e": float(runs.kgco2e.value[row].sum()),
-                "energy_usd": float(runs.usd.value[row].sum()),
+                "energy_kwh": over_periods("energy_kwh", runs.facility_kwh),
+                "carbon_kgco2e": over_periods("carbon_kgco2e", runs.kgco2e),
+                "energy_usd": over_periods("energy_usd", runs.usd),
             }
         )
     return found
@@ -96,10 +105,17 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
-                    "capacity_per_s": float(count * replicas.requests_per_s.value[row, t]),
-                    "demand_per_s": float(problem.services.demand[service, t]),
-                    "first_token_s": float(replicas.ttft_s.value[row, t]),
-                    "per_token_s": float(replicas.tpot_s.value[row, t]),
+                    "capacity_per_s": (
+                        chosen("replicas", count, REASONS["services"]["replicas"])
+                        * replicas.requests_per_s[row, t]
+                    ).named("capacity_per_s"),
+                    "demand_per_s": plan.inputs.yours(
+                        f"services.{problem.services.name[service]}.peak_rate[{t}]",
+                        float(problem.services.demand[service, t]),
+                        "1/s",
+                    ),
+                    "first_token_s": replicas.ttft_s[row, t],
+                    "per_token_s": replicas.tpot_s[row, t],
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
@@ -122,17 +138,20 @@ def standing_by(options: ServeOptions, option: int, period: int, replicas: int) 
 def pool_records(plan: Plan, solution: Solution) -> list[Record]:
     """Hours of experimentation work by period and place."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    options = problem.work_options
+    options, speed = problem.work_options, plan.assembled.work.speed
+    if speed is None:
+        return []
     return [
         {
             "pool": problem.work.name[options.work[o]],
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
-            "node_h": float(solution.work_node_h[o, t]),
-            "reference_h": float(solution.work_node_h[o, t] * options.speed[o]),
+            "node_h": node_h,
+            "reference_h": (node_h * speed[o]).named("reference_h"),
         }
         for t in range(problem.periods)
-        for o in np.flatnonzero(solution.work_node_h[:, t] > 0.5)
+        for o in np.flatnonzero(solution.work_node_h[:, t] > 0.5).tolist()
+        for node_h in [chosen("node_h", float(solution.work_node_h[o, t]), REASONS["pools"]["node_h"])]
     ]
 
 
@@ -156,7 +175,9 @@ def _date(value: Any) -> str:
 def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
     """Pausable jobs by period: how much of each is done, on how many nodes on average."""
     options, labels = plan.problem.pausable_options, plan.inputs.scenario.horizon.period_labels
-    hours = plan.problem.node_groups.hours
+    pausable, hour = plan.ledger.pausable, chosen("hour_h", 1.0, "one hour")
+    if pausable is None:
+        return []
     return [
         {
             "job": plan.problem.jobs.name[options.job[e]],
@@ -165,18 +186,19 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
             "software": _software(plan, int(options.node_group[e])),
             "most_nodes": int(options.nodes[e]),
-            "mean_nodes": float(solution.done_node_h[e, t] / hours[t]),
-            "node_h": float(solution.done_node_h[e, t]),
-            "done_fraction": float(solution.done_node_h[e, t] / options.node_hours[e]),
-            "energy_kwh": float(solution.done_node_h[e, t] * options.kwh_per_node_h[e, t]),
+            "mean_nodes": (node_h / plan.inputs.period_h[0, t]).named("mean_nodes"),
+            "node_h": node_h,
+            "done_fraction": (node_h / pausable.jobs.node_h[row]).named("done_fraction"),
+            "energy_kwh": (node_h * (pausable.jobs.facility_kwh[row, t] / hour)).named("energy_kwh"),
         }
-        for e in np.flatnonzero(solution.done_node_h.sum(axis=1) > 0)
+        for row, e in zip(pausable.rows.tolist(), pausable.options.tolist(), strict=True)
         for t, label in enumerate(labels)
         if solution.done_node_h[e, t] > 0
+        for node_h in [chosen("node_h", float(solution.done_node_h[e, t]), REASONS["pausable"]["node_h"])]
     ]
 
 
-def pausable_explanations(plan: Plan) -> dict[str, list[Record]]:
+def pausable_explanations(plan: Plan, steps: Steps) -> dict[str, int]:
     """Where the numbers of the pausable jobs come from, under the names that other runs have."""
     pausable = plan.ledger.pausable
     if pausable is None:
@@ -192,7 +214,7 @@ def pausable_explanations(plan: Plan) -> dict[str, list[Record]]:
             "mttf": progress.renewal["mttf_h"],
         }
         for name, node in columns.items():
-            found[f"job.{job}.{name}"] = explain(node, row=int(row)).to_dict()
+            found[f"job.{job}.{name}"] = steps.add(node, row=int(row))
     return found
 
 

@@ -12,6 +12,7 @@ from planner.inputs.scenario.bundle import restored
 from planner.report.cells import FORMER_TERMS
 from planner.report.format import share_of
 from planner.store.store import Store
+from planner.trace.explain import opened
 from planner.trace.records import Record
 
 MOST_PLANS = 6
@@ -57,7 +58,7 @@ def side_by_side(plans: Sequence[Compared]) -> Record:
         "terms": {name: _terms(documents, name, unit) for name, unit in TERMS.items()},
         "headlines": [document["headline"] for document in documents],
         "explanations": [
-            {name: document["explanations"][name] for name in TERMS if name in document["explanations"]}
+            {name: found.to_dict() for name in TERMS if (found := opened(document, name)) is not None}
             for document in documents
         ],
     }

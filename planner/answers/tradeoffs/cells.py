@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
-from planner.inputs.scenario import parse_scenario
 from planner.report.cells import Cell, Number, explanation_of, is_number, kept_for, rows_of, total
-from planner.report.charts import Document, Record
+from planner.report.charts import Record
 from planner.trace.explain import Explanation
 
 KG_PER_TONNE = 1000
@@ -21,17 +19,6 @@ FLIPS = {
     "regret_at_the_end_fraction": "what the fleet of the plan costs more at the end of the range than the "
     "one that is best there: both were solved",
 }
-
-
-def whole_plan(plan: Record, scenario_name: str, scenario_text: str) -> Document:
-    """A plan of a front as its tables' explanations want it: it is kept without what all plans share."""
-    horizon = parse_scenario(scenario_text).horizon
-    shared = {
-        "start": horizon.start.isoformat(),
-        "end": (horizon.end - timedelta(days=1)).isoformat(),
-        "periods": list(horizon.period_labels),
-    }
-    return plan | {"scenario": scenario_name, "horizon": shared}
 
 
 def point_explanation(rows: Sequence[Record], row: Record, key: str, plan: Record) -> Explanation | None:

@@ -8,12 +8,13 @@ from typing import Any
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import changes_text, labels_of
 from planner.answers.plan.summary import why_this_plan
-from planner.answers.plan.tables import plan_tables
+from planner.answers.plan.tables import traced_tables
 from planner.program.plan import Plan
 from planner.program.searches import compare_decisions
 from planner.program.solution import Answer, Solution
-from planner.trace.explain import explain
-from planner.trace.records import Record, finite
+from planner.trace.explain import Steps
+from planner.trace.records import Record, finite, plain_rows
+from planner.trace.records import numbered as cells_of
 
 TABLES = ("fleet", "purchases", "jobs", "cost", "carbon")
 ROOM = 1e-6  # in shares of a cap, so that rounding does not bar the very plan that it was read from
@@ -24,7 +25,8 @@ def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None =
 
     `than` is a plan of the same problem from which the differences are told.
     """
-    ledger, tables = plan.ledger, plan_tables(plan)
+    ledger, steps, every = plan.ledger, Steps(), traced_tables(plan)
+    tables = {name: every[name] for name in TABLES}
     headline, _ = why_this_plan(plan)
     nodes = {"cost": ledger.cost, "carbon": ledger.carbon}
     return {
@@ -40,8 +42,10 @@ def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None =
         ],
         "headline": headline,
         "differs": "" if than is None else differences_text(plan, than),
-        "tables": {name: tables[name] for name in TABLES},
-        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+        "tables": {name: plain_rows(rows) for name, rows in tables.items()},
+        "explanations": {name: steps.add(node) for name, node in nodes.items()},
+        "cells": cells_of(tables, steps),
+        "steps": [step.to_dict() for step in steps.to_list()],
         "changes": dict(changes),
     }
 

@@ -1,0 +1,134 @@
+"""Numbers of a plan's tables that no equation gives: decided, found by another search, or played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.report.tables import column_unit
+from planner.trace.quantities import Chosen
+from planner.trace.records import Record
+
+DECIDED = "decided by the program"
+ANOTHER_PLAN = "another plan"
+BEST_ELSEWHERE = "solved separately, its decisions are not kept in the document"
+OTHER = "another plan, solved after this one: as unlike it as can be within the excess that was allowed"
+MOVED = "the best plan with so much {side} of this limit, solved again, less this one: the objective"
+STEP = "the step by which the limit is moved: about the size of one order"
+ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
+PLAYED = "found by playing the requests of the period one by one"
+CLOSED = "by the closed form that the plan is made with"
+
+# Table -> column -> what the number is; {name} is what the row says under that name.
+REASONS: Mapping[str, Mapping[str, str]] = {
+    "summary": {
+        "plan": "counted over this plan",
+        "cost_only": f"the cheapest plan within the same limits, whatever it emits: {BEST_ELSEWHERE}",
+        "as_today": f"the best plan that keeps the same limits and buys nothing: {BEST_ELSEWHERE}",
+    },
+    "purchases": {
+        "order_units": f"{DECIDED}: orders of this period, within the supply of the SKU and the budget",
+    },
+    "moves": {"nodes": f"{DECIDED}: standing nodes of that site, within its power and racks at both ends"},
+    "rental": {
+        "node_h": f"{DECIDED}: hours in which runs, replicas and other work are on rented nodes, within the "
+        "offer",
+        "nodes": "the most that are held at once, whole: at least node_h over the hours of the period",
+    },
+    "fleet": {
+        "parked_nodes": f"{DECIDED}: idle nodes that are switched off, over the hours of the period",
+        "spare_nodes": "the fewest that cover the nodes under repair with the confidence that is wanted "
+        "(reliability.spare_confidence), for so many nodes in use; 0 where nothing is held",
+        "retired_nodes": f"{DECIDED}: standing nodes, at the end of their life at the latest",
+    },
+    "jobs": {
+        "nodes": f"{DECIDED}: one of the sizes that the scenario names (training.{{job}}.nodes), done by its "
+        "deadline",
+        "count": f"{DECIDED}: runs of the job in this way; all ways together are training.{{job}}.count",
+        "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
+        "(training.{job}.power_caps)",
+    },
+    "pausable": {
+        "most_nodes": f"{DECIDED}: one of the sizes that the scenario names (training.{{job}}.nodes)",
+        "node_h": f"{DECIDED}: hours of this period, at most those of most_nodes; all periods do the job",
+    },
+    "services": {
+        "tensor_parallel": f"{DECIDED}: accelerators that share a layer; the model fits and answers in time",
+        "groups": f"{DECIDED}: groups of such accelerators in a replica",
+        "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
+        "(services.{service}.power_caps)",
+        "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
+        "standby": "replicas beyond those that carry, so that enough are up for the share of time that the "
+        "scenario wants (services.{service}.availability)",
+    },
+    "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
+    "prices": {
+        "relaxed_saving_per_unit": "price of the limit where counts may be fractions: by how much "
+        "the objective falls for one more unit of it",
+        "held_saving_per_unit": "price of the limit with the whole numbers of the plan held: only divisible "
+        "work follows the limit",
+        **{
+            f"{side}_{what}": text.format(side=side)
+            for side in ("more", "less")
+            for what, text in (
+                ("by", STEP),
+                ("change", MOVED),
+                ("least", ENDS.format(end="least")),
+                ("most", ENDS.format(end="most")),
+            )
+        },
+    },
+    "alternatives": {
+        "alternative": "its number, in the order of the searches",
+        "cost_usd": OTHER,
+        "carbon_kgco2e": OTHER,
+        "nodes_bought": OTHER,
+        "distance_fraction": "share of the decisions on the fleet that differ from the nearest plan before",
+    },
+    "alternatives_dropped": {"count": "configurations that were left out for this reason"},
+    "verification": {
+        **{f"simulated_p{q}_s": PLAYED for q in (50, 90, 99)},
+        **{f"closed_p{q}_s": CLOSED for q in (50, 90, 99)},
+        "off_fraction": "the P99 of the plan less the one played, as a share of that",
+        "in_time_fraction": PLAYED,
+        "closed_in_time_fraction": CLOSED,
+    },
+    "totals": {
+        end: f"{share} % of joint draws of the facts with a range give less; decisions stay as they are"
+        for end, share in (("p5", 5), ("p50", 50), ("p95", 95))
+    },
+    "clash": {
+        "by": "the least by which this limit has to give way, with the others of its family",
+        "share_fraction": "of the limit as the scenario states it",
+    },
+    "tornado": {
+        **{end: f"the {end} end of the range of this fact" for end in ("low", "high")},
+        **{
+            end: f"the objective with this fact at its {end.removeprefix('at_')} end; decisions stay"
+            for end in ("at_low", "at_high")
+        },
+    },
+}
+
+
+def reason_of(table: str, key: str, row: Record) -> str | None:
+    """What a number of a row is; None where nothing is known of it."""
+    found = REASONS.get(table, {}).get(key)
+    return found and found.format_map({name: row.get(name, "") for name in ("job", "service")})
+
+
+def decided(table: str, key: str, row: Record, value: float | None = None, name: str = "") -> Chosen:
+    """A number of a row as one that an equation may rest on."""
+    about = reason_of(table, key, row)
+    assert about is not None, (table, key)
+    held = row[key] if value is None else value
+    return Chosen(held, unit_in(table, key, row), name=name or key, reason=about)
+
+
+def unit_in(table: str, key: str, row: Record) -> str:
+    """The unit of a number of a row: of its column, or of its row where that names one."""
+    own = row.get("unit", "") if table in ("summary", "limits", "clash", "totals", "tornado") else ""
+    if table == "prices":
+        own = row["unit" if key.endswith("_by") else "saving_unit"]
+    if key.endswith("_fraction") or own == "nodes":
+        return "1"
+    return (column_unit(key, [row]) if key.startswith("at_") else own or column_unit(key, [row])) or "1"

@@ -142,11 +142,10 @@ def shared() -> Path:
 @pytest.fixture(scope="module")
 def few_job_draws() -> Iterator[None]:
     """Ranges of jobs from few draws: tests that ask for this look at all the rest of an estimate."""
-    from planner.answers.job import cells_estimate, document
+    from planner.answers.job import document
 
     with pytest.MonkeyPatch.context() as patched:
-        for place in (document, cells_estimate):
-            patched.setattr(place, "DRAWS", size(20, nightly=document.DRAWS))
+        patched.setattr(document, "DRAWS", size(20, nightly=document.DRAWS))
         yield
 
 

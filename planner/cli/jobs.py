@@ -33,7 +33,7 @@ def run_carbon(options: argparse.Namespace) -> int:
     if options.explain is not None:
         from planner.answers.job.cells import named_explanation
 
-        opened = named_explanation(job, document, options.explain, load_catalogue())
+        opened = named_explanation(document, options.explain)
         if options.json:
             show_json(opened.to_dict())
         else:

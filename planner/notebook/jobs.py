@@ -98,7 +98,7 @@ def job_carbon(
         "storage": storage,
     }
     meant = open_job(job, flags)
-    return job_made(job_document(meant, load_catalogue(), why_embodied=why_embodied), meant)
+    return job_made(job_document(meant, load_catalogue(), why_embodied=why_embodied))
 
 
 @in_python

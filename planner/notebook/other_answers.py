@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from planner.notebook.answer import Answer, Content, Drawings, Kind, Steps
 from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
 from planner.report import charts, findings
-from planner.trace.explain import Explanation, explanation_from
+from planner.trace.explain import Explanation, explanation_from, opened
 from planner.trace.records import Record
 
 if TYPE_CHECKING:
     from planner.answers import checkpoints
     from planner.answers.throughput import Question
-    from planner.inputs.job.schema import Job
     from planner.trace.quantities import Fact
 
 
@@ -33,8 +32,8 @@ _OF_A_JOB = (
 )
 
 
-def job_made(document: Record, job: Job | None = None) -> Answer:
-    """The carbon of a job; its cells are worked out again when they are opened, where the job is at hand."""
+def job_made(document: Record) -> Answer:
+    """The carbon of a job."""
     from planner.answers.job import to_card, to_text
     from planner.answers.job.cells import named_explanation
     from planner.answers.job.model_card import assumed_said, boundary_said
@@ -44,14 +43,14 @@ def job_made(document: Record, job: Job | None = None) -> Answer:
     tables = in_order(tables_in(document), _OF_A_JOB)
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        return None if job is None else named_explanation(job, document, f"{table}.{row + 1}.{key}")
+        return named_explanation(document, f"{table}.{row + 1}.{key}")
 
     content = Content(
         document["title"],
         tuple(filter(None, [*said, *document["notes"]])),
         document["totals"],
         {name: rows for name, rows in tables.items() if name not in ("totals", "inputs", "boundary")},
-        document["explanations"],
+        {name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))},
     )
     kind = Kind(
         "job", to_text, lambda found: to_card(found) + "\n", save_job, drawings=lambda: charts.JOB_PICTURES

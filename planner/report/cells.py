@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,39 +100,10 @@ def kept(document: Document, name: str | None) -> Explanation | None:
     return opened(document, name) or opened(document, FORMER_NAMES.get(name or "", ""))
 
 
-def term_of(document: Document, name: str) -> dict[str, Number | Explanation]:
-    """A kept total, opened at its largest row, as the input of a number that is a part of it."""
-    found = kept(document, name)
-    return {} if found is None else {"the_total_of_all_such_rows": found}
-
-
 def kept_for(document: Document, name: str | None, value: float) -> Explanation | None:
     """The same, where it explains just this value: a job that runs in two ways has one explanation."""
     found = kept(document, name)
     return found if found is not None and close(value_of(found), value) else None
-
-
-def within(
-    document: Document, names: Iterable[str], part: str, value: float | None = None
-) -> Explanation | None:
-    """What explains a part of a kept number: the step that is named so, or is an input of that name.
-
-    With `value`, only a step of that value: sums open their largest row, which may be another.
-    """
-    for name in names:
-        if (whole := kept(document, name)) is not None:
-            for number in _numbers_of(whole, part):
-                if value is None or close(whole.steps[number].value, value):
-                    return below(whole, number)
-    return None
-
-
-def _numbers_of(whole: Explanation, part: str) -> Iterable[int]:
-    for step in whole.steps:
-        if step.name == part:
-            yield step.number
-        if part in step.inputs:
-            yield step.inputs[part]
 
 
 def below(whole: Explanation, number: int) -> Explanation:
@@ -178,14 +149,6 @@ def fact_number(row: Record) -> Number:
         source=source,
         low=row.get("low"),
         high=row.get("high"),
-    )
-
-
-def stated(document: Document, path: str, value: float, unit: str = "1", about: str = "") -> Number:
-    """A number that a person wrote into the scenario, with the place where it stands."""
-    found = fact(document, f"scenario.{path}", value)
-    return found or Number(
-        path, value, unit, YOURS, about=about, source=f"{document.get('scenario', '')}; {path}"
     )
 
 
@@ -293,10 +256,49 @@ class Cell:
         """A count that the program decided, with what it had to satisfy."""
         return self.number(about=f"{DECIDED}: {must}", inputs=inputs, kind=CHOSEN)
 
-    def given(self, path: str, about: str = "") -> Number:
-        """A number that the scenario states."""
-        return replace(stated(self.document, path, self.value, self.unit, about), place=self.place)
 
-    def part(self, name: str, value: float, unit: str = "1", about: str = "", **more: Any) -> Number:
-        """A number of this row that has no column of its own."""
-        return Number(name, value, unit, about=about, place=self.place, **more)
+# Opened by the steps that a document keeps
+FACTS = ("facts", "facts_weighed")
+TOTALS = ("value", "usd", "kgco2e")  # columns of a row that one kept explanation opens
+
+
+def table_rows(document: Document, table: str) -> list[Record]:
+    """The rows of a table of a document, wherever it stands; what stands alone is a table of one row."""
+    held = document.get("tables", {}).get(table, document.get(table))
+    return held if isinstance(held, list) else [held] if held else []
+
+
+def opened_cell(document: Document, table: str, row: Record, key: str) -> Explanation | None:
+    """Why a cell of a document holds its number, by the steps that it keeps; None where it keeps none.
+
+    Args:
+        document: of any answer.
+        table: name of the table in it.
+        row: the record in the table.
+        key: of its column.
+    """
+    if not is_number(row.get(key)):
+        return None
+    cells, rows = document.get("cells", {}).get(table), table_rows(document, table)
+    if cells and row in rows and (number := cells[rows.index(row)].get(key)) is not None:
+        return opened(document, number)
+    if table in FACTS:
+        return _opened_fact(row, key)
+    return opened(document, row.get("explain")) if key in TOTALS else None
+
+
+def _opened_fact(row: Record, key: str) -> Explanation:
+    """A fact with its source."""
+    found = fact_number(row)
+    place = "" if key == "value" else f", the {key} end of its range"
+    step = Step(
+        0,
+        found.name,
+        float(row[key]),
+        found.unit,
+        found.kind,
+        about=found.about,
+        source=found.source,
+        place=place,
+    )
+    return Explanation((step,))

@@ -15,7 +15,7 @@ from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
 from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
-from planner.trace.explain import explanation_from
+from planner.trace.explain import opened
 
 FIT = FolderKind("a folder of a fit", "fit.json", "everfleet_fit", ("fit.json", "fit.html", "fit.md", "csv"))
 
@@ -89,8 +89,9 @@ def to_html(document: Document) -> str:
         ],
         svg=charts.to_svg,
         explained=[
-            (name, explanation_from(steps).to_text())
-            for name, steps in document.get("explanations", {}).items()
+            (name, found.to_text())
+            for name in document.get("explanations", {})
+            if (found := opened(document, name)) is not None
         ],
     )
 

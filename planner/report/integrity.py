@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planner.report.cells import is_number
+from planner.report.cells import is_number, table_rows
 from planner.report.charts import Document, Record
 from planner.trace.arithmetic import evaluate
 from planner.trace.explain import format_value
 
 CLOSE = 1e-9  # relative: sums in another order
-# Total -> the table and the columns that add up to it, where the table holds all of it.
-ADDS_UP = {
-    "cost": ("cost", ("usd",)),
-    "carbon": ("carbon", ("kgco2e",)),
-    "energy": ("energy", ("it_kwh", "overhead_kwh")),
-    "capex": ("purchases", ("capex_usd",)),
+AddsUp = dict[str, dict[str, tuple[str, ...]]]
+# Total -> the tables and the columns that add up to it, where the table holds all of it.
+OF_A_PLAN: AddsUp = {
+    "cost": {"cost": ("usd",)},
+    "carbon": {"carbon": ("kgco2e",), "by_period": ("carbon_kgco2e",)},
+    "energy": {"energy": ("it_kwh", "overhead_kwh"), "by_period": ("energy_kwh",)},
+    "capex": {"purchases": ("capex_usd",), "by_period": ("capex_usd",)},
 }
-OF_PERIODS = {"carbon": "carbon_kgco2e", "energy": "energy_kwh", "capex": "capex_usd"}
+OF_A_JOB: AddsUp = {
+    "carbon": {"phases": ("electricity_kgco2e", "hardware_kgco2e"), "scopes": ("kgco2e",)},
+    "energy": {"phases": ("energy_kwh",)},
+}
 
 
 class Disagreement(RuntimeError):
@@ -33,12 +37,12 @@ def disagreements(document: Document) -> list[tuple[str, str]]:
 def _of_cells(document: Document) -> Iterator[tuple[str, str]]:
     steps = document.get("steps", [])
     for table, rows in document.get("cells", {}).items():
-        held = document["tables"].get(table, [])
+        held = table_rows(document, table)
         if len(held) != len(rows):
-            yield f"tables.{table}", f"has {len(held)} rows, and there are steps of {len(rows)}"
+            yield table, f"has {len(held)} rows, and there are steps of {len(rows)}"
         for number, (row, cells) in enumerate(zip(held, rows, strict=False)):
             for key, step in cells.items():
-                yield from _compared(f"tables.{table}[{number}].{key}", row.get(key), steps[step]["value"])
+                yield from _compared(f"{table}[{number}].{key}", row.get(key), steps[step]["value"])
 
 
 def _of_steps(document: Document) -> Iterator[tuple[str, str]]:
@@ -62,13 +66,12 @@ def _of_totals(document: Document) -> Iterator[tuple[str, str]]:
 
 def _of_sums(document: Document) -> Iterator[tuple[str, str]]:
     totals = {total["name"]: total["value"] for total in document.get("totals", [])}
-    for name, value in totals.items():
-        if name in ADDS_UP and document.get("cells"):
-            table, keys = ADDS_UP[name]
-            yield from _summed(document["tables"].get(table, []), keys, f"totals.{name}", value, table)
-        if name in OF_PERIODS and document.get("cells"):
-            rows = document["tables"].get("by_period", [])
-            yield from _summed(rows, (OF_PERIODS[name],), f"totals.{name}", value, "by_period")
+    adds_up = OF_A_JOB if "everfleet_job" in document else OF_A_PLAN
+    known = totals.keys() & adds_up.keys() if document.get("cells") else set()
+    for name in sorted(known):
+        for table, keys in adds_up[name].items():
+            rows = [row for row in table_rows(document, table) if row.get("in_total", "yes") == "yes"]
+            yield from _summed(rows, keys, f"totals.{name}", totals[name], table)
 
 
 def _summed(

@@ -355,7 +355,7 @@ def _unnamed(node: Traced) -> tuple[str, dict[str, Traced]] | None:
 def _joined(
     one: tuple[str, dict[str, Traced]], other: tuple[str, dict[str, Traced]]
 ) -> tuple[dict[str, Traced], str]:
-    """The numbers of both sides and their text with a place for the sign; equal names are told apart."""
+    """The numbers of both sides and their text with a place for the sign; equal names are numbered."""
     inputs, text = dict(one[1]), other[0]
     for name, node in other[1].items():
         fresh, tries = name, 1

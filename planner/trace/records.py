@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced
-from planner.trace.uncertainty import Swing, spread
+from planner.trace.uncertainty import Swing, percentiles, spread
 
 Record = dict[str, Any]
 
@@ -33,17 +33,15 @@ def fact_record(fact: Fact) -> Record:
 
 
 def total_records(named: Mapping[str, tuple[str, Traced]], draws: int) -> list[Record]:
-    """Totals by name, each with its label and the p5, p50 and p95 of joint draws of its facts."""
+    """Totals by name, each with its label and the p5, p50 and p95 of joint draws of its facts, traced."""
     bands = spread([node for _, node in named.values()], draws=draws)
     return [
         {
             "name": name,
             "label": text,
-            "value": float(node.value),
+            "value": node,
             "unit": node.unit,
-            "p5": band.p5,
-            "p50": band.p50,
-            "p95": band.p95,
+            **percentiles(node, band, draws),
             "explain": name,
         }
         for (name, (text, node)), band in zip(named.items(), bands, strict=True)

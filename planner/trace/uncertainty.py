@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.trace.quantities import Fact, Traced, facts_of, recomputed
+from planner.trace.quantities import Call, Derived, Fact, Traced, chosen, facts_of, recomputed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,67 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
     drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
     results = np.array(list(recomputed(targets, drawn)))
     return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
+
+
+def percentiles(target: Traced, band: Spread, draws: int, seed: int = 0) -> dict[str, Traced]:
+    """p5, p50 and p95 of a result, each on the estimate, the draws and the facts that were drawn.
+
+    Where no fact has a range, each of them is the estimate.
+    """
+    facts = {fact.key: fact for fact in sorted(ranged_facts(target), key=lambda fact: fact.key)}
+    if not facts:
+        return dict.fromkeys(("p5", "p50", "p95"), target)
+    random: dict[str, Traced] = {"seed": chosen("seed", seed, "of the random numbers")}
+    drawn = Derived(float(draws), "1", call=Call(joint_draws, {**random, **facts}))
+    inputs = {"estimate": target, "draws": drawn}
+    return {
+        name: Derived(value, target.unit, boundary=target.boundary, call=Call(function, inputs))
+        for name, value, function in (("p5", band.p5, p5), ("p50", band.p50, p50), ("p95", band.p95, p95))
+    }
+
+
+def joint_draws(**facts: float) -> float:
+    """Draws of the facts with a range, all together.
+
+    n = number of draws of all facts below
+
+    Source: McKay, Beckman and Conover, Technometrics 1979 (Latin hypercube): half of the draws of a fact lie
+    above its value and half below; facts that err for one reason share a random number.
+    """
+    raise TypeError(_NOT_AGAIN)
+
+
+def p5(*, estimate: float, draws: float) -> float:
+    """Low end of a result over joint draws of its facts.
+
+    q = value that 5 of 100 draws of the facts stay below
+
+    Source: empirical quantile.
+    """
+    raise TypeError(_NOT_AGAIN)
+
+
+def p50(*, estimate: float, draws: float) -> float:
+    """Middle of a result over joint draws of its facts.
+
+    q = value that 50 of 100 draws of the facts stay below
+
+    Source: empirical quantile.
+    """
+    raise TypeError(_NOT_AGAIN)
+
+
+def p95(*, estimate: float, draws: float) -> float:
+    """High end of a result over joint draws of its facts.
+
+    q = value that 95 of 100 draws of the facts stay below
+
+    Source: empirical quantile.
+    """
+    raise TypeError(_NOT_AGAIN)
+
+
+_NOT_AGAIN = "a percentile is drawn with all others: ask `spread`"
 
 
 def draw_facts(facts: Sequence[Fact], draws: int, seed: int) -> list[NDArray[np.float64]]:

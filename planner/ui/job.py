@@ -36,7 +36,7 @@ def render() -> None:
     if document is None:
         return
     digest = base.digest(text)
-    why = partial(_why, digest, text, base, document)
+    why = partial(_why, document)
     summary(document, digest, why, kept_title=base.begun == "file" and text != base.text)
     parts: dict[str, Callable[[], None]] = {
         "What it is made of": lambda: split(document, digest, why),
@@ -149,7 +149,7 @@ def elsewhere(text: str, base: Base) -> None:
     except InputError as error:
         refused("Other places cannot be worked out.", error)
         return
-    why = partial(_why, digest, text, base, document)
+    why = partial(_why, document)
     if document["places"]:
         st.markdown(
             "The whole job, had it drawn all its electricity in one hour of the day, in the mean of a year. "
@@ -236,21 +236,11 @@ def _places(digest: str, _text: str, _base: Base) -> Document:
     return document
 
 
-def _why(
-    digest: str, text: str, base: Base, document: Document, table: str, row: int, key: str
-) -> str | None:
-    """The explanation of a cell, worked out again from the job when it is requested."""
-    with st.spinner("Working the number out again"):
-        return _opened(f"{digest} {table} {row} {key}", text, base, document, (table, row, key))
+def _why(document: Document, table: str, row: int, key: str) -> str | None:
+    """The explanation of a cell, by the steps that the document keeps."""
+    from planner.report.cells import opened_cell, table_rows
 
-
-@st.cache_data(show_spinner=False, max_entries=128)
-def _opened(
-    digest: str, _text: str, _base: Base, _document: Document, _cell: tuple[str, int, str]
-) -> str | None:
-    from planner.answers.job.upload import uploaded_cell
-
-    found = uploaded_cell(_text, _base.name, dict(_base.files), _document, _cell, own=_base.own)
+    found = opened_cell(document, table, table_rows(document, table)[row], key)
     return None if found is None else found.to_text()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -235,8 +236,9 @@ def test_shipped_jobs_add_up_and_open_to_sources(name: str) -> None:
     listed = {fact["key"]: fact for fact in found["facts"]}
     for one in (*found["totals"], *found["scores"]):
         assert one["p5"] <= one["p50"] <= one["p95"]
-        assert found["explanations"][one["name"]][0]["value"] == pytest.approx(one["value"])
-    for steps in found["explanations"].values():
+        assert explained(found, one["name"]).steps[0].value == pytest.approx(one["value"])
+    for name in found["explanations"]:
+        steps = explained(found, name).to_dict()
         for step in steps:
             if "inputs" not in step and step["kind"] not in ("chosen", "derived"):
                 assert step["source"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
+import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,21 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.job import document, job_document, load_job
-from planner.answers.job.cells import cell_explanation, named_explanation, rows_of
-from planner.answers.job.document import numbers_of
+from planner.answers.job.cells import named_explanation
+from planner.answers.job.document import traced_totals
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.places import place_document
 from planner.answers.job.setting import setting_of
-from planner.answers.job.upload import uploaded_cell, uploaded_document, uploaded_places
+from planner.answers.job.upload import uploaded_document, uploaded_places
 from planner.answers.job.what_if import supposed
+from planner.answers.opening import open_document
 from planner.cli import ANSWER, main
 from planner.cli.console import WRONG_INPUT
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
+from planner.inputs.scenario import ScenarioError
+from planner.report.cells import opened_cell, table_rows
+from planner.report.data import to_json
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, explain, format_value
 from planner.trace.quantities import Derived, facts_of, recompute
@@ -75,7 +80,7 @@ def is_number(value: object) -> bool:
 
 def opened(name: str, table: str, row: int, key: str) -> Explanation:
     document = elsewhere(name) if table in ELSEWHERE else estimate(name)
-    found = cell_explanation(job(name), document, table, row, key)
+    found = opened_cell(document, table, table_rows(document, table)[row], key)
     assert found is not None
     return found
 
@@ -88,9 +93,9 @@ def opened(name: str, table: str, row: int, key: str) -> Explanation:
 def test_every_number_is_the_top_of_its_explanation(name: str, table: str) -> None:
     """Measured hours and devices: each cell of each table; a name opens nothing."""
     document = elsewhere(name) if table in ELSEWHERE else estimate(name)
-    for number, row in enumerate(rows_of(document, table)):
+    for number, row in enumerate(table_rows(document, table)):
         for key, value in row.items():
-            found = cell_explanation(job(name), document, table, number, key)
+            found = opened_cell(document, table, row, key)
             assert (found is not None) == is_number(value), (number, key)
             assert found is None or found.steps[0].value == pytest.approx(value, rel=1e-12), (number, key)
 
@@ -100,8 +105,8 @@ def test_every_number_is_the_top_of_its_explanation(name: str, table: str) -> No
 def test_every_column_of_a_predicted_job(table: str) -> None:
     """A run with failures and checkpoints: the last row of each table, which is of another place there."""
     document = elsewhere("train-8b") if table in ELSEWHERE else estimate("train-8b")
-    number = len(rows_of(document, table)) - 1
-    for key, value in rows_of(document, table)[number].items():
+    number = len(table_rows(document, table)) - 1
+    for key, value in table_rows(document, table)[number].items():
         if is_number(value):
             assert opened("train-8b", table, number, key).steps[0].value == pytest.approx(value, rel=1e-12), (
                 key
@@ -135,7 +140,7 @@ def test_hours_of_a_grid_and_contracts() -> None:
         for number, row in list(enumerate(source[table]))[::5]:  # each takes a while
             for key, value in row.items():
                 if is_number(value):
-                    found = uploaded_cell(HOURLY, "own.toml", {}, source, (table, number, key))
+                    found = opened_cell(source, table, row, key)
                     assert found is not None
                     assert found.steps[0].value == pytest.approx(value, rel=1e-9), (table, number, key)
 
@@ -208,25 +213,21 @@ def test_the_end_of_a_fact_stands_in_the_tree() -> None:
 def test_a_percentile_names_draws_seed_and_facts() -> None:
     """Drawn again with that number and that seed, the facts give the percentile that is explained."""
     footprint = footprint_of(setting_of(job("federated-keyboard"), load_catalogue()))
-    totals = [row["explain"] for row in estimate("federated-keyboard")["totals"]]
-    nodes = [numbers_of(footprint)[name] for name in totals]
+    nodes = list(traced_totals(job("federated-keyboard"), load_catalogue()))
     found = opened("federated-keyboard", "totals", 0, "p95")
-    of = {name: found.steps[number] for name, number in found.steps[0].inputs.items()}
-    bands = spread(nodes, draws=int(of["draws"].value), seed=int(of["seed"].value))
+    draws = found.steps[found.steps[0].inputs["draws"]]
+    drawn = {name: found.steps[number] for name, number in draws.inputs.items()}
+    bands = spread(nodes, draws=int(draws.value), seed=int(drawn.pop("seed").value))
 
-    assert of["draws"].value == document.DRAWS
-    assert of["seed"].value == inspect.signature(spread).parameters["seed"].default
+    assert draws.value == document.DRAWS
     assert found.steps[0].value == bands[0].p95
-    assert {*of} - {"estimate", "draws", "seed"} == {fact.key for fact in ranged_facts(nodes[0])}
-    assert all(step.low is not None for name, step in of.items() if "." in name)
+    assert drawn.keys() == {fact.key for fact in ranged_facts(footprint.carbon)}
+    assert all(step.low is not None for step in drawn.values())
 
 
 def test_a_percentile_of_what_is_certain_is_the_estimate() -> None:
-    """BLOOM states all that its electricity rests on: nothing is drawn, and the explanation says so."""
-    found = opened("bloom", "totals", 1, "p5")
-
-    assert found.steps[0].value == estimate("bloom")["totals"][1]["value"]
-    assert "No fact behind it has a range" in found.steps[0].about
+    """BLOOM states all that its electricity rests on: nothing is drawn."""
+    assert opened("bloom", "totals", 1, "p5") == opened("bloom", "totals", 1, "value")
 
 
 def test_only_what_rests_on_a_fact_is_made_again() -> None:
@@ -257,6 +258,31 @@ def test_only_what_rests_on_a_fact_is_made_again() -> None:
     assert explain(other).steps[0].equation == explain(carbon).steps[0].equation
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "says"),
+    [
+        ("phases", "energy_kwh", "totals.energy (added up over phases)"),
+        ("phases", "electricity_kgco2e", "totals.carbon (added up over phases)"),
+        ("scopes", "kgco2e", "scopes[0].kgco2e"),
+        ("totals", "value", "totals.carbon"),
+        ("changes", "change_kgco2e", "changes[0].change_kgco2e"),
+    ],
+)
+def test_a_number_that_was_changed_is_refused(table: str, key: str, says: str, tmp_path: Path) -> None:
+    """A phase's energy tripled, a scope half as large again: the place is named, and nothing opens."""
+    whole: dict[str, Any] = json.loads(to_json(estimate("train-8b")))
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(whole), encoding="utf-8")
+    assert open_document(file) == whole
+
+    for factor in (3.0, 1.5):
+        changed = json.loads(json.dumps(whole))
+        changed[table][0][key] = changed[table][0][key] * factor + 1.0
+        file.write_text(json.dumps(changed), encoding="utf-8")
+        with pytest.raises(ScenarioError, match=re.escape(says)):
+            open_document(file)
+
+
 # Where it is asked for
 
 
@@ -264,8 +290,8 @@ def test_a_number_is_asked_for_by_name() -> None:
     """Rows count from 1; without a column the first number of the row is meant."""
     row = estimate("bloom")["phases"][0]
 
-    assert named_explanation(job("bloom"), estimate("bloom"), "phases.1").steps[0].value == row["kgco2e"]
-    energy = named_explanation(job("bloom"), estimate("bloom"), "phases.1.energy_kwh")
+    assert named_explanation(estimate("bloom"), "phases.1").steps[0].value == row["kgco2e"]
+    energy = named_explanation(estimate("bloom"), "phases.1.energy_kwh")
     assert (energy.steps[0].value, energy.steps[0].unit) == (row["energy_kwh"], "kWh")
 
 
@@ -275,7 +301,7 @@ def test_a_number_is_asked_for_by_name() -> None:
 def test_a_number_that_is_not_there_is_refused(name: str) -> None:
     """The message says which there are; BLOOM's hours are measured, so that failures have no table."""
     with pytest.raises(InputError, match=r"phases\.1 to phases\.1, ") as refused:
-        named_explanation(job("bloom"), estimate("bloom"), name)
+        named_explanation(estimate("bloom"), name)
 
     assert "failures.1 to" not in str(refused.value)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 
 from planner.answers.job import job_document, load_job
 from planner.answers.job.page import tornado_rows
@@ -94,9 +95,9 @@ def test_each_extreme_opens_to_the_number_that_is_shown() -> None:
 
     for row in found["places"]:
         for mark in ("cleanest", "dirtiest"):
-            steps = found["explanations"][f"place.{row['place']}.{mark}"]
+            steps = explained(found, f"place.{row['place']}.{mark}").to_dict()
             assert steps[0]["value"] == pytest.approx(row[f"{mark}_kgco2e"])
-    series = found["explanations"]["place.synthetic-us-camx.cleanest"]
+    series = explained(found, "place.synthetic-us-camx.cleanest").to_dict()
     assert any("hourly series 'synthetic-us-camx' of 2023" in step.get("source", "") for step in series)
 
 
@@ -247,7 +248,7 @@ def test_every_phase_opens_to_its_own_carbon(name: str) -> None:
     found = uploaded_document(around, "job.toml", {}) if name == "around" else estimate(name)
 
     for row in found["phases"]:
-        steps = found["explanations"][f"phase.{row['phase'].replace('-', '_').replace(' ', '_')}"]
+        steps = explained(found, f"phase.{row['phase'].replace('-', '_').replace(' ', '_')}").to_dict()
         assert steps[0]["value"] == pytest.approx(row["kgco2e"])
 
 

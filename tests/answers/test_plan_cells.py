@@ -144,7 +144,7 @@ def test_the_price_of_a_purchase_leads_to_its_source() -> None:
     assert "Epoch AI" in price.source
     assert price.low is not None
     assert price.low < price.value < (price.high or 0.0)
-    assert steps["market.b200-8.order_nodes"].kind == "yours"
+    assert steps["scenario.market.b200-8.order_nodes"].kind == "yours"
 
 
 def test_kept_explanations_stand_below_the_cells_that_rest_on_them() -> None:
@@ -159,7 +159,7 @@ def test_kept_explanations_stand_below_the_cells_that_rest_on_them() -> None:
     ):
         assert opened(document, table, key) == explained(document, name)
     finish = opened(document, "totals", "p95")
-    assert "95 % of joint draws" in finish.steps[0].about
+    assert "95 of 100 draws" in finish.steps[0].equation
 
 
 def test_the_energy_of_a_run_is_that_of_its_periods() -> None:
@@ -374,9 +374,9 @@ def planted(document: Record, path: str, factor: float) -> Record:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("tables.jobs.0.energy_kwh", "tables.jobs[0].energy_kwh"),
-        ("tables.by_period.0.cost_usd", "tables.by_period[0].cost_usd"),
-        ("tables.rental.0.rent_usd", "tables.rental[0].rent_usd"),
+        ("tables.jobs.0.energy_kwh", "jobs[0].energy_kwh"),
+        ("tables.by_period.0.cost_usd", "by_period[0].cost_usd"),
+        ("tables.rental.0.rent_usd", "rental[0].rent_usd"),
         ("tables.cost.0.usd", "totals.cost (added up over cost)"),
         ("totals.0.value", "totals.cost"),
     ],

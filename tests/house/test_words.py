@@ -62,8 +62,8 @@ POOLS = {
     "experimentation work": {
         "pool": """
             benchmarks/studies/demand_ladder.py
-            planner/answers/check.py planner/answers/plan/cells/again.py planner/answers/plan/cells/fleet.py
-            planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py
+            planner/answers/check.py planner/answers/plan/limits.py planner/answers/plan/repairs.py
+            planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/inputs/consistency.py planner/inputs/resolved.py planner/inputs/scenario/__init__.py
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/physics/training_options.py planner/program/assembly.py
@@ -71,10 +71,9 @@ POOLS = {
             """,
         "pools": """
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
-            planner/answers/check.py planner/answers/opening.py planner/answers/plan/cells/__init__.py
-            planner/answers/plan/cells/again.py planner/answers/plan/cells/fleet.py
-            planner/answers/plan/cells/work.py planner/answers/plan/energy.py planner/answers/plan/money.py
-            planner/answers/plan/repairs.py planner/answers/plan/tables.py
+            planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
+            planner/answers/plan/energy.py planner/answers/plan/money.py
+            planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from explained import explained
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.job.model_card import assumed_said, said, to_card
@@ -118,7 +119,7 @@ def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> N
     noted: dict[str, float] = {}
 
     def why(document: dict[str, object], name: str, place: str, label: str = "why?") -> None:
-        noted[name] = document["explanations"][name][0]["value"]  # type: ignore[index]
+        noted[name] = explained(document, name).steps[0].value
 
     monkeypatch.setattr(shared, "why", why)
     page = AppTest.from_file(str(PAGE), default_timeout=120).run()
@@ -460,7 +461,7 @@ def test_only_digests_are_cache_keys() -> None:
         job_inputs.Base("t", "n", (("f", content),)) for content in (b"0" * 10**6, b"0" * 10**6 + b"1")
     )
 
-    assert kept.count("@st.cache_data") == 3
+    assert kept.count("@st.cache_data") == 2
     for signature in re.findall(r"@st.cache_data.*?\ndef \w+\((.*?)\) ->", kept, flags=re.DOTALL):
         first, *others = re.findall(r"(\w+):", signature)
         assert first == "digest"

@@ -8,23 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.job.equations import both_l
+from planner.answers.job.equations import both_l, states_kgco2e
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
-from planner.answers.job.ledger import ledger_of, metered_rows, phase_rows, scope_rows, shown_phase
+from planner.answers.job.ledger import (
+    TotalsDisagree,
+    ledger_of,
+    metered_rows,
+    phase_rows,
+    scope_rows,
+    share_of_whole,
+    shown_phase,
+)
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
 from planner.answers.job.scores import failures_of, market_based, scores_of, whole_kgco2e
 from planner.answers.job.setting import setting_of
-from planner.answers.job.what_if import changes_of
+from planner.answers.job.what_if import changes_of, swings_of
 from planner.answers.job.work import FAILURES, STORAGE
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job, Work
 from planner.inputs.overrides import idle_notes
-from planner.trace.explain import explain
-from planner.trace.quantities import Fact, Traced, derive, facts_of
-from planner.trace.records import Record, fact_record, swing_records, total_records
-from planner.trace.uncertainty import tornado
+from planner.report.integrity import disagreements
+from planner.trace.explain import Steps
+from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
+from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
 
 Named = dict[str, tuple[str, Traced]]
 
@@ -38,7 +46,7 @@ _PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid
 
 DRAWS = 400
 SWINGS = 8
-FORMAT = 1
+FORMAT = 2
 
 
 def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: bool = False) -> Record:
@@ -57,6 +65,19 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
     records = total_records(named | scores, DRAWS)
     traced = _opened(footprint, named | scores)
     idle = idle_notes(footprint.setting.idle_facts, "this job")  # before variants of the job ask for theirs
+    facts = facts_of(*traced.values())
+    tables: dict[str, list[Record]] = {
+        "totals": records[: len(named)],
+        "scores": records[len(named) :],
+        "phases": phase_rows(footprint),
+        "metered": metered_rows(footprint),
+        "scopes": scope_rows(footprint, ledger),
+        "failures": _failure_rows(footprint),
+        "changes": changes_of(footprint),
+        "tornado": swings_of(footprint, SWINGS),
+        "predicted": _predicted(footprint),
+    }
+    steps = Steps()
     document: Record = {
         "everfleet_job": FORMAT,
         "everfleet": _version(),
@@ -64,29 +85,21 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "catalogue": catalogue.digest,
         "inputs": _inputs(job),
         "boundary": dict(footprint.carbon.boundary),
-        "totals": records[: len(named)],
-        "scores": records[len(named) :],
-        "phases": phase_rows(footprint),
-        "metered": metered_rows(footprint),
+        **{name: plain_rows(rows) for name, rows in tables.items()},
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
         "notes": [*_notes(footprint), *idle],
-        "scopes": scope_rows(ledger),
-        "failures": _failure_rows(footprint),
-        "changes": changes_of(footprint),
         "embodied": _embodied(footprint) if why_embodied else [],
-        "tornado": swing_records(tornado(footprint.carbon, most=SWINGS), footprint.carbon.unit),
-        "predicted": _predicted(footprint),
-        "explanations": {name: explain(node).to_dict() for name, node in traced.items()},
-        "facts": [_fact_record(fact) for _, fact in sorted(facts_of(*traced.values()).items())],
+        "explanations": {name: steps.add(node) for name, node in traced.items()},
+        "cells": numbered(tables, steps),
+        "facts": [_fact_record(fact) for _, fact in sorted(facts.items())],
     }
+    document["predicted"] = document["predicted"][0] if document["predicted"] else {}
+    document["steps"] = [step.to_dict() for step in steps.to_list()]
     document["model_card"] = card_of(document)
+    if found := disagreements(document):
+        raise TotalsDisagree("; ".join(f"{place} {text}" for place, text in found[:5]))
     return document
-
-
-def numbers_of(footprint: Footprint) -> dict[str, Traced]:
-    """The numbers of a job that its document opens, by name."""
-    return _opened(footprint, _totals(footprint, market_based(footprint)) | scores_of(footprint))
 
 
 def _opened(footprint: Footprint, named: Named) -> dict[str, Traced]:
@@ -135,8 +148,7 @@ def _failure_rows(footprint: Footprint) -> list[Record]:
     parts = failures_of(footprint)
     if parts is None:
         return []
-    values = {name.removesuffix("_kgco2e"): float(node.value) for name, node in parts.items()}
-    whole = sum(values.values())
+    whole = derive(states_kgco2e, **parts)
     words = {
         "useful": "useful work",
         "lost": "work lost to failures and done again",
@@ -144,25 +156,29 @@ def _failure_rows(footprint: Footprint) -> list[Record]:
         "restart": "restarting after failures",
     }
     return [
-        {"state": words[name], "kgco2e": values[name], "of_training_fraction": values[name] / whole}
-        for name in words
+        {
+            "state": said,
+            "kgco2e": parts[f"{name}_kgco2e"],
+            "of_training_fraction": share_of_whole(parts[f"{name}_kgco2e"], whole),
+        }
+        for name, said in words.items()
     ]
 
 
-def _predicted(footprint: Footprint) -> Record:
+def _predicted(footprint: Footprint) -> list[Record]:
     """How the training run would go, where it is predicted."""
     training = footprint.phase("training")
     if training is None or training.done is None or training.done.states is None:
-        return {}
+        return []
     done, renewal = training.done, training.done.states.renewal
-    assert done.duration_h is not None, "a prediction has a length"
-    assert done.useful is not None, "a prediction has an effective time"
-    return {
-        "duration_h": float(done.duration_h.value),
-        "ettr_fraction": float(done.useful.value),
-        "interval_min": float(renewal["interval_h"].value) * 60,
-        "mttf_h": float(renewal["mttf_h"].value),
-    }
+    return [
+        {
+            "duration_h": done.duration_h,
+            "ettr_fraction": done.useful,
+            "interval_min": convert(renewal["interval_h"], "min"),
+            "mttf_h": renewal["mttf_h"],
+        }
+    ]
 
 
 def _notes(footprint: Footprint) -> list[str]:

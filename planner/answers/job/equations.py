@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Column = float | NDArray[Any]
 
+# All of a job together holds hardware of every kind.
+WHOLE = "embodied=job"
+
 
 def accelerator_time_h(*, node_h: Column, accelerators: Column) -> Column:
     """Accelerator-hours of node-hours.

@@ -10,8 +10,10 @@ from carbon.ledger import Ledger
 from carbon.lines import Line, WaterLine
 from carbon.scopes import Category
 from carbon.signals import GridSignal
+from planner.answers.job.equations import WHOLE, lines_kgco2e, share_fraction
 from planner.answers.job.footprint import Footprint, Phase
-from planner.trace.quantities import Traced
+from planner.answers.job.scores import market_based, whole_kgco2e
+from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 
 TOLERANCE = 1e-9
@@ -54,30 +56,31 @@ def traced_lines(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> l
     return [pair for phase in footprint.phases for pair in _lines(footprint, phase, market_kgco2e_per_kwh)]
 
 
-def scope_rows(ledger: Ledger) -> list[Record]:
+def scope_rows(footprint: Footprint, ledger: Ledger) -> list[Record]:
     """Carbon by scope; scope 2 in its two ways, of which only the location-based one is in the total."""
-    view = ledger.scopes()
     rows: list[Record] = [
-        {"scope": "1, burnt on site", "kgco2e": float(view.scope_1_kgco2e), "in_total": "yes"},
-        {
-            "scope": "2, location-based",
-            "kgco2e": float(view.scope_2_location_kgco2e),
-            "in_total": "yes",
-        },
+        {"scope": "1, burnt on site", "kgco2e": _of_scope(footprint, "1"), "in_total": "yes"},
+        {"scope": "2, location-based", "kgco2e": _of_scope(footprint, "2"), "in_total": "yes"},
     ]
-    stated = any(line.market_kgco2e is not None for line in ledger.lines)
-    if stated and view.scope_2_market_kgco2e is not None:
-        rows.append(
-            {
-                "scope": "2, market-based",
-                "kgco2e": float(view.scope_2_market_kgco2e),
-                "in_total": "no, next to it",
-            }
-        )
-    for category, kgco2e in view.scope_3_kgco2e.items():
-        name = category.name.lower().replace("_", " ")
-        rows.append({"scope": f"3.{int(category)}, {name}", "kgco2e": float(kgco2e), "in_total": "yes"})
+    market, stated = market_based(footprint), any(line.market_kgco2e is not None for line in ledger.lines)
+    if stated and market is not None:
+        rows.append({"scope": "2, market-based", "kgco2e": market[1], "in_total": "no, next to it"})
+    for category in ledger.scopes().scope_3_kgco2e:
+        number, name = f"3.{int(category)}", category.name.lower().replace("_", " ")
+        rows.append({"scope": f"{number}, {name}", "kgco2e": _of_scope(footprint, number), "in_total": "yes"})
     return rows
+
+
+def _of_scope(footprint: Footprint, scope: str) -> Traced:
+    """The lines of a scope together."""
+    held = {
+        f"{line.phase.replace('-', '_').replace(' ', '_')}_{line.name.replace(' ', '_')}_kgco2e": node
+        for line, node in traced_lines(footprint, None)
+        if scope == (str(line.scope) if line.category is None else f"3.{int(line.category)}")
+    }
+    if not held:
+        return chosen("scope_kgco2e", 0.0, "no phase of a job burns anything on site")
+    return derive(lines_kgco2e, WHOLE, **held)
 
 
 def electricity_of(running: Traced) -> GridSignal:
@@ -131,8 +134,8 @@ def metered_rows(footprint: Footprint) -> list[Record]:
         {
             "phase": shown_phase(phase.name),
             "tool": phase.done.tool,
-            "tool_kgco2e": phase.done.tool_kgco2e,
-            "electricity_kgco2e": 0.0 if phase.operational is None else float(phase.operational.value),
+            "tool_kgco2e": chosen("tool_kgco2e", phase.done.tool_kgco2e, f"as {phase.done.tool} wrote it"),
+            "electricity_kgco2e": phase.operational or _no_power(),
         }
         for phase in footprint.phases
         if phase.done is not None and phase.done.tool_kgco2e is not None
@@ -141,21 +144,26 @@ def metered_rows(footprint: Footprint) -> list[Record]:
 
 def phase_rows(footprint: Footprint) -> list[Record]:
     """Carbon and energy by phase, each with its share of the total."""
-    whole = float(footprint.carbon.value)
-    rows = []
-    for phase in footprint.phases:
-        running, made = (
-            0.0 if one is None else float(one.value) for one in (phase.operational, phase.embodied)
-        )
-        rows.append(
-            {
-                "phase": shown_phase(phase.name),
-                "kgco2e": running + made,
-                "of_total_fraction": (running + made) / whole if whole else 0.0,
-                "electricity_kgco2e": running,
-                "hardware_kgco2e": made,
-                "energy_kwh": 0.0 if phase.facility_kwh is None else float(phase.facility_kwh.value),
-                "what": phase.said,
-            }
-        )
-    return rows
+    return [
+        {
+            "phase": shown_phase(phase.name),
+            "kgco2e": whole_kgco2e(phase),
+            "of_total_fraction": share_of_whole(whole_kgco2e(phase), footprint.carbon),
+            "electricity_kgco2e": phase.operational or _no_power(),
+            "hardware_kgco2e": phase.embodied
+            or chosen("hardware_kgco2e", 0.0, "the phase rests on no hardware of its own"),
+            "energy_kwh": phase.facility_kwh
+            or chosen("energy_kwh", 0.0, "the phase draws no power of its own"),
+            "what": phase.said,
+        }
+        for phase in footprint.phases
+    ]
+
+
+def share_of_whole(part: Traced, whole: Traced) -> Traced:
+    """How much of the whole a part is."""
+    return derive(share_fraction, WHOLE, part_kgco2e=part, whole_kgco2e=whole)
+
+
+def _no_power() -> Traced:
+    return chosen("electricity_kgco2e", 0.0, "the phase draws no power of its own")

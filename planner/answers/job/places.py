@@ -6,7 +6,7 @@ compared. The job's own place is next to them: by its series, or flat where only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -20,13 +20,14 @@ from carbon.operational import operational_kgco2e
 from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.hourly import HOURS_A_DAY, Column, Hours, hourly_load_kwh, series_hours
 from planner.answers.job.setting import setting_of
+from planner.answers.job.what_if import against
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import Job
 from planner.inputs.series import load_series, shipped_series
-from planner.trace.explain import explain
+from planner.trace.explain import Steps
 from planner.trace.quantities import Traced, chosen, derive
-from planner.trace.records import Record
+from planner.trace.records import Record, numbered, plain_rows
 
 MONTHS = 12
 
@@ -57,22 +58,29 @@ def place_document(job: Job, catalogue: Catalogue | None = None) -> Record:
     if not float(footprint.facility_kwh.value):
         return _nowhere("The job draws no electricity.")
     places = list(places_of(footprint).values())
-    hourly = {place.name: by_hour(footprint, place) for place in places}
-    months = [row for place in places for row in _month_rows(footprint, place)]
+    hourly = {place.name: against(footprint, by_hour(footprint, place)) for place in places}
+    tables: dict[str, list[Record]] = {
+        "hours": [row for place in places for row in _hour_rows(place, hourly[place.name])],
+        "months": [row for place in places for row in _month_rows(footprint, place)],
+        "places": [_extremes(place, hourly[place.name]) for place in places],
+    }
+    steps = Steps()
+    cells = numbered(tables, steps)
+    marks = ("cleanest", "dirtiest")
     named = {
-        f"place.{name}.{mark}": explain(carbon, int(pick(np.asarray(carbon.value)))).to_dict()
-        for name, carbon in hourly.items()
-        for mark, pick in (("cleanest", np.argmin), ("dirtiest", np.argmax))
+        f"place.{place.name}.{mark}": cells["places"][number][f"{mark}_kgco2e"]
+        for number, place in enumerate(places)
+        for mark in marks
     }
     return {
         "signal": _signal(footprint),
         "kgco2e": float(footprint.carbon.value),
-        "hours": [row for place in places for row in _hour_rows(footprint, place, hourly[place.name])],
-        "months": months,
-        "places": [_extremes(place, hourly[place.name], footprint) for place in places],
+        **{name: plain_rows(rows) for name, rows in tables.items()},
         "left_out": list(_left_out(footprint)),
         "notes": [note for place in places if place.hours is not None for note in place.hours.notes],
         "explanations": named,
+        "cells": cells,
+        "steps": [step.to_dict() for step in steps.to_list()],
     }
 
 
@@ -118,6 +126,8 @@ def _nowhere(reason: str) -> Record:
         "left_out": [],
         "notes": [reason],
         "explanations": {},
+        "cells": {},
+        "steps": [],
     }
 
 
@@ -185,10 +195,9 @@ def _met_by_month(place: Hours, duration_h: Traced) -> Traced:
     return derive(weighted_kgco2e_per_kwh, grid_kgco2e_per_kwh=place.fact, load_kwh=load)
 
 
-def _hour_rows(footprint: Footprint, place: Place, carbon: Traced) -> Iterator[Record]:
-    values = np.broadcast_to(np.asarray(carbon.value, dtype=float), HOURS_A_DAY)
-    for hour, value in enumerate(values):
-        yield {"place": place.name, "made": place.made, "hour": hour} | _against(footprint, float(value))
+def _hour_rows(place: Place, carbon: Mapping[str, Traced]) -> Iterator[Record]:
+    for hour in range(HOURS_A_DAY):
+        yield {"place": place.name, "made": place.made, "hour": _tried("hour", hour)} | _at(carbon, hour)
 
 
 def _month_rows(footprint: Footprint, place: Place) -> Iterator[Record]:
@@ -196,26 +205,33 @@ def _month_rows(footprint: Footprint, place: Place) -> Iterator[Record]:
     carbon = by_month(footprint, place)
     if carbon is None:
         return
-    for month, value in enumerate(np.asarray(carbon.value, dtype=float), start=1):
-        yield {"place": place.name, "made": place.made, "month": month} | _against(footprint, float(value))
+    both = against(footprint, carbon)
+    for month in range(MONTHS):
+        yield {"place": place.name, "made": place.made, "month": _tried("month", month + 1)} | _at(
+            both, month
+        )
 
 
-def _against(footprint: Footprint, kgco2e: float) -> Record:
-    now = float(footprint.carbon.value)
-    change = kgco2e - now
-    return {"kgco2e": kgco2e, "change_kgco2e": change, "change_fraction": change / now if now else 0.0}
+def _tried(what: str, number: int) -> Traced:
+    said = {"hour": "each hour of the day is tried, UTC", "month": f"each of {MONTHS} months is tried"}
+    return chosen(what, number, said[what])
 
 
-def _extremes(place: Place, carbon: Traced, footprint: Footprint) -> Record:
-    values = np.atleast_1d(np.asarray(carbon.value, dtype=float))
+def _at(carbon: Mapping[str, Traced], number: int) -> dict[str, Traced]:
+    """One hour or month; where only a mean is known, all are alike."""
+    return {name: column[number] for name, column in carbon.items()}
+
+
+def _extremes(place: Place, carbon: Mapping[str, Traced]) -> Record:
+    values = np.atleast_1d(np.asarray(carbon["kgco2e"].value, dtype=float))
     flat, best, worst = len(values) == 1, int(np.argmin(values)), int(np.argmax(values))
     return {
         "place": place.name,
         "made": place.made,
         "cleanest_hour": "all alike" if flat else f"{best:02d}:00",
-        "cleanest_kgco2e": float(values[best]),
-        "cleanest_change_fraction": _against(footprint, float(values[best]))["change_fraction"],
+        "cleanest_kgco2e": carbon["kgco2e"][best],
+        "cleanest_change_fraction": carbon["change_fraction"][best],
         "dirtiest_hour": "all alike" if flat else f"{worst:02d}:00",
-        "dirtiest_kgco2e": float(values[worst]),
-        "dirtiest_change_fraction": _against(footprint, float(values[worst]))["change_fraction"],
+        "dirtiest_kgco2e": carbon["kgco2e"][worst],
+        "dirtiest_change_fraction": carbon["change_fraction"][worst],
     }

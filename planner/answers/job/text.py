@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from planner.answers.job.model_card import assumed_said, grid_said, said
-from planner.trace.explain import explanation_from
+from planner.report.tables import why_text
 from planner.trace.records import Record
 
 WIDTH = 100
@@ -24,7 +24,7 @@ def to_text(document: Record, why: bool = False) -> str:
     if document["embodied"]:
         blocks.append(_embodied(document))
     if why:
-        blocks.append(explanation_from(document["explanations"]["carbon"]).to_text())
+        blocks.append(why_text(document, "carbon") or "")
     return "\n\n".join(blocks)
 
 

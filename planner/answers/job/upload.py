@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from planner.answers.job.cells import cell_explanation
 from planner.answers.job.document import job_document
 from planner.answers.job.places import place_document
 from planner.inputs.catalogue import Catalogue, load_catalogue
@@ -21,7 +20,6 @@ from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.scenario.problems import shown
 from planner.inputs.series import shipped_series
 from planner.trace.errors import InputError
-from planner.trace.explain import Explanation
 from planner.trace.records import Record
 
 Files = Mapping[str, bytes]
@@ -52,25 +50,6 @@ def uploaded_places(
     """
     with uploaded_job(text, name, files, catalogue, own=own) as job:
         return place_document(job, catalogue)
-
-
-def uploaded_cell(
-    text: str,
-    name: str,
-    files: Files,
-    document: Record,
-    cell: tuple[str, int, str],
-    catalogue: Catalogue | None = None,
-    *,
-    own: bool = False,
-) -> Explanation | None:
-    """Why a cell of such a document holds its number: table, number of the row from 0, column.
-
-    Raises:
-        InputError: as `uploaded_document`.
-    """
-    with uploaded_job(text, name, files, catalogue, own=own) as job:
-        return cell_explanation(job, document, *cell, catalogue)
 
 
 def takes_long(text: str, name: str) -> bool:

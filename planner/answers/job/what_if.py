@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from planner.answers.job.equations import WHOLE, change_fraction, change_kgco2e
 from planner.answers.job.federated import federated_variants
 from planner.answers.job.footprint import Change, Footprint, Phase, variant
 from planner.answers.job.setting import Setting
@@ -13,8 +14,9 @@ from planner.answers.job.shifting import hour_changes
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Work
 from planner.trace.errors import InputError
-from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, pick, rows
+from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, derive, pick, rows
 from planner.trace.records import Record
+from planner.trace.uncertainty import tornado
 from reliability.checkpoint import objective_optimal_interval_h
 
 
@@ -40,16 +42,54 @@ def changes_found(footprint: Footprint) -> Iterator[Change]:
 
 def _row(footprint: Footprint, change: Change) -> Record:
     """One thing different, and what it does to the total."""
-    then, before = float(change.carbon.value), float(footprint.carbon.value)
+    said = f"with {change.what} {change.then} in place of {change.now}"
     return {
         "what": change.what,
         "from": change.now,
         "to": change.then,
-        "kgco2e": then,
-        "change_kgco2e": then - before,
-        "change_fraction": (then - before) / before if before else 0.0,
+        **against(footprint, change.carbon.named("job_kgco2e", said)),
         "note": change.note,
     }
+
+
+def against(footprint: Footprint, then: Traced) -> dict[str, Traced]:
+    """The job otherwise, and what that differs by from the job."""
+    both = {"then_kgco2e": then, "now_kgco2e": footprint.carbon}
+    return {
+        "kgco2e": then,
+        "change_kgco2e": derive(change_kgco2e, WHOLE, **both),
+        "change_fraction": derive(change_fraction, WHOLE, **both),
+    }
+
+
+def swings_of(footprint: Footprint, most: int) -> list[Record]:
+    """The facts that move the job most, and the job with each at the ends of its range."""
+    carbon = footprint.carbon
+    rows = []
+    for swing in tornado(carbon, most=most):
+        low, high = (_at(swing.fact, end) for end in ("low", "high"))
+        rows.append(
+            {
+                "fact": swing.fact.key,
+                "low": low,
+                "high": high,
+                "at_low": _supposed_at(carbon, low, "low"),
+                "at_high": _supposed_at(carbon, high, "high"),
+                "at_unit": carbon.unit,
+                "unit": swing.fact.unit,
+            }
+        )
+    return rows
+
+
+def _supposed_at(carbon: Traced, end: Fact, which: str) -> Traced:
+    return supposed(carbon, {end.key: end}).named("job_kgco2e", f"with {end.key} at its {which} end")
+
+
+def _at(fact: Fact, end: str) -> Fact:
+    value = fact.low if end == "low" else fact.high
+    note = f"the {end} end of its range; {fact.note}".rstrip("; ")
+    return replace(fact, value=float(value or 0), note=note)
 
 
 def _regions(footprint: Footprint) -> Iterator[Change]:

@@ -92,10 +92,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "in_time_fraction": PLAYED,
         "closed_in_time_fraction": CLOSED,
     },
-    "totals": {
-        end: f"{share} % of joint draws of the facts with a range give less; decisions stay as they are"
-        for end, share in (("p5", 5), ("p50", 50), ("p95", 95))
-    },
     "clash": {
         "by": "the least by which this limit has to give way, with the others of its family",
         "share_fraction": "of the limit as the scenario states it",

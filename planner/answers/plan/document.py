@@ -85,7 +85,8 @@ def plan_document(plan: Plan) -> Record:
         tables["energy"] = energy_records(plan)
         document |= _accounts(plan, steps)
     document["tables"] = {name: plain_rows(rows) for name, rows in tables.items()}
-    document["cells"] = numbered(tables, steps)
+    document["cells"] = numbered(tables | {"totals": document["totals"]}, steps)
+    document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
         # After the reasons, which rest on facts of their own: how far off rates are.

@@ -81,7 +81,7 @@ def open_answer(path: Path) -> Record | None:
         return open_document(path)
     document = _read(file)
     ours = isinstance(document, dict) and any(f"everfleet_{kind}" in document for kind in _OTHERS)
-    return document if ours else _saved(file)
+    return _agreeing(file, document) if ours else _saved(file)
 
 
 def _saved(file: Path) -> Record:
@@ -89,7 +89,11 @@ def _saved(file: Path) -> Record:
     document = _read(file)
     if not isinstance(document, dict) or "explanations" not in document or not (_KEYS & document.keys()):
         raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
-    document = up_to_date(document)
+    return _agreeing(file, up_to_date(document))
+
+
+def _agreeing(file: Path, document: Record) -> Record:
+    """The document, refused where its numbers do not agree."""
     if found := disagreements(document):
         said = [Problem(place, f"{text}: the file was changed by hand") for place, text in found]
         raise ScenarioError(str(file), said)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.notebook.answer import Answer, Content, Kind
 from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
 from planner.report import charts, findings, page
+from planner.report.cells import opened_cell
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
@@ -54,7 +55,9 @@ def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
     """One plan for several futures."""
     from planner.answers.futures.page import futures_text, save_futures, sheets
 
-    explanations = document["explanations"]
+    explanations = {
+        name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))
+    }
     content = Content(
         document["title"],
         tuple(document["headline"]),
@@ -70,7 +73,11 @@ def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
         True,
         lambda: charts.FUTURES_PICTURES,
     )
-    return Answer(content, document, kind, scenario=scenario)
+
+    def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        return opened_cell(document, table, document[table][row], key) if table in document else None
+
+    return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)
 
 
 def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:

@@ -25,13 +25,31 @@ OF_A_JOB: AddsUp = {
 }
 
 
+MINUTES_PER_H = 60.0
+HOURS_OF_1000_NODE_DAYS = 24_000.0
+_TIME = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
+_POLICIES = {"time": "ettr_fraction", "money": "usd_per_useful_h", "carbon": "kgco2e_per_useful_h"}
+
+
 class Disagreement(RuntimeError):
     """Numbers of an answer do not agree: a fault of this program, or a document that was changed by hand."""
 
 
 def disagreements(document: Document) -> list[tuple[str, str]]:
     """Where numbers of a document do not agree: the place of each, and what it should be."""
-    return [*_of_cells(document), *_of_steps(document), *_of_totals(document), *_of_sums(document)]
+    inner = document["document"] if "everfleet_answer" in document else document
+    if not isinstance(inner, dict):
+        return []
+    found = [*_of_cells(inner), *_of_steps(inner), *_of_totals(inner), *_of_sums(inner)]
+    if "everfleet_fit" in inner:
+        found += _of_fit(inner)
+    if "everfleet_futures" in inner:
+        found += _of_futures(inner)
+    if "marks" in inner and "policies" in inner:
+        found += _of_checkpoints(inner)
+    if "everfleet_pareto" in inner:
+        found += _of_fronts(inner)
+    return found
 
 
 def _of_cells(document: Document) -> Iterator[tuple[str, str]]:
@@ -70,8 +88,80 @@ def _of_sums(document: Document) -> Iterator[tuple[str, str]]:
     known = totals.keys() & adds_up.keys() if document.get("cells") else set()
     for name in sorted(known):
         for table, keys in adds_up[name].items():
+            if table not in document.get("tables", document):
+                continue
             rows = [row for row in table_rows(document, table) if row.get("in_total", "yes") == "yes"]
             yield from _summed(rows, keys, f"totals.{name}", totals[name], table)
+
+
+def _of_fronts(document: Document) -> Iterator[tuple[str, str]]:
+    """Points of a front are the totals of the plans that they lead to."""
+    plans = document.get("plans", [])
+    for number, plan in enumerate(plans):
+        yield from ((f"plans[{number}].{place}", text) for place, text in disagreements(plan))
+    for name, section in document["sections"].items():
+        for number, row in enumerate(section["tables"].get("points", [])):
+            if row["point"] <= len(plans):
+                totals = {total["name"]: total["value"] for total in plans[row["point"] - 1]["totals"]}
+                for total, key in (("cost", "cost_usd"), ("carbon", "carbon_kgco2e")):
+                    place = f"sections.{name}.points[{number}].{key}"
+                    yield from _compared(place, row[key], totals[total])
+
+
+def _of_futures(document: Document) -> Iterator[tuple[str, str]]:
+    """The mean over the futures."""
+    rows, value = document["futures"], document["objective"]["value"]
+    if value is not None:
+        mean = math.fsum(row["probability_fraction"] * row["objective_value"] for row in rows)
+        yield from _compared("objective.value (the mean of the futures)", value, mean)
+
+
+def _of_checkpoints(document: Document) -> Iterator[tuple[str, str]]:
+    """Shares of time add up to all of it; what is told of an interval is what its explanation comes to."""
+    for table in ("rows", "marks", "policies"):
+        for number, row in enumerate(document[table]):
+            place = f"{table}[{number}].ettr_fraction (with all that is lost)"
+            yield from _compared(place, math.fsum(row[key] for key in _TIME), 1.0, 1e3)
+    roots = {name: steps[0]["value"] for name, steps in document.get("explanations", {}).items() if steps}
+    for number, mark in enumerate(document["marks"]):
+        if (interval_h := roots.get(f"interval.{mark['name']}")) is not None:
+            place = f"marks[{number}].interval_min"
+            yield from _compared(place, mark["interval_min"], MINUTES_PER_H * interval_h)
+    for name, value in document.get("worth", {}).items():
+        if f"worth.{name}" in roots:
+            yield from _compared(f"worth.{name}", value, roots[f"worth.{name}"])
+    why = {
+        name: steps[0]["value"] for name, steps in document.get("policy_explanations", {}).items() if steps
+    }
+    for number, row in enumerate(document["policies"]):
+        key = _POLICIES[row["objective"]]
+        root = why.get(f"{row['policy']}.{row['objective']}")
+        if root is not None:
+            place = f"policies[{number}].{key}"
+            yield from _compared(place, row[key], 1.0 / root if row["objective"] == "time" else root)
+
+
+def _of_fit(document: Document) -> Iterator[tuple[str, str]]:
+    """The rate, the sizes and the forecasts of a log are what their explanations come to; causes add up."""
+    roots = {name: steps[0]["value"] for name, steps in document.get("explanations", {}).items() if steps}
+    tables = {
+        name: rows for section in document["sections"].values() for name, rows in section["tables"].items()
+    }
+    if "rate" in roots:
+        rate = HOURS_OF_1000_NODE_DAYS * roots["rate"]
+        yield from _compared("rate.value", document["rate"]["value"], rate)
+        yield from _compared(
+            "sections.rate.rate[0].per_1000_node_d", tables["rate"][0]["per_1000_node_d"], rate
+        )
+    for name, key in (("mttf", "mttf_h"), ("ettr", "ettr_fraction")):
+        if name in roots and tables.get("mttf"):
+            yield from _compared(f"sections.sizes.mttf[0].{key}", tables["mttf"][0][key], roots[name])
+    for number, row in enumerate(tables.get("forecast", [])):
+        if (root := roots.get(f"forecast.{row['next']}")) is not None:
+            yield from _compared(f"sections.ahead.forecast[{number}].median", row["median"], root)
+    if causes := tables.get("causes"):
+        counted = math.fsum(row["failures"] for row in causes)
+        yield from _compared("failures (of all causes)", document["failures"], counted)
 
 
 def _summed(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 
 from planner.answers.futures import (
     FuturesPlan,
@@ -46,6 +47,8 @@ from planner.program.draws import drawn_futures
 from planner.program.futures import expected_usd, hedging_value_usd, knowing_value_usd
 from planner.program.plan import plan_fleet
 from planner.program.replay import known_in, replay
+from planner.report.cells import opened_cell
+from planner.report.integrity import disagreements
 from planner.trace.errors import InputError
 from solver.stochastic import FirstStage, in_each_future
 from solver.verify import objective_value, verify
@@ -236,9 +239,29 @@ def test_the_mean_is_a_sum_by_hand_and_can_be_explained() -> None:
     assert found.worth["knowing"].value == pytest.approx(np.mean(costs) - np.mean(known))
     assert found.worth["hedging"].value == pytest.approx(np.mean(mean) - np.mean(costs))
     assert min(found.worth["knowing"].value, found.worth["hedging"].value) >= -1e-6 * abs(hedged(found))
-    leaves = json.dumps(document["explanations"]["expected"])
+    leaves = explained(document, "expected").to_text()
     assert "accelerator.h100-sxm-80gb" in leaves
     assert "scenario.market.h100-8.price" in leaves
+
+
+def test_every_number_of_the_futures_opens_and_agrees() -> None:
+    """Each cell is the top of its explanation; one that was changed, or the mean, is named."""
+    document = futures_document(planned())
+    for table in ("first_stage", "futures", "worth"):
+        for row in document[table]:
+            for key, value in row.items():
+                if isinstance(value, int | float):
+                    found = opened_cell(document, table, row, key)
+                    assert found is not None, (table, key)
+                    assert found.steps[0].value == pytest.approx(value, rel=1e-12), (table, key)
+
+    assert disagreements(document) == []
+    row = document["futures"][1]
+    row["cost_usd"] *= 3
+    assert [place for place, _ in disagreements(document)] == ["futures[1].cost_usd"]
+    row["cost_usd"] /= 3
+    document["objective"]["value"] *= 1.5
+    assert [place for place, _ in disagreements(document)] == ["objective.value (the mean of the futures)"]
 
 
 def hedged(found: FuturesPlan) -> float:

@@ -15,8 +15,9 @@ from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
 from planner.report.format import amount, share_of
-from planner.trace.explain import explain
-from planner.trace.records import Record, fact_record
+from planner.trace.explain import Steps
+from planner.trace.quantities import Chosen, chosen
+from planner.trace.records import Record, fact_record, numbered, plain_rows
 
 AIMS = {
     "expected": "the least mean over the futures",
@@ -80,7 +81,7 @@ def first_stage_records(found: FuturesPlan) -> list[Record]:
             rows.append(
                 {
                     "decision": what,
-                    "nodes": int(nodes[row, period]),
+                    "nodes": chosen("nodes", int(nodes[row, period]), DECIDED),
                     "pool": problem.node_group_name(int(group[row])),
                     "period": labels[period],
                     **(
@@ -105,22 +106,36 @@ def future_records(found: FuturesPlan) -> list[Record]:
     for i, (future, plan, known, held) in enumerate(
         zip(found.futures, found.plans, found.known, mean, strict=True)
     ):
-        solution = found.hedge.plans[i]
+        objective = plan.ledger.objective
+        best = Chosen(known.objective, objective.unit, name="known", reason=KNOWN)
+        more = objective - best
+        share = share_of(float(more.value), known.objective)
         rows.append(
             {
                 "future": future.name,
-                "probability_fraction": future.probability_fraction,
-                "objective_value": float(found.hedge.objectives[i]),
-                "cost_usd": plan.ledger.cost.value,
-                "carbon_kgco2e": plan.ledger.carbon.value,
-                "known_value": known.objective,
-                "regret_value": float(found.regrets[i]),
-                "regret_fraction": share_of(float(found.regrets[i]), known.objective),
-                "mean_plan_value": None if held is None or held.solution is None else held.objective,
-                "nodes_ordered": int(_nodes(found, FirstStage.of(solution))),
+                "probability_fraction": chosen(
+                    "probability_fraction", future.probability_fraction, "of this future, as stated or drawn"
+                ),
+                "objective_value": objective,
+                "cost_usd": plan.ledger.cost,
+                "carbon_kgco2e": plan.ledger.carbon,
+                "known_value": best,
+                "regret_value": more.named(f"regret_{objective.unit.lower()}"),
+                "regret_fraction": None if share is None else (more / best).named("regret_fraction"),
+                "mean_plan_value": None
+                if held is None or held.solution is None
+                else Chosen(held.objective, objective.unit, name="mean_plan", reason=MEAN),
+                "nodes_ordered": chosen(
+                    "nodes_ordered", int(_nodes(found, FirstStage.of(found.hedge.plans[i]))), DECIDED
+                ),
             }
         )
     return rows
+
+
+KNOWN = "solved for this future alone, as if it had been known"
+MEAN = "what the plan for the mean future takes here: its first orders held, the rest solved"
+DECIDED = "decided by the program, alike in all futures"
 
 
 def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -150,11 +165,19 @@ def _accounts(found: FuturesPlan) -> Record:
             f"future.{future.name}.{name}": getattr(plan.ledger, name)
             for name in ("objective", "cost", "carbon", "energy")
         }
+    steps, tables = (
+        Steps(),
+        {
+            "first_stage": first_stage_records(found),
+            "futures": future_records(found),
+            "worth": [{"name": name, "value": node} for name, node in found.worth.items()],
+        },
+    )
     return {
-        "first_stage": first_stage_records(found),
-        "futures": future_records(found),
-        "worth": [{"name": name, "value": float(node.value)} for name, node in found.worth.items()],
-        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+        **{name: plain_rows(rows) for name, rows in tables.items()},
+        "explanations": {name: steps.add(node) for name, node in nodes.items()},
+        "cells": numbered(tables, steps),
+        "steps": [step.to_dict() for step in steps.to_list()],
     }
 
 

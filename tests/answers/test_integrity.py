@@ -1,0 +1,90 @@
+"""A finished document checks itself: what was changed in it is named, and the file is not opened."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import notebook as ef
+from planner.answers.opening import open_answer
+from planner.inputs.catalogue import data_folder
+from planner.inputs.scenario import ScenarioError
+from planner.report.integrity import disagreements
+
+Record = dict[str, Any]
+SOLVED = data_folder() / "solved"
+
+
+def front() -> Record:
+    shipped = json.loads(gzip.decompress((SOLVED / "next-quarter-front.json.gz").read_bytes()))
+    found: Record = shipped["answer"]
+    return found
+
+
+ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {
+    "checkpoints": ("checkpoints.json", lambda: {"everfleet_checkpoints": 1, **ef.checkpoint().to_dict()}),
+    "fit": ("fit.json", lambda: json.loads((SOLVED / "fit-slurm.json").read_text(encoding="utf-8"))),
+    "front": ("pareto.json", front),
+}
+
+
+@cache
+def answer(name: str) -> str:
+    return json.dumps(ANSWERS[name][1]())
+
+
+def saved(name: str, document: Record, folder: Path) -> Path:
+    file = folder / ANSWERS[name][0]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def planted(name: str, path: str, factor: float) -> Record:
+    """The document of an answer with one number that nothing in it gives."""
+    document: Record = json.loads(answer(name))
+    *way, last = path.split("/")
+    at: Any = document
+    for key in way:
+        at = at[int(key)] if isinstance(at, list) else at[key]
+    at[last] *= factor
+    return document
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
+    document = json.loads(answer(name))
+
+    assert disagreements(document) == []
+    assert open_answer(saved(name, document, tmp_path)) == document
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "says"),
+    [
+        ("checkpoints", "marks/0/interval_min", "marks[0].interval_min"),
+        ("checkpoints", "rows/7/ettr_fraction", "rows[7].ettr_fraction (with all that is lost)"),
+        ("checkpoints", "policies/1/usd_per_useful_h", "policies[1].usd_per_useful_h"),
+        ("checkpoints", "worth/usd_a_point_and_day", "worth.usd_a_point_and_day"),
+        ("fit", "rate/value", "rate.value"),
+        ("fit", "sections/sizes/tables/mttf/0/ettr_fraction", "sections.sizes.mttf[0].ettr_fraction"),
+        ("fit", "sections/ahead/tables/forecast/1/median", "sections.ahead.forecast[1].median"),
+        ("front", "sections/front/tables/points/2/cost_usd", "sections.front.points[2].cost_usd"),
+        ("front", "plans/1/tables/cost/0/usd", "plans[1].cost[0].usd"),
+        ("front", "plans/0/tables/carbon/0/kgco2e", "plans[0].carbon[0].kgco2e"),
+    ],
+)
+def test_a_number_that_was_changed_is_refused(name: str, path: str, says: str, tmp_path: Path) -> None:
+    """Half as large again, or a thousandth: the message says where, what it is, and what it should be."""
+    for factor in (1.5, 1.001):
+        document = planted(name, path, factor)
+
+        assert disagreements(document)
+        with pytest.raises(ScenarioError, match=re.escape(says)):
+            open_answer(saved(name, document, tmp_path))

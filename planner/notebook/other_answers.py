@@ -189,14 +189,14 @@ def validation_made(document: Record) -> Answer:
 def facts_made(facts: Sequence[Fact], words: str) -> Answer:
     """Facts by words; each opens to its source."""
     from planner.answers.facts import fact_line, fact_records
-    from planner.report.cells import explanation_of, fact_number
+    from planner.report.cells import explanation_of, fact_number, opened_cell
 
     records = fact_records(facts)
     title = f"Facts about {words}" if words else "Every fact"
     said = (f"{len(records)} facts",)
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        return explanation_of(fact_number(records[row])) if key == "value" else None
+        return opened_cell({"facts": records}, "facts", records[row], key)
 
     explanations = {record["key"]: explanation_of(fact_number(record)).to_dict() for record in records}
     rows = [{key: value for key, value in record.items() if key != "boundary"} for record in records]

@@ -74,16 +74,21 @@ def _of_steps(document: Document) -> Iterator[tuple[str, str]]:
             yield from _compared(f"steps[{step['number']}] ({step['name']})", step["value"], wanted, size)
 
 
+def _totals(document: Document) -> list[Record]:
+    """The totals of one answer; those of a comparison hold the values of several."""
+    return [total for total in document.get("totals", []) if "value" in total]
+
+
 def _of_totals(document: Document) -> Iterator[tuple[str, str]]:
     explanations, steps = document.get("explanations", {}), document.get("steps", [])
-    for total in document.get("totals", []):
+    for total in _totals(document):
         step = explanations.get(total.get("explain"))
         if isinstance(step, int):
             yield from _compared(f"totals.{total['name']}", total["value"], steps[step]["value"])
 
 
 def _of_sums(document: Document) -> Iterator[tuple[str, str]]:
-    totals = {total["name"]: total["value"] for total in document.get("totals", [])}
+    totals = {total["name"]: total["value"] for total in _totals(document)}
     adds_up = OF_A_JOB if "everfleet_job" in document else OF_A_PLAN
     known = totals.keys() & adds_up.keys() if document.get("cells") else set()
     for name in sorted(known):

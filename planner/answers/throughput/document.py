@@ -29,11 +29,10 @@ from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
-from planner.trace.quantities import derive
+from planner.trace.quantities import chosen, derive
 from planner.trace.records import Record
 
 TABLES = {RECOMMEND: recommendation_table, SCORE: scoring_table, GENERATE: generation_table}
-EXPLAINED = ("rate_per_s", "low_per_s", "high_per_s", "node_kw", "replica_kw", "replicas", "spares")
 
 
 def throughput_document(question: Question, catalogue: Catalogue | None = None) -> Record:
@@ -150,6 +149,11 @@ def _explanations(why: str, table: Table) -> Record:
     if not row["fits"]:
         raise InputError(f"--why: {why} delivers nothing: {row['reason']}")
     place = table.fitting.index(at[0])
-    return {
-        name: explain(table.columns[name], place).to_dict() for name in EXPLAINED if name in table.columns
+    sizes = {
+        name: chosen(name, value, "a size that was looked at")
+        for name, value in row.items()
+        if name not in table.columns and isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    return {name: explain(column, place).to_dict() for name, column in table.columns.items()} | {
+        name: explain(size).to_dict() for name, size in sizes.items()
     }

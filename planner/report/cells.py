@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.inputs.scenario import Scenario
 from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
 from planner.trace.explain import Explanation, Step, opened
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
-CHOSEN, YOURS = "chosen", "yours"
 # What the terms of pausable jobs were called in plans that were saved earlier.
 FORMER_TERMS = {"elastic": "pausable"}
 FORMER_NAMES = {
@@ -108,35 +105,12 @@ def kept_for(document: Document, name: str | None, value: float) -> Explanation 
 
 def below(whole: Explanation, number: int) -> Explanation:
     """One step of an explanation with all that is below it."""
-    order: list[int] = []
-    waiting = [number]
-    while waiting:
-        at = waiting.pop()
-        if at not in order:
-            order.append(at)
-            waiting.extend(reversed(whole.steps[at].inputs.values()))
-    places = {old: new for new, old in enumerate(order)}
-    return Explanation(
-        tuple(
-            replace(
-                whole.steps[old],
-                number=places[old],
-                inputs={name: places[child] for name, child in whole.steps[old].inputs.items()},
-            )
-            for old in order
-        )
-    )
+    found = opened({"steps": whole.to_dict()}, number)
+    assert found is not None, "it is one of its steps"
+    return found
 
 
 # Facts
-def fact(document: Document, key: str, value: float | None = None) -> Number | None:
-    """A fact of the document by its key, where it has this value."""
-    for row in rows_of(document, "facts") + rows_of(document, "facts_weighed"):
-        if row["key"] == key and (value is None or close(row["value"], value)):
-            return fact_number(row)
-    return None
-
-
 def fact_number(row: Record) -> Number:
     """A fact as a number with its range and its source."""
     source = "; ".join(part for part in (row.get("source"), row.get("locator")) if part)
@@ -171,7 +145,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-Opened = Callable[[], AbstractContextManager[Scenario]]
 NAMES = (
     "period",
     "job",
@@ -198,16 +171,12 @@ DECIDED = "decided by the program"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of a document; `row` is its record, `key` its column.
-
-    `scenario` opens the scenario of the plan, where it is at hand.
-    """
+    """One number of a document; `row` is its record, `key` its column."""
 
     document: Document
     table: str
     row: Record
     key: str
-    scenario: Opened | None = None
 
     @property
     def value(self) -> float:
@@ -230,14 +199,6 @@ class Cell:
     def _columns(self) -> tuple[str, ...]:
         return COLUMNS.get(self.table, tuple(self.row))
 
-    def other(self, key: str) -> Cell:
-        """Another cell of the row."""
-        return replace(self, key=key)
-
-    def has(self, *keys: str) -> bool:
-        """Whether the row holds these numbers: one that an earlier everfleet saved may not."""
-        return all(is_number(self.row.get(key)) for key in keys)
-
     def number(
         self,
         equation: str = "",
@@ -254,7 +215,7 @@ class Cell:
 
     def decided(self, must: str, inputs: Mapping[str, Number | Explanation] | None = None) -> Number:
         """A count that the program decided, with what it had to satisfy."""
-        return self.number(about=f"{DECIDED}: {must}", inputs=inputs, kind=CHOSEN)
+        return self.number(about=f"{DECIDED}: {must}", inputs=inputs, kind="chosen")
 
 
 # Opened by the steps that a document keeps

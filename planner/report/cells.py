@@ -10,6 +10,7 @@ from typing import Any
 from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
 from planner.trace.explain import Explanation, Step, opened
+from planner.trace.records import is_number, table_rows
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
 # What the terms of pausable jobs were called in plans that were saved earlier.
@@ -140,11 +141,6 @@ def close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=CLOSE, abs_tol=1e-9)
 
 
-def is_number(value: Any) -> bool:
-    """Whether a cell holds a number that can be opened."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 NAMES = (
     "period",
     "job",
@@ -221,12 +217,6 @@ class Cell:
 # Opened by the steps that a document keeps
 FACTS = ("facts", "facts_weighed")
 TOTALS = ("value", "usd", "kgco2e")  # columns of a row that one kept explanation opens
-
-
-def table_rows(document: Document, table: str) -> list[Record]:
-    """The rows of a table of a document, wherever it stands; what stands alone is a table of one row."""
-    held = document.get("tables", {}).get(table, document.get(table))
-    return held if isinstance(held, list) else [held] if held else []
 
 
 def opened_cell(document: Document, table: str, row: Record, key: str) -> Explanation | None:

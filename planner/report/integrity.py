@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planner.report.cells import is_number, table_rows
-from planner.report.charts import Document, Record
 from planner.trace.arithmetic import evaluate
 from planner.trace.explain import format_value
+from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
 AddsUp = dict[str, dict[str, tuple[str, ...]]]
@@ -35,7 +34,7 @@ class Disagreement(RuntimeError):
     """Numbers of an answer do not agree: a fault of this program, or a document that was changed by hand."""
 
 
-def disagreements(document: Document) -> list[tuple[str, str]]:
+def disagreements(document: Record) -> list[tuple[str, str]]:
     """Where numbers of a document do not agree: the place of each, and what it should be."""
     inner = document["document"] if "everfleet_answer" in document else document
     if not isinstance(inner, dict):
@@ -52,7 +51,7 @@ def disagreements(document: Document) -> list[tuple[str, str]]:
     return found
 
 
-def _of_cells(document: Document) -> Iterator[tuple[str, str]]:
+def _of_cells(document: Record) -> Iterator[tuple[str, str]]:
     steps = document.get("steps", [])
     for table, rows in document.get("cells", {}).items():
         held = table_rows(document, table)
@@ -63,7 +62,7 @@ def _of_cells(document: Document) -> Iterator[tuple[str, str]]:
                 yield from _compared(f"{table}[{number}].{key}", row.get(key), steps[step]["value"])
 
 
-def _of_steps(document: Document) -> Iterator[tuple[str, str]]:
+def _of_steps(document: Record) -> Iterator[tuple[str, str]]:
     """Steps whose equation is arithmetic, done again."""
     steps = document.get("steps", [])
     for step in steps:
@@ -74,12 +73,12 @@ def _of_steps(document: Document) -> Iterator[tuple[str, str]]:
             yield from _compared(f"steps[{step['number']}] ({step['name']})", step["value"], wanted, size)
 
 
-def _totals(document: Document) -> list[Record]:
+def _totals(document: Record) -> list[Record]:
     """The totals of one answer; those of a comparison hold the values of several."""
     return [total for total in document.get("totals", []) if "value" in total]
 
 
-def _of_totals(document: Document) -> Iterator[tuple[str, str]]:
+def _of_totals(document: Record) -> Iterator[tuple[str, str]]:
     explanations, steps = document.get("explanations", {}), document.get("steps", [])
     for total in _totals(document):
         step = explanations.get(total.get("explain"))
@@ -87,7 +86,7 @@ def _of_totals(document: Document) -> Iterator[tuple[str, str]]:
             yield from _compared(f"totals.{total['name']}", total["value"], steps[step]["value"])
 
 
-def _of_sums(document: Document) -> Iterator[tuple[str, str]]:
+def _of_sums(document: Record) -> Iterator[tuple[str, str]]:
     totals = {total["name"]: total["value"] for total in _totals(document)}
     adds_up = OF_A_JOB if "everfleet_job" in document else OF_A_PLAN
     known = totals.keys() & adds_up.keys() if document.get("cells") else set()
@@ -99,7 +98,7 @@ def _of_sums(document: Document) -> Iterator[tuple[str, str]]:
             yield from _summed(rows, keys, f"totals.{name}", totals[name], table)
 
 
-def _of_fronts(document: Document) -> Iterator[tuple[str, str]]:
+def _of_fronts(document: Record) -> Iterator[tuple[str, str]]:
     """Points of a front are the totals of the plans that they lead to."""
     plans = document.get("plans", [])
     for number, plan in enumerate(plans):
@@ -113,7 +112,7 @@ def _of_fronts(document: Document) -> Iterator[tuple[str, str]]:
                     yield from _compared(place, row[key], totals[total])
 
 
-def _of_futures(document: Document) -> Iterator[tuple[str, str]]:
+def _of_futures(document: Record) -> Iterator[tuple[str, str]]:
     """The mean over the futures."""
     rows, value = document["futures"], document["objective"]["value"]
     if value is not None:
@@ -121,7 +120,7 @@ def _of_futures(document: Document) -> Iterator[tuple[str, str]]:
         yield from _compared("objective.value (the mean of the futures)", value, mean)
 
 
-def _of_checkpoints(document: Document) -> Iterator[tuple[str, str]]:
+def _of_checkpoints(document: Record) -> Iterator[tuple[str, str]]:
     """Shares of time add up to all of it; what is told of an interval is what its explanation comes to."""
     for table in ("rows", "marks", "policies"):
         for number, row in enumerate(document[table]):
@@ -146,7 +145,7 @@ def _of_checkpoints(document: Document) -> Iterator[tuple[str, str]]:
             yield from _compared(place, row[key], 1.0 / root if row["objective"] == "time" else root)
 
 
-def _of_fit(document: Document) -> Iterator[tuple[str, str]]:
+def _of_fit(document: Record) -> Iterator[tuple[str, str]]:
     """The rate, the sizes and the forecasts of a log are what their explanations come to; causes add up."""
     roots = {name: steps[0]["value"] for name, steps in document.get("explanations", {}).items() if steps}
     tables = {

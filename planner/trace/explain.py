@@ -187,22 +187,25 @@ def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation |
 
 
 def _below(steps: Sequence[Mapping[str, Any]], first: int) -> list[dict[str, Any]]:
-    """One of many steps with all that is below it, numbered anew."""
+    """One of many steps with all that is below it, numbered anew; inputs in the order in which they were made.
+
+    A file keeps the names of inputs by the alphabet, so that their own order says nothing.
+    """
     places: dict[int, int] = {}
     waiting = [first]
     while waiting:
         at = waiting.pop()
         if at not in places:
             places[at] = len(places)
-            waiting.extend(reversed(steps[at].get("inputs", {}).values()))
+            waiting.extend(below for _, below in reversed(_inputs(steps[at])))
     return [
-        {
-            **steps[old],
-            "number": new,
-            "inputs": {n: places[at] for n, at in steps[old].get("inputs", {}).items()},
-        }
+        {**steps[old], "number": new, "inputs": {name: places[at] for name, at in _inputs(steps[old])}}
         for old, new in places.items()
     ]
+
+
+def _inputs(step: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return sorted(step.get("inputs", {}).items(), key=lambda one: (one[1], one[0]))
 
 
 def pooled(

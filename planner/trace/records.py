@@ -92,3 +92,14 @@ def numbered(
         for name, rows in tables.items()
     }
     return {name: rows for name, rows in found.items() if any(rows)}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell holds a number that can be opened."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def table_rows(document: Record, table: str) -> list[Record]:
+    """The rows of a table of a document, wherever it stands; what stands alone is a table of one row."""
+    held = document.get("tables", {}).get(table, document.get(table))
+    return held if isinstance(held, list) else [held] if held else []

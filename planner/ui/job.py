@@ -238,7 +238,8 @@ def _places(digest: str, _text: str, _base: Base) -> Document:
 
 def _why(document: Document, table: str, row: int, key: str) -> str | None:
     """The explanation of a cell, by the steps that the document keeps."""
-    from planner.report.cells import opened_cell, table_rows
+    from planner.report.cells import opened_cell
+    from planner.trace.records import table_rows
 
     found = opened_cell(document, table, table_rows(document, table)[row], key)
     return None if found is None else found.to_text()

@@ -26,11 +26,12 @@ from planner.cli.console import WRONG_INPUT
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
 from planner.inputs.scenario import ScenarioError
-from planner.report.cells import opened_cell, table_rows
+from planner.report.cells import opened_cell
 from planner.report.data import to_json
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, explain, format_value
 from planner.trace.quantities import Derived, facts_of, recompute
+from planner.trace.records import table_rows
 from planner.trace.uncertainty import ranged_facts, spread
 from planner.ui import shared
 

@@ -157,7 +157,7 @@ def test_kept_explanations_stand_below_the_cells_that_rest_on_them() -> None:
         ("cost", "usd", "cost.bought"),
         ("totals", "value", "cost"),
     ):
-        assert opened(document, table, key) == explained(document, name)
+        assert opened(document, table, key).steps[1:] == explained(document, name).steps[1:]
     finish = opened(document, "totals", "p95")
     assert "95 of 100 draws" in finish.steps[0].equation
 
@@ -238,7 +238,7 @@ def test_a_plan_of_an_earlier_edition_opens_what_it_kept() -> None:
     assert found["schema"] == 3
     for name in names:
         assert explained(found, name) == explained(document, name)
-    assert opened(found, "totals", "value") == explained(document, "cost")
+    assert opened(found, "totals", "value").steps[1:] == explained(document, "cost").steps[1:]
     assert "decided by the program" in opened(found, "rental", "node_h").steps[0].about
     row = found["tables"]["rental"][0]
     assert cell_explanation(found, "rental", row, "rent_usd") is None

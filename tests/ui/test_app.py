@@ -580,17 +580,17 @@ def test_services_are_played_on_asking(open_page: Open, works: Works, document: 
 
 
 def test_a_number_of_a_table_is_opened(open_page: Open, document: dict[str, Any]) -> None:
-    """The second row of the fleet: its idle nodes are those in service less those in use."""
+    """The second row of the fleet: what its spare nodes are for."""
     page = open_page("plan")
     opened_table(page, "story")
-    page.session_state["sheet-story"] = {"selection": {"cells": [(1, "idle nodes")]}}
+    page.session_state["sheet-story"] = {"selection": {"cells": [(1, "spare nodes")]}}
     page.run()
     row = document["tables"]["fleet"][1]
 
     assert not page.exception
-    tree = next(code.value for code in page.code if code.value.startswith("idle_nodes"))
+    tree = next(code.value for code in page.code if code.value.startswith("spare_nodes"))
     assert f"({row['period']}, {row['site']}, {row['sku']})" in tree
-    assert "idle_nodes = in_service_nodes - used_nodes" in tree
+    assert "the fewest that cover the nodes under repair" in tree
 
 
 def infeasible(document: dict[str, Any]) -> None:

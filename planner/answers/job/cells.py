@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.report.cells import is_number, opened_cell, table_rows
+from planner.report.cells import opened_cell
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation
-from planner.trace.records import Record
+from planner.trace.records import Record, is_number, table_rows
 
 TABLES = (
     "totals",

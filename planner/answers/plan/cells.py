@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.answers.plan.decisions import reason_of, unit_in
-from planner.report.cells import Cell, is_number, opened_cell
+from planner.report.cells import Cell, opened_cell
 from planner.report.charts import Document, Record
 from planner.trace.explain import Explanation, Step
+from planner.trace.records import is_number
 
 
 def cell_explanation(document: Document, table: str, row: Record, key: str) -> Explanation | None:
@@ -17,10 +20,14 @@ def cell_explanation(document: Document, table: str, row: Record, key: str) -> E
         row: the record in the table.
         key: of its column.
     """
+    if not is_number(row.get(key)):
+        return None
+    place = Cell(document, table, row, key).place
     if (found := opened_cell(document, table, row, key)) is not None:
-        return found
-    about = reason_of(table, key, row) if is_number(row.get(key)) else None
+        first, *below = found.steps
+        return Explanation((replace(first, place=first.place or place), *below))
+    about = reason_of(table, key, row)
     if about is None:
         return None
-    place, unit = Cell(document, table, row, key).place, unit_in(table, key, row)
-    return Explanation((Step(0, key, float(row[key]), unit, "chosen", about=about, place=place),))
+    step = Step(0, key, float(row[key]), unit_in(table, key, row), "chosen", about=about, place=place)
+    return Explanation((step,))

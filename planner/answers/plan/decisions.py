@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.report.tables import column_unit
 from planner.trace.quantities import Chosen
 from planner.trace.records import Record
+from planner.trace.units import unit_of
 
 DECIDED = "decided by the program"
 ANOTHER_PLAN = "another plan"
@@ -122,9 +122,11 @@ def decided(table: str, key: str, row: Record, value: float | None = None, name:
 
 def unit_in(table: str, key: str, row: Record) -> str:
     """The unit of a number of a row: of its column, or of its row where that names one."""
-    own = row.get("unit", "") if table in ("summary", "limits", "clash", "totals", "tornado") else ""
-    if table == "prices":
-        own = row["unit" if key.endswith("_by") else "saving_unit"]
-    if key.endswith("_fraction") or own == "nodes":
+    if key.endswith("_fraction"):
         return "1"
-    return (column_unit(key, [row]) if key.startswith("at_") else own or column_unit(key, [row])) or "1"
+    if table == "prices":
+        return str(row["unit" if key.endswith("_by") else "saving_unit"])
+    if key.startswith("at_"):
+        return str(row["at_unit"])
+    own = row["unit"] if table in ("summary", "limits", "clash", "tornado") else unit_of(key)
+    return "1" if own == "nodes" else str(own)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.report.cells import Cell, Number, explanation_of, is_number, kept_for, rows_of, total
+from planner.report.cells import Cell, Number, explanation_of, kept_for, rows_of, total
 from planner.report.charts import Record
 from planner.trace.explain import Explanation
+from planner.trace.records import is_number
 
 KG_PER_TONNE = 1000
 GAP = "how much better than this plan one could still be at the most: the search for it ended there"

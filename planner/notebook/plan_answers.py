@@ -43,12 +43,20 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
 
 def front_made(document: Record) -> Answer:
     """Money against carbon."""
+    from planner.answers.tradeoffs.cells import point_explanation
     from planner.answers.tradeoffs.page import save_findings
 
     kind = Kind(
         "front", findings.to_terminal, findings.to_markdown, save_findings, True, lambda: page.PICTURES
     )
-    return Answer(sectioned(document), document, kind)
+    content, plans = sectioned(document), document.get("plans", [])
+
+    def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        rows = [dict(one) for one in content.tables[table]]
+        point = rows[row].get("point")
+        return point_explanation(rows, rows[row], key, plans[point - 1]) if point and plans else None
+
+    return Answer(content, document, kind, open_cell=open_cell)
 
 
 def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.equations.totals import (
-    plan_kgco2e,
-    plan_kwh,
-    plan_usd,
     weighted_kgco2e,
     weighted_total_kgco2e,
     weighted_total_kwh,
@@ -31,7 +28,7 @@ from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
-from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows
+from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
 from solver.account import active_node_h, rebate_fraction
 from solver.account import idle_nodes as unused_nodes
 from solver.problem import Objective, Solution
@@ -136,9 +133,9 @@ class Disagreement(RuntimeError):
 class PlanLedger:
     """Totals, the terms that they are the sum of, and the chosen runs and replicas."""
 
-    cost: Derived
-    carbon: Derived
-    energy: Derived
+    cost: Traced
+    carbon: Traced
+    energy: Traced
     objective: Derived
     capex: Traced
     sunk_carbon: Traced
@@ -155,7 +152,7 @@ class PlanLedger:
     replica_options: NDArray[np.intp]
     pausable: PausableUse | None
     idle_nodes: NDArray[np.float64]
-    location_carbon: Derived | None  # next to a market-based plan, never added to it
+    location_carbon: Traced | None  # next to a market-based plan, never added to it
 
 
 def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> PlanLedger:
@@ -265,12 +262,12 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         electric = _terms(weighted_total_kgco2e, "kgco2e", at_location(inputs, drawn, places))
         return {name: term for name, term in kgco2e.items() if name != "contract_kgco2e"} | electric
 
-    cost, carbon = derive(plan_usd, **usd), derive(plan_kgco2e, **kgco2e)
+    cost, carbon = _summed("plan_usd", usd), _summed("plan_kgco2e", kgco2e, ACCOUNTING)
     ordered = np.flatnonzero(orders.sum(axis=1))
     ledger = PlanLedger(
         cost=cost,
         carbon=carbon,
-        energy=derive(plan_kwh, **kwh),
+        energy=_summed("plan_kwh", kwh, "at the meters of all sites, rented nodes included"),
         objective=objective_of(inputs, problem.objective, cost, carbon),
         capex=_term(
             weighted_total_usd,
@@ -302,7 +299,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         idle_nodes=idle,
         location_carbon=None
         if inputs.scenario.policy.accounting == "location"
-        else derive(plan_kgco2e, **kgco2e_at_location()),
+        else _summed("plan_kgco2e", kgco2e_at_location(), "by the grids where energy is drawn"),
     )
     _agree("cost", cost.value, solution.usd)
     _agree("carbon", carbon.value, solution.kgco2e)
@@ -310,6 +307,14 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         by_sums = location_kgco2e(inputs, problem, solution)
         _agree("location-based carbon", ledger.location_carbon.value, by_sums)
     return ledger
+
+
+ACCOUNTING = "by the accounting of the policy; what standing nodes took to make is shown separately"
+
+
+def _summed(name: str, terms: Mapping[str, Traced], about: str = "within the horizon") -> Traced:
+    """A total of its terms, those of which the plan has something."""
+    return total(name, {term: node for term, node in terms.items() if node.value}, about, most=len(terms))
 
 
 def _terms(

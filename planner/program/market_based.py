@@ -18,8 +18,7 @@ from planner.physics.clean_energy import (
     contracted_usd,
     drawn_there_kwh,
 )
-from planner.physics.equations.totals import plan_kwh
-from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.quantities import Traced, chosen, derive, total
 from solver.account import drawn_kwh, idle_nodes
 from solver.problem import Contracts, Problem, Solution
 
@@ -95,7 +94,7 @@ def matched_energy(
     """
     if contracted is None or not solution.matched_kwh.any():
         return None
-    drawn = derive(plan_kwh, **_drawn_there(contracted, problem, kwh, groups))
+    drawn = total("drawn_kwh", _drawn_there(contracted, problem, kwh, groups), "at the site of the contract")
     share = np.divide(
         solution.matched_kwh, drawn.value, out=np.zeros_like(solution.matched_kwh), where=drawn.value > 0
     )
@@ -130,7 +129,7 @@ def _drawn_there(
     kwh: Mapping[str, Part | None],
     groups: Mapping[str, NDArray[np.intp]],
 ) -> dict[str, Traced]:
-    """Parts of the energy at the site of each contract, by period: the terms of `plan_kwh`."""
+    """Parts of the energy at the site of each contract, by period."""
     meter = np.where(problem.node_groups.off_site, -1, problem.node_groups.site)
     found: dict[str, Traced] = {}
     for name, part in kwh.items():

@@ -187,7 +187,7 @@ def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation |
 
 
 def _below(steps: Sequence[Mapping[str, Any]], first: int) -> list[dict[str, Any]]:
-    """One of many steps with all that is below it, numbered anew; inputs in the order in which they were made.
+    """One of many steps with all that is below it, numbered anew; inputs in the order of their making.
 
     A file keeps the names of inputs by the alphabet, so that their own order says nothing.
     """

@@ -380,10 +380,10 @@ def _named(node: Traced, name: str, about: str) -> Derived:
 MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
 
 
-def total(name: str, parts: Mapping[str, Traced], about: str = "") -> Traced:
+def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int = MOST_PARTS) -> Traced:
     """The sum of parts named in words, all in the unit that the name ends in; nothing where there are none.
 
-    Of more than a dozen parts the largest are kept apart, and the others are one part.
+    Of more than `most` parts the largest are kept apart, and the others are one part.
 
     Raises:
         UnitError: a part is in another unit.
@@ -395,9 +395,9 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "") -> Traced:
     for word, part in parts.items():
         if part.unit != unit:
             raise UnitError(f"{name} is in {unit}, its part '{word}' in {part.unit}")
-    if len(parts) > MOST_PARTS:
+    if len(parts) > most:
         ordered = sorted(parts, key=lambda word: -abs(float(parts[word].value)))
-        small = [parts[word] for word in ordered[MOST_PARTS - 1 :]]
+        small = [parts[word] for word in ordered[most - 1 :]]
         column = pick(small, np.arange(len(small)))
         value = float(np.sum(column.value))
         rest = Derived(
@@ -406,7 +406,7 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "") -> Traced:
             boundary=column.boundary,
             call=Call(Formula(name, COLUMN_SUM), {f"largest_of_{len(small)}": column}),
         )
-        parts = {word: parts[word] for word in ordered[: MOST_PARTS - 1]} | {f"{len(small)} others": rest}
+        parts = {word: parts[word] for word in ordered[: most - 1]} | {f"{len(small)} others": rest}
     formula = Formula(name, SUM, about)
     value = formula(**{word: part.value for word, part in parts.items()})
     return Derived(value, unit, boundary=_joint_boundary(parts, name), call=Call(formula, dict(parts)))

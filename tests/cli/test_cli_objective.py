@@ -138,7 +138,7 @@ def test_futures_say_kilograms(tmp_path: Path, capsys: pytest.CaptureFixture[str
         stated["carbon_kgco2e"] + 1e-5 * stated["cost_usd"], rel=1e-9
     )
     for name in ("expected", "knowing", "future.as stated.objective"):
-        assert found["explanations"][name][0]["unit"] == "kgCO2e", name
+        assert explained(found, name).steps[0].unit == "kgCO2e", name
     assert not any("USD" in line for line in found["headline"])
     assert picture is not None
     assert "CO2e" in picture.alt

@@ -10,7 +10,6 @@ DOZEN = 12
 ROOMS = ("planner", "carbon", "reliability", "solver")
 # Each with its reason; a name that is short enough must leave the list.
 ALLOWED = {
-    "plan_usd": "a sum of bookkeeping, not an equation: each argument is a line of the bill",
     "checkpoint_document": "what a person asks: an argument for each flag and field",
     **dict.fromkeys(("checkpoint", "fit", "job_carbon", "throughput"), "what a person asks in Python"),
 }

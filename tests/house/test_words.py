@@ -77,7 +77,7 @@ POOLS = {
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py
-            planner/physics/equations/totals.py planner/physics/experiments.py
+            planner/physics/experiments.py
             planner/physics/training_options.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/ledger.py planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py

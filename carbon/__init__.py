@@ -4,15 +4,12 @@ A leaf: it reads no file and knows nothing of planning. Names end in their unit;
 Formulas of other tools, for comparison only, are in `carbon.peers`.
 
 Modules:
-- attribution: Who carries embodied carbon, and when: by hour, by schedule, and over a fleet with idle and
-  spare parts.
+- attribution: Who carries embodied carbon, and when: by the hour of the calendar, or by the hour of use.
 - edge: A small device over its life: what its accelerator can do, and the carbon of what it is asked.
 - embodied: Embodied carbon: what it takes to make dies, memory, accelerators, servers and the room around
   them.
 - energy: Energy of a job or a service by what its nodes were doing, at their plugs: PUE is not in it.
 - federated: Carbon of federated learning: phones compute, updates travel, a server waits.
-- fleets: A fleet's embodied carbon over its whole life: jobs, idle and spare nodes, early ends, replaced
-  parts.
 - grid: Grid intensity: conversions, projections, and what hours do to a yearly mean.
 - hourly: Hourly grid intensity: one value an hour in UTC, gaps as gaps, with the signal that it is of.
 - ledger: The ledger: lines of carbon and water that add up, by scope, by category and by phase.
@@ -28,13 +25,12 @@ Modules:
   pauses.
 - peers: Formulas of other public tools, to reproduce their numbers and explain why ours differ.
 - phases: From one phase of a model's life to another, where only their shares are known.
-- power: Power of a machine: by utilisation, of the parts of a host, and under a cap.
-- pue: From the plug of the node to the meter of the facility, and on to the power station.
+- power: Power of a machine: by utilisation, and under a cap.
+- pue: From the plug of the node to the meter of the facility.
 - rounds: How many sessions and hours a federated job takes: in rounds, or with a buffer and no rounds.
-- savings: What one ledger saves against another, and when no saving may be claimed.
 - scopes: What a line of a ledger is: its phase, its scope and its category.
 - scores: A footprint over what it gave: useful accelerator-hours, requests, tokens.
-- second_life: Hardware past its accounting life: longer in service, in other hands, or replaced.
+- second_life: Hardware past its accounting life: longer in service, in other hands, or against new hardware.
 - sharing: Storage and network belong to many jobs: their carbon goes by use, unused capacity included.
 - shifting: Moving work in time: which hours to choose, and what intensity the work then meets.
 - shifts: What moving work in time or place does: what can be had, the bound, and what may be said about
@@ -45,6 +41,5 @@ Modules:
   measured.
 - water: Water that a load evaporates, on site on IT energy and at power stations on facility energy: each
   once.
-- yields: How many good dies a wafer gives. Four yield models on the same two inputs, and the wafer's
-  geometry.
+- yields: How many good dies a wafer gives, as peers count them: Seeds' yield, and the wafer's geometry.
 """

@@ -99,20 +99,6 @@ def session_kwh(
     ).total_kwh
 
 
-def transfer_network_kw(*, network_kwh_per_gb: Column, transfer_gb: Column, transfer_h: Column) -> Column:
-    """Power of the network for one transfer.
-
-    P_net = e * q / t
-
-    e adds access point, switches, edge and core of the way. Idle power of the network is shared by bytes.
-
-    Source: Yousefpour et al., arXiv 2303.14604, after Vishwanath et al., IEEE JSAC 33(10), 2015.
-    """
-    _domain.nonnegative(network_kwh_per_gb=network_kwh_per_gb, transfer_gb=transfer_gb)
-    _domain.positive(transfer_h=transfer_h)
-    return network_kwh_per_gb * transfer_gb / transfer_h
-
-
 def server_facility_kw(*, aggregator_it_kw: Column, selector_it_kw: Column, pue: Column) -> Column:
     """Power at the meter for the servers of a federated job.
 

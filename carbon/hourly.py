@@ -178,25 +178,6 @@ def stacked_kgco2e_per_kwh(*, series: Sequence[HourlyIntensity]) -> NDArray[np.f
     return np.stack([one.complete() for one in series])
 
 
-def load_kwh(*, power_kw: float, start_h: float, duration_h: float, hours: int) -> NDArray[np.float64]:
-    """Energy that a job draws in each hour of a series; the first and the last hour by their part.
-
-    E_h = P * max(min(s + t, h + 1) - max(s, h), 0)
-
-    Constant power; add the loads of several states for a job that changes.
-
-    Source: definition of energy.
-    """
-    _domain.nonnegative(power_kw=power_kw, start_h=start_h, duration_h=duration_h)
-    end_h = start_h + duration_h
-    if end_h > hours:
-        raise ValueError(f"the job ends at hour {end_h:g}, the series has hours {hours}")
-    hour = np.arange(hours, dtype=np.float64)
-    overlap_h = np.minimum(end_h, hour + 1) - np.maximum(start_h, hour)
-    energy: NDArray[np.float64] = power_kw * np.maximum(overlap_h, 0.0)
-    return energy
-
-
 def mix_kgco2e_per_kwh(
     *, generation_kwh: NDArray[np.float64], source_kgco2e_per_kwh: NDArray[np.float64]
 ) -> Column:

@@ -1,4 +1,4 @@
-"""Hardware past its accounting life: longer in service, in other hands, or replaced.
+"""Hardware past its accounting life: longer in service, in other hands, or against new hardware.
 
 Where conventions disagree both results are side by side: neither is the right one.
 """
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-from carbon.attribution import straight_line_kgco2e
 
 Column = float | NDArray[np.float64]
 
@@ -42,38 +41,6 @@ def extended_kgco2e(
             f"{age_h} and {used_h} used"
         )
     return embodied_kgco2e * remaining_fraction * used_h / left_h
-
-
-@dataclass(frozen=True, slots=True)
-class PastLife:
-    """Embodied carbon of hours that may lie past the accounting life, by both conventions."""
-
-    zero_kgco2e: Column
-    continued_kgco2e: Column
-
-    @property
-    def above_whole_kgco2e(self) -> Column:
-        """What the continued rate charges beyond the embodied carbon that there ever was."""
-        return self.continued_kgco2e - self.zero_kgco2e
-
-
-def past_life(
-    *, embodied_kgco2e: Column, start_age_h: Column, end_age_h: Column, lifetime_h: Column
-) -> PastLife:
-    """Embodied carbon between two ages, nothing past the accounting life or the same rate for ever.
-
-    M_zero = TE * (min(b, L) - min(a, L)) / L,  M_continued = TE * (b - a) / L
-
-    With M = 0 old hardware looks free and its renewal a loss; with the rate continued a device is charged
-    more than it took. Only the first sums to TE.
-
-    Source: GSF, Software Carbon Intensity specification, issue 307.
-    """
-    zero = straight_line_kgco2e(
-        embodied_kgco2e=embodied_kgco2e, start_age_h=start_age_h, end_age_h=end_age_h, lifetime_h=lifetime_h
-    )
-    rate = np.divide(embodied_kgco2e, lifetime_h)
-    return PastLife(zero, rate * np.subtract(end_age_h, start_age_h))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +93,3 @@ def intensity_ratio(*, old_kgco2e: Column, new_kgco2e: Column, throughput_ratio:
     _domain.nonnegative(new_kgco2e=new_kgco2e)
     _domain.positive(old_kgco2e=old_kgco2e, throughput_ratio=throughput_ratio)
     return np.divide(new_kgco2e, old_kgco2e) / throughput_ratio
-
-
-def payback_h(
-    *, new_embodied_kgco2e: Column, saved_it_kw: Column, pue: Column, grid_kgco2e_per_kwh: Column
-) -> Column:
-    """Hours of service after which new hardware has saved what it took to make.
-
-    t = TE_new / (dP_IT * PUE * CI)
-
-    For the same work; what the old hardware took is sunk. On a clean grid it may exceed any life.
-
-    Source: carbon payback time; Gupta et al., "ACT", ISCA 2022, on when to replace.
-    """
-    _domain.nonnegative(new_embodied_kgco2e=new_embodied_kgco2e)
-    _domain.positive(saved_it_kw=saved_it_kw, grid_kgco2e_per_kwh=grid_kgco2e_per_kwh)
-    _domain.at_least(1.0, pue=pue)
-    return new_embodied_kgco2e / (saved_it_kw * pue * grid_kgco2e_per_kwh)

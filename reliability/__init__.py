@@ -13,11 +13,9 @@ Modules:
   fit gives them.
 - cox: What makes some units die sooner: Cox's hazard ratios, by numbers and by levels.
 - crosscheck: Our estimates next to those of lifelines, from the same rows.
-- definitions: What was counted as a failure: rates of two definitions may not be side by side.
+- definitions: What was counted as a failure.
 - domain: Checks of what an equation may be given: each names the parameter, the value and what to do
   instead.
-- drift: The rate in the long run where it changes from period to period, and the chance of counts at such
-  rates.
 - ettr: Effective training time ratio (ETTR): useful hours for each hour that a job is there.
 - families: The likelihood of each family of lifetimes, and where it is highest.
 - finish: When a job is done and what it loses on the way: quantiles, from luck and from doubt about the
@@ -41,10 +39,8 @@ Modules:
   hours.
 - outages: How many spare nodes a fleet's own outage history asks for.
 - pace: Hours for each hour of work at the usual pace, over a day or a whole run.
-- policies: Intervals beyond the closed forms: Weibull gaps between failures, and how flat the best
-  interval is.
-- recurrent: Units that fail, are repaired and fail again: mean number of failures, trend, and gaps
-  between failures.
+- policies: How flat the best interval is.
+- recurrent: Units that fail, are repaired and fail again: trend, and gaps between failures.
 - restart: What follows a failure before the job works on: a restart made of parts, and kinds of failure
   in one.
 - rows: Rows of lives: checked, those alike counted once, and who is at risk at an age.
@@ -58,11 +54,10 @@ Modules:
   that.
 - two_level: Quick local saves between durable remote ones: hours in each state, and the pattern of least
   cost.
-- two_level_ettr: ETTR of a two-level pattern: quick local saves between durable remote ones, exact and to
-  first order.
+- two_level_ettr: ETTR of a two-level pattern: quick local saves between durable remote ones, and its least
+  waste.
 - two_level_simulation: Monte Carlo of a job with local and remote checkpoints: the independent route to
   its ETTR.
 - weibull_regression: What makes some units last longer: Weibull time ratios, by numbers and by levels.
-- writing: How long a checkpoint takes to write: shared storage, the nodes' links, burst tiers, background
-  copies.
+- writing: How long a checkpoint takes to write: shared storage, the nodes' links, background copies.
 """

@@ -127,26 +127,6 @@ def optimal_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
     return _least(mttf_h, -np.expm1(-np.divide(write_h, mttf_h)))
 
 
-def asynchronous_optimal_interval_h(*, mttf_h: Column, blocking_h: Column, persist_h: Column) -> Column:
-    """The interval of highest ETTR where checkpoints are stored in the background.
-
-        W = max(M * (1 + W0(-exp(-b / M - 1))), P - b)
-
-    The time to store P takes the factor exp(-P / M) from ETTR at every interval, so it does not move the
-    optimum; it bounds it, since one snapshot is stored before the next is taken.
-
-    Source: asynchronous ETTR of this room, maximised.
-    """
-    require_positive(mttf_h=mttf_h)
-    require_not_negative(blocking_h=blocking_h, persist_h=persist_h)
-    if np.any((np.asarray(blocking_h) <= 0) & (np.asarray(persist_h) <= 0)):
-        raise ValueError(
-            "blocking_h or persist_h must be above 0: with free checkpoints the best interval is zero"
-        )
-    free_h = _least(mttf_h, -np.expm1(-np.divide(blocking_h, mttf_h)))
-    return np.maximum(free_h, np.subtract(persist_h, blocking_h))
-
-
 def hours_by_state(
     *, interval_h: Column, mttf_h: Column, write_h: Column, restart_h: Column, persist_h: Column = 0.0
 ) -> StateHours:

@@ -57,32 +57,6 @@ def ettr_fraction(
     return share
 
 
-def ettr_restart_can_fail_fraction(
-    *,
-    interval_h: Column,
-    mttf_h: Column,
-    write_h: Column,
-    restart_h: Column,
-    downtime_h: Column = 0.0,
-    queue_h: Column = 0.0,
-) -> Column:
-    """Exact ETTR where a failure during the restart starts it again.
-
-        ETTR = W / ((M + D + q) * exp(R / M) * (exp((W + C) / M) - 1))
-
-    Nothing fails during the downtime D and the queue, which come before each restart R. The other forms
-    take a restart that can fail as the sure one of `retried_restart_h`.
-
-    Source: Daly, FGCS 22(3), 2006.
-    """
-    require_not_negative(downtime_h=downtime_h)
-    _check(interval_h, mttf_h, write_h, restart_h)
-    sure = ettr_fraction(
-        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=downtime_h, queue_h=queue_h
-    )
-    return sure * np.exp(-np.divide(restart_h, mttf_h))
-
-
 def asynchronous_ettr_fraction(
     *,
     interval_h: Column,

@@ -123,43 +123,6 @@ def on_time_fraction(
     return _share_done(_slices(*job), available)[..., 0][()]
 
 
-def lost_quantile_node_h(
-    *,
-    nodes: Column,
-    useful_h: Column,
-    interval_h: Column,
-    mttf_h: Column,
-    write_h: Column,
-    restart_h: Column,
-    quantile_fraction: Column,
-    persist_h: Column = 0.0,
-    rate_shape: Column = np.inf,
-    restart_deviation_h: Column = 0.0,
-) -> Column:
-    """Node-hours that a job holds beyond its useful ones, not exceeded with a given chance.
-
-        L_q = N * (t_q - useful)
-
-    Lost work, checkpoint stalls and restarts together; t_q is `finish_quantile_h` without a queue, in which
-    no node is held. Times the GPUs of a node: GPU-hours.
-
-    Source: a job's hours are useful or one of the three.
-    """
-    require_positive(nodes=nodes)
-    finish_h = finish_quantile_h(
-        useful_h=useful_h,
-        interval_h=interval_h,
-        mttf_h=mttf_h,
-        write_h=write_h,
-        restart_h=restart_h,
-        quantile_fraction=quantile_fraction,
-        persist_h=persist_h,
-        rate_shape=rate_shape,
-        restart_deviation_h=restart_deviation_h,
-    )
-    return nodes * np.subtract(finish_h, useful_h)
-
-
 @dataclass(frozen=True, slots=True)
 class _Slices:
     """Finish for each slice of the belief about the rate: `least_h`, plus gamma hours unless unhurt."""

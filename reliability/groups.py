@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc, gammainccinv, gammaincinv
+from scipy.special import betaln, chdtrc, gammainccinv, gammaincinv, gammaln
 
 from reliability.domain import (
     require_at_least,
@@ -19,7 +19,6 @@ from reliability.domain import (
     require_share,
     require_some_failure,
 )
-from reliability.drift import log_chance_of_count
 from reliability.fleet import RateInterval, rate_interval
 
 Floats = NDArray[np.float64]
@@ -140,6 +139,30 @@ def group_rates(
     )
 
 
+def _log_chance_of_count(
+    *, failures: Floats, mean_failures: Floats, variance_to_mean_ratio: float, spread_fraction: float | Floats
+) -> Floats:
+    """Logarithm of the chance of a count, up to what does not depend on the other arguments.
+
+        n ~ negative binomial of mean m and variance m * (1 + x),  x = v - 1 + c^2 * m
+        ln P = ln gamma(n + s) - ln gamma(s) - s * ln(1 + x) - n * ln(1 + 1/x),  s = m / x
+
+    v is for bursts, c for rates that differ by that part of their mean. Without either it is Poisson.
+
+    Source: gamma-Poisson mixture.
+    """
+    excess = variance_to_mean_ratio - 1.0 + np.square(spread_fraction) * mean_failures
+    if not excess.any():
+        poisson: Floats = failures * np.log(mean_failures) - mean_failures
+        return poisson
+    size = mean_failures / excess
+    # The difference of ln gamma as a beta function keeps its digits where s is large.
+    rising = gammaln(np.maximum(failures, 1.0)) - betaln(np.maximum(failures, 1.0), size)
+    chance: Floats = np.where(failures > 0, rising, 0.0) - size * np.log1p(excess)
+    whole: Floats = chance - failures * np.log1p(1.0 / excess)
+    return whole
+
+
 def _counts(failures: ArrayLike, node_h: ArrayLike) -> tuple[Floats, Floats]:
     """Checked columns of counts that can be compared."""
     count, hours = np.broadcast_arrays(
@@ -179,7 +202,7 @@ def _drawn_together(
     mean = np.sum(precision * count / hours, axis=1, keepdims=True) / precision.sum(axis=1, keepdims=True)
     relative = 1.0 + weight * (count / hours / mean - 1.0)
     error = (1.0 - weight) ** 2 / precision.sum(axis=1, keepdims=True)
-    log_chance = log_chance_of_count(
+    log_chance = _log_chance_of_count(
         failures=count,
         mean_failures=mean * hours,
         variance_to_mean_ratio=ratio,

@@ -1,4 +1,4 @@
-"""Units that fail, are repaired and fail again: mean number of failures, trend, and gaps between failures."""
+"""Units that fail, are repaired and fail again: trend, and gaps between failures."""
 
 from __future__ import annotations
 
@@ -11,27 +11,9 @@ from scipy.special import chdtr, chdtrc, ndtr
 
 from reliability.fitting import Fit, fit_weibull
 from reliability.lifetimes import Weibull
-from reliability.likelihood import normal_quantile
 
-Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
 Whole = NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class MeanCumulative:
-    """Mean number of failures of one unit by each age at which any failed, with those watched just before."""
-
-    time_h: Floats
-    at_risk: Floats
-    mean_failures: Floats
-    low_failures: Floats
-    high_failures: Floats
-
-    def failures_at(self, *, time_h: Column) -> Column:
-        """Mean number of failures by an age: the last step at or before it."""
-        step = np.searchsorted(self.time_h, time_h, side="right")
-        return np.concatenate([[0.0], self.mean_failures])[step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,72 +156,6 @@ def trend_test(
     freedom = 2.0 * log.event_h.size
     military = 2.0 * min(float(chdtr(freedom, chi)), float(chdtrc(freedom, chi)))
     return TrendTest(z, 2.0 * float(ndtr(-abs(z))), chi, military, int(log.event_h.size))
-
-
-def mean_cumulative(
-    *,
-    event_unit: ArrayLike,
-    event_h: ArrayLike,
-    unit: ArrayLike,
-    end_h: ArrayLike,
-    start_h: ArrayLike = 0.0,
-    confidence_fraction: float = 0.95,
-) -> MeanCumulative:
-    """Mean number of failures by age, without a model; other arguments as in `gaps_between_failures`.
-
-        M(t) = sum over t_k <= t of d_k / n_k
-        Var[M(t)] = sum over units of (sum over t_k <= t, unit watched, of (own failures - d_k / n_k) / n_k)^2
-
-    The variance holds for failures in bursts and for bad units, not for Poisson alone. The interval is normal
-    on ln M, so it stays above zero. Hours in repair count as watched.
-
-    Source: Nelson, Technometrics 37, 1995; variance of Lawless and Nadeau in the same volume.
-    """
-    reach = normal_quantile(confidence_fraction)
-    log = _log(event_unit, event_h, unit, end_h, start_h)
-    if not log.event_h.size:
-        raise ValueError("event_h must hold at least one failure, got none")
-    times, place = np.unique(log.event_h, return_inverse=True)
-    deaths = np.bincount(place).astype(float)
-    begin = np.searchsorted(times, log.start_h, side="right")
-    end = np.searchsorted(times, log.end_h, side="right")
-    changes = np.bincount(begin, minlength=times.size + 1) - np.bincount(end, minlength=times.size + 1)
-    at_risk = np.cumsum(changes)[: times.size].astype(float)
-    mean = np.cumsum(deaths / at_risk)
-    variance = _robust_variance(log.owner, place, begin, end, deaths / at_risk, at_risk)
-    factor = np.exp(reach * np.sqrt(variance) / mean)
-    return MeanCumulative(times, at_risk, mean, mean / factor, mean * factor)
-
-
-def _robust_variance(
-    owner: Whole, place: Whole, begin: Whole, end: Whole, rate: Floats, at_risk: Floats
-) -> Floats:
-    """Sum over units of R^2, where R adds (own failures - rate) / at risk at each time that it is watched.
-
-    R^2 grows by 2 * R * a + a^2 at a step a. Summed over the units watched that needs the sum of their R,
-    which is their own failures' part less the part that all share, so no array is units times times.
-    """
-    shared = np.concatenate([[0.0], np.cumsum(rate / at_risk)])
-    own = 1.0 / at_risk[place]
-    # Events come by unit and age: own failures' part of R before each.
-    total = np.cumsum(own) - own
-    first = np.diff(owner, prepend=-1) != 0
-    earlier = total - np.maximum.accumulate(np.where(first, total, 0.0))
-    before = earlier - (shared[place] - shared[begin[owner]])
-    size = rate.size
-
-    def by_time(at: Whole, weights: Floats) -> Floats:
-        return np.bincount(at, weights=weights, minlength=size + 1)[:size].astype(float)
-
-    # Sum of R just before each time over the units that are watched at it.
-    arrived = np.cumsum(by_time(place + 1, own)) - np.cumsum(by_time(end[owner], own))
-    origin = np.cumsum(by_time(begin, shared[begin]) - by_time(end, shared[begin]))
-    watched = arrived - (at_risk * shared[:size] - origin)
-    step = rate / at_risk
-    mine = by_time(place, own * before)
-    squares = by_time(place, own * own) - 2.0 * step * by_time(place, own) + at_risk * step**2
-    variance: Floats = np.maximum(np.cumsum(2.0 * (mine - step * watched) + squares), 0.0)
-    return variance
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,29 +23,6 @@ Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class RestartParts:
-    """Mean hours of each part of a restart, and the standard deviation of the whole."""
-
-    detect_h: Column
-    replace_h: Column
-    initialise_h: Column
-    load_h: Column
-    warm_up_h: Column
-    deviation_h: Column
-
-    @property
-    def mean_h(self) -> Column:
-        """Mean hours from a failure to working again."""
-        return restart_h(
-            detect_h=self.detect_h,
-            replace_h=self.replace_h,
-            initialise_h=self.initialise_h,
-            load_h=self.load_h,
-            warm_up_h=self.warm_up_h,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class FailureClass:
     """One kind of failure: how often, how long the restart takes, how many stored intervals it gives up.
 
@@ -74,20 +51,6 @@ def initialise_h(
     require_not_negative(base_h=base_h, per_doubling_h=per_doubling_h, per_node_h=per_node_h)
     grown: Column = base_h + np.multiply(per_doubling_h, np.log2(nodes)) + np.multiply(per_node_h, nodes)
     return grown
-
-
-def checkpoint_load_h(*, size_gb: Column, bandwidth_gb_per_s: Column) -> Column:
-    """Time to read a checkpoint back at a sustained bandwidth of the whole job.
-
-        t = size / bandwidth
-
-    Copies read by several replicas count in the size where the storage serves each of them.
-
-    Source: definition of bandwidth.
-    """
-    require_not_negative(size_gb=size_gb)
-    require_positive(bandwidth_gb_per_s=bandwidth_gb_per_s)
-    return np.divide(size_gb, bandwidth_gb_per_s) / 3600.0
 
 
 def replace_h(*, spare_fraction: Column, swap_h: Column, reschedule_h: Column) -> Column:
@@ -149,41 +112,6 @@ def restart_deviation_h(
     between = spare_fraction * without * np.square(np.subtract(swap_h, reschedule_h))
     deviation: Column = np.sqrt(np.square(detect_deviation_h) + within + between)
     return deviation
-
-
-def restart_parts(
-    *,
-    detect_h: Column,
-    spare_fraction: Column,
-    swap_h: Column,
-    reschedule_h: Column,
-    initialise_h: Column,
-    load_h: Column,
-    warm_up_h: Column,
-    detect_deviation_h: Column = 0.0,
-    swap_deviation_h: Column = 0.0,
-    reschedule_deviation_h: Column = 0.0,
-) -> RestartParts:
-    """A restart from its parts: what each takes on average, and how much the whole spreads.
-
-        mean = restart_h(parts),  deviation = restart_deviation_h(parts)
-
-    Source: the two equations named.
-    """
-    replacing = {"spare_fraction": spare_fraction, "swap_h": swap_h, "reschedule_h": reschedule_h}
-    return RestartParts(
-        detect_h=detect_h,
-        replace_h=replace_h(**replacing),
-        initialise_h=initialise_h,
-        load_h=load_h,
-        warm_up_h=warm_up_h,
-        deviation_h=restart_deviation_h(
-            **replacing,
-            detect_deviation_h=detect_deviation_h,
-            swap_deviation_h=swap_deviation_h,
-            reschedule_deviation_h=reschedule_deviation_h,
-        ),
-    )
 
 
 def retried_restart_h(*, restart_h: Column, mttf_h: Column, downtime_h: Column = 0.0) -> Column:

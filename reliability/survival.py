@@ -35,16 +35,6 @@ class SurvivalCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class HazardCurve:
-    """Nelson-Aalen curve at each time that a death was seen."""
-
-    time_h: Floats
-    cumulative_hazard: Floats
-    low_hazard: Floats
-    high_hazard: Floats
-
-
-@dataclass(frozen=True, slots=True)
 class RiskTable:
     """Who is watched just before each time, and what happened from new up to and including it."""
 
@@ -106,32 +96,6 @@ def kaplan_meier(
         low, high = (np.exp(-hazard * np.exp(side)) for side in (spread, -spread))
     low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     return SurvivalCurve(times, at_risk, deaths, np.exp(-hazard), low, high)
-
-
-def nelson_aalen(
-    *,
-    duration_h: ArrayLike,
-    observed: ArrayLike,
-    entry_h: ArrayLike = 0.0,
-    weight: ArrayLike = 1.0,
-    confidence_fraction: float = 0.95,
-) -> HazardCurve:
-    """Cumulative hazard without a model; arguments as in `kaplan_meier`.
-
-        H(t) = sum over death times t_i <= t of d_i / n_i,  Var[H] = sum of d_i * (n_i - d_i) / n_i^3
-
-    The band is normal on ln H, so it stays above zero.
-
-    Source: Aalen, Annals of Statistics 6, 1978.
-    """
-    reach = normal_quantile(confidence_fraction)
-    rows = LifeRows.checked(duration_h, observed, entry_h, weight)
-    times, deaths, at_risk = rows.steps()
-    share = deaths / at_risk
-    hazard = np.cumsum(share)
-    variance = np.cumsum(share**2 * np.maximum(1.0 - share, 0.0) / deaths)
-    factor = np.exp(reach * np.sqrt(variance) / hazard)
-    return HazardCurve(times, hazard, hazard / factor, hazard * factor)
 
 
 def risk_table(

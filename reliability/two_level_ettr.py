@@ -1,4 +1,4 @@
-"""ETTR of a two-level pattern: quick local saves between durable remote ones, exact and to first order."""
+"""ETTR of a two-level pattern: quick local saves between durable remote ones, and its least waste."""
 
 from __future__ import annotations
 
@@ -118,36 +118,6 @@ def two_level_least_waste_fraction(
     near, far = np.multiply(local_rate_per_h, local_write_h), np.multiply(remote_rate_per_h, remote_write_h)
     waste: Column = np.sqrt(2.0 * near) + np.sqrt(2.0 * far)
     return waste
-
-
-def two_level_linear_ettr_fraction(
-    *,
-    interval_h: Column,
-    local_saves: Column,
-    local_rate_per_h: Column,
-    remote_rate_per_h: Column,
-    local_write_h: Column,
-    remote_write_h: Column,
-    local_restart_h: Column,
-    remote_restart_h: Column,
-    queue_h: Column = 0.0,
-) -> Column:
-    """First-order ETTR of the two-level pattern; the one that its optimum is derived from.
-
-        E = (1 - l1 * (R1 + W / 2) - l2 * (R2 + n * W / 2)) / ((1 + l * q) * (1 + (C1 + C2 / n) / W))
-
-    Second-order terms are left out; it can turn negative, as the one-level line does.
-
-    Source: Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016.
-    """
-    _check_two_level(interval_h, local_saves, local_rate_per_h, remote_rate_per_h)
-    require_not_negative(queue_h=queue_h)
-    half_h = np.divide(interval_h, 2.0)
-    local_loss = local_rate_per_h * np.add(local_restart_h, half_h)
-    remote_loss = remote_rate_per_h * np.add(remote_restart_h, local_saves * half_h)
-    writes = np.add(local_write_h, np.divide(remote_write_h, local_saves)) / interval_h
-    waiting = np.add(local_rate_per_h, remote_rate_per_h) * queue_h
-    return (1.0 - local_loss - remote_loss) / ((1.0 + waiting) * (1.0 + writes))
 
 
 def _stage(length_h: Column, rate_per_h: Column, remote_rate_per_h: Column) -> tuple[Column, Column]:

@@ -1,4 +1,4 @@
-"""How long a checkpoint takes to write: shared storage, the nodes' links, burst tiers, background copies."""
+"""How long a checkpoint takes to write: shared storage, the nodes' links, background copies."""
 
 from __future__ import annotations
 
@@ -41,40 +41,6 @@ def write_bandwidth_gb_per_s(
         )
     own = np.multiply(nodes, node_gb_per_s)
     return np.minimum(own, np.subtract(1.0, others_fraction) * shared_gb_per_s)[()]
-
-
-def burst_write_h(
-    *,
-    size_gb: Column,
-    buffer_gb: Column,
-    burst_gb_per_s: Column,
-    sustained_gb_per_s: Column,
-    interval_h: Column = np.inf,
-) -> Column:
-    """Time that a write stops the job where a fast buffer drains to slower storage in the background.
-
-        C = max(S / f, (S - B) / s, S / s - W)
-
-    The buffer B takes f, and drains at s all the time: what it cannot hold is written at s, and where it is
-    not drained before the next write (third term) the sustained limit holds over write and interval
-    together. So intervals below S / s - C gain nothing. What is in the buffer counts as stored.
-
-    Source: balance of the buffer, full at the end of the write.
-    """
-    require_positive(size_gb=size_gb, burst_gb_per_s=burst_gb_per_s, sustained_gb_per_s=sustained_gb_per_s)
-    require_not_negative(buffer_gb=buffer_gb)
-    require_positive_or_infinite(interval_h=interval_h)
-    if np.any(np.asarray(burst_gb_per_s) < np.asarray(sustained_gb_per_s)):
-        raise ValueError(
-            "burst_gb_per_s must be from sustained_gb_per_s up, "
-            f"got {burst_gb_per_s} with {sustained_gb_per_s}"
-        )
-    drained_s = np.divide(size_gb, sustained_gb_per_s)
-    fast_s = np.divide(size_gb, burst_gb_per_s)
-    beyond_s = np.subtract(size_gb, buffer_gb) / sustained_gb_per_s
-    late_s = drained_s - np.multiply(interval_h, 3600.0)
-    write_h: Column = np.maximum(np.maximum(fast_s, beyond_s), late_s)[()] / 3600.0
-    return write_h
 
 
 def asynchronous_write(

@@ -1,8 +1,4 @@
-"""Carbon of dies: what a fab spends on a square centimetre, and how much of it one good die carries.
-
-Two routes to the rate: from energy, gases and materials (ACT), or from one that is published per good area
-(imec). Both let the fab's grid and the yield be chosen.
-"""
+"""Carbon of dies: what a fab spends on a square centimetre, what a good die carries, and its package."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-from carbon.yields import effective_die_cm2
 
 Column = float | NDArray[np.float64]
 
@@ -99,38 +94,6 @@ def silicon_kgco2e_per_cm2(
     return processed / yield_fraction
 
 
-def rerated_kgco2e_per_cm2(
-    *,
-    good_kgco2e_per_cm2: Column,
-    published_yield_fraction: Column,
-    published_kgco2e_per_kwh: Column,
-    fab_kwh_per_cm2: Column,
-    fab_kgco2e_per_kwh: Column,
-    yield_fraction: Column,
-) -> Column:
-    """A rate published per good area, moved to another fab grid and another yield.
-
-    CPA = (CPA_0 * Y_0 + (CI_fab - CI_0) * EPA) / Y
-
-    Models like imec's print one rate per good area, with their own grid and yield inside. At those two the
-    result is what they print. A grid so much cleaner that nothing is left is refused: then the published
-    rate did not hold that electricity.
-
-    Source: Boakes et al., imec, IEDM 2023 (rates per good area); arithmetic.
-    """
-    _domain.nonnegative(
-        good_kgco2e_per_cm2=good_kgco2e_per_cm2,
-        published_kgco2e_per_kwh=published_kgco2e_per_kwh,
-        fab_kwh_per_cm2=fab_kwh_per_cm2,
-        fab_kgco2e_per_kwh=fab_kgco2e_per_kwh,
-    )
-    _domain.share_above_zero(published_yield_fraction=published_yield_fraction, yield_fraction=yield_fraction)
-    electricity = np.subtract(fab_kgco2e_per_kwh, published_kgco2e_per_kwh) * fab_kwh_per_cm2
-    processed = good_kgco2e_per_cm2 * published_yield_fraction + electricity
-    _domain.nonnegative(processed_kgco2e_per_cm2=processed)
-    return processed / yield_fraction
-
-
 def die_kgco2e(
     *,
     area_cm2: Column,
@@ -158,18 +121,14 @@ def die_kgco2e(
     )
 
 
-def good_die_kgco2e(
-    *, processed_kgco2e_per_cm2: Column, wafer_cm2: Column, wafer_dies: Column, yield_fraction: Column
-) -> Column:
-    """Carbon to make one good die, with its part of the wafer's edge, kerf and scrap.
+def packaging_kgco2e(*, packages: Column, package_kgco2e: Column) -> Column:
+    """Carbon of putting dies into packages.
 
-    E_die = c * W / (n * Y)
+    E_pkg = N_r * K_r
 
-    The rate is that of a processed wafer: one that is already divided by yield would count scrap twice.
+    One figure for every package, large or small; interposers and substrates of big modules cost more.
 
-    Source: wafer balance; ECO-CHIP (Sudarshan et al., HPCA 2024) and the ADEME/Falk model charge the same.
+    Source: Gupta et al., "ACT", ISCA 2022 (K_r = 0.15 kg).
     """
-    _domain.nonnegative(processed_kgco2e_per_cm2=processed_kgco2e_per_cm2)
-    return processed_kgco2e_per_cm2 * effective_die_cm2(
-        wafer_cm2=wafer_cm2, wafer_dies=wafer_dies, yield_fraction=yield_fraction
-    )
+    _domain.nonnegative(packages=packages, package_kgco2e=package_kgco2e)
+    return packages * package_kgco2e

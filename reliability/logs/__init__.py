@@ -3,7 +3,7 @@
 DuckDB reads the file out of core; only failures, lives and sums come to Python.
 """
 
-from reliability.logs.log import FailureLog, Gaps, PeriodCounts, counts_per_period, gaps_h, joined_outages
+from reliability.logs.log import FailureLog, Gaps, gaps_h, joined_outages
 from reliability.logs.mapping import Mapping, mapping_text, parse_mapping, read_mapping
 from reliability.logs.problems import BadRow, LogError
 from reliability.logs.reading import propose_mapping, read_log
@@ -14,8 +14,6 @@ __all__ = [
     "Gaps",
     "LogError",
     "Mapping",
-    "PeriodCounts",
-    "counts_per_period",
     "gaps_h",
     "joined_outages",
     "mapping_text",

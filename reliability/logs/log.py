@@ -1,4 +1,4 @@
-"""A failure log that was read, and what any tells: gaps between failures, and counts for each period."""
+"""A failure log that was read, and the gaps between its failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reliability.domain import require_positive
 from reliability.logs.problems import BadRow
 
 Numbers = NDArray[np.float64]
@@ -56,17 +55,6 @@ class Gaps:
     zero_gaps: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodCounts:
-    """Failures and node-hours of consecutive whole periods, and what lies after the last of them."""
-
-    start_h: Numbers
-    failures: NDArray[np.int64]
-    node_h: Numbers
-    left_over_h: float
-    left_over_failures: int
-
-
 def gaps_h(log: FailureLog, *, within_unit: bool = False) -> Gaps:
     """Hours between one failure and the next, of the whole fleet or within each unit.
 
@@ -82,32 +70,6 @@ def gaps_h(log: FailureLog, *, within_unit: bool = False) -> Gaps:
     else:
         gaps = np.diff(failures["start_h"].to_numpy(dtype=float))
     return Gaps(gaps[gaps > 0], int(np.sum(gaps == 0)))
-
-
-def counts_per_period(log: FailureLog, period_h: float) -> PeriodCounts:
-    """Failures and node-hours of each whole period since the log's start.
-
-    The last period is left out where the log ends inside it: its hours and failures are kept apart. Planned
-    stops are left out.
-    """
-    require_positive(period_h=period_h)
-    if log.exposure.empty:
-        raise ValueError(f"{log.name}: ages without dates cannot be put in periods: give entry and exit")
-    # A window that is whole periods but for rounding is whole.
-    periods = int(np.floor(log.window_h / period_h + 1e-9))
-    edges: Numbers = period_h * np.arange(periods + 1, dtype=np.float64)
-    start_h = log.failures["start_h"].to_numpy(dtype=float)
-    # An event at the very end of the window belongs to the last period.
-    place = np.minimum(start_h // period_h, np.ceil(log.window_h / period_h) - 1).astype(int)
-    counts = np.bincount(place, minlength=periods + 1)
-    node_h = np.interp(edges, log.exposure["time_h"], log.exposure["node_h"])
-    return PeriodCounts(
-        start_h=edges[:-1],
-        failures=counts[:periods],
-        node_h=np.diff(node_h),
-        left_over_h=max(0.0, log.window_h - float(edges[-1])),
-        left_over_failures=int(counts[periods:].sum()),
-    )
 
 
 def joined_outages(outages: pd.DataFrame) -> pd.DataFrame:

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbon.attribution import embodied_share_kgco2e, straight_line_kgco2e
-from carbon.fleets import life_shares
+from carbon.attribution import embodied_share_kgco2e
 from carbon.ledger import Ledger, footprint_kgco2e
 from carbon.lines import Line, WaterLine
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from carbon.savings import Saving, SavingRefused
 from carbon.scopes import Category
 from carbon.signals import GridSignal
 from carbon.states import WorkHours, work_carbon
@@ -127,87 +125,6 @@ def test_water_is_in_once(kwh, pue, onsite, offsite):
 
 
 # ---- a fleet is a hundred percent
-
-
-@pytest.mark.slow
-@given(
-    bought=st.lists(st.integers(0, 60), min_size=1, max_size=8),
-    retired=st.lists(st.integers(1, 90), min_size=8, max_size=8),
-    used=st.floats(0, 1),
-)
-def test_a_fleet_bought_over_years_is_charged_to_a_hundred_percent(bought, retired, used):
-    """Two routes, cohorts month by month and each life at once, both end at what was made."""
-    life, embodied = 48, 1300.0
-    charged = 0.0
-    for month in range(max(bought) + 91):
-        for start, end in zip(bought, retired, strict=False):
-            if start <= month < start + end:
-                charged += straight_line_kgco2e(
-                    embodied_kgco2e=embodied,
-                    start_age_h=float(month - start),
-                    end_age_h=float(month - start + 1),
-                    lifetime_h=float(life),
-                )
-    ages = np.array(retired[: len(bought)], dtype=float)
-    lives = life_shares(
-        embodied_kgco2e=embodied,
-        used_fraction=used,
-        spare_fraction=0.0,
-        retirement_age_h=ages,
-        lifetime_h=float(life),
-        decline_factor=1.0,
-    )
-
-    assert charged + lives.written_off_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-9)
-    assert lives.total_kgco2e.sum() == pytest.approx(embodied * len(bought), rel=1e-12)
-
-
-# ---- savings
-
-
-def test_a_saving_is_location_based():
-    """From 100 to 60 kg of electricity; the servers stay: 40 of 110 kg."""
-    got = Saving.between(book(100.0, market=0.0), book(60.0, market=0.0), accounting="location")
-
-    assert (got.kgco2e, got.fraction) == (40.0, pytest.approx(40 / 110))
-    assert got.electricity == AVERAGE
-
-
-@given(location=st.floats(1, 1e6), market=st.floats(0, 1e6))
-def test_no_contract_ever_makes_a_saving(location, market):
-    """Signing one changes market-based carbon alone: the saving is 0, and the market claim is refused."""
-    before, after = book(location, market=location), book(location, market=market)
-
-    assert Saving.between(before, after, accounting="location").kgco2e == 0.0
-    with pytest.raises(SavingRefused, match="a saving is location-based, got 'market'"):
-        Saving.between(before, after, accounting="market")
-
-
-def test_a_saving_does_not_change_its_signal_halfway():
-    """Average before and marginal after differ 2 to 30 times in clean regions without anything done."""
-    with pytest.raises(
-        SavingRefused, match="average/life-cycle/production before and marginal/life-cycle/production after"
-    ):
-        Saving.between(book(100.0), book(60.0, kind=MARGINAL), accounting="location")
-
-
-def test_a_narrower_boundary_is_no_saving():
-    """164 kg for the card against 575 for another tool's card with its host."""
-    with pytest.raises(
-        SavingRefused, match="category 2 has one boundary before and after, got server before and card"
-    ):
-        Saving.between(book(1.0), book(1.0, boundary="card"), accounting="location")
-
-
-def test_carbon_that_rose_is_a_negative_saving():
-    got = Saving.between(book(90.0), book(100.0), accounting="location")
-
-    assert (got.kgco2e, got.fraction) == (-10.0, pytest.approx(-0.1))
-
-
-def test_a_saving_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="before_kgco2e is finite and above 0, got 0"):
-        Saving.between(Ledger(()), book(1.0), accounting="location")
 
 
 # ---- the seam refuses wrong units and mixed boundaries

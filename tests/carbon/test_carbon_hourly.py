@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carbon.grid import weighted_kgco2e_per_kwh
 from carbon.hourly import (
     HourlyIntensity,
     filled,
-    load_kwh,
     local_days,
     mix_kgco2e_per_kwh,
     stacked_kgco2e_per_kwh,
@@ -151,26 +149,6 @@ def test_local_days_must_cover_the_series():
 
 
 # ---- when the job really draws power
-
-
-@given(start=st.floats(0, 40), duration=st.floats(0, 8), power=st.floats(0.1, 100))
-def test_a_job_draws_its_energy_and_no_more(start, duration, power):
-    """Power times time, wherever it falls; no hour holds more than the power times one hour."""
-    got = load_kwh(power_kw=power, start_h=start, duration_h=duration, hours=48)
-
-    assert got.sum() == pytest.approx(power * duration, abs=1e-9)
-    assert got.max() <= power * (1 + 1e-12)
-
-
-def test_hours_weigh_by_the_part_that_the_job_runs_in_them():
-    """10 kW from 0:30 to 2:15 is 5, 10 and 2.5 kWh, on 0.1, 0.2 and 0.4 kg/kWh: 3.5 kg of 17.5 kWh."""
-    load = load_kwh(power_kw=10.0, start_h=0.5, duration_h=1.75, hours=3)
-
-    assert load == pytest.approx([5.0, 10.0, 2.5])
-    got = weighted_kgco2e_per_kwh(grid_kgco2e_per_kwh=np.array([0.1, 0.2, 0.4]), load_kwh=load)
-    assert got == pytest.approx((0.5 + 2.0 + 1.0) / 17.5)
-    with pytest.raises(ValueError, match="the job ends at hour 4, the series has hours 3"):
-        load_kwh(power_kw=10.0, start_h=2.0, duration_h=2.0, hours=3)
 
 
 def test_intensity_of_a_generation_mix():

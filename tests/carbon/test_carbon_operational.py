@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbon.attribution import lifetime_h
-from carbon.energy import energy_kwh, job_energy_kwh, job_energy_parts, serving_energy_parts
+from carbon.energy import energy_kwh, job_energy_kwh, job_energy_parts
 from carbon.operational import operational_kgco2e, training_device_h, training_flops
-from carbon.power import curved_power_kw, power_kw
+from carbon.power import power_kw
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l, water_l
 
@@ -206,52 +206,6 @@ def test_splitting_a_job_in_time_or_space_changes_nothing(hours, nodes, cut):
 
     assert first + rest == pytest.approx(whole, rel=1e-9)
     assert one_by_one == pytest.approx(whole, rel=1e-9)
-
-
-SERVING = {"prefill_kw": 8.0, "decode_kw": 5.0, "idle_kw": 2.2, "off_kw": 0.025}
-
-
-def test_a_day_of_a_service_by_state():
-    """10 nodes: 2 h of prefill, 14 h of decode, 5 h ready, 3 h off; 160 + 700 + 110 + 0.75 kWh."""
-    day = serving_energy_parts(nodes=10, prefill_h=2.0, decode_h=14.0, idle_h=5.0, off_h=3.0, **SERVING)
-
-    parts = (day.prefill_kwh, day.decode_kwh, day.idle_kwh, day.off_kwh)
-    assert parts == pytest.approx((160, 700, 110, 0.75))
-    assert day.total_kwh == pytest.approx(970.75)
-
-
-@given(
-    hours=st.lists(st.floats(0, 1000), min_size=4, max_size=4), nodes=st.integers(1, 500), cut=st.floats(0, 1)
-)
-def test_splitting_a_service_in_time_changes_nothing(hours, nodes, cut):
-    """Energy is additive over hours; one state alone gives its hours at its power."""
-    states = dict(zip(("prefill_h", "decode_h", "idle_h", "off_h"), hours, strict=True))
-
-    def kwh(share):
-        return serving_energy_parts(
-            nodes=nodes, **{name: share * value for name, value in states.items()}, **SERVING
-        ).total_kwh
-
-    assert kwh(cut) + kwh(1 - cut) == pytest.approx(kwh(1.0), rel=1e-9)
-
-
-def test_negative_hours_are_refused():
-    with pytest.raises(ValueError, match="decode_h is finite and at least 0, got -1"):
-        serving_energy_parts(nodes=1, prefill_h=0.0, decode_h=-1.0, idle_h=0.0, off_h=0.0, **SERVING)
-
-
-@given(utilisation=st.floats(0, 1), idle=st.floats(0, 5), more=st.floats(0, 20))
-def test_power_curves_share_their_ends_and_the_curved_one_is_above(utilisation, idle, more):
-    """2u - u^1.4 is concave with ends 0 and 1 (Fan et al., ISCA 2007); at exponent 1 it is the line."""
-    machine = {"idle_kw": idle, "max_kw": idle + more}
-    line = power_kw(**machine, utilisation_fraction=utilisation)
-    curve = curved_power_kw(**machine, utilisation_fraction=utilisation, curve_exponent=1.4)
-
-    assert idle <= line <= curve + 1e-12
-    assert curve <= idle + more + 1e-12
-    assert curved_power_kw(**machine, utilisation_fraction=utilisation, curve_exponent=1.0) == pytest.approx(
-        line
-    )
 
 
 def test_half_used_a100():

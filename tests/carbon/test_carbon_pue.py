@@ -1,4 +1,4 @@
-"""PUE by load and season, and losses on the way: ratios of sums, ends of laws, overhead never negative."""
+"""PUE by load: ratios of sums and ends of the law."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from carbon.pue import (
     facility_energy_kwh,
     fixed_overhead_fraction,
-    generated_energy_kwh,
     load_pue,
-    monthly_pue,
-    seasonal_profile,
-    weighted_pue,
 )
 from planner.inputs.catalogue import load_catalogue
 
@@ -62,44 +58,11 @@ def test_the_years_pue_is_that_of_the_mean_load(loads, fixed, proportional):
     law = {"fixed_overhead_fraction": fixed, "proportional_overhead_fraction": proportional}
     load = np.array(loads)
 
-    got = weighted_pue(it_energy_kwh=1000 * load, pue=load_pue(load_fraction=load, **law))
+    metered = facility_energy_kwh(it_energy_kwh=1000 * load, pue=load_pue(load_fraction=load, **law))
 
-    assert got == pytest.approx(load_pue(load_fraction=float(load.mean()), **law))
-
-
-@given(pue=st.floats(1, 2.5), amplitude=st.floats(0, 1), warmest=st.floats(1, 12.9))
-def test_a_season_keeps_the_year_and_never_falls_below_one(pue, amplitude, warmest):
-    """At an even load the mean of the months is the year; the overhead of no month is negative."""
-    profile = seasonal_profile(amplitude_fraction=amplitude, warmest_month=warmest)
-    months = monthly_pue(pue=pue, overhead_profile=profile)
-
-    assert weighted_pue(it_energy_kwh=np.ones(12), pue=months) == pytest.approx(pue)
-    assert months.min() >= 1
-
-
-def test_july_is_warmest_and_january_coldest():
-    """1.3 with an amplitude of a half: 1.45 in July, 1.15 in January, 1.3 in April and October."""
-    profile = seasonal_profile(amplitude_fraction=0.5, warmest_month=7)
-    months = monthly_pue(pue=1.3, overhead_profile=profile)
-
-    assert months[[6, 0, 3, 9]] == pytest.approx([1.45, 1.15, 1.3, 1.3])
-
-
-def test_a_load_that_runs_in_summer_pays_the_summers_pue():
-    """All energy in July: the month's 1.45, not the year's 1.3."""
-    july = np.eye(12)[6] * 500
-    months = monthly_pue(pue=1.3, overhead_profile=seasonal_profile(amplitude_fraction=0.5, warmest_month=7))
-
-    assert weighted_pue(it_energy_kwh=july, pue=months) == pytest.approx(1.45)
-    assert np.sum(facility_energy_kwh(it_energy_kwh=july, pue=months)) == pytest.approx(725)
-
-
-def test_losses_of_the_grid():
-    """EIA: 5 % of what is fed in is lost, so 95 kWh at the meter took 100; without losses nothing changes."""
-    losses = load_catalogue().fact("transmission.us.losses").value
-
-    assert generated_energy_kwh(facility_energy_kwh=95.0, grid_loss_fraction=losses) == pytest.approx(100)
-    assert generated_energy_kwh(facility_energy_kwh=95.0, grid_loss_fraction=0.0) == 95.0
+    assert metered.sum() / (1000 * load).sum() == pytest.approx(
+        load_pue(load_fraction=float(load.mean()), **law)
+    )
 
 
 def test_loads_that_cannot_be_are_refused():
@@ -116,25 +79,3 @@ def test_loads_that_cannot_be_are_refused():
 def test_readings_that_contradict_each_other_are_refused(full, part, words):
     with pytest.raises(ValueError, match=words):
         fixed_overhead_fraction(full_pue=full, part_pue=part, part_load_fraction=0.5)
-
-
-@pytest.mark.parametrize(
-    ("profile", "words"),
-    [(np.full(12, 1.1), "mean 1, got 12 with mean 1.1"), (np.ones(4), "12 months with mean 1, got 4")],
-)
-def test_profiles_that_would_change_the_year_are_refused(profile, words):
-    with pytest.raises(ValueError, match=words):
-        monthly_pue(pue=1.2, overhead_profile=profile)
-
-
-def test_other_arguments_out_of_range():
-    with pytest.raises(ValueError, match="warmest_month is in 1"):
-        seasonal_profile(amplitude_fraction=0.2, warmest_month=0)
-    with pytest.raises(ValueError, match="amplitude_fraction is a share"):
-        seasonal_profile(amplitude_fraction=1.5, warmest_month=7)
-    with pytest.raises(ValueError, match="is finite and above 0"):
-        weighted_pue(it_energy_kwh=np.zeros(3), pue=np.ones(3))
-    with pytest.raises(ValueError, match="nothing would arrive"):
-        generated_energy_kwh(facility_energy_kwh=1.0, grid_loss_fraction=1.0)
-    with pytest.raises(ValueError, match="grid_loss_fraction is a share"):
-        generated_energy_kwh(facility_energy_kwh=1.0, grid_loss_fraction=5.0)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from reliability.checkpoint import (
-    asynchronous_optimal_interval_h,
     hours_by_state,
     objective_optimal_interval_h,
     optimal_interval_h,
@@ -20,16 +19,15 @@ from reliability.checkpoint import (
 from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
-    ettr_restart_can_fail_fraction,
     linear_ettr,
     linear_ettr_fraction,
     linear_loss_fraction,
     rollback_ettr_fraction,
     weibull_ettr_fraction,
 )
-from reliability.restart import FailureClass, pooled_class
+from reliability.restart import FailureClass, pooled_class, retried_restart_h
 from reliability.simulate import simulate_job
-from reliability.two_level_ettr import two_level_ettr_fraction, two_level_linear_ettr_fraction
+from reliability.two_level_ettr import two_level_ettr_fraction
 
 mttfs_h = st.floats(0.05, 1e5)
 intervals_h = st.floats(1e-3, 100)
@@ -57,7 +55,6 @@ def test_a_job_without_failures_loses_its_writes_only():
 
     assert ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
     assert linear_ettr_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
-    assert ettr_restart_can_fail_fraction(write_h=0.1, **given_h) == pytest.approx(0.9, rel=1e-15)
     assert asynchronous_ettr_fraction(blocking_h=0.1, persist_h=0.3, **given_h) == pytest.approx(
         0.9, rel=1e-15
     )
@@ -126,22 +123,14 @@ def test_a_queue_after_each_failure_is_a_longer_restart(form):
 
 
 def test_a_queue_in_the_other_forms():
-    """Two-level: q on both restarts. Restarts that can fail: q is downtime. Line: 1 + l * q, by hand."""
+    """Two-level: q on both restarts."""
     rates = {"interval_h": 0.5, "local_saves": 4, "local_rate_per_h": 0.2, "remote_rate_per_h": 0.05}
     costs = {"local_write_h": 0.01, "remote_write_h": 0.1}
     restarts = {"local_restart_h": 0.1, "remote_restart_h": 0.4}
     longer = {"local_restart_h": 0.8, "remote_restart_h": 1.1}
-    job = {"interval_h": 0.5, "mttf_h": 9.0, "write_h": 0.02, "restart_h": 0.2}
-    line = two_level_linear_ettr_fraction(**rates, **costs, **restarts)
 
     assert two_level_ettr_fraction(queue_h=0.7, **rates, **costs, **restarts) == pytest.approx(
         two_level_ettr_fraction(**rates, **costs, **longer), rel=1e-14
-    )
-    assert two_level_linear_ettr_fraction(queue_h=0.7, **rates, **costs, **restarts) == pytest.approx(
-        line / (1 + 0.25 * 0.7), rel=1e-14
-    )
-    assert ettr_restart_can_fail_fraction(queue_h=0.7, downtime_h=0.1, **job) == pytest.approx(
-        ettr_restart_can_fail_fraction(downtime_h=0.8, **job), rel=1e-14
     )
 
 
@@ -152,13 +141,6 @@ def test_queue_counts_after_each_failure_and_once_at_the_start():
     )
 
     assert ours == pytest.approx(0.993 / (1.0035 * 1.1), rel=1e-14)
-
-
-@given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
-def test_a_restart_that_can_fail_is_never_better(interval_h, mttf_h, write_h, restart_h):
-    job = {"interval_h": interval_h, "mttf_h": mttf_h, "write_h": write_h, "restart_h": restart_h}
-
-    assert ettr_restart_can_fail_fraction(**job) <= ettr_fraction(**job) * (1 + 1e-12)
 
 
 @given(interval_h=intervals_h, mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
@@ -367,9 +349,8 @@ def test_fifty_digits_agree_on_the_other_forms():
         assert asynchronous_ettr_fraction(
             blocking_h=write, persist_h=persist, restart_h=restart, **job
         ) == pytest.approx(asynchronous, rel=1e-11)
-        assert ettr_restart_can_fail_fraction(write_h=write, restart_h=restart, **job) == pytest.approx(
-            can_fail, rel=1e-11
-        )
+        retried = retried_restart_h(restart_h=restart, mttf_h=mttf)
+        assert ettr_fraction(write_h=write, restart_h=retried, **job) == pytest.approx(can_fail, rel=1e-11)
         assert rollback_ettr_fraction(
             write_h=write, restart_h=restart, persist_h=persist, rollback_intervals=share, **job
         ) == pytest.approx(max(back, 0.0), rel=1e-10, abs=1e-13)
@@ -433,27 +414,6 @@ def test_no_interval_beats_the_optimum(mttf_h, write_h, restart_h, factor):
     )
 
     assert other <= best * (1 + 1e-12)
-
-
-@given(
-    mttf_h=st.floats(1, 1e4),
-    blocking_h=st.floats(0, 0.5),
-    persist_h=st.floats(0.01, 2),
-    factor=st.floats(1, 9),
-)
-def test_no_allowed_interval_beats_the_asynchronous_optimum(mttf_h, blocking_h, persist_h, factor):
-    """Both sides of the optimum, as far as one snapshot in flight allows."""
-    best_h = asynchronous_optimal_interval_h(mttf_h=mttf_h, blocking_h=blocking_h, persist_h=persist_h)
-    shorter_h = max(best_h / factor, persist_h - blocking_h)
-    best, longer, shorter = asynchronous_ettr_fraction(
-        interval_h=np.array([best_h, best_h * factor, shorter_h]),
-        mttf_h=mttf_h,
-        blocking_h=blocking_h,
-        persist_h=persist_h,
-        restart_h=0.1,
-    )
-
-    assert max(longer, shorter) <= best * (1 + 1e-12)
 
 
 @given(interval_h=st.floats(0.1, 50), mttf_h=st.floats(1, 1e5), write_h=delays_h, restart_h=delays_h)
@@ -586,5 +546,3 @@ def test_two_snapshots_in_flight_are_refused():
 def test_free_checkpoints_have_no_best_interval():
     with pytest.raises(ValueError, match="write_h must be a finite number above 0"):
         optimal_interval_h(mttf_h=5.0, write_h=0.0)
-    with pytest.raises(ValueError, match="with free checkpoints the best interval is zero"):
-        asynchronous_optimal_interval_h(mttf_h=5.0, blocking_h=0.0, persist_h=0.0)

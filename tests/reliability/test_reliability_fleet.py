@@ -10,15 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from reliability.definitions import (
-    CountedFailures,
-    FailureDefinition,
-    FailureScope,
-    combined_failures,
-    require_same_definition,
-    restated_failures,
-)
-from reliability.drift import drifting_rate
+from reliability.definitions import FailureDefinition, FailureScope
 from reliability.fleet import (
     failures_in_1000_node_days,
     gamma_prior,
@@ -163,91 +155,6 @@ def test_rate_of_llama_3_with_its_interval():
     assert ours.in_1000_node_days() == pytest.approx((3.789, 3.426, 4.152), rel=0.01)
 
 
-# Periods between which the rate drifts
-
-
-def test_without_drift_all_periods_are_one():
-    """Poisson counts of one rate: their sum says all that they say, so the conjugate update is exact."""
-    prior = {"prior_shape": 2.0, "prior_node_h": 5e3, "confidence_fraction": 0.9}
-    ours = drifting_rate(failures=[5, 9, 70], node_h=[2e4, 3e4, 1e5], drift_fraction=0.0, **prior)
-    whole = updated_rate(failures=84, node_h=1.5e5, **prior)
-
-    assert ours.estimate.mean_per_node_h == pytest.approx(whole.mean_per_node_h, rel=1e-9)
-    assert ours.estimate.low_per_node_h == pytest.approx(whole.low_per_node_h, rel=1e-5)
-    assert ours.estimate.high_per_node_h == pytest.approx(whole.high_per_node_h, rel=1e-5)
-    assert ours.estimate.shape == pytest.approx(whole.shape, rel=1e-6)
-    assert ours.prior_weight_fraction == pytest.approx(5e3 / 1.55e5)
-    hardly = drifting_rate(failures=[5, 9, 70], node_h=[2e4, 3e4, 1e5], drift_fraction=1e-7, **prior)
-    assert hardly.estimate.mean_per_node_h == pytest.approx(whole.mean_per_node_h, rel=1e-9)
-
-
-def test_drifting_rate_against_weighing_drawn_rates():
-    """The same belief by another route: rates drawn from the prior, weighed by SciPy's chance of counts."""
-    shape, node_h, drift, ratio = 1.5, 3e4, 0.5, 2.0
-    count, hours = np.array([3, 0, 14, 6]), np.array([2e4, 1e4, 6e4, 3e4])
-    rates = np.sort(np.random.default_rng(4).gamma(shape, 1 / node_h, 400_000))
-    mean = rates[:, None] * hours
-    excess = ratio - 1 + drift**2 * mean
-    weight = stats.nbinom.pmf(count, mean / excess, 1 / (1 + excess)).prod(axis=1)
-    share = np.cumsum(weight) / weight.sum()
-    ours = drifting_rate(
-        prior_shape=shape,
-        prior_node_h=node_h,
-        failures=count,
-        node_h=hours,
-        confidence_fraction=0.8,
-        drift_fraction=drift,
-        variance_to_mean_ratio=ratio,
-    )
-
-    assert ours.estimate.mean_per_node_h == pytest.approx(np.average(rates, weights=weight), rel=0.005)
-    assert ours.estimate.low_per_node_h == pytest.approx(rates[np.searchsorted(share, 0.1)], rel=0.01)
-    assert ours.estimate.high_per_node_h == pytest.approx(rates[np.searchsorted(share, 0.9)], rel=0.01)
-
-
-@pytest.mark.slow
-def test_belief_of_a_drifting_rate_is_calibrated():
-    """Fleets drawn from the prior, six quarters each: 90 % intervals hold the true rate, Poisson's do not.
-
-    To three standard errors of 300 fleets, 0.052.
-    """
-    random = np.random.default_rng(5)
-    hours = np.full(6, 5e5)
-    held = np.zeros(2)
-    for true_rate in random.gamma(2.0, 1e-4, 300):
-        count = random.poisson(true_rate * hours * random.gamma(1 / 0.16, 0.16, 6))
-        for place, drift in enumerate((0.4, 0.0)):
-            ours = drifting_rate(
-                prior_shape=2.0,
-                prior_node_h=1e4,
-                failures=count,
-                node_h=hours,
-                confidence_fraction=0.9,
-                drift_fraction=drift,
-            ).estimate
-            held[place] += ours.low_per_node_h <= true_rate <= ours.high_per_node_h
-
-    assert held[0] / 300 == pytest.approx(0.9, abs=0.052)
-    assert held[1] / 300 < 0.5
-
-
-@given(failures=st.integers(0, 10**6), drift=st.floats(0.05, 2), periods=st.integers(1, 8))
-def test_a_period_says_no_more_than_its_drift_allows(failures, drift, periods):
-    """Each period weighs 1 / (c^2 r) node-hours at most: the prior keeps b / (b + k / (c^2 r)) or more."""
-    ours = drifting_rate(
-        prior_shape=2.0,
-        prior_node_h=1e4,
-        failures=np.full(periods, failures),
-        node_h=1e5,
-        confidence_fraction=0.9,
-        drift_fraction=drift,
-    )
-    most_h = periods / (drift**2 * ours.estimate.mean_per_node_h)
-
-    assert ours.prior_weight_fraction >= 1e4 / (1e4 + most_h) * (1 - 1e-12)
-    assert ours.estimate.low_per_node_h < ours.estimate.mean_per_node_h < ours.estimate.high_per_node_h
-
-
 # Node sizes, and models beside measurements
 
 
@@ -315,42 +222,6 @@ def test_intervals_that_meet_do_not_disagree():
     )
 
     assert gap.disagrees.tolist() == [False, True, False, True]
-
-
-# Definitions
-
-ALL_STOPS = FailureDefinition(True, frozenset({"hardware", "software", "maintenance"}), FailureScope.JOB)
-UNEXPECTED = FailureDefinition(False, frozenset({"hardware", "software", "maintenance"}), FailureScope.JOB)
-
-
-def test_counts_are_restated_where_a_source_gives_both():
-    """Llama 3: 466 interruptions with planned stops, 419 without (arXiv 2407.21783): 100 become 89.9."""
-    stated = CountedFailures(failures=466, node_h=2048 * 54 * 24.0, definition=ALL_STOPS)
-    restated = CountedFailures(failures=419, node_h=2048 * 54 * 24.0, definition=UNEXPECTED)
-    counts = CountedFailures(failures=np.array([466.0, 100.0]), node_h=1e6, definition=ALL_STOPS)
-    ours = restated_failures(counts=counts, stated=stated, restated=restated)
-    both = combined_failures(counts=[ours, restated])
-
-    assert ours.failures == pytest.approx([419, 89.91], abs=0.005)
-    assert ours.definition == both.definition == UNEXPECTED
-    assert both.failures == pytest.approx([838, 508.91], abs=0.005)
-    assert both.node_h == 1e6 + 2048 * 54 * 24
-    with pytest.raises(ValueError, match="counts and stated must count the same"):
-        restated_failures(counts=counts, stated=restated, restated=stated)
-
-
-def test_rates_of_two_definitions_are_not_mixed():
-    counts = [CountedFailures(failures=9.0, node_h=1e4, definition=what) for what in (ALL_STOPS, UNEXPECTED)]
-
-    with pytest.raises(
-        ValueError,
-        match=r"counts\[0\] and counts\[1\] must count the same, got job failures with planned stops "
-        r"\(hardware, maintenance, software\) for counts\[0\] and job failures without planned stops",
-    ):
-        combined_failures(counts=counts)
-    with pytest.raises(ValueError, match="prior and own must count the same"):
-        require_same_definition(prior=ALL_STOPS, own=UNEXPECTED)
-    require_same_definition(prior=ALL_STOPS, own=ALL_STOPS)
 
 
 # Spares
@@ -497,12 +368,6 @@ def test_more_nodes_never_ask_for_fewer_spares():
     assert (ours.spares.tolist(), ours.reach_nodes.tolist()) == ([1], [2])
 
 
-def drift(**given):
-    return drifting_rate(
-        **({"prior_shape": 1, "prior_node_h": 1, "confidence_fraction": 0.9, "drift_fraction": 0.1} | given)
-    )
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -530,16 +395,6 @@ def drift(**given):
             lambda: rate_interval(failures=1, node_h=np.array([5.0, 0.0]), confidence_fraction=0.9),
             "node_h must be a finite number above 0, got 0 in row 1",
         ),
-        (lambda: drift(failures=[], node_h=[]), r"failures must be a column of counts, got .* shape \(0,\)"),
-        (lambda: drift(failures=[1], node_h=[0]), "node_h must be a finite number above 0, got 0 in row 0"),
-        (
-            lambda: drift(failures=[math.nan], node_h=[1]),
-            "failures must be a finite number from 0 up, got nan",
-        ),
-        (
-            lambda: drift(failures=[1], node_h=[1], drift_fraction=-0.1),
-            "drift_fraction must be a finite number from 0 up, got -0.1",
-        ),
         (
             lambda: nodes_of_job(accelerators=10.5, accelerators_per_node=8),
             "accelerators must be a whole number, got 10.5",
@@ -563,11 +418,6 @@ def drift(**given):
             lambda: FailureDefinition(False, "hardware", FailureScope.NODE),
             "severities must be a frozenset with at least one class",
         ),
-        (
-            lambda: CountedFailures(failures=2, node_h=0, definition=UNEXPECTED),
-            "node_h must be a finite number above 0, got 0",
-        ),
-        (lambda: combined_failures(counts=[]), "counts must hold at least one count, got none"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(call, message):

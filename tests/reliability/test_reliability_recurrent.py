@@ -5,13 +5,10 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reliability.fitting import fit_weibull
 from reliability.lifetimes import expected_failures
-from reliability.recurrent import fit_power_law, gaps_between_failures, mean_cumulative, trend_test
-from reliability.survival import nelson_aalen
+from reliability.recurrent import fit_power_law, gaps_between_failures, trend_test
 
 # NIST/SEMATECH e-Handbook 8.2.3.4 and 8.4.5: one system, ten failures, watched for 1500 h.
 NIST = {
@@ -103,50 +100,6 @@ def test_trend_tests_reject_as_often_as_they_say():
     assert 3 <= military <= 19
 
 
-histories = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(6, 20), st.sets(st.integers(1, 20), max_size=6)),
-    min_size=1,
-    max_size=8,
-)
-
-
-@given(histories=histories)
-def test_mean_cumulative_by_counting_over_every_unit(histories):
-    """Nelson's estimate and Lawless and Nadeau's variance as a table of units times ages."""
-    histories = [*histories, (0, 20, {10})]
-    start, end = (np.array([unit[place] for unit in histories], dtype=float) for place in (0, 1))
-    events = [(i, t) for i, (s, e, times) in enumerate(histories) for t in times if s < t <= e]
-    owner, ages = (np.array(column) for column in zip(*events, strict=True))
-    found = mean_cumulative(
-        event_unit=owner, event_h=ages, unit=np.arange(len(end)), end_h=end, start_h=start
-    )
-    times = np.unique(ages)
-    watched = (start[:, None] < times) & (times <= end[:, None])
-    failed = np.array([[np.sum((owner == i) & (ages == t)) for t in times] for i in range(len(end))])
-    at_risk, rate = watched.sum(axis=0), failed.sum(axis=0) / watched.sum(axis=0)
-    moves = np.cumsum(watched * (failed - rate) / at_risk, axis=1)
-    mean = np.cumsum(rate)
-
-    assert found.at_risk.tolist() == at_risk.tolist()
-    assert found.mean_failures == pytest.approx(mean, rel=1e-12)
-    assert found.high_failures / found.mean_failures == pytest.approx(
-        np.exp(1.959963985 * np.sqrt((moves**2).sum(axis=0)) / mean), rel=1e-6
-    )
-    assert found.failures_at(time_h=np.array([0.5, 99.0])) == pytest.approx([0, mean[-1]])
-
-
-def test_units_that_leave_at_their_failure_have_the_mean_of_nelson_and_aalen():
-    """One failure each, watched no longer: the mean number is the cumulative hazard of first failure."""
-    random = np.random.default_rng(2)
-    life, cut = random.integers(1, 40, 200), random.integers(5, 40, 200)
-    time, died = np.minimum(life, cut), life <= cut
-    units = np.arange(200)
-    mean = mean_cumulative(event_unit=units[died], event_h=time[died], unit=units, end_h=time)
-    hazard = nelson_aalen(duration_h=time, observed=died)
-
-    assert mean.mean_failures == pytest.approx(hazard.cumulative_hazard, rel=1e-12)
-
-
 def test_gaps_of_two_units_by_hand():
     """Unit a fails at 2 (back at 3) and 7 (back at 9), cut off at 10; b never; c is down at its end."""
     found = gaps_between_failures(
@@ -166,9 +119,8 @@ def test_a_fleet_without_failures_is_all_gap_and_no_trend():
 
     assert found.duration_h.tolist() == [5, 7]
     assert not found.observed.any()
-    for function in (trend_test, mean_cumulative):
-        with pytest.raises(ValueError, match="event_h must hold at least one failure, got none"):
-            function(event_unit=[], event_h=[], unit=[1, 2], end_h=[5, 7])
+    with pytest.raises(ValueError, match="event_h must hold at least one failure, got none"):
+        trend_test(event_unit=[], event_h=[], unit=[1, 2], end_h=[5, 7])
 
 
 @pytest.fixture(scope="module")
@@ -217,19 +169,6 @@ def test_faults_of_the_cluster_come_in_bursts(faults):
 
     shape = fit_weibull(duration_h=gaps.duration_h[later], observed=gaps.observed[later]).model.shape
     assert shape == pytest.approx(0.62, abs=0.005)
-
-
-def test_the_mean_number_of_faults_has_a_band_for_bursts(faults):
-    """584 faults over 400 servers: 1.46 each; bad servers make the interval 1.5 times Poisson's or more."""
-    gaps = gaps_of(faults)
-    failed = gaps.observed
-    found = mean_cumulative(
-        event_unit=gaps.unit[failed], event_h=gaps.end_h[failed], unit=np.unique(gaps.unit), end_h=348.98
-    )
-    reach = np.log(found.high_failures[-1] / found.mean_failures[-1])
-
-    assert found.mean_failures[-1] == pytest.approx(584 / 400, rel=1e-9)
-    assert reach > 1.5 * 1.96 / np.sqrt(584)
 
 
 @pytest.mark.parametrize(

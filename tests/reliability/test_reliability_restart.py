@@ -5,38 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reliability.ettr import ettr_fraction, ettr_restart_can_fail_fraction
+from reliability.ettr import ettr_fraction
 from reliability.restart import (
     FailureClass,
-    checkpoint_load_h,
     initialise_h,
     pooled_class,
     replace_h,
     restart_deviation_h,
     restart_h,
-    restart_parts,
     retried_restart_h,
 )
 
 hours = st.floats(0, 20)
-PARTS = {
-    "detect_h": 0.01,
-    "spare_fraction": 0.9,
-    "swap_h": 0.03,
-    "reschedule_h": 1.5,
-    "initialise_h": 0.02,
-    "load_h": 0.01,
-    "warm_up_h": 0.05,
-}
-
-
-def test_a_restart_by_hand():
-    """0.01 + (0.9 * 0.03 + 0.1 * 1.5) + 0.02 + 0.01 + 0.05 = 0.267 h; deviation 0.3 * 1.47 = 0.441 h."""
-    parts = restart_parts(**PARTS)
-
-    assert parts.replace_h == pytest.approx(0.177, rel=1e-14)
-    assert parts.mean_h == pytest.approx(0.267, rel=1e-14)
-    assert parts.deviation_h == pytest.approx(0.441, rel=1e-14)
 
 
 def test_mean_and_deviation_against_drawn_restarts():
@@ -45,21 +25,19 @@ def test_mean_and_deviation_against_drawn_restarts():
     spare = random.random(1_000_000) < 0.7
     waits_h = np.where(spare, random.uniform(0.1, 0.3, spare.size), random.exponential(1.2, spare.size))
     drawn_h = random.uniform(0, 0.5, spare.size) + waits_h + 0.4
-    parts = restart_parts(
-        detect_h=0.25,
+    replacing = {"spare_fraction": 0.7, "swap_h": 0.2, "reschedule_h": 1.2}
+    mean_h = restart_h(
+        detect_h=0.25, replace_h=replace_h(**replacing), initialise_h=0.1, load_h=0.1, warm_up_h=0.2
+    )
+    deviation_h = restart_deviation_h(
+        **replacing,
         detect_deviation_h=0.5 / np.sqrt(12),
-        spare_fraction=0.7,
-        swap_h=0.2,
         swap_deviation_h=0.2 / np.sqrt(12),
-        reschedule_h=1.2,
         reschedule_deviation_h=1.2,
-        initialise_h=0.1,
-        load_h=0.1,
-        warm_up_h=0.2,
     )
 
-    assert parts.mean_h == pytest.approx(drawn_h.mean(), abs=3 * drawn_h.std() / 1000)
-    assert parts.deviation_h == pytest.approx(drawn_h.std(), rel=0.006)
+    assert mean_h == pytest.approx(drawn_h.mean(), abs=3 * drawn_h.std() / 1000)
+    assert deviation_h == pytest.approx(drawn_h.std(), rel=0.006)
 
 
 @given(spare=st.floats(0, 1), swap=hours, reschedule=hours)
@@ -93,20 +71,15 @@ def test_start_up_time_at_the_mtbf_of_llama_3():
     assert gained == pytest.approx(1.0913, abs=1e-4)
 
 
-def test_load_time_of_a_405b_checkpoint():
-    """Llama 3's state of 4.9 TB at 2 TB/s sustained: 2.4 s."""
-    assert checkpoint_load_h(size_gb=4860.0, bandwidth_gb_per_s=2000.0) * 3600 == pytest.approx(2.43)
-
-
 @given(mttf=st.floats(0.5, 1e4), restart=st.floats(0, 5), downtime=st.floats(0, 5))
 def test_a_retried_restart_makes_the_form_of_restarts_that_can_fail(mttf, restart, downtime):
     job = {"interval_h": 0.4, "mttf_h": mttf, "write_h": 0.02}
     retried_h = retried_restart_h(restart_h=restart, mttf_h=mttf, downtime_h=downtime)
 
     assert retried_h >= (restart + downtime) * (1 - 1e-12)
-    assert ettr_fraction(restart_h=retried_h, **job) == pytest.approx(
-        ettr_restart_can_fail_fraction(restart_h=restart, downtime_h=downtime, **job), rel=1e-11
-    )
+    # Daly's form: W / ((M + D) * e^(R/M) * (e^((W + C)/M) - 1)).
+    daly = ettr_fraction(restart_h=downtime, **job) * np.exp(-restart / mttf)
+    assert ettr_fraction(restart_h=retried_h, **job) == pytest.approx(daly, rel=1e-11)
 
 
 def test_a_retried_restart_against_drawn_ones():
@@ -159,7 +132,10 @@ def test_kinds_of_failure_may_be_columns():
             "from 0 to 1, got nan in row 1",
         ),
         (lambda: initialise_h(nodes=0, base_h=1.0), "nodes must be a finite number above 0, got 0"),
-        (lambda: restart_parts(**(PARTS | {"load_h": -1.0})).mean_h, "load_h must be a finite number"),
+        (
+            lambda: restart_h(detect_h=0, replace_h=0, initialise_h=0, load_h=-1.0, warm_up_h=0),
+            "load_h must be a finite number",
+        ),
         (lambda: pooled_class([]), "at least one FailureClass, got none"),
         (lambda: pooled_class([FailureClass(0.0, 1.0)]), "total_rate_per_h must be a finite number above 0"),
     ],

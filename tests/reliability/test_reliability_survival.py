@@ -11,7 +11,6 @@ from reliability.survival import (
     concordance_fraction,
     goodness_of_fit,
     kaplan_meier,
-    nelson_aalen,
     risk_table,
 )
 
@@ -61,16 +60,14 @@ def fleet(units=3000, seed=1):
 @pytest.mark.parametrize("time", ["exact", "days"])
 @pytest.mark.parametrize("more", [(), ("weight",), ("entry_h",), ("entry_h", "weight")])
 def test_curves_against_lifelines(time, more):
-    """Curve and band of Kaplan-Meier and of Nelson-Aalen (its discrete form), to rounding."""
-    from lifelines import KaplanMeierFitter, NelsonAalenFitter
+    """Curve and band of Kaplan-Meier, to rounding."""
+    from lifelines import KaplanMeierFitter
 
     log = fleet()
     rows = {"duration_h": log[time], "observed": log["observed"], **{name: log[name] for name in more}}
     options = {"entry": rows.get("entry_h"), "weights": rows.get("weight")}
     survival = kaplan_meier(**rows, confidence_fraction=0.9)
-    hazard = nelson_aalen(**rows, confidence_fraction=0.9)
     km = KaplanMeierFitter(alpha=0.1).fit(log[time], log["observed"], **options)
-    na = NelsonAalenFitter(alpha=0.1, nelson_aalen_smoothing=False).fit(log[time], log["observed"], **options)
     died = km.event_table["observed"].to_numpy() > 0
     low, high = km.confidence_interval_.to_numpy()[died].T
 
@@ -79,10 +76,6 @@ def test_curves_against_lifelines(time, more):
     assert survival.survival_fraction == pytest.approx(km.survival_function_.to_numpy()[died, 0], abs=1e-10)
     assert survival.low_fraction == pytest.approx(np.nan_to_num(low, nan=0.0), abs=1e-10)
     assert survival.high_fraction == pytest.approx(np.nan_to_num(high, nan=1.0), abs=1e-10)
-    assert hazard.cumulative_hazard == pytest.approx(na.cumulative_hazard_.to_numpy()[died, 0], rel=1e-10)
-    low, high = na.confidence_interval_.to_numpy()[died].T
-    assert hazard.low_hazard == pytest.approx(low, rel=1e-10)
-    assert hazard.high_hazard == pytest.approx(high, rel=1e-10)
 
 
 units = st.lists(
@@ -232,8 +225,8 @@ def test_titan_is_no_constant_rate(titan):
         (kaplan_meier, {"duration_h": [5.0, np.nan]}, "duration_h must be above 0 .*, got nan in row 1"),
         (kaplan_meier, {"observed": [False, False]}, "observed must hold at least one death, got none"),
         (kaplan_meier, {"confidence_fraction": 1.0}, "confidence_fraction must be a share between 0 and 1"),
-        (nelson_aalen, {"entry_h": [0.0, 8.0]}, "entry_h must be from 0 up and below duration_h, got 8"),
-        (nelson_aalen, {"weight": [1.0, 0.0]}, "weight must be above 0, got 0 in row 1"),
+        (kaplan_meier, {"entry_h": [0.0, 8.0]}, "entry_h must be from 0 up and below duration_h, got 8"),
+        (kaplan_meier, {"weight": [1.0, 0.0]}, "weight must be above 0, got 0 in row 1"),
         (risk_table, {"time_h": [-1.0]}, "time_h must be a finite number from 0 up, got -1"),
         (
             concordance_fraction,

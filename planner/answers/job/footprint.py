@@ -34,8 +34,6 @@ from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
 from planner.trace.quantities import Traced, derive
 
-WORK = ("data", "experimentation", "training", "fine_tuning", "inference")
-
 
 @dataclass(frozen=True)
 class Phase:

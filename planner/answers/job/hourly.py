@@ -40,10 +40,6 @@ class Hours:
         ahead = (day - date(day.year, 1, 1)) - (self.first - date(self.first.year, 1, 1))
         return float(ahead.days * HOURS_A_DAY % self.count)
 
-    def day_of(self, start_h: float) -> date:
-        """The day of the series that begins in an hour."""
-        return date.fromordinal(self.first.toordinal() + int(start_h) // HOURS_A_DAY)
-
 
 def hourly_load_kwh(*, start_h: Column, duration_h: Column, hours: Column) -> NDArray[np.float64]:
     """Energy of a constant kilowatt in each hour of a series, from a start for some time.

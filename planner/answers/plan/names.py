@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner.program.plan import Plan
 from planner.program.searches import Difference
-from planner.program.solution import UNITS, Index, Problem
+from planner.program.solution import Index, Problem
 
 EVERYWHERE = ("budget", "carbon cap", "carbon cap by period", "money cap")
 BY_PERIOD = ("budget", "carbon cap by period")  # their only index is the period
@@ -66,11 +66,6 @@ def limit_text(problem: Problem, labels: Sequence[str], family: str, index: Inde
             return f"the minimum order of {where}"
         case _:
             return f"the {family} of {where}{when}"
-
-
-def unit_of(family: str) -> str:
-    """The unit in which a family of limits is kept."""
-    return UNITS[family]
 
 
 def change_text(problem: Problem, labels: Sequence[str], change: Difference) -> str:

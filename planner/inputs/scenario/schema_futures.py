@@ -26,7 +26,6 @@ from planner.inputs.scenario.problems import FieldError, Problem, shown, shown_k
 
 _TIMES = Range(0, 100, open=True)
 SUM = 1e-6  # how far the chances of all futures may be from 1 together
-RATIOS = ("demand", "work", "tokens", "failures", "grid", "electricity", "node_price")
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,20 +157,6 @@ def _bursts(trace_scv_ratio: Column) -> NDArray[np.float64]:
     return np.maximum(np.asarray(trace_scv_ratio, dtype=np.float64) - 1.0, 0.0)
 
 
-def load_fraction(*, demand_per_s: Column, carrying_replicas: Column, requests_per_s: Column) -> Column:
-    """Load of a replica at the peak hour over the load that it could be planned for.
-
-    l = D / (x c), at most 1
-
-    Below 1 where one replica would carry more than there is, or where bursts ask for more replicas.
-
-    Source: definition; a thousandth at least, so that a queue has arrivals.
-    """
-    carried = np.maximum(np.multiply(carrying_replicas, requests_per_s), LEAST_PER_S)
-    result: Column = np.clip(np.divide(demand_per_s, carried), 1e-3, 1.0)
-    return result
-
-
 def replica_nodes(*, tp: Column, accelerators: Column) -> Column:
     """Nodes, or the share of one, that a replica takes.
 

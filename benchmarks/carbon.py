@@ -21,7 +21,7 @@ from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.shifting import best_starts
 from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
-from carbon.water import water_l
+from carbon.water import offsite_water_l, onsite_water_l
 
 SEED = 2025
 # What each job has of its own, drawn evenly between two ends; nothing in it was measured.
@@ -84,9 +84,9 @@ def job_columns(jobs: int) -> Columns:
 def estimated(job: Mapping[str, Any]) -> Estimate:
     """From hours by state to carbon and water, by the functions of the leaf; one job or columns of them."""
     energy = job_energy_kwh(**{name: job[name] for name in STATES}, **STATE_KW)
+    metered = facility_energy_kwh(it_energy_kwh=energy, pue=job["pue"])
     operational = operational_kgco2e(
-        facility_energy_kwh=facility_energy_kwh(it_energy_kwh=energy, pue=job["pue"]),
-        grid_kgco2e_per_kwh=job["grid_kgco2e_per_kwh"],
+        facility_energy_kwh=metered, grid_kgco2e_per_kwh=job["grid_kgco2e_per_kwh"]
     )
     embodied = embodied_share_kgco2e(
         embodied_kgco2e=job["nodes"] * job["node_kgco2e"],
@@ -94,12 +94,9 @@ def estimated(job: Mapping[str, Any]) -> Estimate:
         lifetime_h=LIFETIME_H,
         utilisation_fraction=job["utilisation_fraction"],
     )
-    water = water_l(
-        it_energy_kwh=energy,
-        pue=job["pue"],
-        onsite_l_per_kwh=job["onsite_l_per_kwh"],
-        offsite_l_per_kwh=job["offsite_l_per_kwh"],
-    )
+    at_site = onsite_water_l(it_energy_kwh=energy, onsite_l_per_kwh=job["onsite_l_per_kwh"])
+    at_stations = offsite_water_l(facility_energy_kwh=metered, offsite_l_per_kwh=job["offsite_l_per_kwh"])
+    water = at_site + at_stations
     total = footprint_kgco2e(operational_kgco2e=operational, embodied_kgco2e=embodied)
     return operational, embodied, total, water
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-from carbon.pue import facility_energy_kwh
 
 Column = float | NDArray[np.float64]
 
@@ -33,20 +32,3 @@ def offsite_water_l(*, facility_energy_kwh: Column, offsite_l_per_kwh: Column) -
     """
     _domain.nonnegative(facility_energy_kwh=facility_energy_kwh, offsite_l_per_kwh=offsite_l_per_kwh)
     return facility_energy_kwh * offsite_l_per_kwh
-
-
-def water_l(
-    *, it_energy_kwh: Column, pue: Column, onsite_l_per_kwh: Column, offsite_l_per_kwh: Column
-) -> Column:
-    """Water on site and at the power stations.
-
-    W = E_IT * (WUE + PUE * EWIF)
-
-    Water to make the hardware is left out. Some papers write E_IT * PUE * (WUE + EWIF), which agrees only
-    where cooling is dry (WUE = 0).
-
-    Source: Li et al., "Making AI Less Thirsty", arXiv 2304.03271.
-    """
-    facility = facility_energy_kwh(it_energy_kwh=it_energy_kwh, pue=pue)
-    onsite = onsite_water_l(it_energy_kwh=it_energy_kwh, onsite_l_per_kwh=onsite_l_per_kwh)
-    return onsite + offsite_water_l(facility_energy_kwh=facility, offsite_l_per_kwh=offsite_l_per_kwh)

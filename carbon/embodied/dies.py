@@ -55,7 +55,7 @@ def processed_kgco2e_per_cm2(
 
     c = CI_fab * EPA + GPA + MPA
 
-    The rate to charge a die's share of the whole wafer at (`good_die_kgco2e`). Design is left out.
+    Design is left out.
 
     Source: Gupta et al., "ACT", ISCA 2022.
     """

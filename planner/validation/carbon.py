@@ -9,7 +9,7 @@ from carbon.energy import energy_kwh
 from carbon.grid import pounds_kgco2e_per_kwh
 from carbon.operational import operational_kgco2e, training_device_h, training_flops
 from carbon.pue import facility_energy_kwh
-from carbon.water import water_l
+from carbon.water import offsite_water_l, onsite_water_l
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.validation.aliases import catalogue_name, constant
@@ -133,14 +133,10 @@ def job_water(
 ) -> float:
     """Water of a job, on site by IT energy and at power stations by facility energy."""
     it_kwh = job_kwh(it_energy_kwh=it_energy_kwh, device_h=device_h, power_kw=power_kw, gpu=gpu)
-    return float(
-        water_l(
-            it_energy_kwh=it_kwh,
-            pue=pue,
-            onsite_l_per_kwh=onsite_l_per_kwh,
-            offsite_l_per_kwh=offsite_l_per_kwh,
-        )
-    )
+    metered_kwh = facility_energy_kwh(it_energy_kwh=it_kwh, pue=pue)
+    at_site = onsite_water_l(it_energy_kwh=it_kwh, onsite_l_per_kwh=onsite_l_per_kwh)
+    at_stations = offsite_water_l(facility_energy_kwh=metered_kwh, offsite_l_per_kwh=offsite_l_per_kwh)
+    return float(at_site + at_stations)
 
 
 def training_share_kw(gpu: str) -> float:

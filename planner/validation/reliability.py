@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,11 @@ import numpy as np
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.rounding import rounded_up
 from planner.physics.equations.money import goodput_usd
+from planner.physics.equations.training import ettr_ratio
 from planner.validation.aliases import constant
 from planner.validation.forms import Book, NotUnderstood, Spellings
-from reliability.checkpoint import optimal_interval_h, young_interval_h
+from reliability.checkpoint import hours_by_state, optimal_interval_h, young_interval_h
 from reliability.ettr import (
-    asynchronous_ettr_fraction,
-    ettr_fraction,
     interval_goodput_fraction,
     linear_ettr_fraction,
     not_training_h,
@@ -104,10 +104,31 @@ SPELLINGS: Spellings = {
 
 BOOK = Book(SPELLINGS)
 
+
+def planned_ettr(
+    *,
+    interval_h: float,
+    mttf_h: float,
+    write_h: float,
+    restart_h: float,
+    queue_h: float = 0.0,
+    persist_h: float = 0.0,
+) -> float:
+    """ETTR from the hours in each state, as plans and answers have it; a queue keeps the job away longer."""
+    states = hours_by_state(
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=write_h,
+        restart_h=restart_h + queue_h,
+        persist_h=persist_h,
+    )
+    return float(ettr_ratio(**asdict(states)))
+
+
 # Which ETTR a row means; `any` asks for the best model that there is.
 Model = Callable[..., Any]
-MODELS: Mapping[str, Model] = {"linear": linear_ettr_fraction, "exact": ettr_fraction, "any": ettr_fraction}
-BEHIND: Mapping[str, Model] = {"async": asynchronous_ettr_fraction, "any": asynchronous_ettr_fraction}
+MODELS: Mapping[str, Model] = {"linear": linear_ettr_fraction, "exact": planned_ettr, "any": planned_ettr}
+BEHIND: Mapping[str, Model] = {"async": planned_ettr, "any": planned_ettr}
 WEIBULL = frozenset(("any", "exact", "weibull", "weibull renewal"))
 LEVELS: Mapping[str, Model] = {"two-level": two_level_ettr_fraction, "any": two_level_ettr_fraction}
 LEVELS_RESTART_CAN_FAIL: Mapping[str, Model] = dict.fromkeys(LEVELS, two_level_restart_can_fail_ettr_fraction)
@@ -255,11 +276,13 @@ def asynchronous_ettr(
 ) -> float:
     """ETTR with checkpoints stored in the background."""
     mttf_h = 1.0 / failures_per_h
+    if persist_h > (interval_h + blocking_h) * (1 + 1e-9):
+        raise NotUnderstood("persist must not exceed interval and blocking: one snapshot is stored at a time")
     return float(
         _model(model, BEHIND)(
             interval_h=interval_h,
             mttf_h=mttf_h,
-            blocking_h=blocking_h,
+            write_h=blocking_h,
             persist_h=persist_h,
             **_after_failure(mttf_h, restart_h, 0.0, failures_during_restart),
         )
@@ -441,7 +464,7 @@ def linear_gap(
         accelerators_per_node=accelerators_per_node,
     )
     times = {"interval_h": interval_h, "mttf_h": mttf, "write_h": write_h, "restart_h": restart_h}
-    if float(ettr_fraction(**times)) < _LEAST_SIMULATED:
+    if planned_ettr(**times) < _LEAST_SIMULATED:
         raise NotUnderstood("a run that loses nearly all of its time does not end in simulation")
     line = float(linear_ettr_fraction(**times))
     played = simulate_job(intervals=1000, replicas=400, seed=0, **times)

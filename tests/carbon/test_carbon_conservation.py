@@ -15,7 +15,7 @@ from carbon.pue import facility_energy_kwh
 from carbon.scopes import Category
 from carbon.signals import GridSignal
 from carbon.states import WorkHours, work_carbon
-from carbon.water import offsite_water_l, onsite_water_l, water_l
+from carbon.water import offsite_water_l, onsite_water_l
 from planner.performance.bundles import bundled
 from planner.trace.quantities import BoundaryError, Chosen, TraceError, chosen, derive
 
@@ -117,11 +117,10 @@ def test_water_is_in_once(kwh, pue, onsite, offsite):
     ledger = Ledger(
         (), (WaterLine("cooling", "training", site, 0.0), WaterLine("power", "training", 0.0, stations))
     )
-    whole = water_l(it_energy_kwh=kwh, pue=pue, onsite_l_per_kwh=onsite, offsite_l_per_kwh=offsite)
 
     assert ledger.onsite_l == pytest.approx(kwh * onsite)
     assert ledger.offsite_l == pytest.approx(kwh * pue * offsite)
-    assert ledger.onsite_l + ledger.offsite_l == pytest.approx(whole)
+    assert ledger.onsite_l + ledger.offsite_l == pytest.approx(kwh * (onsite + pue * offsite))
 
 
 # ---- a fleet is a hundred percent

@@ -10,7 +10,7 @@ from carbon.energy import energy_kwh, job_energy_kwh, job_energy_parts
 from carbon.operational import operational_kgco2e, training_device_h, training_flops
 from carbon.power import power_kw
 from carbon.pue import facility_energy_kwh
-from carbon.water import offsite_water_l, onsite_water_l, water_l
+from carbon.water import offsite_water_l
 
 AMOUNT = st.floats(0.01, 1e6)
 
@@ -140,21 +140,9 @@ def test_a_phone_over_three_and_a_half_years():
 
 def test_water_of_a_dry_cooled_job():
     """OLMo 2 7B (arXiv 2501.00656): 131 MWh, PUE 1.2, no water on site, 1.29 L/kWh off site: 202 kL."""
-    got = water_l(it_energy_kwh=131_000, pue=1.2, onsite_l_per_kwh=0.0, offsite_l_per_kwh=1.29)
+    got = offsite_water_l(facility_energy_kwh=131_000 * 1.2, offsite_l_per_kwh=1.29)
 
     assert got / 1000 == pytest.approx(202, rel=0.01)
-
-
-@given(it_kwh=AMOUNT, pue=st.floats(1, 3), onsite=st.floats(0, 5), offsite=st.floats(0, 10))
-def test_overhead_draws_water_at_the_power_station_only(it_kwh, pue, onsite, offsite):
-    """WUE is per IT energy: a worse PUE leaves water on site as it is."""
-    at_site = onsite_water_l(it_energy_kwh=it_kwh, onsite_l_per_kwh=onsite)
-    elsewhere = offsite_water_l(facility_energy_kwh=it_kwh * pue, offsite_l_per_kwh=offsite)
-
-    total = water_l(it_energy_kwh=it_kwh, pue=pue, onsite_l_per_kwh=onsite, offsite_l_per_kwh=offsite)
-
-    assert total == pytest.approx(at_site + elsewhere, rel=1e-12)
-    assert at_site == it_kwh * onsite
 
 
 @given(it_kwh=AMOUNT, pue=st.floats(1, 3), grid=st.floats(0, 1.5), times=st.floats(0, 10))

@@ -103,7 +103,8 @@ def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.
     heard = Heard()
     wanted = question(tmp_path / "plans.sqlite", verify=True) | {"text": text}
     found = plan(wanted, heard, go_on)
-    stopped = plan(wanted, Heard(), lambda: any("request by request" in said for said in heard.texts))
+    later = Heard()
+    stopped = plan(wanted, later, lambda: any("request by request" in said for said in later.texts))
 
     assert "verification" not in heard.parts[-1]["document"]
     assert {row["service"] for row in found["document"]["verification"]["rows"]} == {"chat", "code"}

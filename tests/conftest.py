@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from sizes import NIGHTLY, at_night, size
+from sizes import NIGHTLY, at_night, few_ranges, size
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -150,11 +150,10 @@ def few_job_draws() -> Iterator[None]:
 
 
 @pytest.fixture
-def few_plan_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges of plans from few draws: tests that ask for this look at all the rest of a plan."""
-    from planner.answers.plan import document
-
-    monkeypatch.setattr(document, "DRAWS", size(8, nightly=document.DRAWS))
+def few_plan_draws() -> Iterator[None]:
+    """Ranges of plans from few draws, and few facts that move them: tests that ask look at all the rest."""
+    with few_ranges(8):
+        yield
 
 
 @pytest.fixture

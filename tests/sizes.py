@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from planner.trace.quantities import Traced
 
 NIGHTLY = "EVERFLEET_TESTS_NIGHTLY"  # set by the option before any test is read, here and in each worker
 
@@ -14,3 +22,23 @@ def at_night() -> bool:
 def size(usual: int, *, nightly: int) -> int:
     """The usual number, or the larger one of a night, which finds what is rarer and no other thing."""
     return nightly if at_night() else usual
+
+
+@contextmanager
+def few_ranges(draws: int) -> Iterator[None]:
+    """Plans are documented in a third of the time: their ranges from few draws, their swings of few facts."""
+    from planner.answers.plan import document
+    from planner.trace import uncertainty
+
+    every, tornado = uncertainty.ranged_facts, document.tornado
+
+    def swings(target: Traced) -> list[uncertainty.Swing]:
+        with pytest.MonkeyPatch.context() as looked_at:
+            looked_at.setattr(uncertainty, "ranged_facts", lambda *targets: every(*targets)[:6])
+            return tornado(target)
+
+    with pytest.MonkeyPatch.context() as patched:
+        if not at_night():
+            patched.setattr(document, "DRAWS", draws)
+            patched.setattr(document, "tornado", swings)
+        yield

@@ -28,6 +28,7 @@ DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
 # The same of answers whose numbers `explain` of the command line does not open.
 ANSWERS = ("pareto.json", "checkpoints.json", "answer.json")
 _OTHERS = ("pareto", "checkpoints", "answer")
+MOST_SAID = 200  # characters of what a damaged document makes of its numbers
 _KEYS = {"status", "everfleet_fit", "everfleet_job"}
 
 
@@ -94,9 +95,14 @@ def _saved(file: Path) -> Record:
 
 def _agreeing(file: Path, document: Record) -> Record:
     """The document, refused where its numbers do not agree."""
-    if found := disagreements(document):
-        said = [Problem(place, f"{text}: the file was changed by hand") for place, text in found]
-        raise ScenarioError(str(file), said)
+    try:
+        found = disagreements(document)
+    except (ArithmeticError, AttributeError, LookupError, SyntaxError, TypeError, ValueError) as error:
+        said = f"is damaged: its numbers cannot be compared ({type(error).__name__}: {error})"
+        raise ScenarioError(str(file), [Problem("", said[:MOST_SAID])]) from None
+    if found:
+        problems = [Problem(place, f"{text}: the file was changed by hand") for place, text in found]
+        raise ScenarioError(str(file), problems)
     return document
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from squares import square, square_or_die, square_or_die_once, unwell
 
 from planner.answers.plan.document import plan_document
 from planner.answers.sweeps import (
@@ -64,37 +65,6 @@ def after(calls: int) -> Callable[[], bool]:
     """Wishes to stop from the call after so many."""
     count = itertools.count()
     return lambda: next(count) >= calls
-
-
-# Work that processes can be handed, by name
-
-
-def square(number: int) -> int:
-    if number == 3:
-        raise InputError("three is refused")
-    return number * number
-
-
-def square_or_die_once(task: tuple[int, str]) -> int:
-    """The worker that squares 2 for the first time dies of it."""
-    number, folder = task
-    if number == 2:
-        try:
-            (Path(folder) / "died").mkdir()
-        except FileExistsError:
-            return square(number)
-        os._exit(9)
-    return square(number)
-
-
-def square_or_die(number: int) -> int:
-    if number == 2:
-        os._exit(9)
-    return square(number)
-
-
-def unwell(number: int) -> int:
-    return 1 // (number - 1)
 
 
 # Grids

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 import pytest
 from explained import explained
+from sizes import few_ranges
 
-from planner.answers.plan import document
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.commands import parser
 from planner.inputs.catalogue import data_folder, load_catalogue
@@ -73,16 +73,14 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def plan_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the smallest scenario."""
     folder = tmp_path_factory.mktemp("report") / "plan"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "DRAWS", 20)
+    with few_ranges(8):
         assert main(["plan", JOB, "--quiet", "--no-baselines", "--out", str(folder)]) == ANSWER
     return folder
 
 
 @pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranges from few draws: these tests look at commands, not at ranges."""
-    monkeypatch.setattr(document, "DRAWS", 3)
+def few_draws(few_plan_draws: None) -> None:
+    """These tests look at commands, not at ranges."""
 
 
 def refuse_constant(name: str) -> NoReturn:

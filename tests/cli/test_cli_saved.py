@@ -11,8 +11,8 @@ from typing import Any
 import highspy
 import openpyxl
 import pytest
+from sizes import few_ranges
 
-from planner.answers.plan import document
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from solver.build import THOUSAND
 
@@ -38,8 +38,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store of one plan, its report and its program in both formats."""
     folder = tmp_path_factory.mktemp("saved")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "DRAWS", 3)
+    with few_ranges(8):
         for name in ("program.lp", "program.mps"):
             command = ["plan", JOB, "--quiet", "--no-baselines", "--program", str(folder / name), "--json"]
             command += ["--save", "--store", str(folder / "plans.sqlite"), "--out", str(folder / "plan")]
@@ -87,8 +86,8 @@ def test_a_program_that_cannot_be_written_is_told(run: Run, tmp_path: Path, few_
 
 
 @pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "DRAWS", 3)
+def few_draws(few_plan_draws: None) -> None:
+    """These tests look at commands, not at ranges."""
 
 
 def test_the_purchase_list_says_what_a_buyer_needs(made: Path) -> None:

@@ -121,6 +121,7 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
 
 
+@pytest.mark.usefixtures("few_plan_draws")  # the page shows no range of a plan
 @pytest.mark.slow
 def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explained import explained
+from sizes import size
 
 from planner.answers.futures import (
     FuturesPlan,
@@ -368,8 +369,9 @@ def test_what_hedging_and_knowing_are_worth() -> None:
 
 
 def test_drawn_futures_stand_for_all_draws() -> None:
-    """Shares of 40 draws add up to 1; the same seed draws the same; demand stays inside its range."""
-    scenario = small(MUST | {"uncertainty": {"draws": 40, "reduce_to": 4, "demand": [0.5, 3]}})
+    """Shares of draws add up to 1; the same seed draws the same; demand stays inside its range."""
+    draws = size(16, nightly=40)
+    scenario = small(MUST | {"uncertainty": {"draws": draws, "reduce_to": 4, "demand": [0.5, 3]}})
     uncertainty = scenario.uncertainty
     assert uncertainty is not None
 
@@ -377,7 +379,7 @@ def test_drawn_futures_stand_for_all_draws() -> None:
 
     assert [one.name for one in found] == [one.name for one in again]
     assert sum(one.probability_fraction for one in found) == pytest.approx(1.0)
-    assert all(round(40 * one.probability_fraction, 6).is_integer() for one in found)
+    assert all(round(draws * one.probability_fraction, 6).is_integer() for one in found)
     ratios = [one.demand_ratio[0] for one in found if one.demand_ratio is not None]
     assert len(ratios) == 4
     assert 0.5 <= min(ratios) < 1 < max(ratios) <= 3

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sizes import size
 
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -109,9 +110,12 @@ INSTANCES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.slow
 def test_two_engines_agree_on_scenarios() -> None:
-    """HiGHS and CBC share no code: 36 programs as users get them, each solved to the end by both."""
+    """HiGHS and CBC share no code: programs as users get them, each solved to the end by both.
+
+    By day one in five, which meets each aim and each confidence; at night all.
+    """
     assert len(INSTANCES) >= 30
-    for name, changes in INSTANCES:
+    for name, changes in INSTANCES[:: size(5, nightly=1)]:
         scenario = with_changes(short(name), changes)
         ours, theirs = best(scenario), best(scenario, "cbc")
 

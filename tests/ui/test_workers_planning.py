@@ -73,6 +73,7 @@ def test_a_store_that_fails_costs_the_save_and_not_the_plan(tmp_path: Path) -> N
     assert open_store(str(tmp_path / "good.sqlite")).plan(kept["saved"]).title == found["document"]["title"]
 
 
+@pytest.mark.usefixtures("few_plan_draws")
 def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     """The plan is there, and saved, before its prices are looked for; less work is always worth something."""
     quarter = {
@@ -93,6 +94,7 @@ def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     assert heard.texts[-1] == "looking for what the limits are worth"
 
 
+@pytest.mark.usefixtures("few_plan_draws")
 def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is there, and saved, before they are; asked to stop while they are played, it stays."""
     monkeypatch.setattr("planner.answers.plan.verified.SECONDS", 5.0)
@@ -101,7 +103,8 @@ def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.
     heard = Heard()
     wanted = question(tmp_path / "plans.sqlite", verify=True) | {"text": text}
     found = plan(wanted, heard, go_on)
-    stopped = plan(wanted, Heard(), lambda: any("request by request" in said for said in heard.texts))
+    later = Heard()
+    stopped = plan(wanted, later, lambda: any("request by request" in said for said in later.texts))
 
     assert "verification" not in heard.parts[-1]["document"]
     assert {row["service"] for row in found["document"]["verification"]["rows"]} == {"chat", "code"}

@@ -101,7 +101,10 @@ def _agreeing(file: Path, document: Record) -> Record:
         said = f"is damaged: its numbers cannot be compared ({type(error).__name__}: {error})"
         raise ScenarioError(str(file), [Problem("", said[:MOST_SAID])]) from None
     if found:
-        problems = [Problem(place, f"{text}: the file was changed by hand") for place, text in found]
+        problems = [
+            Problem(place, f"{text}; the file may have been changed since it was written")
+            for place, text in found
+        ]
         raise ScenarioError(str(file), problems)
     return document
 

@@ -30,10 +30,6 @@ _TIME = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fract
 _POLICIES = {"time": "ettr_fraction", "money": "usd_per_useful_h", "carbon": "kgco2e_per_useful_h"}
 
 
-class Disagreement(RuntimeError):
-    """Numbers of an answer do not agree: a fault of this program, or a document that was changed by hand."""
-
-
 def disagreements(document: Record) -> list[tuple[str, str]]:
     """Where numbers of a document do not agree: the place of each, and what it should be."""
     inner = document["document"] if "everfleet_answer" in document else document
@@ -180,6 +176,6 @@ def _compared(place: str, value: object, wanted: float, size: float = 0.0) -> It
     if not is_number(value) and not is_number(wanted):
         return
     room = CLOSE * max(abs(wanted) if is_number(wanted) else 0.0, size) + 1e-9
-    if not is_number(value) or not is_number(wanted) or abs(float(value) - wanted) > room:  # type: ignore[arg-type]
-        shown = format_value(float(value)) if is_number(value) else repr(value)  # type: ignore[arg-type]
+    if not is_number(value) or not is_number(wanted) or abs(value - wanted) > room:
+        shown = format_value(value) if is_number(value) else repr(value)
         yield place, f"is {shown}, and what it comes from gives {format_value(wanted)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def numbered(
     return {name: rows for name, rows in found.items() if any(rows)}
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a cell holds a number that can be opened."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_plan_flexibility
+import test_plan_ownership
 
 from planner.answers.plan.limits import full_sentences
 from planner.answers.plan.summary import why_this_plan
@@ -14,6 +16,7 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
+from solver import account
 
 
 def planned(changes: dict[str, Any]) -> Plan:
@@ -117,3 +120,50 @@ def test_nodes_that_cannot_have_arrived_fill_nothing(roomy: Plan) -> None:
     assert full_sentences(plan, [{**row, "period": "2027 Q1"}]) == []
     assert len(full_sentences(plan, [{**row, "period": "2027 Q2"}])) == 1
     assert full_sentences(plan, [{**row, "period": "2027 Q2", "limit": "carbon cap"}]) == []
+
+
+PLANS = {
+    "a run": lambda: planned({}),
+    "services": lambda: plan_fleet(
+        load_scenario(data_folder() / "scenarios" / "serving-only.toml"), baselines=False
+    ),
+    "pausable, parked": lambda: test_plan_flexibility.planned(
+        test_plan_flexibility.one_job(), test_plan_flexibility.PAUSABLE | {"policy.park_idle": True}
+    ),
+    "moved": lambda: test_plan_ownership.planned({"moves": [test_plan_ownership.NORTHWARDS]}),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_traced_tables_are_the_sums_that_the_solver_checks(name: str) -> None:
+    """Two roads to power, racks, idle nodes, money and carbon: traced parts, and plain sums of columns."""
+    plan = PLANS[name]()
+    problem, solution, tables = plan.problem, plan.answer.solution, plan_tables(plan)
+    assert solution is not None
+    labels = list(plan.inputs.scenario.horizon.period_labels)
+    power = account.peak_kw(problem, solution, solution.in_service)
+    racks = account.totals_by(
+        problem.node_groups.site,
+        len(problem.site_names),
+        solution.in_service * problem.node_groups.racks_per_node[:, None],
+    )
+    groups = {
+        (problem.site_names[s], problem.sku_names[k]): p
+        for p, (s, k) in enumerate(zip(problem.node_groups.site, problem.node_groups.sku, strict=True))
+    }
+
+    limits = [row for row in tables["limits"] if row["limit"] in ("power", "racks")]
+    assert limits
+    for row in limits:
+        found = power if row["limit"] == "power" else racks
+        wanted = found[problem.site_names.index(row["where"]), labels.index(row["period"])]
+        assert row["used"] == pytest.approx(wanted, rel=1e-9), row
+    for row in tables["fleet"]:
+        idle = plan.ledger.idle_nodes[groups[row["site"], row["sku"]], labels.index(row["period"])]
+        assert row["idle_nodes"] == pytest.approx(idle, abs=1e-6), row
+    for key, by_period in (
+        ("cost_usd", solution.usd_terms.by_period()),
+        ("carbon_kgco2e", solution.kgco2e_terms.by_period()),
+        ("capex_usd", account.capex_usd(problem, solution.orders)),
+    ):
+        assert [row[key] for row in tables["by_period"]] == pytest.approx(by_period.tolist(), rel=1e-9), key

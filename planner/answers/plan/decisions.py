@@ -9,10 +9,9 @@ from planner.trace.records import Record
 from planner.trace.units import unit_of
 
 DECIDED = "decided by the program"
-ANOTHER_PLAN = "another plan"
 BEST_ELSEWHERE = "solved separately, its decisions are not kept in the document"
 OTHER = "another plan, solved after this one: as unlike it as can be within the excess that was allowed"
-MOVED = "the best plan with so much {side} of this limit, solved again, less this one: the objective"
+MOVED = "objective of the best plan with so much {side} of this limit, solved again, less that of this plan"
 STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"

@@ -18,9 +18,10 @@ from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
+from planner.program.ledger import Disagreement
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import UNITS, Give, Infeasibility, Status
-from planner.report.integrity import Disagreement, disagreements
+from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.quantities import facts_of
 from planner.trace.records import (

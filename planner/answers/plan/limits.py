@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,11 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
     """How much of each limit is used; those without a limit are left out."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     limits, inputs = problem.limits, plan.inputs
-    fleet, purchases = fleet_records(plan, solution), purchase_records(plan, solution)
+    purchases = purchase_records(plan, solution)
+    standing = {
+        (row["period"], row["site"], row["sku"]): row["in_service_nodes"]
+        for row in fleet_records(plan, solution)
+    }
     periods = period_records(plan, solution)
     found: list[Record] = []
 
@@ -134,7 +138,7 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
         add("carbon cap", "all sites", label, periods[t]["carbon_kgco2e"], cap, "kgCO2e")
         for s, site in enumerate(problem.site_names):
             add("power", site, label, _peak_kw(plan, solution, s, t), limits.power_kw[s, t], "kW")
-            add("racks", site, label, _racks(plan, fleet, s, label), limits.racks[s], "racks")
+            add("racks", site, label, _racks(plan, standing, s, label), limits.racks[s], "racks")
         for k, sku in enumerate(problem.sku_names):
             if limits.supply_nodes[k, t] > 0:
                 ordered = {
@@ -174,14 +178,14 @@ def _left(allowed: Traced, used: Traced) -> Traced:
     return (allowed - used).named(f"left{suffix}")
 
 
-def _racks(plan: Plan, fleet: list[Record], site: int, period: str) -> Traced:
+def _racks(plan: Plan, standing: Mapping[tuple[str, str, str], Traced], site: int, period: str) -> Traced:
     """Room that nodes in service take."""
-    groups = plan.problem.node_groups
     parts = {}
-    for p in np.flatnonzero(groups.site == site).tolist():
-        for row in fleet:
-            if row["period"] == period and (row["site"], row["sku"]) == tuple(place(plan, p).values()):
-                parts[row["sku"]] = (row["in_service_nodes"] * plan.assembled.nodes.racks[p]).named("racks")
+    for p in np.flatnonzero(plan.problem.node_groups.site == site).tolist():
+        here = place(plan, p)
+        nodes = standing.get((period, here["site"], here["sku"]))
+        if nodes is not None:
+            parts[here["sku"]] = (nodes * plan.assembled.nodes.racks[p]).named("racks")
     return total("racks", parts, "nodes in service, each at its share of a rack")
 
 

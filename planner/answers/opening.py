@@ -28,6 +28,17 @@ DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
 # The same of answers whose numbers `explain` of the command line does not open.
 ANSWERS = ("pareto.json", "checkpoints.json", "answer.json")
 _OTHERS = ("pareto", "checkpoints", "answer")
+# What a document that is none of ours, or is damaged, may do to a comparison of its numbers.
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 MOST_SAID = 200  # characters of what a damaged document makes of its numbers
 _KEYS = {"status", "everfleet_fit", "everfleet_job"}
 
@@ -97,7 +108,7 @@ def _agreeing(file: Path, document: Record) -> Record:
     """The document, refused where its numbers do not agree."""
     try:
         found = disagreements(document)
-    except (ArithmeticError, AttributeError, LookupError, SyntaxError, TypeError, ValueError) as error:
+    except _DAMAGED as error:
         said = f"is damaged: its numbers cannot be compared ({type(error).__name__}: {error})"
         raise ScenarioError(str(file), [Problem("", said[:MOST_SAID])]) from None
     if found:

@@ -88,3 +88,17 @@ def test_a_number_that_was_changed_is_refused(name: str, path: str, says: str, t
         assert disagreements(document)
         with pytest.raises(ScenarioError, match=re.escape(says)):
             open_answer(saved(name, document, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "equation", ["x = " + "(" * 9_999 + "1", "x = " + "-".join(["1"] * 50_000), "x = a b"]
+)
+def test_an_equation_that_is_none_is_refused(equation: str, tmp_path: Path) -> None:
+    """A step that was made to be long or deep, or is no arithmetic: one clear line, whatever Python says."""
+    step = {"number": 0, "name": "x", "value": 1.0, "unit": "1", "kind": "derived", "closes": True}
+    document = {"schema": 3, "status": {}, "explanations": {}, "cells": {}, "tables": {}}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({**document, "steps": [{**step, "equation": equation}]}), encoding="utf-8")
+
+    with pytest.raises(ScenarioError, match="is damaged: its numbers cannot be compared"):
+        open_answer(file)

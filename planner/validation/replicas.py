@@ -330,9 +330,15 @@ def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engin
 
 
 def _filed(precision: str | None, chip: str, benchmark: str) -> str:
-    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them."""
+    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them.
+
+    Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened
+    to 16.
+    """
     if precision is not None:
         own = aliases("precision").get(f"{benchmark} {precision}")
+        if own == "w4a8" and not load_catalogue().has(f"accelerator.{chip}.fp4_peak"):
+            own = "w4a16"
         return str(own) if own else precision_of(precision, chip)
     return "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.capacity import (
+    Guesses,
     Limits,
     Measured,
     Requests,
@@ -283,6 +284,7 @@ class _Run:
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
             return full / self.age_factor
         ttft_s, tpot_s = self.targets_s(scenario)
+        drafts, accepted = self.drafts(scenario)
         found = replica_capacity(
             **parts,
             requests=self.requests,
@@ -298,6 +300,7 @@ class _Run:
             measured=Measured(),
             arrival_scv_ratio=1.0,
             utilisation_fraction=1.0,
+            guesses=Guesses(draft_tokens=drafts, accepted_tokens=accepted) if drafts else None,
         )
         return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
 

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
 from planner.performance.bundles import bundled
-from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
+from planner.performance.capacity import (
+    Guesses,
+    Limits,
+    Measured,
+    Requests,
+    Targets,
+    replica_capacity,
+)
 from planner.performance.disaggregation import (
     DisaggregatedTargets,
     apart_requests_per_s,
@@ -224,3 +231,41 @@ def test_the_best_way_of_each_is_found():
     ]
 
     assert apart(ttft_target_s=1.5, **every) == pytest.approx(max(alone), rel=1e-6)
+
+
+def guessing(drafts, accepted, tpot_target_s=0.04, output_tokens=400.0):
+    """Largest rate of Llama 3.3 70B on four H100 whose tokens are guessed so; waits are not asked about."""
+    found = replica_capacity(
+        **parts(),
+        requests=Requests(input_tokens=200.0, output_tokens=output_tokens, output_scv_ratio=np.zeros(1)),
+        limits=Limits(batch_limit=np.array([256.0]), queue_places=512.0, chunk_tokens=8192.0),
+        targets=Targets(ttft_target_s=1e3, tpot_target_s=tpot_target_s, quantile_fraction=0.9),
+        measured=Measured(),
+        arrival_scv_ratio=1.0,
+        utilisation_fraction=1.0,
+        guesses=None if drafts is None else Guesses(draft_tokens=drafts, accepted_tokens=accepted),
+    )
+    return float(np.squeeze(found.limit_requests_per_s)), float(np.squeeze(found.tpot_s))
+
+
+def test_no_guesses_change_nothing():
+    assert guessing(0.0, 1.0) == pytest.approx(guessing(None, 1.0), rel=1e-9)
+
+
+def test_guesses_pay_where_a_token_may_take_little_time():
+    """Three guesses of which two and a half tokens come: more at 20 ms a token, less than 2.5 times as much.
+
+    A target that even a request alone breaks without them is kept with them.
+    """
+    plain, _ = guessing(None, 1.0, tpot_target_s=0.025)
+    guessed, token_s = guessing(3.0, 2.5, tpot_target_s=0.025)
+    assert plain < guessed
+    assert token_s <= 0.025 * (1 + 1e-6)
+    alone, _ = guessing(None, 1.0, tpot_target_s=0.012)
+    together, _ = guessing(3.0, 2.5, tpot_target_s=0.012)
+    assert alone == 0.0 < together
+
+
+def test_guesses_that_fail_cost():
+    """Property: of guesses that give one token a step nothing is won."""
+    assert guessing(3.0, 1.0)[0] < guessing(None, 1.0)[0]

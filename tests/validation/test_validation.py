@@ -71,7 +71,7 @@ MISSED = {
     "PM096": "512 accelerators for 70 B of adapters lose a third by their size",
 }
 INSIDE_FLOOR = 291  # of 307
-SHIPPED_FLOOR = 430  # of 505
+SHIPPED_FLOOR = 455  # of 505
 
 
 def row(

@@ -150,15 +150,15 @@ SERVED: dict[str, dict[str, float]] = {
 # the link in groups of 2, 4 and 8.
 KERNELS: dict[str, dict[str, Any]] = {
     "H100-80GB-SXM": {
-        "bf16": (0.834, 1.0, 1.05e7, 0.84, 7.16e-6, 0.585, 137.0, 0.925),
-        "fp8": (0.681, 36.0, 1.11e7, 0.799, 12.8e-6, 0.332, 59.2, 0.96),
+        "bf16": (0.834, 1.0, 1.05e7, 0.84, 7.16e-6, 0.585, 137.0, 0.0, 0.925),
+        "fp8": (0.681, 36.0, 1.11e7, 0.799, 12.8e-6, 0.381, 59.8, 1.7e6, 0.96),
         "attention": (0.667, 1290.0, 0.794),
         "latency": (7.96e-6, 11.1e-6, 18.9e-6),
         "ring": (0.547, 0.685, 0.818),
     },
     "B200-SXM": {
-        "bf16": (0.747, 22.7, 1.35e7, 0.782, 6.69e-6, 0.371, 51.9, 0.774),
-        "fp8": (0.613, 73.0, 2.29e7, 0.674, 15.0e-6, 0.195, 44.3, 0.753),
+        "bf16": (0.747, 22.7, 1.35e7, 0.782, 6.69e-6, 0.371, 51.9, 0.0, 0.774),
+        "fp8": (0.613, 73.0, 2.29e7, 0.674, 15.0e-6, 0.228, 45.2, 1.4e6, 0.753),
         "attention": (0.619, 1860.0, 0.713),
         "latency": (11.6e-6, 17.3e-6, 27.1e-6),
         "ring": (0.55, 0.619, 0.646),
@@ -193,7 +193,8 @@ def served_chip(name: str, precision: str = "bf16", **change: Any) -> Chip:
     """An accelerator with its measured kernels."""
     hardware, kernels = HARDWARE[name], KERNELS[name]
     names = ("matrix_fraction", "matrix_half_tokens", "matrix_half_weights", "weight_read_fraction")
-    names += ("matrix_s", "grouped_fraction", "grouped_half_tokens", "grouped_read_fraction")
+    names += ("matrix_s", "grouped_fraction", "grouped_half_tokens", "grouped_half_weights")
+    names += ("grouped_read_fraction",)
     attention = ("attention_fraction", "attention_half_tokens", "cache_read_fraction")
     chip = Chip(
         peak_tflop_per_s=hardware[precision],

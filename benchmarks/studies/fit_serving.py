@@ -38,6 +38,7 @@ from planner.performance.engine import (
 from planner.physics.engines import (
     ATTENTION,
     engine_constants,
+    has_one_scale,
     kernel_keys,
     limits,
     replica_layout,
@@ -212,9 +213,14 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
     )
     chips = [inputs.skus[k].accelerator for k in sku]
     models = [served_model(inputs, row["model"], row["precision"], _cached(row)) for row in rows]
-    kernels = [served_chip(inputs, chip, row["precision"]) for chip, row in zip(chips, rows, strict=True)]
+    scales = [has_one_scale(inputs, row["model"], row["engine"]) for row in rows]
+    each_row = list(zip(chips, rows, scales, strict=True))
+    kernels = [served_chip(inputs, chip, row["precision"], one_scale=one) for chip, row, one in each_row]
     if not measured:
-        kernels = [_assumed(inputs, one, row["precision"]) for one, row in zip(kernels, rows, strict=True)]
+        kernels = [
+            _assumed(inputs, own, row["precision"], one)
+            for own, (_, row, one) in zip(kernels, each_row, strict=True)
+        ]
     one = np.ones((len(rows), 1))
     bounds = limits(inputs, engines, sku, chosen("batch_limit", 1.0, "as stated"))
     prompt, answer, rate = (
@@ -248,9 +254,9 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
     )
 
 
-def _assumed(inputs: Inputs, chip: Chip, precision: str) -> Chip:
+def _assumed(inputs: Inputs, chip: Chip, precision: str, one_scale: bool) -> Chip:
     """An accelerator with kernels as they are assumed where nobody measured them."""
-    own = kernel_keys(precision)
+    own = kernel_keys(precision, one_scale=one_scale)
     common = {**ATTENTION, "half_matrix_fraction": "matrix_share@bf16"}
     assumed: dict[str, Any] = {
         name: inputs.fact(f"kernel.prior.{key}") for name, key in {**own, **common}.items()

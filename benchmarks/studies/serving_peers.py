@@ -37,6 +37,7 @@ COLUMNS = (
 )
 LARGEST = 8  # accelerators of a replica, as the peer's systems had
 NEAR, FAR = 1.25, 2.0
+LAXER = 1.5  # times a target, to see whether an answer hangs at its edge
 RANKED = 3  # chips that make a ranking
 INTRODUCTION = """\
 Written by `python -m benchmarks.studies.serving_peers`; a test holds the page to it. The peer is
@@ -229,9 +230,15 @@ def _reason(one: Compared) -> str:
     if one.why:
         return one.why
     mine, theirs = one.accelerators, int(one.row["tp"]) * int(one.row["dp"])
-    if mine != theirs:
-        return f"our best replica has {mine} accelerators, theirs {theirs}"
-    return "replicas of the same size"
+    sizes = f"our replica has {mine} accelerators, theirs {theirs}" if mine != theirs else "alike in size"
+    token, first = (
+        ask(one.row | {name: f"{LAXER * float(one.row[name])}"}) for name in ("tpot_ms", "ttft_s")
+    )
+    return (
+        f"{sizes}; at the edge of the targets, which a queue meets sooner than a full batch: "
+        f"with {LAXER} times the ms a token {token.ours_per_s / one.peer_per_s:.2f}, "
+        f"with {LAXER} times the s to the first {first.ours_per_s / one.peer_per_s:.2f}"
+    )
 
 
 def _flip_lines(flips: Sequence[Ranking]) -> list[str]:

@@ -64,7 +64,8 @@ class ServingEngine:
     """A version of an engine that serves models.
 
     `accelerators` are patterns of those that it runs on, all where there are none; `only` says what it is for
-    where no service may choose it.
+    where no service may choose it. `one_scale` says that it multiplies experts in 8 bits whose matrices have
+    one scale each by kernels for that, and not by those for blocks.
     """
 
     name: str
@@ -72,6 +73,7 @@ class ServingEngine:
     released: str
     accelerators: tuple[str, ...] = ()
     only: str = ""
+    one_scale: bool = False
 
     def runs_on(self, accelerator: str) -> bool:
         """Whether this engine has kernels for an accelerator."""

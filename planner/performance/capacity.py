@@ -1,6 +1,6 @@
 """How many requests per second one replica can take while it keeps its latency targets."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,14 @@ class Measured:
     factors: Entry = field(default_factory=_one)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guesses:
+    """Tokens guessed ahead for each request in a step, and tokens that the step gives it on average."""
+
+    draft_tokens: Entry
+    accepted_tokens: Entry
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaCapacity:
     """What one replica achieves at its planned load; all zero where no load meets the targets."""
@@ -106,6 +114,7 @@ def replica_capacity(
     measured: Measured,
     arrival_scv_ratio: Column,
     utilisation_fraction: Column,
+    guesses: Guesses | None = None,
 ) -> ReplicaCapacity:
     """Planned load of one replica and its mean latencies there.
 
@@ -123,10 +132,12 @@ def replica_capacity(
     measured, its points count (`calibrated_step_s` for the bound by the peak). Between the states in which
     the step is worked out (every one at first, then six to a doubling) it is a straight line. Burstinesses to
     try may lie on an axis behind the candidates', as then do the results: the steps are worked out once.
+    Where tokens are guessed a request takes osl/a steps of 1 + d_s tokens each, and a token 1/a of a step.
 
     Source: `step_times`; queue as in the llm-d autoscaler.
     """
     require_open_share(utilisation_fraction=utilisation_fraction)
+    accepted = 1.0 if guesses is None else np.asarray(guesses.accepted_tokens)
     replica = replica_queue(
         model=model,
         chip=chip,
@@ -137,7 +148,9 @@ def replica_capacity(
         measured=measured,
         arrival_scv_ratio=arrival_scv_ratio,
         token_spread=bool(np.any(np.asarray(targets.tpot_quantile_fraction) > 0)),
+        guesses=guesses,
     )
+    targets = replace(targets, tpot_target_s=np.asarray(targets.tpot_target_s) * accepted)
     fits, share, groups = np.asarray(limits.batch_limit) >= 1.0, utilisation_fraction, layout.dp
     if np.ndim(replica.batch_limit) > np.ndim(limits.batch_limit):  # several burstinesses
         targets = on_axes(targets, 1)
@@ -149,7 +162,8 @@ def replica_capacity(
         quantile_fraction=targets.quantile_fraction,
         tpot_quantile_fraction=targets.tpot_quantile_fraction,
     )
-    return _planned(replica, np.where(fits, found, 0.0), share, groups)
+    planned = _planned(replica, np.where(fits, found, 0.0), share, groups)
+    return planned if guesses is None else replace(planned, tpot_s=planned.tpot_s / accepted)
 
 
 def replica_queue(
@@ -163,6 +177,7 @@ def replica_queue(
     measured: Measured,
     arrival_scv_ratio: Column,
     token_spread: bool = False,
+    guesses: Guesses | None = None,
 ) -> MixedReplica:
     """The queue of one group of a replica: its times in every state, as `replica_capacity` says.
 
@@ -178,7 +193,11 @@ def replica_queue(
     limit = np.maximum(np.floor(limits.batch_limit), 1.0)
     tried = _tried(float(np.max(limit)))
     running = np.minimum(tried, _wide(limit))
-    step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
+    chunk, context = _wide(limits.chunk_tokens), _context(requests)
+    if guesses is not None:
+        steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
+        requests = replace(requests, output_tokens=steps)
+    step = _Steps(model, chip, engine, layout, requests, measured, running, chunk, guesses, context)
     _, average_s = step.average()
     own_s = step.chunks * step.with_prompt_s()
     prefill_s = np.maximum(own_s, average_s)
@@ -329,6 +348,8 @@ class _Steps:
         measured: Measured,
         running: Floats,
         chunk_tokens: Floats,
+        guesses: Guesses | None = None,
+        context_tokens: Column | None = None,
     ) -> None:
         self.parts = {
             "model": on_axes(model, 2),
@@ -337,6 +358,8 @@ class _Steps:
             "layout": on_axes(layout, 2),
         }
         self.running, self.requests = running, requests
+        self.drafts = _wide(0.0 if guesses is None else guesses.draft_tokens)
+        self.context = _wide(_context(requests) if context_tokens is None else context_tokens)
         self.groups = _wide(layout.dp)
         self.ranks = _wide(np.multiply(layout.tp, layout.dp))
         self.chunk = chunk_tokens
@@ -368,7 +391,7 @@ class _Steps:
     def without_prompts_s(self) -> Floats:
         """Steps between two tokens of a request while no prompt is read."""
         writing = 1.0 + np.maximum(self.running - 1.0, 0.0) * (1.0 - 1.0 / self.answer)
-        return self._step(writing, 0.0, (self.groups - 1.0) * writing)[1]
+        return self._step(writing, 0.0, (self.groups - 1.0) * writing * (1.0 + self.drafts))[1]
 
     def with_prompt_s(self) -> Floats:
         """Steps in which one group reads a part of a prompt of each class, next to all others that run.
@@ -425,7 +448,7 @@ class _Steps:
     def _others(self, writing: Floats, reading: Floats) -> Floats:
         """Tokens of a step of the other groups, of which each writes and reads on average as much."""
         joining = np.sum(self.share * self.prompts, axis=-2, keepdims=True) * reading / self.answer
-        result: Floats = (self.groups - 1.0) * (writing + joining)
+        result: Floats = (self.groups - 1.0) * (writing * (1.0 + self.drafts) + joining)
         return result
 
     def _mean(self, writing: Floats, reading: Floats) -> tuple[StepTimes, Floats]:
@@ -463,13 +486,14 @@ class _Steps:
             **self.parts,  # type: ignore[arg-type]
             writing=writing,
             prefill_tokens=prompts,
-            context_tokens=_wide(_context(self.requests)),
+            context_tokens=self.context,
             prompt_tokens=self.prompts if lengths is None else lengths,
             other_tokens=others,
+            draft_tokens=self.drafts,
         )
         least = step_arithmetic_s(
             active_parameters=self.parameters,
-            tokens=np.maximum(writing + prompts + others, 1e-9),
+            tokens=np.maximum(writing * (1.0 + self.drafts) + prompts + others, 1e-9),
             tp=self.ranks,
             peak_tflop_per_s=self.peak,
         )

@@ -18,6 +18,7 @@ from planner.performance._checks import (
 from planner.performance.queueing import largest_rate_per_s, servers_needed, servers_wait_h
 
 Column = float | NDArray[np.float64]
+_HALVINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,80 @@ def disaggregated_replicas(
         decode_requests_per_s=_plain(rate),
         ttft_s=_plain(np.where(reached, wait_s + prefill_s, np.inf)),
     )
+
+
+def apart_requests_per_s(
+    *,
+    accelerators: float,
+    reading_s: NDArray[np.float64],
+    reading_places: NDArray[np.float64],
+    reading_accelerators: NDArray[np.float64],
+    writing_requests_per_s: NDArray[np.float64],
+    writing_accelerators: NDArray[np.float64],
+    ttft_target_s: float,
+    quantile_fraction: float,
+) -> float:
+    """Largest rate of a system that is split between replicas that read prompts and replicas that write.
+
+    max over n_w of min(n_w mu_w, lambda_r(n_r)),  n_r = floor((N - n_w a_w)/a_r)
+
+    A reading replica reads as many prompts together as it has places, each in S; lambda_r keeps
+    1 - C e^(-(c - A) (TTFT - S)/S) >= q with c = n_r places and A = lambda S. A writing replica is full:
+    whoever finds no place waits for one, which is little beside a whole answer. Every way to read is tried
+    with every way to write. The cache crosses while its layers are read, inside one domain of links.
+
+    Args:
+        accelerators: N.
+        reading_s: S of each way to read.
+        reading_places: prompts that a replica reads together, in each way.
+        reading_accelerators: a_r of each way.
+        writing_requests_per_s: mu_w, what a full replica writes within the time per token, in each way.
+        writing_accelerators: a_w of each way.
+        ttft_target_s: time within which a first token is given.
+        quantile_fraction: q, share of first tokens in time.
+
+    Source: Zhong et al., "DistServe", OSDI 2024, arXiv 2401.09670; M/M/c waits as in `prefill_replicas`.
+    """
+    require_positive(accelerators=accelerators, ttft_target_s=ttft_target_s)
+    require_share(quantile_fraction=quantile_fraction)
+    tried = []
+    for rate, size in zip(writing_requests_per_s, writing_accelerators, strict=True):
+        writers = np.arange(1.0, np.floor(accelerators / size) + 1.0)
+        for seconds, places, each in zip(reading_s, reading_places, reading_accelerators, strict=True):
+            readers = np.floor((accelerators - writers * size) / each) * places
+            most = np.max(np.minimum(writers * rate, readers / seconds), initial=0.0)
+            tried.append((float(most), float(seconds), writers * rate, readers))
+    best = 0.0
+    # No way gives more than without a wait: the best of those first, and none that cannot be better.
+    for most, seconds, writes, places_left in sorted(tried, key=lambda one: -one[0]):
+        if most <= best:
+            break
+        reads = _reading_requests_per_s(places_left, seconds, ttft_target_s, quantile_fraction)
+        best = max(best, float(np.max(np.minimum(writes, reads), initial=0.0)))
+    return best
+
+
+def _reading_requests_per_s(
+    places: NDArray[np.float64], reading_s: float, ttft_target_s: float, quantile_fraction: float
+) -> NDArray[np.float64]:
+    """Largest rates at which so many places give first tokens in time, by halving."""
+    if reading_s >= ttft_target_s:
+        return np.zeros_like(places)
+    low, high = np.zeros_like(places), places / reading_s
+    for _ in range(_HALVINGS):
+        tried = (low + high) / 2.0
+        needed = prefill_replicas(
+            requests_per_s=np.maximum(tried, 1e-9),
+            prefill_s=reading_s,
+            prefill_scv_ratio=1.0,
+            arrival_scv_ratio=1.0,
+            ttft_target_s=ttft_target_s,
+            met_fraction=quantile_fraction,
+            occupancy_fraction=1.0,
+        )
+        kept = np.asarray(needed) <= places
+        low, high = np.where(kept, tried, low), np.where(kept, high, tried)
+    return low
 
 
 def _stretch(arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:

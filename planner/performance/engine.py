@@ -71,6 +71,7 @@ class Chip:
     matrix_s: Entry
     grouped_fraction: Entry
     grouped_half_tokens: Entry
+    grouped_half_weights: Entry
     grouped_read_fraction: Entry
     half_matrix_fraction: Entry
     attention_fraction: Entry
@@ -220,6 +221,7 @@ def step_times(
     context_tokens: Column,
     prompt_tokens: Column,
     other_tokens: Column | None = None,
+    draft_tokens: Column = 0.0,
 ) -> StepTimes:
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
@@ -229,14 +231,17 @@ def step_times(
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
     groups; experts lie on all r = t d, and their term is of the same form with n_e = (b + q) k/E tokens each
-    and the shares of grouped matrices, times the imbalance. The head writes b/d tokens in 16 bits. Attention
+    and the shares of grouped matrices, 1 + w_h/w_e for matrices of w_e weights, times the imbalance. Experts
+    are kept whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
     fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). c bytes
     are moved for each value between the layers. Where there is an encoder, its matrices and attention take
     the q tokens, in which all see all, and the other layers the b. Exchanges are
     2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
-    where experts lie on several groups (sent in 8 bits, returned in 16).
+    where experts lie on several groups (sent in 8 bits, returned in 16). Where d_s tokens are guessed for
+    each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
+    guesses take d_s times the head and one layer more of such a step, as the module that guesses is a layer.
 
     Args:
         model: what is served.
@@ -248,6 +253,7 @@ def step_times(
         context_tokens: tokens whose keys and values a writing request reads.
         prompt_tokens: p, length over which a prompt attends, mean over the prompt tokens.
         other_tokens: n_others, tokens of all other groups; as many as this one's in each where None.
+        draft_tokens: d_s, tokens guessed ahead for each writing request and checked in this step.
 
     Source: roofline with a soft corner (Williams, Waterman and Patterson, CACM 2009); volumes of a ring
     all-reduce and of an all-to-all; constants fitted by benchmarks/studies/fit_serving.py on measured kernels
@@ -259,11 +265,13 @@ def step_times(
         prefill_tokens=prefill_tokens,
         context_tokens=context_tokens,
         prompt_tokens=prompt_tokens,
+        draft_tokens=draft_tokens,
     )
     ranks = layout.tp * layout.dp
+    checked = writing * (1.0 + draft_tokens)
     bytes_per_s = chip.memory_gb_per_s * 1e9
     flop_per_s, half_flop_per_s = chip.peak_tflop_per_s * 1e12, chip.half_peak_tflop_per_s * 1e12
-    own = writing + prefill_tokens
+    own = checked + prefill_tokens
     tokens = own * layout.dp if other_tokens is None else own + other_tokens
 
     head = model.head_parameters / layout.tp
@@ -286,7 +294,7 @@ def step_times(
         2.0 * encoder * (heard + chip.matrix_half_tokens) * thin / (flop_per_s * chip.matrix_fraction),
     )
     matrix_s = matrix_s + np.where(heard > 0, encoder_s, 0.0)
-    head_flop = 2.0 * head * writing
+    head_flop = 2.0 * head * checked
     head_s = _corner(
         head * 2.0 / (bytes_per_s * chip.weight_read_fraction),
         head_flop / (half_flop_per_s * chip.half_matrix_fraction),
@@ -294,10 +302,12 @@ def step_times(
 
     met = model.routed_parameters * model.experts_per_token / model.experts / ranks
     half = chip.grouped_half_tokens * model.experts / model.experts_per_token
+    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
+    small = 1.0 + chip.grouped_half_weights / np.maximum(held, 1.0)
     touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
     expert_s = engine.imbalance_factor * _corner(
         touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
-        2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
+        2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
     )
 
     attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)
@@ -310,7 +320,7 @@ def step_times(
     token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
     read_tokens = writing * attended_tokens(model=model, context_tokens=context_tokens)
     cache_bytes = read_tokens * token_bytes
-    scores_flop = 4.0 * model.cache_width * model.layers * read_tokens / layout.tp
+    scores_flop = 4.0 * model.cache_width * model.layers * read_tokens * (1.0 + draft_tokens) / layout.tp
     cache_s = _corner(
         engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
         scores_flop / (half_flop_per_s * chip.attention_fraction),
@@ -321,9 +331,19 @@ def step_times(
     exchange = exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     host_s = engine.step_s + each_layer_s * model.layers + engine.sequence_s * writing
+    in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + each_layer_s * model.layers
+    guesses_s = draft_tokens * (head_s + in_layers_s / model.layers)
     return StepTimes(
-        total_s=matrix_s + head_s + expert_s + attention_s + cache_s + moved_s + exchange + host_s,
-        matrix_s=matrix_s + head_s,
+        total_s=matrix_s
+        + head_s
+        + expert_s
+        + attention_s
+        + cache_s
+        + moved_s
+        + exchange
+        + host_s
+        + guesses_s,
+        matrix_s=matrix_s + head_s + guesses_s,
         expert_s=expert_s,
         attention_s=attention_s,
         cache_s=cache_s,
@@ -415,6 +435,7 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         matrix_half_tokens=chip.matrix_half_tokens,
         matrix_half_weights=chip.matrix_half_weights,
         grouped_half_tokens=chip.grouped_half_tokens,
+        grouped_half_weights=chip.grouped_half_weights,
         attention_half_tokens=chip.attention_half_tokens,
         window_tokens=model.window_tokens,
         encoder_parameters=model.encoder_parameters,

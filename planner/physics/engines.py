@@ -47,6 +47,7 @@ KERNELS = {
     "matrix_s": "matrix_time",
     "grouped_fraction": "grouped_share",
     "grouped_half_tokens": "grouped_half_tokens",
+    "grouped_half_weights": "grouped_half_weights",
     "grouped_read_fraction": "grouped_read_share",
 }
 ATTENTION = {
@@ -272,9 +273,10 @@ def _value_sizes(precision: str, cache_precision: str | None) -> dict[str, Trace
     }
 
 
-def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
-    """An accelerator as an engine uses it at a precision."""
-    own = {name: kernel(inputs, accelerator, key) for name, key in kernel_keys(precision).items()}
+def served_chip(inputs: Inputs, accelerator: str, precision: str, *, one_scale: bool = False) -> Chip:
+    """An accelerator as an engine uses it at a precision; `one_scale` as `has_one_scale` says."""
+    keys = kernel_keys(precision, one_scale=one_scale)
+    own = {name: kernel(inputs, accelerator, key) for name, key in keys.items()}
     common = {name: kernel(inputs, accelerator, key) for name, key in ATTENTION.items()}
     return Chip(
         peak_tflop_per_s=peak_of(inputs, accelerator, precision),
@@ -286,9 +288,17 @@ def served_chip(inputs: Inputs, accelerator: str, precision: str) -> Chip:
     )
 
 
-def kernel_keys(precision: str) -> dict[str, str]:
+def has_one_scale(inputs: Inputs, model: str, engine: str) -> bool:
+    """Whether experts in 8 bits have one scale a matrix, and the engine has kernels for it.
+
+    Models that are released in 8 bits state the side of the blocks that share a scale (`fp8_block`).
+    """
+    return inputs.catalogue.engines[engine].one_scale and not inputs.catalogue.has(f"model.{model}.fp8_block")
+
+
+def kernel_keys(precision: str, *, one_scale: bool = False) -> dict[str, str]:
     """Facts of matrices at a precision, by their names in `Chip`; experts may have kernels of their own."""
-    plain, grouped = kernels_of(precision), grouped_kernels_of(precision)
+    plain, grouped = kernels_of(precision), grouped_kernels_of(precision, one_scale=one_scale)
     return {name: f"{key}@{grouped if key.startswith('grouped') else plain}" for name, key in KERNELS.items()}
 
 
@@ -327,7 +337,9 @@ def served_replica(
     split, groups = chosen("tp", np.array([tp]), "as stated"), chosen("dp", np.array([dp]), "as stated")
     return (
         with_values(served_model(inputs, model, precision, cache_precision)),
-        with_values(served_chip(inputs, accelerator, precision)),
+        with_values(
+            served_chip(inputs, accelerator, precision, one_scale=has_one_scale(inputs, model, engine))
+        ),
         with_values(engine_constants(inputs, [engine], row)),
         with_values(replica_layout(inputs, row, split, groups)),
     )

@@ -12,20 +12,22 @@ from planner.trace.quantities import Fact
 class Format:
     """Bytes of one value with its share of scales, whose peak computes in it, whose kernels were measured.
 
-    `grouped` says whose kernels stand for the matrices of experts where they have their own.
+    `grouped` says whose kernels stand for the matrices of experts where they have their own, `one_scale`
+    whose where a whole matrix has one scale.
     """
 
     value_bytes: float
     peak: str
     kernels: str
     grouped: str = ""
+    one_scale: str = ""
 
 
 # A block of 16 (nvfp4) or 32 values (mx formats) shares one 8-bit scale.
 FORMATS = {
     "bf16": Format(2.0, "bf16", "bf16"),
     "fp16": Format(2.0, "fp16", "bf16"),
-    "fp8": Format(1.0, "fp8", "fp8"),
+    "fp8": Format(1.0, "fp8", "fp8", one_scale="fp8-tensor"),
     "mxfp8": Format(1.0 + 1.0 / 32.0, "fp8", "fp8"),
     "int8": Format(1.0, "int8", "fp8"),
     "fp6": Format(0.75 + 1.0 / 32.0, "fp6", "fp8"),
@@ -48,9 +50,15 @@ def kernels_of(precision: str) -> str:
     return FORMATS[precision].kernels
 
 
-def grouped_kernels_of(precision: str) -> str:
-    """Precision whose measured kernels of experts stand for those of this one."""
-    return FORMATS[precision].grouped or FORMATS[precision].kernels
+def grouped_kernels_of(precision: str, *, one_scale: bool = False) -> str:
+    """Precision whose measured kernels of experts stand for those of this one.
+
+    Args:
+        precision: of the weights.
+        one_scale: whether a whole matrix has one scale, and the engine has kernels for it.
+    """
+    own = FORMATS[precision]
+    return (own.one_scale if one_scale else "") or own.grouped or own.kernels
 
 
 def peak_of(inputs: Inputs, accelerator: str, precision: str) -> Fact:

@@ -16,7 +16,14 @@ from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
 from planner.performance.queueing import n_plus_k_spares
-from planner.physics.engines import engine_constants, engine_of, limits, replica_layout, served_chip
+from planner.physics.engines import (
+    engine_constants,
+    engine_of,
+    has_one_scale,
+    limits,
+    replica_layout,
+    served_chip,
+)
 from planner.physics.equations.serving import (
     COUNTED_REPLICAS,
     at_most,
@@ -404,7 +411,15 @@ def replica_arguments(
     """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals."""
     services = _services(inputs)
     pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
-    chips = [served_chip(inputs, inputs.skus[k].accelerator, services[i].precision) for i, k in pairs.T]
+    chips = [
+        served_chip(
+            inputs,
+            inputs.skus[k].accelerator,
+            services[i].precision,
+            one_scale=has_one_scale(inputs, services[i].model, engine_of(inputs, services[i])),
+        )
+        for i, k in pairs.T
+    ]
     engines = [engine_of(inputs, services[i]) for i in service]
     ranks = np.asarray(tp.value) * np.asarray(dp.value)
     points = measured_points(inputs, service, sku, chosen("tp", ranks, "accelerators of a replica"))

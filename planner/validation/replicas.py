@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.capacity import (
+    Guesses,
     Limits,
     Measured,
     Requests,
@@ -18,8 +19,10 @@ from planner.performance.capacity import (
     replica_capacity,
     step_uses,
 )
+from planner.performance.disaggregation import apart_requests_per_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
+from planner.performance.mix import class_context_tokens
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
@@ -95,7 +98,8 @@ def serve_system(
     """Output tokens and requests a second of a whole system, always full or within the rules' targets.
 
     Offline is always full, on the best layout that fits. Server and Interactive hold as many requests as keep
-    the benchmark's time per token, and give their first token in time.
+    the benchmark's time per token, and give their first token in time; in large domains of links prompts may
+    be read apart.
     """
     if not load_catalogue().has(f"benchmark.{benchmark}.input_tokens"):
         raise NotUnderstood(f"the catalogue has no request lengths of the benchmark '{benchmark}'")
@@ -105,6 +109,8 @@ def serve_system(
     run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round))
     layouts = run.layouts(accelerators)
     found = [accelerators / (tp * dp) * run.tokens_per_s(tp, dp, scenario) for tp, dp in layouts]
+    if scenario != "Offline" and reads_apart(chip, round):
+        found.append(run.apart_tokens_per_s(accelerators, scenario))
     if not any(found):
         raise NotUnderstood("the model does not fit on 1 to 8 accelerators, or keeps no target there")
     return {"1/s": max(found), "samples/s": max(found) / run.kept_tokens}
@@ -198,6 +204,75 @@ class _Run:
         prompt = self._number("input_tokens") / self.beams
         return dp * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF)
 
+    def targets_s(self, scenario: str) -> tuple[float, float]:
+        """Times to the first token and for each further one that the rules ask for."""
+        target = f"benchmark.{self.benchmark}.{scenario.lower()}"
+        return constant(f"{target}_ttft", "ttft_s"), constant(f"{target}_tpot", "tpot_s")
+
+    def drafts(self, scenario: str) -> tuple[float, float]:
+        """Tokens guessed ahead in a scenario whose rules allow it, and tokens that a step then gives."""
+        key = f"benchmark.{self.benchmark}.{scenario.lower()}"
+        if not load_catalogue().has(f"{key}_drafts"):
+            return 0.0, 1.0
+        return constant(f"{key}_drafts", "tokens"), constant(f"{key}_accepted", "tokens")
+
+    def apart_tokens_per_s(self, accelerators: int, scenario: str) -> float:
+        """Tokens a second of a system that reads prompts on some accelerators and writes on the others."""
+        requests, prompt = self.requests, self._number("input_tokens")
+        context = float(
+            np.squeeze(
+                class_context_tokens(
+                    input_tokens=requests.input_tokens,
+                    output_tokens=requests.output_tokens,
+                    share_fraction=requests.share_fraction,
+                    input_ratio=requests.input_ratio,
+                    output_ratio=requests.output_ratio,
+                    output_scv_ratio=requests.output_scv_ratio,
+                    written_fraction=0.5,
+                )
+            )
+        )
+        ttft_s, tpot_s = (seconds / self.age_factor for seconds in self.targets_s(scenario))
+        drafts, accepted = self.drafts(scenario)
+        read, write = [], []
+        for tp, dp in self.layouts(accelerators):
+            held = self.held(tp, dp) / dp
+            if held < 1:
+                continue
+            parts = self.parts(tp, dp)
+            prompts = 2.0 ** np.arange(7.0)
+            reading = step_times(
+                **parts,
+                writing=0.0,
+                prefill_tokens=prompt * prompts,
+                context_tokens=prompt,
+                prompt_tokens=prompt,
+            )
+            read += [(s, n * dp, tp * dp) for s, n in zip(np.asarray(reading.total_s), prompts, strict=True)]
+            running = np.unique(np.round(np.geomspace(1.0, held, 200)))
+            writing = step_times(
+                **parts,
+                writing=running,
+                prefill_tokens=0.0,
+                context_tokens=context,
+                prompt_tokens=prompt,
+                draft_tokens=drafts,
+            )
+            token_s = np.asarray(writing.total_s) / accepted
+            rates = np.where(token_s <= tpot_s, running * dp / token_s, 0.0)
+            if np.any(rates > 0):
+                write.append((float(np.max(rates)) / self.kept_tokens, tp * dp))
+        if not read or not write:
+            return 0.0
+        found = apart_requests_per_s(
+            accelerators=accelerators,
+            **_columns(("reading_s", "reading_places", "reading_accelerators"), read),
+            **_columns(("writing_requests_per_s", "writing_accelerators"), write),
+            ttft_target_s=ttft_s,
+            quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
+        )
+        return found * self.kept_tokens / self.age_factor
+
     def tokens_per_s(self, tp: int, dp: int, scenario: str) -> float:
         """Tokens a second that a replica of this layout keeps; 0 where it has no room or keeps no target."""
         held = self.held(tp, dp)
@@ -208,10 +283,8 @@ class _Run:
             step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
             return full / self.age_factor
-        target = f"benchmark.{self.benchmark}"
-        ttft_s, tpot_s = (
-            constant(f"{target}.{scenario.lower()}_{part}", f"{part}_s") for part in ("ttft", "tpot")
-        )
+        ttft_s, tpot_s = self.targets_s(scenario)
+        drafts, accepted = self.drafts(scenario)
         found = replica_capacity(
             **parts,
             requests=self.requests,
@@ -227,6 +300,7 @@ class _Run:
             measured=Measured(),
             arrival_scv_ratio=1.0,
             utilisation_fraction=1.0,
+            guesses=Guesses(draft_tokens=drafts, accepted_tokens=accepted) if drafts else None,
         )
         return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
 
@@ -259,11 +333,33 @@ def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engin
 
 
 def _filed(precision: str | None, chip: str, benchmark: str) -> str:
-    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them."""
+    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them.
+
+    Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened
+    to 16.
+    """
     if precision is not None:
         own = aliases("precision").get(f"{benchmark} {precision}")
+        if own == "w4a8" and not load_catalogue().has(f"accelerator.{chip}.fp4_peak"):
+            own = "w4a16"
         return str(own) if own else precision_of(precision, chip)
     return "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
+
+
+def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, Any]:
+    """Columns of rows by name."""
+    return {
+        name: np.array(column, dtype=np.float64)
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+
+
+def reads_apart(chip: str, round: str) -> bool:
+    """Whether the engines of a round read prompts apart in a domain of links as large as this one."""
+    key = f"performance.engine.{MLPERF}.apart_domain@{round.replace('.', '-')}"
+    return load_catalogue().has(key) and constant(
+        f"accelerator.{chip}.link_domain", "accelerators"
+    ) >= constant(key, "accelerators")
 
 
 def age_of(round: str) -> float:

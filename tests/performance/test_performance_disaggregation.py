@@ -7,9 +7,17 @@ from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
 from planner.performance.bundles import bundled
-from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
+from planner.performance.capacity import (
+    Guesses,
+    Limits,
+    Measured,
+    Requests,
+    Targets,
+    replica_capacity,
+)
 from planner.performance.disaggregation import (
     DisaggregatedTargets,
+    apart_requests_per_s,
     disaggregated_replicas,
     kv_transfer_s,
     prefill_replicas,
@@ -157,3 +165,107 @@ def test_more_load_needs_no_fewer_and_more_bandwidth_no_more_replicas(rate, more
     assert loaded.prefill_replicas >= base.prefill_replicas
     assert loaded.decode_replicas >= base.decode_replicas
     assert swift.decode_replicas <= base.decode_replicas
+
+
+def apart(**change):
+    """One way to read (two places of 0.5 s on one accelerator) and one to write (3/s on four)."""
+    asked = {
+        "accelerators": 16.0,
+        "reading_s": np.array([0.5]),
+        "reading_places": np.array([2.0]),
+        "reading_accelerators": np.array([1.0]),
+        "writing_requests_per_s": np.array([3.0]),
+        "writing_accelerators": np.array([4.0]),
+        "ttft_target_s": 1e4,
+        "quantile_fraction": 0.99,
+    }
+    return apart_requests_per_s(**(asked | change))
+
+
+def test_a_system_is_split_where_readers_and_writers_meet():
+    """Three writers of four give 9/s, the four accelerators left read 16/s; with two writers 6 and 32."""
+    assert apart() == pytest.approx(9.0, rel=1e-3)
+    assert apart(reading_s=np.array([2.0])) == pytest.approx(6.0, rel=1e-3)  # 4/s by four, 8/s by eight
+    assert apart(accelerators=4.0) == 0.0
+
+
+def test_readers_keep_the_first_token():
+    """Eight places of 0.5 s and 0.7 s in all: the load at which Erlang's wait keeps 0.2 s in 99 %."""
+    got = apart(ttft_target_s=0.7, writing_requests_per_s=np.array([100.0]))
+    loads = np.linspace(0.01, 8.0, 4000)
+
+    def kept(load):
+        needed = servers_needed(
+            offered_load=load,
+            service_h=0.5 / 3600,
+            wait_target_h=0.2 / 3600,
+            met_fraction=0.99,
+            occupancy_fraction=1.0,
+        )
+        return needed <= 16  # eight accelerators read with two places each, two writers of four carry 200/s
+
+    wide = max(load for load in 2 * loads if kept(load)) / 0.5
+    narrow = apart(ttft_target_s=0.7, accelerators=12.0, writing_requests_per_s=np.array([100.0]))
+    assert narrow == pytest.approx(wide, rel=0.01)
+    assert got > narrow
+
+
+def test_the_best_way_of_each_is_found():
+    """Agreement: all ways at once give the most that any two of them give alone."""
+    ways = {
+        "reading_s": [0.5, 0.9, 3.0],
+        "reading_places": [2.0, 8.0, 32.0],
+        "reading_accelerators": [1.0, 2.0, 4.0],
+    }
+    written = {"writing_requests_per_s": [1.0, 3.0, 14.0], "writing_accelerators": [1.0, 2.0, 8.0]}
+    every = {name: np.array(values) for name, values in (ways | written).items()}
+
+    alone = [
+        apart(
+            ttft_target_s=1.5,
+            **{name: np.array(values[i : i + 1]) for name, values in ways.items()},
+            **{name: np.array(values[j : j + 1]) for name, values in written.items()},
+        )
+        for i in range(3)
+        for j in range(3)
+    ]
+
+    assert apart(ttft_target_s=1.5, **every) == pytest.approx(max(alone), rel=1e-6)
+
+
+def guessing(drafts, accepted, tpot_target_s=0.04, output_tokens=400.0):
+    """Largest rate of Llama 3.3 70B on four H100 whose tokens are guessed so; waits are not asked about."""
+    found = replica_capacity(
+        **parts(),
+        requests=Requests(input_tokens=200.0, output_tokens=output_tokens, output_scv_ratio=np.zeros(1)),
+        limits=Limits(batch_limit=np.array([256.0]), queue_places=512.0, chunk_tokens=8192.0),
+        targets=Targets(ttft_target_s=1e3, tpot_target_s=tpot_target_s, quantile_fraction=0.9),
+        measured=Measured(),
+        arrival_scv_ratio=1.0,
+        utilisation_fraction=1.0,
+        guesses=None if drafts is None else Guesses(draft_tokens=drafts, accepted_tokens=accepted),
+    )
+    return float(np.squeeze(found.limit_requests_per_s)), float(np.squeeze(found.tpot_s))
+
+
+def test_no_guesses_change_nothing():
+    assert guessing(0.0, 1.0) == pytest.approx(guessing(None, 1.0), rel=1e-9)
+
+
+def test_guesses_pay_where_a_token_may_take_little_time():
+    """Three guesses of which two and a half tokens come: more at 20 ms a token, less than 2.5 times as much.
+
+    A target that even a request alone breaks without them is kept with them.
+    """
+    plain, _ = guessing(None, 1.0, tpot_target_s=0.025)
+    guessed, token_s = guessing(3.0, 2.5, tpot_target_s=0.025)
+    assert plain < guessed
+    assert token_s <= 0.025 * (1 + 1e-6)
+    alone, _ = guessing(None, 1.0, tpot_target_s=0.012)
+    together, _ = guessing(3.0, 2.5, tpot_target_s=0.012)
+    assert alone == 0.0 < together
+
+
+def test_guesses_that_fail_cost():
+    """Property: of guesses that give one token a step nothing is won."""
+    assert guessing(3.0, 1.0)[0] < guessing(None, 1.0)[0]

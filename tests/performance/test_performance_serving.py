@@ -536,6 +536,67 @@ def test_known_failure_experts_of_2025_were_slower_than_their_kernels(ep, batch,
     assert 1.2 < batch / routed(batch, ep) / published < 2.0
 
 
+def test_small_matrices_of_experts_reach_less():
+    """Closed form: many tokens, no reading: 2 n k/E N_r (1 + w_h/w_e)/(P e), w_e = N_r/(2 E L).
+
+    With w_h = w_e the same operations take twice as long; Mixtral's w_e is 1.5 x 4,096 x 14,336.
+    """
+    chip = served_chip(H100, "fp8", grouped_half_tokens=0.0, grouped_read_fraction=1.0)
+    fast = replace(chip, memory_gb_per_s=1e9)
+    held = MIXTRAL.routed_parameters / (8 * 2 * MIXTRAL.layers)
+    engine = replace(VLLM, imbalance_factor=1.0)
+    load = {"writing": 4096.0, "prefill_tokens": 0.0, "context_tokens": 1.0, "prompt_tokens": 1.0}
+    shared = {"model": MIXTRAL, "engine": engine, "layout": served_layout(H100, 1.0), **load}
+
+    whole, half = (
+        step_times(chip=replace(fast, grouped_half_weights=w), **shared).expert_s for w in (0.0, held)
+    )
+
+    flop = 2.0 * 4096 * MIXTRAL.routed_parameters / 4
+    assert held == pytest.approx(1.5 * 4096 * 14336, rel=0.01)
+    assert whole == pytest.approx(flop / (fast.peak_tflop_per_s * 1e12 * fast.grouped_fraction), rel=1e-6)
+    assert half == pytest.approx(2.0 * whole, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("width", "ffn", "tokens", "published"),
+    [(4096, 14336, 256, 0.530), (4096, 1536, 256, 0.402), (2048, 768, 256, 0.247), (2048, 768, 1024, 0.285)],
+)
+def test_one_law_for_experts_of_all_sizes(width, ffn, tokens, published):
+    """Share of the 8-bit peak of an H100 that TensorRT-LLM's kernels of one scale a matrix were measured at.
+
+    NVIDIA aiconfigurator 095f58a51, moe_perf: Mixtral 8x7B, Qwen3-235B, Qwen3-30B. The facts, put here.
+    """
+    share, half_tokens, half_weights, read = 0.794, 124.0, 2.92e6, 0.96
+    held = 1.5 * width * ffn
+    compute = 2 * (tokens + half_tokens) * (1 + half_weights / held) / (1979e12 * share)
+    reading = 1 / (3350e9 * read)
+    got = 2 * tokens / ((compute**4 + reading**4) ** 0.25 * 1979e12)
+
+    assert got == pytest.approx(published, rel=0.12)
+
+
+def test_guessed_tokens_are_checked_together():
+    """Three guesses a request: four times the tokens in matrices, head and scores, one reading of the cache.
+
+    The guesses themselves take three heads and 3/L of what the layers take.
+    """
+    free = replace(VLLM, step_s=0.0, layer_s=0.0, sequence_s=0.0, value_bytes=0.0)
+    model = served_transformer("Llama 3.3 70B")
+    shared = {"model": model, "chip": served_chip(H100), "engine": free, "layout": served_layout(H100, 1.0)}
+    load = {"prefill_tokens": 0.0, "prompt_tokens": 1.0}
+
+    plain = step_times(**shared, **load, writing=64.0, context_tokens=2000.0)
+    four = step_times(**shared, **load, writing=256.0, context_tokens=500.0)
+    guessed = step_times(**shared, **load, writing=64.0, context_tokens=2000.0, draft_tokens=3.0)
+
+    assert guessed.read_gb == pytest.approx(plain.read_gb)  # weights once, caches once
+    scores = 4.0 * model.cache_width * model.layers * 64.0 * 2000.0 / 1e12
+    assert guessed.tflop == pytest.approx(four.tflop + 3 * scores)
+    assert guessed.total_s > four.total_s * (1 + 3 / model.layers)
+    assert guessed.total_s < 4 * plain.total_s
+
+
 def test_a_dense_model_has_no_experts():
     """Agreement: a mixture whose experts are all chosen does the work of a dense one, by grouped kernels."""
     dense = replace(MIXTRAL, routed_parameters=0.0, experts=1.0, experts_per_token=1.0)

@@ -14,7 +14,14 @@ from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.capacity import Requests, average_step
 from planner.performance.engine import attended_tokens, prompt_attended_tokens, step_times, with_values
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch
-from planner.physics.engines import engine_of, kernel, served_chip, served_model, served_replica
+from planner.physics.engines import (
+    engine_of,
+    has_one_scale,
+    kernel,
+    served_chip,
+    served_model,
+    served_replica,
+)
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
 from planner.physics.requests import SERVICE, inputs_of
 from planner.physics.serving import replica_kinds, serving_candidates, simplest_rows
@@ -131,6 +138,21 @@ def test_four_bits_of_weights_alone_compute_in_sixteen() -> None:
     wide, narrow = (served_chip(inputs, chip, name) for name in ("bf16", "w4a16"))
     assert narrow.peak_tflop_per_s is wide.peak_tflop_per_s
     assert served_model(inputs, "llama-3.1-70b", "w4a16").kv_bytes.value == 2.0
+
+
+def test_one_scale_a_matrix_has_kernels_of_its_own() -> None:
+    """Mixtral in 8 bits by TensorRT-LLM; DeepSeek-V3 has scales for blocks, vLLM kernels for those alone."""
+    inputs = inputs_for("mixtral-8x7b", skus=("h100-8",))
+
+    assert has_one_scale(inputs, "mixtral-8x7b", "tensorrt-llm")
+    assert not has_one_scale(inputs, "deepseek-v3", "tensorrt-llm")
+    assert not has_one_scale(inputs, "mixtral-8x7b", "vllm")
+    one, blocks = (served_chip(inputs, "h100-sxm-80gb", "fp8", one_scale=word) for word in (True, False))
+    assert one.grouped_fraction.key == "kernel.h100-sxm-80gb.grouped_share@fp8-tensor"
+    assert blocks.grouped_fraction.key == "kernel.h100-sxm-80gb.grouped_share@fp8"
+    assert one.matrix_fraction is blocks.matrix_fraction
+    plain = served_chip(inputs, "h100-sxm-80gb", "bf16", one_scale=True)
+    assert plain.grouped_fraction.key == "kernel.h100-sxm-80gb.grouped_share@bf16"
 
 
 def test_four_bits_of_weights_by_eight_have_kernels_of_their_own() -> None:

@@ -30,6 +30,7 @@ HOSTED = "boards on PCI Express exchange through the host, which the link figure
 SPREAD = "experts over eight H100: ours is too fast, and the prompt is assumed"
 EVEN = "even arrivals with prefix caching: ours is 12 % too quick, where 10 % is allowed"
 LAW = "one power law for all models of a chip: small ones draw more, tensor pairs less"
+CARDS = "cards on PCI Express: their exchange was measured on one host, without direct copies"
 OUTSIDE = {
     "PO033": SHALLOW,
     "PO042": STARVED,
@@ -37,14 +38,40 @@ OUTSIDE = {
     "PO050": STARVED,
     "PO055": SERIES,
     "PO104": HOSTED,
+    "PO111": CARDS,
     "PO123": LAW,
     "PO127": LAW,
     "PO132": HOST,
     "PO133": HOST,
     "PO150": EVEN,
 }
+# Rows of mlperf_2025.csv that we miss, and why.
+TUNED = "filed with vLLM; our constants of throughput benchmarks are of engines tuned for one model"
+LOWER = "H100 NVL at 400 W: eight cards were filed 10 % lower each than four, which we meet"
+LONG = "prompts of up to 20,000 tokens wait for one another; ours are alike, and wait otherwise than theirs"
+SOUND = "small encoder: what the host adds for sound is not known"
+MISSED = {
+    "PM005": "a third less by accelerator than eight B200 of the round; another system filed half of this",
+    "PM013": "recommendation on four H100 NVL: 21 % where 20 % is allowed",
+    "PM027": "time per token on B200: 18 % where 15 % is allowed",
+    "PM034": LOWER,
+    "PM035": LOWER,
+    "PM036": CARDS,
+    "PM037": "MI325X of the same dies was filed at 2.1 times this rate in the round; there we are within 1 %",
+    "PM042": LONG,
+    "PM048": LONG,
+    "PM051": TUNED,
+    "PM052": TUNED,
+    "PM053": TUNED,
+    "PM054": TUNED,
+    "PM055": "no kernels of this processor are measured",
+    "PM056": "4-bit kernels reach 0.39 of the peak with the largest experts, where the law says 0.46",
+    "PM065": SOUND,
+    "PM069": SOUND,
+    "PM096": "512 accelerators for 70 B of adapters lose a third by their size",
+}
 INSIDE_FLOOR = 291  # of 307
-SHIPPED_FLOOR = 430  # of 505
+SHIPPED_FLOOR = 455  # of 505
 
 
 def row(
@@ -440,6 +467,14 @@ def test_all_measured_rows(shared):
     assert result["summary"]["inside"] >= INSIDE_FLOOR
     assert json.dumps(result, allow_nan=False)
     assert result["summary"]["not understood"] == 0
+
+
+def test_benchmarks_that_we_miss_have_a_reason(shared):
+    """Each row outside is named with why; a row that comes inside leaves the list."""
+    rows = validate([shared / "validation" / "mlperf_2025.csv"])["rows"]
+
+    assert {r["id"] for r in rows if r["status"] == "outside"} == set(MISSED)
+    assert len(rows) == 108
 
 
 def test_a_whole_room_is_inside(shared):

@@ -7,6 +7,7 @@ from planner.validation.aliases import constant
 from planner.validation.datasets import looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate, forms_of
+from planner.validation.replicas import reads_apart, serve_system
 from planner.validation.serving import lengths
 
 
@@ -402,3 +403,27 @@ def test_answers_that_spread_are_met_when_they_are_long(monkeypatch):
     alike = ours("serve_system", "1/s", **inputs, precision="fp4", round="v6.0")
 
     assert 0.75 * alike < spread < 0.95 * alike
+
+
+def test_four_bits_are_widened_where_no_unit_takes_them():
+    """gpt-oss filed in 4 bits: values of 8 on B200, weights widened to 16 on H200."""
+    asked = {"benchmark": "gpt-oss-120b", "scenario": "Offline", "accelerators": 8, "round": "v6.0"}
+
+    same = serve_system(**asked, gpu="H200-141GB-SXM", precision="fp4")
+    assert same == serve_system(**asked, gpu="H200-141GB-SXM", precision="w4a16")
+    assert serve_system(**asked, gpu="B200-SXM", precision="fp4") == serve_system(
+        **asked, gpu="B200-SXM", precision="w4a8"
+    )
+
+
+def test_prompts_are_read_apart_on_whole_racks_of_today():
+    """MLPerf v6.0, Llama 3.1 405B Interactive on GB200 NVL72: 194.6 tokens/s each; not in v5.1."""
+    asked = {"benchmark": "llama3.1-405b", "scenario": "Interactive", "precision": "fp4"}
+    rack = {"gpu": "GB200-NVL72", "accelerators": 72}
+
+    today = serve_system(**asked, **rack, round="v6.0")["1/s"] / 72
+    before = serve_system(**asked, **rack, round="v5.1")["1/s"] / 72
+
+    assert today == pytest.approx(194.6, rel=0.15)
+    assert before < 0.75 * today
+    assert not reads_apart("b200-sxm-180gb", "v6.0")

@@ -188,7 +188,7 @@ def apart_requests_per_s(
 
     A reading replica reads as many prompts together as it has places, each in S; lambda_r keeps
     1 - C e^(-(c - A) (TTFT - S)/S) >= q with c = n_r places and A = lambda S. A writing replica is full:
-    whoever finds no place waits for one, which is little beside a whole answer. Every way to read is tried
+    whoever finds no place waits for one, which is little against a whole answer. Every way to read is tried
     with every way to write. The cache crosses while its layers are read, inside one domain of links.
 
     Args:

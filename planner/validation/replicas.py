@@ -356,7 +356,8 @@ def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, Any]:
 
 def reads_apart(chip: str, round: str) -> bool:
     """Whether the engines of a round read prompts apart in a domain of links as large as this one."""
-    key = f"performance.engine.{MLPERF}.apart_domain@{round.replace('.', '-')}"
+    domain = f"performance.engine.{MLPERF}.apart_domain"
+    key = f"{domain}@{round.replace('.', '-')}"
     return load_catalogue().has(key) and constant(
         f"accelerator.{chip}.link_domain", "accelerators"
     ) >= constant(key, "accelerators")

@@ -57,15 +57,18 @@ def test_keys_are_well_formed_and_stand_once():
 
 
 BY_PRECISION = re.compile(
-    r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)|kernel\..+\.\w+@(bf16|fp8|fp4|w4a16|w4a8)"
+    r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
+    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)"
 )
 BY_SIZE = re.compile(r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_error@.+")
+BY_ROUND = re.compile(r"performance\.engine\.mlperf\.apart_domain@v\d-\d")  # before it, none did so
 
 
 def test_an_alternative_stands_beside_its_preferred_value():
-    """What is known by precision or size of a group alone has no preferred one."""
+    """What is known by precision, size of a group or round alone has no preferred one."""
     alone = [key for key in FACTS if "@" in key and key.split("@")[0] not in FACTS]
-    assert [key for key in alone if not (BY_PRECISION.fullmatch(key) or BY_SIZE.fullmatch(key))] == []
+    patterns = (BY_PRECISION, BY_SIZE, BY_ROUND)
+    assert [key for key in alone if not any(pattern.fullmatch(key) for pattern in patterns)] == []
 
 
 def test_kinds_ranges_and_boundaries():

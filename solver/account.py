@@ -39,13 +39,15 @@ def arriving(placed: Whole, lead_periods: Whole) -> Whole:
     return arrived
 
 
-def bought_nodes(problem: Problem, orders: Whole) -> Whole:
+def bought_nodes(problem: Problem, orders: Whole, sold: Whole) -> Whole:
     """Bought nodes in service.
 
-    b[p,t] = sum over t' <= t - lead[p] of unit[p] * order[p,t']
+    b[p,t] = sum over t' <= t - lead[p] of unit[p] * order[p,t'] - sum over b of p and t' <= t of sold[b,t']
     """
-    placed = np.cumsum(orders * problem.node_groups.order_unit_nodes[:, None], axis=1)
-    return arriving(placed, problem.node_groups.lead_periods)
+    groups = problem.node_groups
+    placed = np.cumsum(orders * groups.order_unit_nodes[:, None], axis=1)
+    gone = totals_by(problem.sales.node_group, len(groups), np.cumsum(sold, axis=1))
+    return arriving(placed, groups.lead_periods) - gone.astype(np.int64)
 
 
 def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
@@ -200,11 +202,12 @@ def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, 
     ordered = groups.order_unit_nodes[:, None] * chosen.orders
     priced = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     return Terms(
-        purchase=(groups.holding_usd_per_node - rebate * groups.capital_usd_per_node) * bought,
+        purchase=groups.holding_usd_per_node * bought,
         order=(1 - rebate) * groups.order_usd_per_node * ordered,
         rental=groups.rental_usd_per_node * chosen.rented,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
+        sell=problem.sales.usd_per_node * chosen.sold,
         move=problem.moves.usd_per_node * chosen.moved,
         run=problem.run_options.usd * chosen.run[:, None],
         pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
@@ -229,6 +232,7 @@ def _kgco2e_terms(
         rental=groups.rental_kgco2e_per_node * chosen.rented,
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),
+        sell=np.zeros(chosen.sold.shape),
         move=problem.moves.kgco2e_per_node * chosen.moved,
         run=problem.run_options.kgco2e * chosen.run[:, None],
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
@@ -268,7 +272,7 @@ def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats
 
 def solution(problem: Problem, chosen: Decisions) -> Solution:
     """The plan that decisions make, with every term of its money and its carbon."""
-    bought = bought_nodes(problem, chosen.orders)
+    bought = bought_nodes(problem, chosen.orders, chosen.sold)
     kept = standing_nodes(problem, chosen.retired, chosen.moved)
     in_service = bought + totals_by(problem.cohorts.node_group, len(problem.node_groups), kept).astype(
         np.int64

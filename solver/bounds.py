@@ -139,7 +139,30 @@ def most_retired(problem: Problem) -> Whole:
     most = problem.cohorts.nodes.copy()
     joined = problem.moves.to_cohort
     most[joined] = _standing_of_sku(problem)[joined]
-    return np.repeat(most[:, None], problem.periods, axis=1)
+    return most[:, None] * problem.cohorts.may_retire
+
+
+def most_sold(problem: Problem, orders: Whole) -> Whole:
+    """Bought nodes that could be sold again: those of their order, where that makes something less.
+
+    most[b,t] = unit[p] * orders[p,t'] of its order in t' where it may be sold and its sale ends more money or
+    carbon than it takes; else 0
+    """
+    groups, sales = problem.node_groups, problem.sales
+    later_usd, later_kgco2e = (
+        from_now_on(column)[sales.node_group]
+        for column in (groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
+    )
+    aim = problem.objective
+    saves = aim.money_weight * (later_usd - sales.usd_per_node) + aim.carbon_weight * later_kgco2e > 0
+    capped = (
+        np.isfinite(problem.limits.carbon_cap_kgco2e)
+        or np.isfinite(problem.limits.carbon_cap_by_period_kgco2e).any()
+    )
+    most = groups.order_unit_nodes[sales.node_group] * orders[sales.node_group, sales.ordered]
+    arrives = sales.ordered + groups.lead_periods[sales.node_group]
+    here = np.arange(problem.periods) >= arrives[:, None]
+    return most[:, None] * (sales.may_sell & here & (saves | capped))
 
 
 def _standing_of_sku(problem: Problem) -> Whole:

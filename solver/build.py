@@ -52,6 +52,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     limits.stay_within_budget,
     fleet.count_standing_nodes,
     fleet.retire_once,
+    fleet.sell_once,
     fleet.retire_at_end_of_life,
 )
 

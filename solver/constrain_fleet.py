@@ -11,12 +11,12 @@ from solver.rows import NO_PART, Part, array, cells, each, grouped, indicators, 
 
 
 def count_nodes_in_service(program: Program) -> None:
-    """n[p,t] = n[p,t-1] + unit[p] * order[p,t-lead[p]] - sum_h retire[h,t] + moved, n[p,-1] = sum_h nodes[h]
+    """n[p,t] = n[p,t-1] + unit[p] * order[p,t-lead[p]] - sum_h retire[h,t] - sum_b sell[b,t] + moved
 
-    moved = sum_m move[m,t-lead[m]] to p - sum_m move[m,t] from p
+    n[p,-1] = sum_h nodes[h];  moved = sum_m move[m,t-lead[m]] to p - sum_m move[m,t] from p
     """
     problem, groups, cohorts = program.problem, program.problem.node_groups, program.problem.cohorts
-    shape, moves = program.in_service.shape, problem.moves
+    shape, moves, sales = program.in_service.shape, problem.moves, problem.sales
     count, ones = np.arange(len(groups)), np.ones(shape)
     standing = np.zeros(shape)
     np.add.at(standing[:, 0], cohorts.node_group, cohorts.nodes)
@@ -31,6 +31,7 @@ def count_nodes_in_service(program: Program) -> None:
         grouped(count, program.in_service, -ones, later=1),
         grouped(count, program.order, order, later=groups.lead_periods),
         grouped(cohorts.node_group, program.retire, np.ones(program.retire.shape)),
+        grouped(sales.node_group, program.sell, np.ones(program.sell.shape)),
         grouped(cohorts.node_group[moves.from_cohort], program.move, moved),
         grouped(cohorts.node_group[moves.to_cohort], program.move, -moved, later=moves.lead_periods),
     )
@@ -68,6 +69,24 @@ def retire_once(program: Program) -> None:
         pulp.LpConstraintLE,
         np.where(program.tracked, np.inf, cohorts.nodes),
         summed(np.arange(len(cohorts)), program.retire),
+    )
+
+
+def sell_once(program: Program) -> None:
+    """sum_t sell[b,t] <= unit[p] * order[p,t'] of the order in t' that b is of"""
+    groups, sales = program.problem.node_groups, program.problem.sales
+    row = np.arange(len(sales))
+    program.add_rows(
+        "sell_once",
+        cells(len(sales)),
+        pulp.LpConstraintLE,
+        np.zeros(len(sales)),
+        summed(row, program.sell),
+        (
+            row,
+            program.order[sales.node_group, sales.ordered],
+            -groups.order_unit_nodes[sales.node_group].astype(float),
+        ),
     )
 
 

@@ -18,7 +18,14 @@ from solver.rows import linear, name, terms
 from solver.tables import Flags, Floats, Whole
 from solver.totals import objective
 
-FLEET = ("orders", "rented", "retired", "moved", "left_out")  # columns of a plan; where jobs run comes on top
+FLEET = (
+    "orders",
+    "rented",
+    "retired",
+    "sold",
+    "moved",
+    "left_out",
+)  # columns of a plan; where jobs run comes on top
 
 
 class Effort(TypedDict):
@@ -55,6 +62,7 @@ class Fleet:
     orders: Whole  # [P, T]
     rented: Whole  # [P, T]
     retired: Whole  # [H, T]
+    sold: Whole  # [B, T]
     moved: Whole  # [M, T]
     left_out: Floats  # [J]
     job: Floats  # [J, P] how many jobs of each row run on each node group
@@ -69,7 +77,7 @@ def fleet_of(problem: Problem, plan: Solution) -> Fleet:
 
 
 def compare_decisions(problem: Problem, before: Solution, after: Solution) -> tuple[Difference, ...]:
-    """Where two plans differ in their fleet: nodes bought, rented, retired, moved; jobs on each node group.
+    """Where two plans differ in their fleet: nodes bought, rented, retired, sold, moved; jobs on each node group.
 
     What follows the fleet is left out: replicas, work, spares, parked nodes, clean energy, and in which
     configuration and when a job runs on its node group.
@@ -128,6 +136,7 @@ def hold_fleet(program: Program, fleet: Fleet) -> None:
         (program.order, fleet.orders),
         (program.rented, fleet.rented),
         (program.retire, fleet.retired),
+        (program.sell, fleet.sold),
         (program.move, fleet.moved),
         (program.left_out[whole], fleet.left_out[whole]),
     ):
@@ -186,6 +195,11 @@ def _label(problem: Problem, kind: str, index: Index) -> str:
         return f"left out, {problem.jobs.name[index[0]]}"
     if kind in ("orders", "rented"):
         what = problem.node_group_name(index[0])
+    elif kind == "sold":
+        sales = problem.sales
+        what = (
+            f"{problem.node_group_name(int(sales.node_group[index[0]]))} of order {sales.ordered[index[0]]}"
+        )
     else:
         moves = problem.moves
         cohort = index[0] if kind == "retired" else int(moves.from_cohort[index[0]])

@@ -88,7 +88,7 @@ class _Fitting:
     def _open(self, ordered: Mapping[str, float]) -> None:
         """Replicas may be any, orders what they are or a few more where there are some."""
         program = self._program
-        hold((program.retire, program.move), ordered)
+        hold((program.retire, program.sell, program.move), ordered)
         for variable, most in zip(program.replicas.ravel(), self._most.ravel(), strict=True):
             variable.lowBound, variable.upBound = 0, float(most)
         some = np.broadcast_to(np.any(self._orders > 0, axis=1, keepdims=True), self._orders.shape)

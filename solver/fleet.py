@@ -26,15 +26,15 @@ class NodeGroups(Table):
     lead_periods: Whole  # [P] periods from order to service
     purchase_allowed: Flags  # [P, T] may be ordered in t
     capex_usd_per_node: Floats  # [P, T] cash when ordered in t; only the budget reads it
-    holding_usd_per_node: Floats  # [P, T] capital, maintenance and space of a bought node in service in t
+    holding_usd_per_node: Floats  # [P, T] maintenance and space of a bought node in service in t
     holding_kgco2e_per_node: Floats  # [P, T] embodied share of a bought node in service in t
     idle_kw: Floats  # [P] facility power of a node that idles
     idle_usd_per_node: Floats  # [P, T] energy of idling through t
     idle_kgco2e_per_node: Floats  # [P, T]
     racks_per_node: Floats  # [P]
     hours: Floats  # [T] length of each period
-    order_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] money counted when ordered in t
-    capital_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] part of holding a rebate lowers
+    order_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] counted when ordered in t: price
+    # or capital cost to the end of the horizon
     rental_limit_nodes: Floats = field(default_factory=no_numbers)  # [P, T] nodes that may be rented in t
     rental_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a rented node through t
     rental_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
@@ -61,7 +61,6 @@ class NodeGroups(Table):
         "racks_per_node": Shape("*", low=0),
         "hours": Shape("T", low=1e-9),
         "order_usd_per_node": Shape("*T", low=0, default=0.0),
-        "capital_usd_per_node": Shape("*T", low=0, default=0.0),
         "rental_limit_nodes": Shape("*T", low=0, infinite=True, default=0.0),
         "rental_usd_per_node": Shape("*T", low=0, default=0.0),
         "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
@@ -77,7 +76,7 @@ class NodeGroups(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cohorts(Table):
-    """Nodes that stand already. Money sunk in them is not counted; keeping, idling and using them is.
+    """Nodes that stand already. What was paid for them is not counted; holding, idling and using them is.
 
     Where older nodes fail more than the spares of their node group are made for, `available_fraction` is
     below 1.
@@ -85,11 +84,12 @@ class Cohorts(Table):
 
     node_group: Whole  # [H]
     nodes: Whole  # [H]
-    keep_usd_per_node: Floats  # [H, T] maintenance and space while kept
+    keep_usd_per_node: Floats  # [H, T] fall of value, interest, maintenance and space while kept
     keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
-    retire_usd_per_node: Floats  # [H, T] when retired at the start of t; negative is resale
+    retire_usd_per_node: Floats  # [H, T] when retired at the start of t: what the sale takes
     must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
     available_fraction: Floats = field(default_factory=no_numbers)  # [H, T] share not down beyond spares
+    may_retire: Flags = field(default_factory=no_flags)  # [H, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "node_group": ROW,
@@ -99,6 +99,7 @@ class Cohorts(Table):
         "retire_usd_per_node": Shape("*T"),
         "must_retire_by": ROW,
         "available_fraction": Shape("*T", low=0, high=1, default=1.0),
+        "may_retire": Shape("*T", bool, default=1.0),
     }
 
 
@@ -126,11 +127,32 @@ class Moves(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sales(Table):
+    """Nodes bought by this plan that may be sold again, by node group and period of their order.
+
+    What is sold at the start of t ends its holding from t on; `usd_per_node` is what the sale takes less the
+    capital cost that `order_usd_per_node` counts from t on.
+    """
+
+    node_group: Whole  # [B]
+    ordered: Whole  # [B] period of the order
+    usd_per_node: Floats  # [B, T] when sold at the start of t
+    may_sell: Flags  # [B, T]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "node_group": ROW,
+        "ordered": ROW,
+        "usd_per_node": Shape("*T"),
+        "may_sell": Shape("*T", bool),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Tiers(Table):
     """Rebates of a framework contract: from so many nodes of a SKU over the horizon, every one is cheaper.
 
-    The rebate is that of the best tier reached, on `order_usd_per_node`, `capital_usd_per_node` and, for the
-    budget, `capex_usd_per_node`.
+    The rebate is that of the best tier reached, on `order_usd_per_node` and, for the budget,
+    `capex_usd_per_node`.
     """
 
     sku: Whole  # [G]

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, SpareSteps, Tiers
+from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Sales, SpareSteps, Tiers
 from solver.solution import Solution, Terms
 from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
 from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
@@ -37,6 +37,7 @@ __all__ = [
     "PausableOptions",
     "Problem",
     "RunOptions",
+    "Sales",
     "ServeOptions",
     "Services",
     "Solution",
@@ -96,6 +97,8 @@ _POINTS = {
     ("pausable_options", "node_group"): "P",
     ("moves", "from_cohort"): "H",
     ("moves", "to_cohort"): "H",
+    ("sales", "node_group"): "P",
+    ("sales", "ordered"): "T",
     ("tiers", "sku"): "K",
     ("contracts", "site"): "S",
     ("serve_options", "service"): "I",
@@ -105,7 +108,7 @@ _POINTS = {
     ("spare_steps", "node_group"): "P",
 }
 # Tables that a problem may be made without.
-_MAY_BE_ABSENT = ("pausable_options", "moves", "tiers", "contracts")
+_MAY_BE_ABSENT = ("pausable_options", "moves", "sales", "tiers", "contracts")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +131,7 @@ class Problem:
     objective: Objective = Objective()
     pausable_options: PausableOptions = field(default_factory=lambda: PausableOptions.none(0))
     moves: Moves = field(default_factory=lambda: Moves.none(0))
+    sales: Sales = field(default_factory=lambda: Sales.none(0))
     tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
     contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
 

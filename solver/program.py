@@ -55,6 +55,7 @@ class Program:
     order: Variables  # [P, T]
     rented: Variables  # [P, T]
     retire: Variables  # [H, T]
+    sell: Variables  # [B, T]
     move: Variables  # [M, T]
     standing: Variables  # [H, T] of the cohorts that are tracked
     tier: Variables  # [G]
@@ -162,6 +163,7 @@ class Program:
             orders=count(self.order),
             rented=count(self.rented),
             retired=count(self.retire),
+            sold=count(self.sell),
             moved=count(self.move),
             run=run,
             chosen=chosen,
@@ -195,6 +197,7 @@ class Program:
             self.order,
             self.rented,
             self.retire,
+            self.sell,
             self.move,
             self.run,
             self.choose,
@@ -208,6 +211,7 @@ class Program:
             (self.order, solution.orders),
             (self.rented, solution.rented),
             (self.retire, solution.retired),
+            (self.sell, solution.sold),
             (self.move, solution.moved),
             (self.run, solution.run),
             (self.choose, solution.chosen),

@@ -19,6 +19,7 @@ class Terms:
     rental: Floats  # [P, T]
     keep: Floats  # [H, T]
     retire: Floats  # [H, T]
+    sell: Floats  # [B, T] bought nodes: what the sale takes less capital cost counted at the order
     move: Floats  # [M, T]
     run: Floats  # [R, T]
     pausable: Floats  # [E, T]
@@ -56,6 +57,7 @@ class Decisions:
     orders: Whole  # [P, T] order units placed at the start of t
     rented: Whole  # [P, T] nodes
     retired: Whole  # [H, T] nodes retired at the start of t
+    sold: Whole  # [B, T] bought nodes sold at the start of t
     moved: Whole  # [M, T] nodes that leave at the start of t
     run: Whole  # [R] jobs that run so
     chosen: Whole  # [E] jobs that run so

@@ -1,4 +1,4 @@
-"""Futures that share a fleet: what is ordered, retired and moved is decided now, all else when they show.
+"""Futures that share a fleet: what is ordered, retired, sold and moved is decided now, all else when they show.
 
 Letters: futures f with probability P[f]; z[f] is the objective of a future, best[f] what it would be if that
 future were known from the start. The extensive form is one model with the rows of every future, in which the
@@ -32,6 +32,7 @@ _COMMON = {
     "node_groups": ("sku", "site", "order_unit_nodes", "lead_periods", "purchase_allowed"),
     "cohorts": ("node_group", "nodes"),
     "moves": ("from_cohort", "to_cohort", "lead_periods"),
+    "sales": ("node_group", "ordered", "may_sell"),
 }
 
 
@@ -65,12 +66,13 @@ class FirstStage:
 
     orders: Whole  # [P, T] order units
     retired: Whole  # [H, T] nodes
+    sold: Whole  # [B, T] nodes
     moved: Whole  # [M, T] nodes
 
     @classmethod
     def of(cls, plan: Solution) -> FirstStage:
         """The first stage of a plan."""
-        return cls(plan.orders, plan.retired, plan.moved)
+        return cls(plan.orders, plan.retired, plan.sold, plan.moved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +142,7 @@ def hedge(
 def extensive_form(futures: Futures) -> list[Program]:
     """The program of each future in one model, with the first stage in common and no objective yet.
 
-    order_f[p,t] = order_g[p,t], and so for what is retired and moved, for all f, g and t < shared_periods
+    order_f[p,t] = order_g[p,t], and so for what is retired, sold and moved, for all f, g and t < shared_periods
     """
     first, *others = futures.problems
     programs = [build(first, prefix="f0_", siblings=others)]
@@ -212,6 +214,7 @@ def answer_held(
     for variables, counts in (
         (program.order, held.orders),
         (program.retire, held.retired),
+        (program.sell, held.sold),
         (program.move, held.moved),
     ):
         _hold(variables[:, shared], counts[:, shared].astype(float))

@@ -55,12 +55,12 @@ class _Weights:
 
 
 def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
-    """Coefficients of what is bought, rented, kept, moved, idle and parked."""
+    """Coefficients of what is bought, rented, kept, sold, moved, idle and parked."""
     problem = program.problem
     groups, cohorts, moves, tiers = problem.node_groups, problem.cohorts, problem.moves, problem.tiers
+    sales = problem.sales
     holding = weigh(groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
     order_usd = weigh(groups.order_usd_per_node)
-    cheaper = bounds.from_arrival(problem, weigh(groups.capital_usd_per_node)) + order_usd
     ordered = (bounds.from_arrival(problem, holding) + order_usd) * groups.order_unit_nodes[:, None]
     same = tiers.sku[:, None] == groups.sku
     rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)
@@ -71,8 +71,9 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     off = weigh(groups.off_usd_per_node, groups.off_kgco2e_per_node)
     return [
         (program.order, ordered),
-        (program.rebated, -rebate[:, :, None] * cheaper * (program.most_rebated > 0)),
+        (program.rebated, -rebate[:, :, None] * order_usd * (program.most_rebated > 0)),
         (program.retire, weigh(cohorts.retire_usd_per_node) - bounds.from_now_on(weigh.keep)),
+        (program.sell, weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group]),
         (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
         (program.rented, rented * rents),
         (program.in_service, weigh.idle),

@@ -15,7 +15,7 @@ from solver.program import Program
 from solver.rows import Variables, array, name
 from solver.tables import Flags, Floats, Whole
 
-LENT = ("order", "retire", "move")
+LENT = ("order", "retire", "sell", "move")
 
 
 def empty(
@@ -29,9 +29,10 @@ def empty(
 ) -> Program:
     """All variables, and no row yet.
 
-    `first_stage` lends its model and what it orders, retires and moves before `shared_periods`; `siblings`
+    `first_stage` lends its model and what it orders, retires, sells and moves before `shared_periods`; `siblings`
     are problems that share these decisions, so that orders are bounded by what is of use to any of them.
     """
+    siblings = tuple(siblings)
     most = bounds.sizes(problem, any_lateness="deadlines" in relaxed)
     orders = np.max(
         [most.orders, *(bounds.sizes(other, any_lateness=False).orders for other in siblings)], axis=0
@@ -39,7 +40,8 @@ def empty(
     parts: dict[str, Any] = _use_of_node_groups(problem, most, prefix)
     parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in relaxed)
     rebated = bounds.most_rebated(problem, orders, any_supply="supply" in relaxed)
-    parts |= _fleet(problem, orders, rebated, prefix)
+    sold = np.max([bounds.most_sold(one, orders) for one in (problem, *siblings)], axis=0)
+    parts |= _fleet(problem, orders, sold, rebated, prefix)
     if first_stage is not None:
         shared = slice(0, problem.periods if shared_periods is None else shared_periods)
         _check_lent(first_stage, problem, orders, shared)
@@ -74,12 +76,15 @@ def _some(stem: str, most: NDArray[Any]) -> Variables:
     return made
 
 
-def _fleet(problem: Problem, orders: Whole, rebated: Floats, prefix: str) -> dict[str, Variables]:
+def _fleet(
+    problem: Problem, orders: Whole, sold: Whole, rebated: Floats, prefix: str
+) -> dict[str, Variables]:
     """Decisions on the fleet, of which futures of a two-stage model share some."""
     cohorts, tiers = len(problem.cohorts), len(problem.tiers)
     return {
         "order": _whole(prefix + "order", orders),
         "retire": _whole(prefix + "retire", bounds.most_retired(problem)),
+        "sell": _whole(prefix + "sell", sold),
         "move": _whole(prefix + "move", bounds.most_moved(problem)),
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
@@ -124,7 +129,7 @@ def _tasks(
 def _check_lent(first_stage: Program, problem: Problem, orders: Whole, shared: slice) -> None:
     """The fleet of both programs is the same, and lent orders are bounded widely enough."""
     lender = first_stage.problem
-    for table in ("node_groups", "cohorts", "moves", "tiers"):
+    for table in ("node_groups", "cohorts", "moves", "sales", "tiers"):
         ours, theirs = len(getattr(problem, table)), len(getattr(lender, table))
         if ours != theirs:
             raise ValueError(f"first_stage has {theirs} rows of {table}, the problem has {ours}")

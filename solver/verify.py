@@ -82,7 +82,7 @@ def _unequal(
 
 def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Orders, nodes, replicas, spares and jobs are whole and >= 0; shares, hours and energy are >= 0"""
-    for name in ("orders", "rented", "retired", "moved", "run", "chosen", "replicas", "spares"):
+    for name in ("orders", "rented", "retired", "sold", "moved", "run", "chosen", "replicas", "spares"):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
         yield from _unequal(f"{name} whole", count, np.round(count), tolerance)
@@ -258,10 +258,21 @@ def means_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("money cap", np.array([plan.usd]), limits.money_cap_usd, tolerance)
 
 
+def sold_was_bought(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_t sold[b,t] <= nodes of its order, after they arrived; none where that is not allowed"""
+    groups, sales = problem.node_groups, problem.sales
+    bought = plan.orders * groups.order_unit_nodes[:, None]
+    yield from _above("sold once", plan.sold.sum(axis=1), bought[sales.node_group, sales.ordered], tolerance)
+    arrives = sales.ordered + groups.lead_periods[sales.node_group]
+    too_early = np.arange(problem.periods) < arrives[:, None]
+    yield from _above("sale allowed", plan.sold * (too_early | ~sales.may_sell), 0.0, tolerance)
+
+
 def cohorts_end(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """x[h,t] >= 0; x[h,t] = 0 from must_retire_by[h] on; what moves arrives before the end of the horizon"""
     kept: Floats = account.standing_nodes(problem, plan.retired, plan.moved).astype(float)
     yield from _below("retired once", kept, 0.0, tolerance)
+    yield from _above("retirement allowed", plan.retired * ~problem.cohorts.may_retire, 0.0, tolerance)
     arrival = np.arange(problem.periods) + problem.moves.lead_periods[:, None]
     yield from _above("arrival", plan.moved * (arrival >= problem.periods), 0.0, tolerance)
     ended = np.arange(problem.periods) >= problem.cohorts.must_retire_by[:, None]
@@ -298,4 +309,5 @@ CHECKS: tuple[Check, ...] = (
     market_delivers,
     means_suffice,
     cohorts_end,
+    sold_was_bought,
 )

@@ -23,6 +23,7 @@ LONGEST = 100  # letters in a name that every reader of these formats takes
 _VARIABLES = {
     "order": "PT",
     "retire": "HT",
+    "sell": "BT",
     "move": "MT",
     "standing": "HT",
     "tier": "G",
@@ -58,6 +59,7 @@ _ROWS = {
     "in_service": "PT",
     "standing": "HT",
     "retire_once": "H",
+    "sell_once": "B",
     "end_of_life": "H",
     "in_use": "PT",
     "nodes": "PT",

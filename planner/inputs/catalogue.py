@@ -44,7 +44,7 @@ class Sku:
 
     `buying_unit` nodes are sold together, as the rack or slice that their links join; one fails alone.
     What is `announced` cannot be had yet: it is offered by name alone. Processors score and serve, and
-    do not train.
+    do not train. Used nodes are sold on the market that `resale` names.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Sku:
     buying_unit: int = 1
     announced: bool = False
     trains: bool = True
+    resale: str = "common"
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,6 +290,18 @@ class Inputs:
             return self.fact("reliability.reference_accelerators")
         return self.fact(f"reliability.{fleet}.accelerators_per_node")
 
+    def discount_rate(self) -> Fact:
+        """Yearly cost of capital."""
+        return self.yours("policy.discount_rate", self.scenario.policy.discount_rate_fraction, "1")
+
+    def node_price(self, sku: int, period: int) -> Fact:
+        """Price of a node of a SKU in a period: the offer's, else the catalogue's."""
+        one = self.skus[sku]
+        stated = next((offer.price_usd for offer in self.scenario.market if offer.sku == one.name), None)
+        if stated is None:
+            return self.fact(f"server.{one.server}.price")
+        return self.yours(f"market.{one.name}.price[{period}]", stated[period], "USD")
+
     def residual_value(self) -> Fact:
         """Share of its price that a node is worth after its life: as stated, else the catalogue's."""
         stated = self.scenario.policy.residual_value_fraction

@@ -13,6 +13,7 @@ from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import Cohort, Move
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.nodes import Nodes
+from planner.physics.value import Value, standing_value
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
@@ -90,19 +91,6 @@ def up_fraction(
     return 1.0 - (down - covered)
 
 
-def retirement_usd(*, resale_usd: Column, decline_fraction_per_y: Column, years_ahead_y: Column) -> Column:
-    """Money for retiring a node: what it brings, taken off.
-
-    U = - V * (1 - d)^y
-
-    Below zero it is earned; a negative value V is a cost of disposal.
-
-    Source: declining balance.
-    """
-    earned: Column = np.multiply(resale_usd, (1.0 - np.asarray(decline_fraction_per_y)) ** years_ahead_y)
-    return -earned
-
-
 def moving_usd(*, carriage_usd: Column, kept_usd: Column, lead_periods: Column) -> Column:
     """Money for moving a node: carriage, and keeping it without use while it is under way.
 
@@ -147,9 +135,12 @@ class Standing:
     node_group: NDArray[np.intp]
     nodes: NDArray[np.intp]
     must_retire_by: NDArray[np.intp]
+    may_retire: NDArray[np.bool_]  # by period
     keep_usd: Traced
+    capital_usd: Traced | None  # None where money is counted when it is spent
     keep_kgco2e: Traced
     retire_usd: Traced | None
+    value: Value | None
     available_fraction: Traced
     beyond_life_h: NDArray[np.float64]  # of each entry of the fleet, by period
     moving: Moving | None
@@ -172,17 +163,25 @@ def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
         dtype=np.intp,
     )
     keep_usd, keep_kgco2e, available = _keeping(inputs, nodes, home, group)
+    cash = inputs.scenario.policy.objective == "cash"
+    value = standing_value(inputs, home) if len(home) else None
+    held = keep_usd if cash or value is None else keep_usd + value.capital_usd
+    never = inputs.scenario.policy.retirement == "none"
+    ends = np.array([_last_period(inputs, fleet[h]) for h in home], dtype=np.intp)
     return Standing(
         home=home,
         node_group=group,
         nodes=np.array([c.nodes for c in fleet] + [0] * len(ways), dtype=np.intp),
-        must_retire_by=np.array([_last_period(inputs, fleet[h]) for h in home], dtype=np.intp),
+        must_retire_by=np.full(len(home), inputs.periods) if never else ends,
+        may_retire=_may_retire(inputs, ends),
         keep_usd=keep_usd,
+        capital_usd=None if cash or value is None else value.capital_usd,
         keep_kgco2e=keep_kgco2e,
-        retire_usd=_retirement(inputs, home),
+        retire_usd=None if value is None else _proceeds(inputs, home, value) if cash else value.sale_usd,
+        value=value,
         available_fraction=available,
         beyond_life_h=_beyond_life_h(inputs),
-        moving=_moving(inputs, keep_usd, ways) if ways else None,
+        moving=_moving(inputs, held, ways) if ways else None,
     )
 
 
@@ -272,33 +271,23 @@ def _beyond_life_h(inputs: Inputs) -> NDArray[np.float64]:
     return hours
 
 
-def _retirement(inputs: Inputs, home: NDArray[np.intp]) -> Traced | None:
-    """What retiring costs, or brings; None where nothing is said of it."""
-    fleet = inputs.scenario.fleet
-    if all(cohort.resale_usd is None for cohort in fleet):
+def _may_retire(inputs: Inputs, ends: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether the policy lets nodes go at the start of a period (H, T)."""
+    allowed = inputs.scenario.policy.retirement
+    at_end = np.arange(inputs.periods) >= ends[:, None]
+    return np.full(at_end.shape, allowed == "allowed") | (at_end & (allowed != "none"))
+
+
+def _proceeds(inputs: Inputs, home: NDArray[np.intp], value: Value) -> Traced | None:
+    """Money when it is earned: of the nodes whose resale is stated, none of the others."""
+    stated = np.array([inputs.scenario.fleet[h].resale_usd is not None for h in home])
+    if not stated.any():
         return None
-    none = chosen("resale_usd", 0.0, "none is stated")
-    worth, decline = [], []
-    for i, c in enumerate(fleet):
-        worth.append(
-            none if c.resale_usd is None else inputs.yours(f"fleet[{i}].resale", c.resale_usd, "USD")
-        )
-        own = c.resale_decline_fraction
-        decline.append(
-            inputs.fact("finance.resale_decline")
-            if own is None
-            else inputs.yours(f"fleet[{i}].resale_decline", own, "1/y")
-        )
-    years = inputs.period_start_h.value / HOURS_PER_YEAR
-    return derive(
-        retirement_usd,
-        resale_usd=pick(worth, home[:, None]),
-        decline_fraction_per_y=pick(decline, home[:, None]),
-        years_ahead_y=chosen("years_ahead_y", years, "from the horizon's start to that of the period"),
-    )
+    counted = chosen("counted", stated[:, None].astype(float), "it is stated what a node brings", "1")
+    return ((value.sale_usd - value.usd) * counted).named("retirement_usd")
 
 
-def _moving(inputs: Inputs, keep_usd: Traced, ways: list[tuple[int, int]]) -> Moving:
+def _moving(inputs: Inputs, held_usd: Traced, ways: list[tuple[int, int]]) -> Moving:
     scenario = inputs.scenario
     entry, origin = (np.array(column, dtype=np.intp) for column in zip(*ways, strict=True))
     shortest = min(scenario.horizon.hours)
@@ -313,7 +302,7 @@ def _moving(inputs: Inputs, keep_usd: Traced, ways: list[tuple[int, int]]) -> Mo
         usd=derive(
             moving_usd,
             carriage_usd=pick(cost, entry[:, None]),
-            kept_usd=rows(keep_usd, origin),
+            kept_usd=rows(held_usd, origin),
             lead_periods=chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods"),
         ),
         kgco2e=pick(carbon, np.arange(len(ways))[:, None]),

@@ -16,12 +16,11 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.performance.power import host_at_load_kw, node_power_kw
-from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
+from planner.physics.equations.money import energy_usd, maintenance_usd, space_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
     kept_usd,
     owned_kgco2e,
-    owned_usd,
     racks_per_node,
     replacement_kgco2e,
 )
@@ -43,8 +42,6 @@ class Nodes:
 
     accelerators: Traced
     price_usd: Traced
-    capital_usd: Traced
-    owned_usd: Traced
     owned_kgco2e: Traced
     kept_usd: Traced
     kept_kgco2e: Traced
@@ -103,17 +100,11 @@ def node_columns(inputs: Inputs) -> Nodes:
         accelerators=accelerators,
     )
 
-    price = pick(_prices(inputs), _price_index(inputs))
-    year = inputs.hours_per_year_h
-    capital = derive(
-        capital_charge_usd,
-        price_usd=price,
-        life_y=life_y,
-        hours_h=hours,
-        hours_per_year_h=year,
-        discount_fraction=inputs.yours("policy.discount_rate", policy.discount_rate_fraction, "1"),
-        residual_fraction=inputs.residual_value(),
+    price = pick(
+        [inputs.node_price(k, t) for k in range(len(inputs.skus)) for t in range(inputs.periods)],
+        sku[:, None] * inputs.periods + np.arange(inputs.periods),
     )
+    year = inputs.hours_per_year_h
     maintenance = derive(
         maintenance_usd,
         price_usd=price,
@@ -135,8 +126,6 @@ def node_columns(inputs: Inputs) -> Nodes:
     return Nodes(
         accelerators=accelerators,
         price_usd=price,
-        capital_usd=capital,
-        owned_usd=derive(owned_usd, capital_usd=capital, maintenance_usd=maintenance, space_usd=space),
         owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
         kept_usd=derive(kept_usd, maintenance_usd=maintenance, space_usd=space),
         kept_kgco2e=replaced,
@@ -235,24 +224,6 @@ def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tu
         grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
     )
     return facility, bill, emitted
-
-
-def _prices(inputs: Inputs) -> tuple[Traced, ...]:
-    """Price of a node by SKU and period, SKU by SKU: the offer's, else the catalogue's."""
-    offers = {offer.sku: offer for offer in inputs.scenario.market}
-    found: list[Traced] = []
-    for sku in inputs.skus:
-        stated = offers[sku.name].price_usd if sku.name in offers else None
-        for t in range(inputs.periods):
-            if stated is None:
-                found.append(inputs.fact(f"server.{sku.server}.price"))
-            else:
-                found.append(inputs.yours(f"market.{sku.name}.price[{t}]", stated[t], "USD"))
-    return tuple(found)
-
-
-def _price_index(inputs: Inputs) -> NDArray[np.intp]:
-    return inputs.node_group_sku[:, None] * inputs.periods + np.arange(inputs.periods)[None, :]
 
 
 @dataclass(frozen=True)

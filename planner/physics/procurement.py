@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.nodes import Nodes
+from planner.physics.value import Value, bought_value, deposit_interest_usd
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
@@ -25,25 +27,32 @@ def rebated_usd(*, price_usd: Column, rebate_fraction: Column) -> Column:
     return price_usd * (1.0 - np.asarray(rebate_fraction))
 
 
-def rebated_holding_usd(*, holding_usd: Column, capital_usd: Column, rebate_fraction: Column) -> Column:
-    """Money for having a bought node in service, after a rebate.
+@dataclass(frozen=True)
+class Vintages:
+    """Nodes by when they are ordered: one row (W) for each node group and period of an order."""
 
-    H' = H - f * capital
+    node_group: NDArray[np.intp]
+    ordered: NDArray[np.intp]  # period of the order
+    arrives: NDArray[np.intp]  # period in which they enter service
+    value: Value
+    may_sell: NDArray[np.bool_]  # (W, T) at the start of the period
 
-    Maintenance follows the list price.
-
-    Source: all-units rebate on the annualised price.
-    """
-    return holding_usd - rebate_fraction * np.asarray(capital_usd)
+    def held(self, periods: int) -> NDArray[np.bool_]:
+        """Whether those that nobody sells are in service (W, T)."""
+        found: NDArray[np.bool_] = np.arange(periods) >= self.arrives[:, None]
+        return found
 
 
 @dataclass(frozen=True)
 class Buying:
-    """Columns by node group and period (P, T); rebates one row (G) for each tier of each offer."""
+    """Columns by node group and period (P, T), or by vintage; rebates one row (G) for each tier of each offer.
 
-    order_usd: Traced | None  # counted when ordered; None where capital is spread over the life
+    Where money is counted when it is spent there are no vintages, and an order costs its price.
+    """
+
+    order_usd: Traced  # counted when ordered
     holding_usd: Traced
-    capital_usd: Traced | None  # the part of holding that a rebate lowers
+    vintages: Vintages | None
     tier_sku: NDArray[np.intp]
     tier_from_nodes: NDArray[np.float64]
     rebates: tuple[Traced, ...]
@@ -64,13 +73,81 @@ def buying_columns(inputs: Inputs, nodes: Nodes) -> Buying:
         for i, tier in enumerate(offer.tiers)
     ]
     return Buying(
-        order_usd=nodes.price_usd if cash else None,
-        holding_usd=nodes.kept_usd if cash else nodes.owned_usd,
-        capital_usd=None if cash else nodes.capital_usd,
+        order_usd=nodes.price_usd if cash else _deposit_interest(inputs, nodes.price_usd),
+        holding_usd=nodes.kept_usd,
+        vintages=None if cash else _vintages(inputs),
         tier_sku=np.array([sku for sku, _, _ in tiers], dtype=np.intp),
         tier_from_nodes=np.array([float(tier.from_nodes) for _, _, tier in tiers]),
         rebates=tuple(inputs.yours(path, tier.rebate_fraction, "1") for _, path, tier in tiers),
     )
+
+
+def _deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
+    """Interest until delivery on what is paid at the order of a node."""
+    leads = {offer.sku: offer.lead_time_h for offer in inputs.scenario.market}
+    each = [
+        inputs.yours(f"market.{sku.name}.lead_time", leads[sku.name], "h")
+        if sku.name in leads
+        else chosen("lead_h", 0.0, "it is not on offer")
+        for sku in inputs.skus
+    ]
+    return derive(
+        deposit_interest_usd,
+        price_usd=price_usd,
+        deposit_fraction=inputs.fact("finance.deposit"),
+        discount_fraction=inputs.discount_rate(),
+        lead_h=pick(each, inputs.node_group_sku[:, None]),
+        hours_per_year_h=inputs.hours_per_year_h,
+    )
+
+
+def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
+    """Whole periods from the order of a node to its service, by node group; 0 where it is not on offer."""
+    leads = {offer.sku: offer.lead_time_h for offer in inputs.scenario.market}
+    shortest = min(inputs.scenario.horizon.hours)
+    return np.array(
+        [math.ceil(leads.get(inputs.skus[k].name, 0.0) / shortest) for k in inputs.node_group_sku], np.intp
+    )
+
+
+def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:
+    """Node groups of which nodes can be bought."""
+    offers = {offer.sku: offer for offer in inputs.scenario.market}
+    sites = [site.name for site in inputs.scenario.sites]
+    found = np.zeros(len(inputs.node_groups), dtype=bool)
+    for p, (k, s) in enumerate(inputs.node_groups):
+        offer = offers.get(inputs.skus[k].name)
+        if offer is not None and not inputs.rented[p]:
+            found[p] = not offer.sites or sites[s] in offer.sites
+    return found
+
+
+def _vintages(inputs: Inputs) -> Vintages:
+    """Every order that brings nodes within the horizon.
+
+    They may be sold where that ends more of their cost than the sale takes. Those under a framework contract
+    are kept: its rebate is for what one keeps.
+    """
+    periods = inputs.periods
+    lead = order_lead_periods(inputs)
+    group, ordered = (
+        column.ravel() for column in np.meshgrid(np.arange(len(lead)), np.arange(periods), indexing="ij")
+    )
+    some = may_be_ordered(inputs)[group] & (ordered + lead[group] < periods)
+    group, ordered = group[some], ordered[some]
+    sku, arrives = inputs.node_group_sku[group], ordered + lead[group]
+    prices: dict[tuple[int, int], Traced] = {}
+    for k, t in zip(sku.tolist(), ordered.tolist(), strict=True):
+        if (k, t) not in prices:
+            prices[k, t] = inputs.node_price(k, t)
+    value = bought_value(
+        inputs, sku, arrives, [prices[k, t] for k, t in zip(sku.tolist(), ordered.tolist(), strict=True)]
+    )
+    tiered = {offer.sku for offer in inputs.scenario.market if offer.tiers}
+    free = np.array([one.name not in tiered for one in inputs.skus])[sku]
+    after = np.arange(periods) > arrives[:, None]
+    sellable = inputs.scenario.policy.retirement == "allowed"
+    return Vintages(group, ordered, arrives, value, may_sell=after & free[:, None] & sellable)
 
 
 def rebate_by_node_group(
@@ -90,18 +167,6 @@ def rebate_by_node_group(
 def paid_usd(buying_usd: Traced, rebate: Traced | None) -> Traced:
     """A price of each node group and period, the rebate taken off where there is one."""
     return buying_usd if rebate is None else derive(rebated_usd, price_usd=buying_usd, rebate_fraction=rebate)
-
-
-def held_usd(buying: Buying, rebate: Traced | None) -> Traced:
-    """Money of holding a bought node, the rebate taken off its capital."""
-    if rebate is None or buying.capital_usd is None:
-        return buying.holding_usd
-    return derive(
-        rebated_holding_usd,
-        holding_usd=buying.holding_usd,
-        capital_usd=buying.capital_usd,
-        rebate_fraction=rebate,
-    )
 
 
 def rented_node_usd_per_h(*, price_usd_per_h: Column, accelerators: Column) -> Column:

@@ -26,6 +26,7 @@ from planner.program.fleet_tables import (
     node_group_table,
     parking_columns,
     rental_columns,
+    sale_table,
     spare_table,
     tier_table,
 )
@@ -100,6 +101,7 @@ def assemble(inputs: Inputs) -> Assembled:
         ),
         cohorts=cohort_table(standing, inputs.periods),
         moves=move_table(standing, inputs.periods),
+        sales=sale_table(buying, inputs.periods),
         tiers=tier_table(buying, inputs.periods),
         contracts=contract_table(inputs, contracted),
         jobs=job_table(inputs),

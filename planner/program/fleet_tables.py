@@ -13,7 +13,7 @@ from planner.inputs.resolved import Inputs
 from planner.physics.existing_fleet import Standing
 from planner.physics.failures import down_variance_to_mean
 from planner.physics.nodes import Nodes, Parked
-from planner.physics.procurement import Buying
+from planner.physics.procurement import Buying, may_be_ordered, order_lead_periods
 from planner.program.option_tables import ROUNDING
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -25,6 +25,7 @@ from solver.problem import (
     NodeGroups,
     PausableOptions,
     RunOptions,
+    Sales,
     ServeOptions,
     SpareSteps,
     Tiers,
@@ -58,15 +59,17 @@ def cohort_table(standing: Standing, periods: int) -> Cohorts:
     """Cohorts of the fleet, and an empty one for each that a move may make."""
     shape = (len(standing.node_group), periods)
     none = np.zeros(shape)
+    capital = none if standing.capital_usd is None else standing.capital_usd.value
     return Cohorts(
         node_group=standing.node_group,
         nodes=standing.nodes,
-        keep_usd_per_node=np.broadcast_to(standing.keep_usd.value, shape),
+        keep_usd_per_node=np.broadcast_to(standing.keep_usd.value + capital, shape),
         keep_kgco2e_per_node=np.broadcast_to(standing.keep_kgco2e.value, shape),
         retire_usd_per_node=none
         if standing.retire_usd is None
         else np.broadcast_to(standing.retire_usd.value, shape),
         must_retire_by=standing.must_retire_by,
+        may_retire=standing.may_retire,
         available_fraction=np.broadcast_to(standing.available_fraction.value, shape),
     )
 
@@ -116,20 +119,16 @@ def most_standing_nodes(standing: Standing, groups: int) -> NDArray[np.float64]:
 def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups:
     """Nodes of one SKU at one site: what they cost, draw and take, by period."""
     offers = {offer.sku: offer for offer in inputs.scenario.market}
-    sites = [site.name for site in inputs.scenario.sites]
-    names = [sku.name for sku in inputs.skus]
     shape = (len(inputs.node_groups), inputs.periods)
-    allowed = np.zeros(shape, dtype=bool)
+    allowed = np.repeat(may_be_ordered(inputs)[:, None], inputs.periods, axis=1)
     unit = np.ones(shape[0], dtype=int)
-    lead = np.zeros(shape[0], dtype=int)
-    shortest = min(inputs.scenario.horizon.hours)
-    for p, (k, s) in enumerate(inputs.node_groups):
-        offer = offers.get(names[k])
-        if offer is None or inputs.rented[p]:
-            continue
-        allowed[p] = not offer.sites or sites[s] in offer.sites
-        unit[p] = inputs.order_nodes(offer)
-        lead[p] = math.ceil(offer.lead_time_h / shortest)
+    for p in np.flatnonzero(allowed.any(axis=1)):
+        unit[p] = inputs.order_nodes(offers[inputs.skus[inputs.node_group_sku[p]].name])
+    ordering = np.broadcast_to(buying.order_usd.value, shape).copy()
+    if buying.vintages is not None:
+        w = buying.vintages
+        held = np.broadcast_to(w.value.capital_usd.value, w.may_sell.shape) * w.held(inputs.periods)
+        np.add.at(ordering, (w.node_group, w.ordered), held.sum(axis=1))
 
     def full(column: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.broadcast_to(column, shape)
@@ -138,7 +137,7 @@ def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups
         sku=inputs.node_group_sku,
         site=inputs.node_group_site,
         order_unit_nodes=unit,
-        lead_periods=lead,
+        lead_periods=order_lead_periods(inputs),
         purchase_allowed=allowed,
         capex_usd_per_node=full(nodes.price_usd.value),
         holding_usd_per_node=full(buying.holding_usd.value),
@@ -149,9 +148,19 @@ def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups
         idle_kwh_per_node=full(nodes.idle_kwh.value),
         racks_per_node=nodes.racks.value,
         hours=np.array(inputs.scenario.horizon.hours),
-        order_usd_per_node=full(np.zeros(1) if buying.order_usd is None else buying.order_usd.value),
-        capital_usd_per_node=full(np.zeros(1) if buying.capital_usd is None else buying.capital_usd.value),
+        order_usd_per_node=ordering * allowed,
     )
+
+
+def sale_table(buying: Buying, periods: int) -> Sales:
+    """Bought nodes that may be sold again, where that ends more of their capital cost than it takes."""
+    if buying.vintages is None:
+        return Sales.none(periods)
+    w = buying.vintages
+    held = np.broadcast_to(w.value.capital_usd.value, w.may_sell.shape) * w.held(periods)
+    later = np.cumsum(held[:, ::-1], axis=1)[:, ::-1]
+    usd = np.broadcast_to(w.value.sale_usd.value, held.shape) - later
+    return Sales(node_group=w.node_group, ordered=w.ordered, usd_per_node=usd, may_sell=w.may_sell)
 
 
 def job_table(inputs: Inputs) -> Jobs:

@@ -23,7 +23,7 @@ from planner.physics.equations.totals import (
 )
 from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
-from planner.physics.procurement import Buying, held_usd, paid_usd, rebate_by_node_group
+from planner.physics.procurement import Buying, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
@@ -37,15 +37,41 @@ from solver.problem import Objective, Solution
 def ownership_usd_terms(
     buying: Buying, standing: Standing, rebate: Traced | None, solution: Solution, ordered_nodes: NDArray[Any]
 ) -> dict[str, tuple[Traced, Chosen]]:
-    """Money of ordering, retiring and moving: what each costs and how many there are, where there are any."""
+    """Money of ordering, owning, selling, retiring and moving: what each costs and how many there are."""
     found: dict[str, tuple[Traced, Chosen]] = {}
-    if buying.order_usd is not None and ordered_nodes.any():
+    if ordered_nodes.any():
         found["ordered"] = paid_usd(buying.order_usd, rebate), _count("nodes ordered", ordered_nodes)
+    if standing.capital_usd is not None and solution.kept.any():
+        found["standing_capital"] = standing.capital_usd, _count("standing nodes kept", solution.kept)
+    vintages = buying.vintages
+    if vintages is not None and (row := bought_vintages(buying, ordered_nodes)).size:
+        held = held_nodes(buying, ordered_nodes, solution.sold)[row]
+        of_group = None if rebate is None else rows(rebate, vintages.node_group[row])
+        each = paid_usd(rows(vintages.value.capital_usd, row), of_group)
+        found["capital"] = each, _count("nodes of an order in service", held)
+        if solution.sold[row].any():
+            found["sold"] = rows(vintages.value.sale_usd, row), _count("nodes sold", solution.sold[row])
     if standing.retire_usd is not None and solution.retired.any():
         found["retired"] = standing.retire_usd, _count("nodes retired", solution.retired)
     if standing.moving is not None and solution.moved.any():
         found["moved"] = standing.moving.usd, _count("nodes moved", solution.moved)
     return found
+
+
+def bought_vintages(buying: Buying, ordered_nodes: NDArray[Any]) -> NDArray[np.intp]:
+    """Rows of the vintages of which something was ordered."""
+    if buying.vintages is None:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(ordered_nodes[buying.vintages.node_group, buying.vintages.ordered])
+
+
+def held_nodes(buying: Buying, ordered_nodes: NDArray[Any], sold: NDArray[Any]) -> NDArray[np.float64]:
+    """Nodes of each vintage in service, by period (W, T)."""
+    vintages = buying.vintages
+    assert vintages is not None, "capital is charged"
+    ordered = ordered_nodes[vintages.node_group, vintages.ordered][:, None]
+    held: NDArray[np.float64] = ordered * vintages.held(sold.shape[1]) - np.cumsum(sold, axis=1)
+    return held
 
 
 def ownership_kgco2e_terms(standing: Standing, solution: Solution) -> dict[str, tuple[Traced, Chosen]]:
@@ -208,7 +234,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             "standing": (kept_each, _some("standing nodes kept", solution.kept)),
         }
 
-    owned = owning(held_usd(buying, rebate), standing.keep_usd)
+    owned = owning(buying.holding_usd, standing.keep_usd)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
             **owned,
@@ -252,9 +278,12 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "standing": cohort_node_group,
         "ordered": np.arange(len(problem.node_groups)),
         "retired": cohort_node_group,
+        "standing_capital": cohort_node_group,
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,
     }
+    if buying.vintages is not None:
+        places["capital"] = places["sold"] = buying.vintages.node_group[bought_vintages(buying, orders)]
     usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 

@@ -165,7 +165,7 @@ def _seen(stated: Scenario, future: Future, catalogue: Catalogue) -> tuple[Input
 
 def _nothing(problem: Problem) -> FirstStage:
     shape = problem.periods
-    rows = (len(problem.node_groups), len(problem.cohorts), len(problem.moves))
+    rows = (len(problem.node_groups), len(problem.cohorts), len(problem.sales), len(problem.moves))
     return FirstStage(*(np.zeros((count, shape), dtype=np.int64) for count in rows))
 
 
@@ -190,7 +190,8 @@ def _again(
 
 def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, period: int) -> None:
     """Write down what the plan of a period decides for it."""
-    pairs = ((decided.orders, plan.orders), (decided.retired, plan.retired), (decided.moved, plan.moved))
+    pairs = ((decided.orders, plan.orders), (decided.retired, plan.retired))
+    pairs += ((decided.sold, plan.sold), (decided.moved, plan.moved))
     for kept, planned in pairs:
         kept[:, period] = planned[:, period]
     runs = problem.run_options

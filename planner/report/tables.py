@@ -18,6 +18,11 @@ _SHEETS = {
         "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "
         "price_usd_per_node rebate_fraction capex_usd price_kind price_source",
     ),
+    "disposals": (
+        "What to sell or scrap",
+        "period site sku from nodes what because value_usd_per_node sale_usd_per_node proceeds_usd "
+        "keeping_usd_per_node",
+    ),
     "moves": ("What to move", "period sku from to nodes in_service move_usd move_kgco2e"),
     "rental": (
         "What to rent",

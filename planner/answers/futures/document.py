@@ -73,6 +73,7 @@ def first_stage_records(found: FuturesPlan) -> list[Record]:
             np.arange(len(problem.node_groups)),
         ),
         ("retire", stage.retired, cohort_node_group),
+        ("sell", stage.sold, problem.sales.node_group),
         ("move", stage.moved, cohort_node_group[problem.moves.from_cohort]),
     )
     rows = []

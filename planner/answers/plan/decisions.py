@@ -37,7 +37,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "parked_nodes": f"{DECIDED}: idle nodes that are switched off, over the hours of the period",
         "spare_nodes": "the fewest that cover the nodes under repair with the confidence that is wanted "
         "(reliability.spare_confidence), for so many nodes in use; 0 where nothing is held",
-        "retired_nodes": f"{DECIDED}: standing nodes, at the end of their life at the latest",
+        "retired_nodes": f"{DECIDED}: nodes sold or scrapped, at the end of their life at the latest",
     },
     "jobs": {
         "nodes": f"{DECIDED}: one of the sizes that the scenario names (training.{{job}}.nodes), done by its "

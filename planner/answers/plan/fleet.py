@@ -103,7 +103,10 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
     found, before = [], dict[int, Traced]()
     for t, label in enumerate(labels):
         for p in range(len(problem.node_groups)):
-            retired = int(solution.retired[problem.cohorts.node_group == p, t].sum())
+            retired = int(
+                solution.retired[problem.cohorts.node_group == p, t].sum()
+                + solution.sold[problem.sales.node_group == p, t].sum()
+            )
             row: Record = {
                 "period": label,
                 **place(plan, p),
@@ -266,14 +269,6 @@ def ownership_sentences(plan: Plan, solution: Solution) -> list[str]:
     return [*_rebates(plan, solution), *_moves(plan, solution), *_extensions(plan, solution)]
 
 
-def retirement_money(plan: Plan, solution: Solution, cohort: int) -> str:
-    """What retiring nodes of a cohort brings or costs, as the end of a sentence."""
-    usd = float(solution.usd_terms.retire[cohort].sum())
-    if abs(usd) < 1.0:
-        return ""
-    return f"; that {'brings' if usd < 0 else 'costs'} {money(abs(usd))}"
-
-
 def move_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each move: when, what, from where to where, at what cost."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
@@ -303,7 +298,7 @@ def _rebates(plan: Plan, solution: Solution) -> list[str]:
     ordered = (solution.orders * problem.node_groups.order_unit_nodes[:, None]).sum(axis=1)
     return [
         f"The contract for {sku} reaches a rebate of {share:.1%} on "
-        f"{_nodes(int(ordered[problem.node_groups.sku == k].sum()))}."
+        f"{nodes_text(int(ordered[problem.node_groups.sku == k].sum()))}."
         for k, (sku, share) in enumerate(
             zip(problem.sku_names, rebate_fraction(problem, solution.orders), strict=True)
         )
@@ -313,7 +308,7 @@ def _rebates(plan: Plan, solution: Solution) -> list[str]:
 
 def _moves(plan: Plan, solution: Solution) -> list[str]:
     return [
-        f"Move {_nodes(row['nodes'])} of {row['sku']} from {row['from']} to {row['to']} "
+        f"Move {nodes_text(row['nodes'])} of {row['sku']} from {row['from']} to {row['to']} "
         f"in {row['period']} for {money(row['move_usd'])} and {mass(row['move_kgco2e'])}; "
         f"in service from {row['in_service']}."
         for row in plain_rows(move_records(plan, solution))
@@ -334,14 +329,15 @@ def _extensions(plan: Plan, solution: Solution) -> list[str]:
         keep = plan.problem.cohorts.keep_usd_per_node[h]
         dearer = float((solution.kept[h] * (keep - usual))[kept].sum())
         said.append(
-            f"Keep {_nodes(int(solution.kept[h, kept[0]]))} of "
+            f"Keep {nodes_text(int(solution.kept[h, kept[0]]))} of "
             f"{plan.problem.node_group_name(int(standing.node_group[h]))} past their life of "
             f"{fleet[home].life_y:g} y, until {labels[kept[-1]]}, for {money(dearer)} more."
         )
     return said
 
 
-def _nodes(count: int) -> str:
+def nodes_text(count: int) -> str:
+    """A number of nodes in words."""
     return f"{count} node{'s' * (count != 1)}"
 
 
@@ -359,19 +355,3 @@ def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"for {money(cash)}."
         )
     return said or ["Buy nothing."]
-
-
-def retirement_sentences(plan: Plan, solution: Solution) -> list[str]:
-    """What to retire, when, and what is left."""
-    problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
-    said = []
-    for h in range(len(problem.cohorts)):
-        steps = [f"{count} in {labels[t]}" for t, count in enumerate(solution.retired[h]) if count]
-        if steps:
-            group = problem.node_group_name(int(problem.cohorts.node_group[h]))
-            money_said = retirement_money(plan, solution, h)
-            said.append(
-                f"Retire nodes of {group}: {', '.join(steps)}, leaving {solution.kept[h, -1]} "
-                f"of {problem.cohorts.nodes[h] or solution.kept[h].max()}{money_said}."
-            )
-    return said

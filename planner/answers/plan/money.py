@@ -73,7 +73,9 @@ def stand_in_sentences(plan: Plan) -> list[str]:
 
 
 COST_LABELS = {
-    "bought": "New nodes: capital, maintenance, space",
+    "capital": "New nodes: fall of value, interest",
+    "bought": "New nodes: maintenance, space",
+    "standing_capital": "Standing nodes: fall of value, interest",
     "standing": "Standing nodes: maintenance, space",
     "training": "Training: electricity",
     "serving": "Serving: electricity",
@@ -84,10 +86,15 @@ COST_LABELS = {
     "parked": "Parked nodes: electricity",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
-    "ordered": "New nodes: price, when ordered",
-    "retired": "Retired nodes: disposal less resale",
+    "ordered": "New nodes: interest on the deposit until delivery",
+    "retired": "Retired nodes: what their sale takes",
+    "sold": "New nodes sold again: what their sale takes",
     "moved": "Moved nodes: carriage, keeping under way",
     "contract": "Clean energy: premium",
+}
+CASH_LABELS = {
+    "ordered": "New nodes: price, when ordered",
+    "retired": "Retired nodes: disposal less resale",
 }
 CARBON_LABELS = {
     "bought": "New nodes: embodied share and replaced parts",
@@ -146,7 +153,7 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
         measured("Objective", objective_unit(problem.objective), "objective", lambda one: math.nan),
         measured("Purchases, cash", "USD", "capex", lambda one: capex_usd(problem, one.orders).sum()),
         measured("Nodes bought", "nodes", "", lambda one: (one.orders * units).sum()),
-        measured("Nodes retired", "nodes", "", lambda one: one.retired.sum()),
+        measured("Nodes retired", "nodes", "", lambda one: one.retired.sum() + one.sold.sum()),
         measured("Nodes in service at the end", "nodes", "", lambda one: one.in_service[:, -1].sum()),
     ]
 
@@ -192,19 +199,19 @@ def cost_label(plan: Plan) -> str:
     """What the cost of a plan counts."""
     if plan.inputs.scenario.policy.objective == "cash":
         return "Money spent in the horizon, purchases in full"
-    return "Cost in the horizon, capital annualised"
+    return "Cost in the horizon, fall of value and interest included"
 
 
 def cost_labels(plan: Plan, labels: dict[str, str]) -> dict[str, str]:
-    """Labels of the terms of cost: new nodes without capital where their price is counted when ordered."""
+    """Labels of the terms of cost: where money is counted when it is spent, an order costs its price."""
     cash = plan.inputs.scenario.policy.objective == "cash"
-    return labels | ({"bought": "New nodes: maintenance, space"} if cash else {})
+    return labels | (CASH_LABELS if cash else {})
 
 
 def cost_basis(plan: Plan) -> str:
     """How a sentence says what the cost counts."""
     cash = plan.inputs.scenario.policy.objective == "cash"
-    return "with purchases counted in full" if cash else "with capital annualised"
+    return "with purchases counted in full" if cash else "with fall of value and interest"
 
 
 def total_sentence(plan: Plan) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences
+from planner.answers.plan.disposals import disposal_sentences, unused_sentences
 from planner.answers.plan.fleet import (
     ownership_sentences,
     purchase_sentences,
-    retirement_sentences,
 )
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
@@ -33,7 +33,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         return [], []
     headline = [
         *purchase_sentences(plan, solution),
-        *retirement_sentences(plan, solution),
+        *disposal_sentences(plan, solution),
         *ownership_sentences(plan, solution),
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
@@ -47,6 +47,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *_against_today(plan, solution),
         *limit_sentences(plan, solution),
     ]
+    why += unused_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)

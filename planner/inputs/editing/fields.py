@@ -37,8 +37,6 @@ _SAID = re.compile(r"[Dd]efault: ([^;.]+)")
 
 # Keys that the catalogue answers where they are left out.
 _FACTS = {
-    ("policy", "residual_value"): "finance.residual_value",
-    ("fleet", "resale_decline"): "finance.resale_decline",
     ("moves", "distance"): "transport.truck.distance",
     ("rental", "pue"): "rental.pue",
 }

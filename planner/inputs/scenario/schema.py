@@ -322,7 +322,8 @@ class Policy(Part):
         alias="discount_rate", description="Yearly cost of capital"
     )
     node_life_y: Annotated[float, Quantity('"5 y"', "y", Range(1, 15))] = Field(
-        alias="node_life", description="Life over which price and embodied carbon are spread"
+        alias="node_life",
+        description="Life over which embodied carbon is spread, and the price in the accounts",
     )
     park_idle: Annotated[bool, Flag("true")] = Field(
         False, description="Whether nodes that nothing uses are switched off; waking takes no time"
@@ -330,7 +331,16 @@ class Policy(Part):
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,
         alias="residual_value",
-        description="Share of its price that a node is worth after that life; default: the catalogue's",
+        description="Share of its price that a node is worth after that life, to which its value falls in a "
+        "straight line; default: the market's value by age",
+    )
+    retirement: Annotated[
+        Literal["allowed", "end of life", "none"],
+        Choice('"end of life"', ("allowed", "end of life", "none")),
+    ] = Field(
+        "allowed",
+        description="Whether nodes may be sold or scrapped: whenever that pays, at the end of their stated "
+        "life alone, or never",
     )
     accounting: Annotated[Literal["location", "market"], Choice('"location"', ("location", "market"))] = (
         Field(

@@ -47,12 +47,13 @@ class Cohort(Part):
     resale_usd: Annotated[float | None, Quantity('"8 kUSD"', "USD", Range(-1e7, 1e9))] = Field(
         None,
         alias="resale",
-        description="What a node brings when it is retired at the horizon's start; below zero: its disposal",
+        description="What a node brings, all costs of its sale paid, if sold at the horizon's start; below "
+        "zero: its disposal. Default: the market's value by age, less what a sale costs",
     )
     resale_decline_fraction: Annotated[float | None, Fraction("0.3", Range(0, 0.99))] = Field(
         None,
         alias="resale_decline",
-        description="Share of it that is lost in a year; default: the catalogue's",
+        description="Share of it that is lost in a year; default: as the market's value falls by age",
     )
 
 

@@ -128,7 +128,7 @@ def owned_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column
 
 
 def kept_usd(*, maintenance_usd: Column, space_usd: Column) -> Column:
-    """Money for keeping a node that is paid for; what was paid for it is sunk.
+    """Money for having a node in service, capital and energy apart.
 
     K = maintenance + space
 

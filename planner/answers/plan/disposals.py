@@ -1,0 +1,140 @@
+"""Nodes that the plan parts with, and those that it keeps without work: when, for how much, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from planner.answers.plan.fleet import nodes_text, place
+from planner.program.ledger import DECIDED
+from planner.program.plan import Plan
+from planner.program.solution import Solution
+from planner.report.format import money
+from planner.trace.quantities import Traced, chosen, total
+from planner.trace.records import Record, plain_rows
+
+
+class Parting(NamedTuple):
+    """Nodes of one entry of the fleet, or of one order, that leave at the start of a period."""
+
+    group: int
+    period: int
+    nodes: int
+    origin: str
+    at_end_of_life: bool
+    value_usd: Traced | None
+    sale_usd: Traced | None
+    held: tuple[Traced, ...]  # what a node costs from then on, period by period
+
+
+def disposal_records(plan: Plan, solution: Solution) -> list[Record]:
+    """What leaves the fleet: sold, scrapped or disposed of, for how much, and what keeping it would cost."""
+    labels = plan.inputs.scenario.horizon.period_labels
+    found: list[Record] = []
+    for one in sorted(_partings(plan, solution), key=lambda one: (one.period, one.group)):
+        nodes = chosen("nodes", one.nodes, DECIDED)
+        row: Record = {
+            "period": labels[one.period],
+            **place(plan, one.group),
+            "from": one.origin,
+            "nodes": nodes,
+        }
+        if one.value_usd is not None and one.sale_usd is not None:
+            brought = (one.value_usd - one.sale_usd).named("proceeds_usd")
+            row |= {
+                "value_usd_per_node": one.value_usd,
+                "sale_usd_per_node": one.sale_usd,
+                "proceeds_usd": (nodes * brought).named("proceeds_usd"),
+            }
+        parts = {label: each for label, each in zip(labels[one.period :], one.held, strict=True)}
+        row["keeping_usd_per_node"] = total("keeping_usd", parts, "from then on to the end of the horizon")
+        row["what"] = _what(one)
+        row["because"] = "the end of their life" if one.at_end_of_life else "keeping costs more than parting"
+        found.append(row)
+    return found
+
+
+def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """What to sell or scrap, when and why."""
+    said = []
+    for row in plain_rows(disposal_records(plan, solution)):
+        line = f"{row['what']} {nodes_text(int(row['nodes']))} of {row['sku']} at {row['site']} in {row['period']}"
+        if row["what"] == "Sell":
+            line += f" for {money(row['proceeds_usd'])}"
+        if row["because"] == "the end of their life":
+            said.append(f"{line}, at the end of their life.")
+            continue
+        keeping = f"keeping one to the end of the horizon would cost {money(row['keeping_usd_per_node'])}"
+        if "sale_usd_per_node" in row:
+            keeping += f", parting with it takes {money(row['sale_usd_per_node'])}"
+        said.append(f"{line}: {keeping}.")
+    return said
+
+
+def unused_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Standing nodes that nothing uses in the last period and that are kept: what they are worth, and why."""
+    labels, standing = plan.inputs.scenario.horizon.period_labels, plan.assembled.standing
+    idle = np.floor(plan.ledger.idle_nodes[:, -1] + solution.parked[:, -1] - solution.spares[:, -1] + 1e-6)
+    said = []
+    for p in np.flatnonzero(idle > 0):
+        rows = np.flatnonzero((standing.node_group == p) & (solution.kept[:, -1] > 0))
+        if standing.value is None or not len(rows):
+            continue
+        count = int(min(idle[p], solution.kept[rows, -1].sum()))
+        worth, parting = (
+            float(np.average(column.value[rows, -1], weights=solution.kept[rows, -1]))
+            for column in (standing.value.usd, standing.value.sale_usd)
+        )
+        said.append(
+            f"Keep {nodes_text(count)} of {plan.problem.node_group_name(int(p))} without work in {labels[-1]}: "
+            f"one is worth {money(worth)} then, and parting with it would take {money(parting)}."
+        )
+    return said
+
+
+def _what(one: Parting) -> str:
+    if one.value_usd is None or one.sale_usd is None:
+        return "Retire"
+    brought = float(one.value_usd.value) - float(one.sale_usd.value)
+    return "Sell" if brought > 0 else "Scrap" if brought == 0 else "Pay for the disposal of"
+
+
+def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
+    """Each of them, of the standing fleet first."""
+    periods, scenario = plan.inputs.periods, plan.inputs.scenario
+    standing, vintages = plan.assembled.standing, plan.assembled.buying.vintages
+    for h, t in np.argwhere(solution.retired > 0).tolist():
+        keep, capital = standing.keep_usd, standing.capital_usd
+        yield Parting(
+            group=int(standing.node_group[h]),
+            period=t,
+            nodes=int(solution.retired[h, t]),
+            origin=f"in service since {scenario.fleet[standing.home[h]].in_service.isoformat()}",
+            at_end_of_life=t == int(standing.must_retire_by[h]),
+            value_usd=None if standing.value is None else standing.value.usd[h, t],
+            sale_usd=None if standing.value is None else standing.value.sale_usd[h, t],
+            held=tuple(
+                keep[h, s] if capital is None else (keep[h, s] + capital[h, s]).named("held_usd")
+                for s in range(t, periods)
+            ),
+        )
+    if vintages is None:
+        return
+    labels, holding = scenario.horizon.period_labels, plan.assembled.buying.holding_usd
+    for w, t in np.argwhere(solution.sold > 0).tolist():
+        group = int(vintages.node_group[w])
+        yield Parting(
+            group=group,
+            period=t,
+            nodes=int(solution.sold[w, t]),
+            origin=f"ordered in {labels[vintages.ordered[w]]}",
+            at_end_of_life=False,
+            value_usd=vintages.value.usd[w, t],
+            sale_usd=vintages.value.sale_usd[w, t],
+            held=tuple(
+                (holding[group, s] + vintages.value.capital_usd[w, s]).named("held_usd")
+                for s in range(t, periods)
+            ),
+        )

@@ -119,6 +119,8 @@ def _node_groups(size: Size, market: Market, rng: np.random.Generator) -> NodeGr
     capex = price[sku][:, None] * 0.99 ** np.arange(size.periods)
     lead = np.arange(size.skus) % 3 % size.periods
     idle_kwh = market.idle_kw[sku] * HOURS
+    # Capital to the end of the horizon: a twentieth of the price for each period in service.
+    left = np.maximum(size.periods - np.arange(size.periods) - lead[sku][:, None], 0)
     return NodeGroups(
         sku=sku,
         site=site,
@@ -126,14 +128,14 @@ def _node_groups(size: Size, market: Market, rng: np.random.Generator) -> NodeGr
         lead_periods=lead[sku],
         purchase_allowed=np.full((len(sku), size.periods), True),
         capex_usd_per_node=capex,
-        holding_usd_per_node=(capex / 20 + rng.uniform(500, 1500, len(sku))[:, None]),
+        holding_usd_per_node=np.broadcast_to(rng.uniform(500, 1500, len(sku))[:, None], capex.shape),
         holding_kgco2e_per_node=150.0 * each,
         idle_kw=market.idle_kw[sku],
         idle_usd_per_node=(idle_kwh * market.usd_per_kwh[site])[:, None] * each,
         idle_kgco2e_per_node=(idle_kwh * market.kgco2e_per_kwh[site])[:, None] * each,
         racks_per_node=np.full(len(sku), 0.25),
         hours=np.full(size.periods, HOURS),
-        capital_usd_per_node=capex / 20,
+        order_usd_per_node=capex / 20 * left,
     )
 
 

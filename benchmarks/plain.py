@@ -146,12 +146,13 @@ def _prices(model: Any, problem: Problem, order: Any, retire: Any, stands: Any, 
     groups, cohorts, tiers = problem.node_groups, problem.cohorts, problem.tiers
     idle = _weighed(problem, groups.idle_usd_per_node, groups.idle_kgco2e_per_node)
     holding = _weighed(problem, groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
+    ordering = groups.order_usd_per_node * problem.objective.money_weight
     keep = _weighed(problem, cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
     for p, t in np.ndindex(*idle.shape):
         arrives = t + int(groups.lead_periods[p])
         unit = int(groups.order_unit_nodes[p])
         cost.append(float(idle[p, t]) * stands[p][t])
-        cost.append(float(unit * holding[p, arrives:].sum()) * order[p][t])
+        cost.append(float(unit * (holding[p, arrives:].sum() + ordering[p, t])) * order[p][t])
     for h, t in np.ndindex(*keep.shape):
         cost.append(float(cohorts.retire_usd_per_node[h, t] - keep[h, t:].sum()) * retire[h][t])
     cost.append(float((keep.sum(axis=1) * cohorts.nodes).sum()))
@@ -162,8 +163,7 @@ def _prices(model: Any, problem: Problem, order: Any, retire: Any, stands: Any, 
         model += pulp.lpSum(nodes) >= float(tiers.from_nodes[g]) * reached
         model += pulp.lpSum(nodes) <= A_LOT * reached
         for p, rebated in zip(same, nodes, strict=True):
-            arrives = t + int(groups.lead_periods[p])
-            saved = tiers.rebate_fraction[g] * groups.capital_usd_per_node[p, arrives:].sum()
+            saved = tiers.rebate_fraction[g] * groups.order_usd_per_node[p, t]
             cost.append(-float(saved) * rebated)
             model += rebated <= int(groups.order_unit_nodes[p]) * order[p][t]
     # Of several tiers of a SKU one counts.

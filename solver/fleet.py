@@ -131,7 +131,7 @@ class Sales(Table):
     """Nodes bought by this plan that may be sold again, by node group and period of their order.
 
     What is sold at the start of t ends its holding from t on; `usd_per_node` is what the sale takes less the
-    capital cost that `order_usd_per_node` counts from t on.
+    capital cost that `order_usd_per_node` counts from t on. No rebate may stand on a SKU that is sold.
     """
 
     node_group: Whole  # [B]

@@ -172,6 +172,7 @@ class Problem:
             if math.isnan(getattr(self.limits, name)):
                 raise ProblemError(f"Problem.limits.{name} is not a number; np.inf means no cap")
         self._check_moves()
+        self._check_sales()
         self._check_jobs()
 
     def _check_moves(self) -> None:
@@ -183,6 +184,15 @@ class Problem:
             raise ProblemError(
                 f"Problem.moves[{row}] goes from {self.node_group_name(int(origin[row]))} to "
                 f"{self.node_group_name(int(goal[row]))}; it has to keep the SKU and change the site"
+            )
+
+    def _check_sales(self) -> None:
+        """What a rebate may make cheaper is not sold again: the refund would not know at which price."""
+        sku = self.node_groups.sku[self.sales.node_group]
+        wrong = self.sales.may_sell.any(axis=1) & np.isin(sku, self.tiers.sku)
+        for row in np.flatnonzero(wrong)[:1]:
+            raise ProblemError(
+                f"Problem.sales[{row}] may sell {self.sku_names[sku[row]]}, on which there is a rebate"
             )
 
     def _check_jobs(self) -> None:

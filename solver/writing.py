@@ -172,6 +172,10 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
             f"{problem.sku_names[sku]} from {nodes:g}"
             for sku, nodes in zip(tiers.sku, tiers.from_nodes, strict=True)
         ],
+        "B": [
+            f"{groups[group]} ordered in {period_names[placed]}"
+            for group, placed in zip(problem.sales.node_group, problem.sales.ordered, strict=True)
+        ],
         "C": [f"contract {contract} at {sites[site]}" for contract, site in enumerate(contracts.site)],
     }
     named |= _option_labels(problem, groups, period_names)

@@ -129,7 +129,6 @@ def fleet_of_every_kind(seed: int) -> Problem:
         may_park=np.ones(NODE_GROUPS),
         off_kw=np.full(NODE_GROUPS, 0.1),
         off_usd_per_node=0.5 * each,
-        capital_usd_per_node=10 * each,
     )
     return dataclasses.replace(
         changed(case, "serve_options", whole=[False, False]),

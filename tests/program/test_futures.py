@@ -217,7 +217,7 @@ def test_every_order_tried() -> None:
     none = np.zeros((0, 1), dtype=np.int64)
     tried = {}
     for h100, l40s in itertools.product(range(7), range(4)):
-        stage = FirstStage(np.array([[h100], [l40s]]), none, none)
+        stage = FirstStage(np.array([[h100], [l40s]]), none, none, none)
         held = in_each_future(found.together, stage, gap_fraction=0.0, time_limit_s=20.0)
         tried[h100, l40s] = float(np.mean([one.objective for one in held]))
     best = min((value, key) for key, value in tried.items() if not np.isnan(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ from solver_cases import (
 )
 
 from solver import build, constrain_fleet, constrain_limits, constrain_tasks
-from solver.problem import Cohorts, Contracts, Jobs, Moves, PausableOptions, Problem, Services, Tiers
+from solver.problem import Cohorts, Contracts, Jobs, Moves, PausableOptions, Problem, Sales, Services, Tiers
 from solver.program import FAMILIES, Program
 from solver.variables import empty
 
@@ -195,7 +196,6 @@ def every_decision() -> Problem:
             rental_usd_per_node=30 * flat,
             may_park=[True, False],
             off_kw=[0.25, 0.25],
-            capital_usd_per_node=60 * flat,
             order_usd_per_node=8 * flat,
             idle_kwh_per_node=100 * flat,
             off_kwh_per_node=25 * flat,
@@ -255,6 +255,12 @@ def every_decision() -> Problem:
             money_cap_usd=4000.0,
         ),
     )
+
+
+def with_sales() -> Problem:
+    """The same without rebates, but what is ordered at first may be sold again in period 1."""
+    sales = Sales(node_group=[0], ordered=[0], usd_per_node=[[0, -30]], may_sell=[[False, True]])
+    return dataclasses.replace(every_decision(), tiers=Tiers.none(2), sales=sales)
 
 
 def with_counts() -> Problem:
@@ -339,8 +345,8 @@ money_cap: 0.095 done_0_0 + 0.095 done_0_1 + 0.095 done_1_0 + 0.095 done_1_1
  + 0.005 in_service_1_1 + 0.05 left_out_1 + 0.001 matched_0_0
  + 0.001 matched_0_1 - 0.005 move_0_0 - 0.005 move_0_1 + 0.208 order_0_0
  + 0.108 order_0_1 + 0.208 order_1_0 + 0.108 order_1_1 - 0.005 parked_0_0
- - 0.005 parked_0_1 - 0.032 rebated_0_0_0 - 0.017 rebated_0_0_1
- - 0.032 rebated_0_1_0 - 0.017 rebated_0_1_1 + 0.035 rented_0_1
+ - 0.005 parked_0_1 - 0.002 rebated_0_0_0 - 0.002 rebated_0_0_1
+ - 0.002 rebated_0_1_0 - 0.002 rebated_0_1_1 + 0.035 rented_0_1
  + 0.01 replicas_0_0 + 0.01 replicas_0_1 - 0.02 retire_0_0 - 0.01 retire_0_1
  - 0.02 retire_1_0 - 0.01 retire_1_1 + 0.42 shed_0_1 <= 3.92
 """,
@@ -374,6 +380,21 @@ end_of_life_1: standing_1_1 <= 0
 
 
 # Two identical jobs of 2 nodes in period 0 and 1 in period 1; 6 replicas carry, and one stands by.
+SALES = {
+    constrain_fleet.sell_once: """
+sell_once_0: - order_0_0 + sell_0_0 + sell_0_1 <= 0
+""",
+    constrain_fleet.count_nodes_in_service: """
+in_service_0_0: in_service_0_0 + move_0_0 - order_0_0 + retire_0_0 + sell_0_0
+ = 4
+in_service_0_1: - in_service_0_0 + in_service_0_1 + move_0_1 - order_0_1
+ + retire_0_1 + sell_0_1 = 0
+in_service_1_0: in_service_1_0 - order_1_0 + retire_1_0 = 0
+in_service_1_1: - in_service_1_0 + in_service_1_1 - move_0_0 - order_1_1
+ + retire_1_1 = 0
+""",
+}
+
 COUNTS = {
     constrain_fleet.work_on_enough_nodes: """
 free_0_0: - done_0_0 - done_1_0 + free_0_0 - in_service_0_0 + in_use_0_0
@@ -398,6 +419,12 @@ def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
 
 
+@pytest.mark.parametrize("constraint", SALES, ids=lambda constraint: constraint.__name__)
+def test_rows_of_sales(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_sales()) == SALES[constraint].lstrip("\n")
+    assert "sell" not in rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", COUNTS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_least_nodes_and_standby(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=with_counts()) == COUNTS[constraint].lstrip("\n")
@@ -419,7 +446,7 @@ def test_rows_that_give_way(constraint: Callable[[Program], None]) -> None:
 
 
 def test_every_constraint_has_its_golden_rows() -> None:
-    assert set(build.CONSTRAINTS) == set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS)
+    assert set(build.CONSTRAINTS) == set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES)
 
 
 def test_late_runs_are_barred_by_their_bound() -> None:

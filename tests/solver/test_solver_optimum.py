@@ -27,6 +27,7 @@ from solver.problem import (
     PausableOptions,
     Problem,
     RunOptions,
+    Sales,
     ServeOptions,
     Services,
     SpareSteps,
@@ -192,7 +193,6 @@ def draw_more(seed: int) -> Problem:
         fleet["off_site"] = np.ones(shape[0])
     if half():
         case = with_tiers(case, rng)
-        fleet["capital_usd_per_node"] = np.floor(case.node_groups.holding_usd_per_node * 0.7)
     case = changed(case, "node_groups", **fleet)
     if len(case.cohorts) and half():
         column = rng.choice([1.0, 0.75, 0.5], case.cohorts.keep_usd_per_node.shape)
@@ -212,13 +212,14 @@ def draw_more(seed: int) -> Problem:
     if half():
         caps = rng.choice([30.0, 60.0, 120.0, np.inf], case.periods)
         case = changed(case, "limits", carbon_cap_by_period_kgco2e=caps)
-    return with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
+    case = with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
+    return with_sales(case, rng) if not len(case.tiers) and half() else case
 
 
 def with_tiers(case: Problem, rng: np.random.Generator) -> Problem:
     """Two tiers of one SKU, within reach of the supply."""
     tiers = Tiers(sku=[0, 0], from_nodes=rng.integers(1, 3) * np.array([1, 2]), rebate_fraction=[0.25, 0.5])  # type: ignore[arg-type]
-    return dataclasses.replace(case, tiers=tiers)
+    return dataclasses.replace(case, tiers=tiers, sales=Sales.none(case.periods))
 
 
 def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
@@ -355,6 +356,22 @@ def every_standing(case: Problem) -> list[tuple[Any, Sum]]:
     return found
 
 
+def with_sales(case: Problem, rng: np.random.Generator) -> Problem:
+    """The same, but what one node group orders at first may be sold again.
+
+    A sale never brings more than the order cost, so that it does not pay to order for it.
+    """
+    shape, group = (1, case.periods), int(rng.integers(0, len(case.node_groups)))
+    most = case.node_groups.order_usd_per_node[group, 0]
+    sales = Sales(
+        node_group=np.array([group]),
+        ordered=np.zeros(1, dtype=int),
+        usd_per_node=rng.integers(-int(most), 20, shape),
+        may_sell=rng.random(shape) < 0.8,
+    )
+    return dataclasses.replace(case, sales=sales)
+
+
 def every_purchase(case: Problem) -> list[tuple[Any, Sum]]:
     """Bought nodes by node group and period, for every way to order that the market and the budget allow."""
     groups, limit, rows, spans = (
@@ -392,15 +409,37 @@ def every_purchase(case: Problem) -> list[tuple[Any, Sum]]:
         ]
         if any(cash[t] > limit.budget_usd[t] + 1e-9 for t in spans):
             continue
-        nodes, cost = np.zeros((len(groups), case.periods)), Sum.nothing(case.periods)
-        for p, t in itertools.product(rows, spans):
-            here = sum(bought[p][then] for then in spans if then + groups.lead_periods[p] <= t)
-            nodes[p, t] = here
-            price = groups.holding_usd_per_node[p, t] - rebate[p] * groups.capital_usd_per_node[p, t]
-            cost.add(t, here * price, here * groups.holding_kgco2e_per_node[p, t])
-            cost.add(t, bought[p][t] * (1 - rebate[p]) * groups.order_usd_per_node[p, t], 0.0)
-        found.append((nodes, cost))
+        for sold in every_sale(case, bought):
+            nodes, cost = np.zeros((len(groups), case.periods)), Sum.nothing(case.periods)
+            for b, t in itertools.product(range(len(sold)), spans):
+                cost.add(t, sold[b][t] * case.sales.usd_per_node[b, t], 0.0)
+            for p, t in itertools.product(rows, spans):
+                here = sum(bought[p][then] for then in spans if then + groups.lead_periods[p] <= t)
+                here -= sum(sum(sold[b][: t + 1]) for b, of in enumerate(case.sales.node_group) if of == p)
+                nodes[p, t] = here
+                cost.add(
+                    t, here * groups.holding_usd_per_node[p, t], here * groups.holding_kgco2e_per_node[p, t]
+                )
+                cost.add(t, bought[p][t] * (1 - rebate[p]) * groups.order_usd_per_node[p, t], 0.0)
+            found.append((nodes, cost))
     return found
+
+
+def every_sale(case: Problem, bought: list[list[int]]) -> list[list[list[int]]]:
+    """Nodes sold again of each order, by period: none before they are there, none twice."""
+    sales, spans = case.sales, range(case.periods)
+    ways = []
+    for b in range(len(sales)):
+        p, placed = int(sales.node_group[b]), int(sales.ordered[b])
+        most = [
+            bought[p][placed]
+            if sales.may_sell[b, t] and t >= placed + case.node_groups.lead_periods[p]
+            else 0
+            for t in spans
+        ]
+        each = itertools.product(*(range(one + 1) for one in most))
+        ways.append([list(one) for one in each if sum(one) <= bought[p][placed]])
+    return [list(one) for one in itertools.product(*ways)]
 
 
 @dataclasses.dataclass

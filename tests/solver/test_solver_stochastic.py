@@ -87,7 +87,7 @@ def test_regret_is_an_amount_where_a_future_earns() -> None:
 def test_a_plan_held_costs_what_its_nodes_cost() -> None:
     """Three nodes where 10 requests/s come are 345 less 2 * 10 for idling: 325 USD; where 50 come, 845."""
     futures = futures_of(0.2, 0.5, 0.3)
-    three = FirstStage(np.array([[3]]), np.zeros((0, 1), dtype=int), np.zeros((0, 1), dtype=int))
+    three = FirstStage(np.array([[3]]), *3 * [np.zeros((0, 1), dtype=int)])
 
     found = [one.objective for one in in_each_future(futures, three, **EXACT)]
 
@@ -169,7 +169,7 @@ def test_a_budget_binds_in_the_dearest_future() -> None:
 def test_a_start_is_not_made_worse() -> None:
     """A plan of the futures that is there already is the worst that the answer can be."""
     futures = futures_of(0.6, 0.4)
-    held = FirstStage(np.array([[1]]), np.zeros((0, 1), dtype=int), np.zeros((0, 1), dtype=int))
+    held = FirstStage(np.array([[1]]), *3 * [np.zeros((0, 1), dtype=int)])
     plans = [one.solution for one in in_each_future(futures, held, **EXACT)]
     known = [plan for plan in plans if plan is not None]
 
@@ -181,7 +181,7 @@ def test_a_start_is_not_made_worse() -> None:
 def test_more_may_be_held_than_the_fleet() -> None:
     """With its one replica held at none, a node that stands idle costs its 105 USD, and 10 requests 250."""
     case = serving(10.0, 25.0)
-    one = FirstStage(np.array([[1]]), np.zeros((0, 1), dtype=int), np.zeros((0, 1), dtype=int))
+    one = FirstStage(np.array([[1]]), *3 * [np.zeros((0, 1), dtype=int)])
 
     found = answer_held(case, one, shared_periods=1, also=[("replicas", np.array([[0.0]]))], **EXACT)
 

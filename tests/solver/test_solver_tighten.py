@@ -48,7 +48,7 @@ def one_rebate(rebate: float) -> Problem:
     usd = [[100.0], [1e6]]
     return problem(
         count=2,
-        node_groups=node_groups(count=2, holding_usd_per_node=usd, capital_usd_per_node=usd),
+        node_groups=node_groups(count=2, holding_usd_per_node=[[0.0], [0.0]], order_usd_per_node=usd),
         limits=limits(skus=2),
         tiers=Tiers(sku=[0], from_nodes=[8.0], rebate_fraction=[rebate]),  # type: ignore[arg-type]
         **one | {"serve_options": dataclasses.replace(serves, **both)},
@@ -87,7 +87,7 @@ def eight_nodes(**tasks: Any) -> Problem:
     usd = [[100.0]]
     tiers = Tiers(sku=np.array([0]), from_nodes=np.array([4.0]), rebate_fraction=np.array([0.75]))
     return problem(
-        node_groups=node_groups(holding_usd_per_node=usd, capital_usd_per_node=usd), tiers=tiers, **tasks
+        node_groups=node_groups(holding_usd_per_node=[[0.0]], order_usd_per_node=usd), tiers=tiers, **tasks
     )
 
 

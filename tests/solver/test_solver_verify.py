@@ -30,6 +30,7 @@ from solver.problem import (
     Moves,
     PausableOptions,
     Problem,
+    Sales,
     Services,
     Solution,
 )
@@ -318,6 +319,10 @@ def test_every_rule_of_the_program_has_its_check() -> None:
         reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
     strict = changed(other_case(), "pausable_options", nodes=np.array([4]), nodes_least=np.array([4]))
     reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
+    sales = Sales(node_group=[0], ordered=[0], usd_per_node=[[0, 0]], may_sell=[[False, True]])  # type: ignore[arg-type]
+    of_orders = dataclasses.replace(of, sales=sales)
+    sold = with_decisions(of_orders, dataclasses.replace(good, sold=np.array([[0, 99]])))
+    reached |= {check for check in CHECKS if list(check(of_orders, sold, TOLERANCE))}
     planted = problem(jobs=one_job(), run_options=run_option([[0]]))
     reached |= {check for check in CHECKS if list(check(planted, plan_of_one_run(planted), TOLERANCE))}
 

@@ -60,7 +60,8 @@ def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
     """What to sell or scrap, when and why."""
     said = []
     for row in plain_rows(disposal_records(plan, solution)):
-        line = f"{row['what']} {nodes_text(int(row['nodes']))} of {row['sku']} at {row['site']} in {row['period']}"
+        count, where = nodes_text(int(row["nodes"])), f"{row['sku']} at {row['site']}"
+        line = f"{row['what']} {count} of {where} in {row['period']}"
         if row["what"] == "Sell":
             line += f" for {money(row['proceeds_usd'])}"
         if row["because"] == "the end of their life":
@@ -88,8 +89,8 @@ def unused_sentences(plan: Plan, solution: Solution) -> list[str]:
             for column in (standing.value.usd, standing.value.sale_usd)
         )
         said.append(
-            f"Keep {nodes_text(count)} of {plan.problem.node_group_name(int(p))} without work in {labels[-1]}: "
-            f"one is worth {money(worth)} then, and parting with it would take {money(parting)}."
+            f"Keep {nodes_text(count)} of {plan.problem.node_group_name(int(p))} without work in "
+            f"{labels[-1]}: one is worth {money(worth)} then, and parting with it would take {money(parting)}."
         )
     return said
 

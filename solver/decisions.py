@@ -18,14 +18,8 @@ from solver.rows import linear, name, terms
 from solver.tables import Flags, Floats, Whole
 from solver.totals import objective
 
-FLEET = (
-    "orders",
-    "rented",
-    "retired",
-    "sold",
-    "moved",
-    "left_out",
-)  # columns of a plan; where jobs run comes on top
+# Columns of a plan; where jobs run comes on top.
+FLEET = ("orders", "rented", "retired", "sold", "moved", "left_out")
 
 
 class Effort(TypedDict):
@@ -77,7 +71,7 @@ def fleet_of(problem: Problem, plan: Solution) -> Fleet:
 
 
 def compare_decisions(problem: Problem, before: Solution, after: Solution) -> tuple[Difference, ...]:
-    """Where two plans differ in their fleet: nodes bought, rented, retired, sold, moved; jobs on each node group.
+    """Where two plans differ in their fleet: nodes bought, rented, retired, sold or moved; jobs by group.
 
     What follows the fleet is left out: replicas, work, spares, parked nodes, clean energy, and in which
     configuration and when a job runs on its node group.

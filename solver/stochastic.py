@@ -1,4 +1,4 @@
-"""Futures that share a fleet: what is ordered, retired, sold and moved is decided now, all else when they show.
+"""Futures that share a fleet: what is ordered, retired, sold and moved is decided now, all else later.
 
 Letters: futures f with probability P[f]; z[f] is the objective of a future, best[f] what it would be if that
 future were known from the start. The extensive form is one model with the rows of every future, in which the
@@ -142,7 +142,7 @@ def hedge(
 def extensive_form(futures: Futures) -> list[Program]:
     """The program of each future in one model, with the first stage in common and no objective yet.
 
-    order_f[p,t] = order_g[p,t], and so for what is retired, sold and moved, for all f, g and t < shared_periods
+    order_f[p,t] = order_g[p,t], and so for what is retired, sold and moved, for all f, g, t < shared_periods
     """
     first, *others = futures.problems
     programs = [build(first, prefix="f0_", siblings=others)]

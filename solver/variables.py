@@ -29,8 +29,9 @@ def empty(
 ) -> Program:
     """All variables, and no row yet.
 
-    `first_stage` lends its model and what it orders, retires, sells and moves before `shared_periods`; `siblings`
-    are problems that share these decisions, so that orders are bounded by what is of use to any of them.
+    `first_stage` lends its model and what it orders, retires, sells and moves before `shared_periods`;
+    `siblings` are problems that share these decisions, so that orders are bounded by what is of use to any
+    of them.
     """
     siblings = tuple(siblings)
     most = bounds.sizes(problem, any_lateness="deadlines" in relaxed)

@@ -165,7 +165,7 @@ def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
     keep_usd, keep_kgco2e, available = _keeping(inputs, nodes, home, group)
     cash = inputs.scenario.policy.objective == "cash"
     value = standing_value(inputs, home) if len(home) else None
-    held = keep_usd if cash or value is None else keep_usd + value.capital_usd
+    held = keep_usd if cash or value is None else (keep_usd + value.capital_usd).named("held_usd")
     never = inputs.scenario.policy.retirement == "none"
     ends = np.array([_last_period(inputs, fleet[h]) for h in home], dtype=np.intp)
     return Standing(

@@ -42,12 +42,23 @@ class Vintages:
         found: NDArray[np.bool_] = np.arange(periods) >= self.arrives[:, None]
         return found
 
+    @property
+    def for_sale(self) -> NDArray[np.intp]:
+        """Rows that may be sold again in some period: those of the program."""
+        return np.flatnonzero(self.may_sell.any(axis=1))
+
+    def sold(self, sold_nodes: NDArray[Any]) -> NDArray[np.float64]:
+        """What is sold of every row (W, T), from what is sold of those for sale."""
+        found = np.zeros(self.may_sell.shape)
+        found[self.for_sale] = sold_nodes
+        return found
+
 
 @dataclass(frozen=True)
 class Buying:
-    """Columns by node group and period (P, T), or by vintage; rebates one row (G) for each tier of each offer.
+    """Columns by node group and period (P, T), or by vintage; one rebate (G) for each tier of each offer.
 
-    Where money is counted when it is spent there are no vintages, and an order costs its price.
+    Where money is counted when it is spent, or nothing can be bought, there are no vintages.
     """
 
     order_usd: Traced  # counted when ordered
@@ -122,7 +133,7 @@ def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:
     return found
 
 
-def _vintages(inputs: Inputs) -> Vintages:
+def _vintages(inputs: Inputs) -> Vintages | None:
     """Every order that brings nodes within the horizon.
 
     They may be sold where that ends more of their cost than the sale takes. Those under a framework contract
@@ -134,6 +145,8 @@ def _vintages(inputs: Inputs) -> Vintages:
         column.ravel() for column in np.meshgrid(np.arange(len(lead)), np.arange(periods), indexing="ij")
     )
     some = may_be_ordered(inputs)[group] & (ordered + lead[group] < periods)
+    if not some.any():
+        return None
     group, ordered = group[some], ordered[some]
     sku, arrives = inputs.node_group_sku[group], ordered + lead[group]
     prices: dict[tuple[int, int], Traced] = {}

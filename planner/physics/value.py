@@ -71,7 +71,8 @@ def straight_value_usd(
     Source: straight line from the price to the residual value.
     """
     aged = np.clip(np.divide(age_y, life_y), 0.0, 1.0)
-    return price_usd * (1.0 - (1.0 - np.asarray(residual_fraction)) * aged)
+    worth: Column = price_usd * (1.0 - (1.0 - np.asarray(residual_fraction)) * aged)
+    return worth
 
 
 def yearly_fraction(*, decline_fraction: Column) -> Column:
@@ -96,6 +97,16 @@ def implied_price_usd(*, resale_usd: Column, price_usd: Column, value_at_start_u
     return np.maximum(resale_usd, 0.0) * np.divide(price_usd, value_at_start_usd)
 
 
+def disposal_usd(*, resale_usd: Column) -> Column:
+    """What it costs to be rid of a node whose stated resale is below zero.
+
+    D = max(-R, 0)
+
+    Source: definition.
+    """
+    return np.maximum(np.negative(resale_usd), 0.0)
+
+
 def holding_usd(
     *,
     value_from_usd: Column,
@@ -109,8 +120,8 @@ def holding_usd(
     u = ln(1 + r) * V_mean * hours / hours_per_year + V_from - V_to,
     V_mean = (V_from - V_to) / ln(V_from / V_to)
 
-    Spans add up: the charge of two periods is the sum of theirs. Discounted, the charges of all periods come to
-    the value at first less the discounted one at last.
+    Spans add up: the charge of two periods is the sum of theirs. Discounted, the charges of all periods
+    come to the value at first less the discounted one at last.
 
     Source: user cost of capital c = V * (r + decline), Jorgenson 1963; OECD, Measuring Capital (2009), ch. 8.
     """
@@ -128,7 +139,7 @@ def sale_usd(*, value_usd: Column, fee_fraction: Column, fixed_usd: Column, disp
 
     S = min(f * V + F, V) + D
 
-    f is the fee of the market, F what taking out and freight cost, D what disposal costs where that is stated.
+    f is the fee of the market, F what taking out and freight cost, D what disposal is stated to cost.
 
     Source: sum of parts.
     """
@@ -157,7 +168,7 @@ def deposit_interest_usd(
 
 @dataclass(frozen=True)
 class Value:
-    """Columns by row and period: value at the start, capital cost through it, cost of parting at its start."""
+    """By row and period: value at the start, capital cost through it, cost of parting at the start."""
 
     usd: Traced
     capital_usd: Traced
@@ -177,7 +188,7 @@ def standing_value(inputs: Inputs, home: NDArray[np.intp]) -> Value:
     curves = [_curve(inputs, int(k), i) for i, k in enumerate(of_sku)]
     prices: list[Traced] = []
     for i, (k, resale) in enumerate(zip(of_sku.tolist(), stated, strict=True)):
-        price = inputs.node_price(k, 0)
+        price: Traced = inputs.node_price(k, 0)
         if resale is not None:
             age = chosen("age_y", float(age_y[i]), "at the horizon's start")
             then = derive(curves[i].function, price_usd=price, age_y=age, **curves[i].shape)
@@ -188,7 +199,7 @@ def standing_value(inputs: Inputs, home: NDArray[np.intp]) -> Value:
         for hours in (inputs.period_start_h, inputs.period_end_h)
     )
     none = chosen("disposal_usd", 0.0, "none is stated")
-    away = [none if one is None or one.value >= 0 else (-one).named("disposal_usd") for one in stated]
+    away = [none if one is None else derive(disposal_usd, resale_usd=one) for one in stated]
     net = np.array([one is not None for one in stated], dtype=bool)
     return _value(inputs, of_sku[home], begins, ends, disposal_usd=pick(away, home[:, None]), net=net[home])
 
@@ -234,8 +245,9 @@ def _curve(inputs: Inputs, k: int, entry: int | None) -> _Curve:
         kept = derive(yearly_fraction, decline_fraction=stated)
         return _Curve(value_usd, {f"year_{n}_fraction": kept for n in years})
     market = sku.resale if inputs.has(f"resale.{sku.resale}.year_1.kept") else "common"
-    facts = {f"year_{n}_fraction": inputs.fact(f"resale.{market}.year_{n}.kept") for n in years}
-    return _Curve(value_usd, facts)
+    return _Curve(
+        value_usd, {f"year_{n}_fraction": inputs.fact(f"resale.{market}.year_{n}.kept") for n in years}
+    )
 
 
 def _values(

@@ -159,8 +159,10 @@ def sale_table(buying: Buying, periods: int) -> Sales:
     w = buying.vintages
     held = np.broadcast_to(w.value.capital_usd.value, w.may_sell.shape) * w.held(periods)
     later = np.cumsum(held[:, ::-1], axis=1)[:, ::-1]
-    usd = np.broadcast_to(w.value.sale_usd.value, held.shape) - later
-    return Sales(node_group=w.node_group, ordered=w.ordered, usd_per_node=usd, may_sell=w.may_sell)
+    usd, row = np.broadcast_to(w.value.sale_usd.value, held.shape) - later, w.for_sale
+    return Sales(
+        node_group=w.node_group[row], ordered=w.ordered[row], usd_per_node=usd[row], may_sell=w.may_sell[row]
+    )
 
 
 def job_table(inputs: Inputs) -> Jobs:

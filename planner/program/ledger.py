@@ -23,7 +23,7 @@ from planner.physics.equations.totals import (
 )
 from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
-from planner.physics.procurement import Buying, paid_usd, rebate_by_node_group
+from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
@@ -45,12 +45,13 @@ def ownership_usd_terms(
         found["standing_capital"] = standing.capital_usd, _count("standing nodes kept", solution.kept)
     vintages = buying.vintages
     if vintages is not None and (row := bought_vintages(buying, ordered_nodes)).size:
-        held = held_nodes(buying, ordered_nodes, solution.sold)[row]
+        sold = vintages.sold(solution.sold)
+        held = held_nodes(vintages, ordered_nodes, sold)[row]
         of_group = None if rebate is None else rows(rebate, vintages.node_group[row])
         each = paid_usd(rows(vintages.value.capital_usd, row), of_group)
         found["capital"] = each, _count("nodes of an order in service", held)
-        if solution.sold[row].any():
-            found["sold"] = rows(vintages.value.sale_usd, row), _count("nodes sold", solution.sold[row])
+        if sold.any():
+            found["sold"] = rows(vintages.value.sale_usd, row), _count("nodes sold", sold[row])
     if standing.retire_usd is not None and solution.retired.any():
         found["retired"] = standing.retire_usd, _count("nodes retired", solution.retired)
     if standing.moving is not None and solution.moved.any():
@@ -65,10 +66,10 @@ def bought_vintages(buying: Buying, ordered_nodes: NDArray[Any]) -> NDArray[np.i
     return np.flatnonzero(ordered_nodes[buying.vintages.node_group, buying.vintages.ordered])
 
 
-def held_nodes(buying: Buying, ordered_nodes: NDArray[Any], sold: NDArray[Any]) -> NDArray[np.float64]:
+def held_nodes(
+    vintages: Vintages, ordered_nodes: NDArray[Any], sold: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Nodes of each vintage in service, by period (W, T)."""
-    vintages = buying.vintages
-    assert vintages is not None, "capital is charged"
     ordered = ordered_nodes[vintages.node_group, vintages.ordered][:, None]
     held: NDArray[np.float64] = ordered * vintages.held(sold.shape[1]) - np.cumsum(sold, axis=1)
     return held

@@ -190,8 +190,12 @@ def _again(
 
 def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, period: int) -> None:
     """Write down what the plan of a period decides for it."""
-    pairs = ((decided.orders, plan.orders), (decided.retired, plan.retired))
-    pairs += ((decided.sold, plan.sold), (decided.moved, plan.moved))
+    pairs = (
+        (decided.orders, plan.orders),
+        (decided.retired, plan.retired),
+        (decided.sold, plan.sold),
+        (decided.moved, plan.moved),
+    )
     for kept, planned in pairs:
         kept[:, period] = planned[:, period]
     runs = problem.run_options

@@ -216,7 +216,7 @@ def test_parked_nodes_draw_little_and_the_rest_of_the_plan_stays() -> None:
     Saving = parked node-hours x (idle - off power) x PUE x price of electricity.
     """
     standing = [{"sku": "h100-8", "site": "california", "nodes": 10, "in_service": one_job().horizon.start}]
-    stated = {"horizon.periods": 2, "fleet": standing, "market": []}
+    stated = {"horizon.periods": 2, "fleet": standing, "market": [], "policy.retirement": "none"}
     stated["services.code.peak_rate"] = ["20 /s", "60 /s"]
     kept, off = (planned(serving(), stated | {"policy.park_idle": park}) for park in (False, True))
     solution = off.answer.solution

@@ -6,6 +6,7 @@ to a gap of 0, and every ledger agrees with the solver's sums or raises.
 
 from __future__ import annotations
 
+import math
 from ast import literal_eval
 from functools import cache
 from typing import Any
@@ -17,8 +18,8 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
-from planner.physics.existing_fleet import extra_parts_usd, retirement_usd, up_fraction
-from planner.physics.procurement import rebated_holding_usd, rebated_usd
+from planner.physics.existing_fleet import extra_parts_usd, up_fraction
+from planner.physics.procurement import rebated_usd
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
@@ -114,10 +115,10 @@ def steps(plan: Plan, name: str) -> str:
     return explain(terms[f"{what}_{'usd' if total == 'cost' else 'kgco2e'}"]).to_text()
 
 
-def yearly_charge(price: float, residual: float) -> float:
-    """Capital recovery of a price over five years at 8 %, by the textbook formula."""
-    recovery = 0.08 * 1.08**5 / (1.08**5 - 1)
-    return (price - residual * price) * recovery + residual * price * 0.08
+def first_year_charge(price: float) -> float:
+    """Interest and fall of value over the horizon of a new node that keeps 78 % of its value in a year."""
+    end = price * 0.78 ** (HORIZON_H / YEAR_H)
+    return (price - end) * (1 - math.log(1.08) / math.log(0.78))
 
 
 # What a person may write
@@ -196,15 +197,15 @@ def test_a_life_and_a_contract_are_checked(changes: dict[str, Any], said: str) -
 
 
 def test_an_old_scenario_has_none_of_it() -> None:
-    """No new term, no loss of nodes, no end of life, no order counted in cash."""
+    """No carriage, no loss of nodes, no end of life; any node may go, at what its sale takes."""
     plan = planned()
     problem = plan.problem
 
-    assert {"ordered_usd", "retired_usd", "moved_usd"}.isdisjoint(plan.ledger.usd_terms)
+    assert "moved_usd" not in plan.ledger.usd_terms
     assert (problem.cohorts.available_fraction == 1).all()
     assert (problem.cohorts.must_retire_by == 4).all()
-    assert not problem.cohorts.retire_usd_per_node.any()
-    assert not problem.node_groups.order_usd_per_node.any()
+    assert problem.cohorts.may_retire.all()
+    assert (problem.cohorts.retire_usd_per_node > 2000).all()
     assert (len(problem.moves), len(problem.tiers)) == (0, 0)
 
 
@@ -216,19 +217,19 @@ def test_a_rebate_is_worth_its_share_of_the_capital_of_every_node() -> None:
     tiers = {"market.h100-8.tiers": [{"from_nodes": 8, "rebate": "20 %"}]}
     plain, rebated = planned(BUSY), planned(BUSY | tiers)
     nodes = bought(plain)
-    saved = 0.2 * nodes * yearly_charge(250e3, 0.1) * HORIZON_H / YEAR_H
+    saved = 0.2 * nodes * first_year_charge(250e3)
 
     assert bought(rebated) == nodes == 16
     assert solved(plain).usd - solved(rebated).usd == pytest.approx(saved, rel=1e-9)
     assert rebated.ledger.capex.value == pytest.approx(0.8 * 16 * 250e3)
     assert "The contract for h100-8 reaches a rebate of 20.0% on 16 nodes." in headline(rebated)
-    assert "scenario.market.h100-8.tiers[0].rebate" in steps(rebated, "cost.bought")
+    assert "scenario.market.h100-8.tiers[0].rebate" in steps(rebated, "cost.capital")
     assert plan_tables(rebated)["by_period"][0]["capex_usd"] == pytest.approx(0.8 * 16 * 250e3)
 
 
 def test_a_rebate_draws_orders_up_to_its_tier() -> None:
     """Two nodes are best at the list price; at half the price from three on, three are."""
-    busy = {"services.chat.peak_rate": "600 /s"}
+    busy = {"services.chat.peak_rate": "300 /s"}
     tiers = {"market.h100-8.tiers": [{"from_nodes": 3, "rebate": "50 %"}]}
 
     assert bought(planned(busy)) == 2
@@ -237,7 +238,7 @@ def test_a_rebate_draws_orders_up_to_its_tier() -> None:
 
 def test_a_minimum_order_is_none_or_at_least_that() -> None:
     """With orders in the first quarter only, two nodes are best alone; of none and twelve, it is one."""
-    busy = {"services.chat.peak_rate": "600 /s", "market.h100-8.supply_nodes": [99, 0, 0, 0]}
+    busy = {"services.chat.peak_rate": "300 /s", "market.h100-8.supply_nodes": [99, 0, 0, 0]}
     free, bound = planned(busy), planned(busy | {"market.h100-8.minimum_nodes": 12})
 
     assert bought(free) == 2
@@ -273,19 +274,22 @@ def test_a_rebate_lowers_cash() -> None:
 
 @pytest.mark.parametrize("stated", [None, "0 %", "40 %"])
 def test_the_residual_value_is_ones_own_where_stated(stated: str | None) -> None:
-    """Capital charge of 250 kUSD by the textbook formula; the catalogue's share is a tenth."""
+    """Capital cost of 250 kUSD to the end: by the market, or down a straight line over five years."""
     plan = planned({} if stated is None else {"policy.residual_value": stated})
-    residual = {None: 0.1, "0 %": 0.0, "40 %": 0.4}[stated]
     group = plan.problem.node_groups.sku.tolist().index(plan.problem.sku_names.index("h100-8"))
+    years = HORIZON_H / YEAR_H
+    wanted = first_year_charge(250e3)
+    if stated is not None:
+        fall = 250e3 * (1 - float(stated.removesuffix(" %")) / 100) * years / 5
+        wanted = fall + math.log(1.08) * (250e3 - fall / 2) * years
 
-    charge = plan.problem.node_groups.capital_usd_per_node[group].sum()
-    assert charge == pytest.approx(yearly_charge(250e3, residual) * HORIZON_H / YEAR_H, rel=1e-9)
+    charge = plan.problem.node_groups.order_usd_per_node[group, 0]
+    assert charge == pytest.approx(wanted, rel=1e-4 if stated else 1e-9)
 
 
 def test_rebates_by_hand() -> None:
-    """A tenth off 200; a tenth of a capital of 50 off a holding of 60."""
+    """A tenth off 200."""
     assert rebated_usd(price_usd=200.0, rebate_fraction=0.1) == pytest.approx(180.0)
-    assert rebated_holding_usd(holding_usd=60.0, capital_usd=50.0, rebate_fraction=0.1) == pytest.approx(55.0)
 
 
 # Keeping and selling
@@ -346,26 +350,31 @@ def test_ageing_by_hand() -> None:
     assert parts == pytest.approx(3 * 0.2 * 25e3)
 
 
-def test_resale_is_earned_by_retiring() -> None:
-    """Seven nodes go at the start in any case, for 8 kUSD each; for 120 kUSD the last goes, too."""
-    plain, sold = planned(), planned({"fleet[0].resale": "8 kUSD"})
-    dear = planned({"fleet[0].resale": "120 kUSD"})
+def test_a_stated_resale_takes_the_place_of_the_market() -> None:
+    """Holding costs its fall and interest, and a sale takes nothing more: all that is not needed goes."""
+    sold, dear = planned({"fleet[0].resale": "8 kUSD"}), planned({"fleet[0].resale": "120 kUSD"})
+    held = solved(sold).kept.sum(axis=0)
 
-    assert solved(plain).usd - solved(sold).usd == pytest.approx(7 * 8000)
-    assert term(sold, "retired") == pytest.approx(-56000)
-    assert "leaving 1 of 8; that brings 56.0 kUSD." in headline(sold)
-    assert "finance.resale_decline" in steps(sold, "cost.retired")
-    assert solved(dear).kept[0, -1] == 0
-    assert bought(dear) == 1
+    assert held.tolist() == [1, 1, 1, 1]
+    assert term(sold, "retired") == 0
+    assert "Sell 7 nodes of a100-80-8 at south in 2027 Q1 for 56.0 kUSD" in headline(sold)
+    assert "scenario.fleet[0].resale" in steps(sold, "cost.standing_capital")
+    # What one brings is what keeping the one node costs more.
+    dearer = term(dear, "standing_capital") if solved(dear).kept[0, -1] else 0.0
+    assert dearer == pytest.approx(15 * term(sold, "standing_capital") if dearer else 0.0)
 
 
-def test_resale_falls_by_the_year_and_disposal_costs() -> None:
-    """8 kUSD less a quarter twice is 4.5 kUSD; a negative value is paid."""
-    worth = retirement_usd(
-        resale_usd=np.array([8000.0, -500.0]), decline_fraction_per_y=np.array([0.25, 0.0]), years_ahead_y=2.0
-    )
+def test_a_stated_decline_takes_the_place_of_the_market() -> None:
+    """8 kUSD that lose a quarter a year: the fall and the interest on it, in hand sums; disposal is paid."""
+    falls = planned({"fleet[0].resale": "8 kUSD", "fleet[0].resale_decline": "25 %"})
+    end = 8000 * 0.75 ** (HORIZON_H / YEAR_H)
+    by_hand = (8000 - end) * (1 - math.log(1.08) / math.log(0.75))
+    assert term(falls, "standing_capital") == pytest.approx(by_hand, rel=1e-6)
 
-    assert np.asarray(worth) == pytest.approx([-4500.0, 500.0])
+    away = planned({"fleet[0].resale": "-500 USD"})
+    assert term(away, "standing_capital") == 0
+    assert term(away, "retired") == pytest.approx(7 * 500)
+    assert "Pay for the disposal of 7 nodes" in headline(away)
 
 
 # Moving

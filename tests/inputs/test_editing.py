@@ -324,7 +324,6 @@ def test_an_input_says_unit_range_default_and_source() -> None:
     ("section", "key", "default", "source"),
     [
         ("market", "price", "310000 USD", "server.hgx-h100.price"),
-        ("policy", "residual_value", "0.1", "finance.residual_value"),
         (
             "policy",
             "discount_rate",

@@ -193,6 +193,7 @@ discount_rate = 0.07
 node_life = "4 y"
 park_idle = true
 residual_value = "12 %"
+retirement = "end of life"
 accounting = "market"
 robust = "regret"
 decide_until = 2028-06-01

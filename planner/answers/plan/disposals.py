@@ -90,7 +90,7 @@ def unused_sentences(plan: Plan, solution: Solution) -> list[str]:
         )
         said.append(
             f"Keep {nodes_text(count)} of {plan.problem.node_group_name(int(p))} without work in "
-            f"{labels[-1]}: one is worth {money(worth)} then, and parting with it would take {money(parting)}."
+            f"{labels[-1]}: one is worth {money(worth)} then, and parting with it takes {money(parting)}."
         )
     return said
 
@@ -124,12 +124,13 @@ def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
     if vintages is None:
         return
     labels, holding = scenario.horizon.period_labels, plan.assembled.buying.holding_usd
-    for w, t in np.argwhere(solution.sold > 0).tolist():
+    sold = vintages.sold(solution.sold)
+    for w, t in np.argwhere(sold > 0).tolist():
         group = int(vintages.node_group[w])
         yield Parting(
             group=group,
             period=t,
-            nodes=int(solution.sold[w, t]),
+            nodes=int(sold[w, t]),
             origin=f"ordered in {labels[vintages.ordered[w]]}",
             at_end_of_life=False,
             value_usd=vintages.value.usd[w, t],

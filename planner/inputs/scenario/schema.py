@@ -323,7 +323,7 @@ class Policy(Part):
     )
     node_life_y: Annotated[float, Quantity('"5 y"', "y", Range(1, 15))] = Field(
         alias="node_life",
-        description="Life over which embodied carbon is spread, and the price in the accounts",
+        description="Life over which embodied carbon is spread",
     )
     park_idle: Annotated[bool, Flag("true")] = Field(
         False, description="Whether nodes that nothing uses are switched off; waking takes no time"

@@ -96,7 +96,7 @@ def retire_at_end_of_life(program: Program) -> None:
     What would arrive later by a move is barred by its bound.
     """
     problem, cohorts, tracked = program.problem, program.problem.cohorts, program.tracked
-    most = bounds.most_retired(problem)[:, 0]
+    most = bounds.most_retired(problem).max(axis=1)
     for cohort in np.flatnonzero((cohorts.must_retire_by < problem.periods) & (most > 0)):
         nodes, last = float(cohorts.nodes[cohort]), int(cohorts.must_retire_by[cohort])
         row = name("end_of_life", (cohort,))

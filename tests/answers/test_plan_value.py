@@ -1,0 +1,221 @@
+"""What hardware is worth, by the worked example of a finance desk and the rules that no plan may break."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+import test_plan_ownership
+from test_plan_ownership import FLEET, headline, solved, term
+
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
+from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
+from planner.program.plan import Plan, plan_fleet
+
+KEPT = {
+    f"year_{n}_fraction": load_catalogue().fact(f"resale.common.year_{n}.kept").value for n in range(1, 9)
+}
+RATE = 0.08
+QUARTERS = np.arange(9) / 4
+JOB = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+
+
+def planned(changes: dict[str, Any]) -> Plan:
+    return plan_fleet(with_changes(parse_scenario(FLEET), changes), baselines=False)
+
+
+def trained(changes: dict[str, Any]) -> Plan:
+    return plan_fleet(with_changes(JOB, {"solve.gap": "0 %"} | changes), baselines=False)
+
+
+def worth(price: float, age_y: Any) -> Any:
+    return value_usd(price_usd=price, age_y=age_y, **KEPT)
+
+
+def present(values: Any, upkeep_usd: float) -> float:
+    """Cost of holding to the end at present value: fall and interest telescope, upkeep is in mid-quarter."""
+    quarters = len(values) - 1
+    paid = sum(upkeep_usd / (1 + RATE) ** ((q + 0.5) / 4) for q in range(quarters))
+    return float(values[0] - values[-1] / (1 + RATE) ** (quarters / 4) + paid)
+
+
+# Worked example, kUSD at present value: a node of 330 when new and one of 310 that is three years old, kept
+# for 1, 2, 4 and 8 quarters at 8 %, with upkeep of 5 % of the new price a year.
+@pytest.mark.parametrize(
+    ("price", "age_y", "values", "kept", "parted"),
+    [
+        (330.0, 0.0, [310.1, 291.4, 257.4, 201.3], [29.9, 57.6, 107.5, 188.0], [77.5, 101.6, 145.1, 215.6]),
+        (310.0, 3.0, [135.3, 125.7, 108.5, 77.5], [16.8, 32.3, 60.2, 108.0], [38.6, 52.4, 77.1, 119.7]),
+    ],
+)
+def test_the_worked_example(
+    price: float, age_y: float, values: list[float], kept: list[float], parted: list[float]
+) -> None:
+    curve = worth(price, age_y + QUARTERS)
+    for quarters, value, cost, with_sale in zip((1, 2, 4, 8), values, kept, parted, strict=True):
+        held = present(curve[: quarters + 1], 0.05 * price / 4)
+        friction = sale_usd(value_usd=curve[quarters], fee_fraction=0.15, fixed_usd=2.0, disposal_usd=0.0)
+        assert curve[quarters] == pytest.approx(value, abs=0.06)
+        assert held == pytest.approx(cost, abs=0.06)
+        assert held + friction / (1 + RATE) ** (quarters / 4) == pytest.approx(with_sale, abs=0.06)
+
+
+def test_the_charge_of_a_period_telescopes() -> None:
+    """Discounted, the charges come to the value at first less that at last; spans add up."""
+    fine = np.linspace(0.0, 2.0, 2001)
+    curve = worth(330.0, fine)
+    each = holding_usd(
+        value_from_usd=curve[:-1],
+        value_to_usd=curve[1:],
+        discount_fraction=RATE,
+        hours_h=8.766,
+        hours_per_year_h=8766.0,
+    )
+    middle = (fine[:-1] + fine[1:]) / 2
+    assert (each / (1 + RATE) ** middle).sum() == pytest.approx(330 - 201.3 / 1.08**2, abs=0.05)
+    whole = holding_usd(
+        value_from_usd=curve[0],
+        value_to_usd=curve[1000],
+        discount_fraction=RATE,
+        hours_h=8766.0,
+        hours_per_year_h=8766.0,
+    )
+    assert each[:1000].sum() == pytest.approx(float(whole), rel=1e-9)
+
+
+def test_held_for_its_whole_life_a_node_costs_its_annuity() -> None:
+    """Down a straight line to a tenth in five years, the present value is that of capital recovery."""
+    fine = np.linspace(0.0, 5.0, 5001)
+    curve = straight_value_usd(price_usd=100.0, age_y=fine, life_y=5.0, residual_fraction=0.1)
+    each = holding_usd(
+        value_from_usd=curve[:-1],
+        value_to_usd=curve[1:],
+        discount_fraction=RATE,
+        hours_h=8.766,
+        hours_per_year_h=8766.0,
+    )
+    present_value = (each / (1 + RATE) ** ((fine[:-1] + fine[1:]) / 2)).sum()
+    annuity = (100 - 10 / 1.08**5) * RATE / (1 - 1.08**-5)
+    assert present_value == pytest.approx(annuity * (1 - 1.08**-5) / RATE, rel=1e-6)
+
+
+def test_the_horizon_does_not_change_what_a_job_costs() -> None:
+    """Nodes bought for one job are sold after it; only a horizon that ends with it leaves the sale out."""
+    two, four, eight = (trained({"horizon.periods": periods}) for periods in (2, 4, 8))
+
+    assert solved(four).usd == pytest.approx(solved(eight).usd, rel=1e-6)
+    assert solved(eight).sold.sum() == solved(eight).orders.sum() > 0
+    friction = term(eight, "sold")
+    assert 0 < solved(eight).usd - solved(two).usd <= friction * 1.001
+    assert "keeping one to the end of the horizon would cost" in headline(eight)
+    (row,) = plan_tables(eight)["disposals"]
+    assert row["value_usd_per_node"] - row["sale_usd_per_node"] == pytest.approx(
+        row["proceeds_usd"] / row["nodes"]
+    )
+
+
+def test_a_bought_and_a_standing_node_of_one_age_cost_the_same() -> None:
+    """Bought for the start of the horizon, or in service since that day: the same holding, the same sale."""
+    standing = [{"sku": "h100-8", "site": "north", "nodes": 1, "in_service": date(2027, 1, 1)}]
+    plan = planned({"fleet": standing})
+    vintages, value = plan.assembled.buying.vintages, plan.assembled.standing.value
+    assert vintages is not None
+    assert value is not None
+    (row,) = np.flatnonzero(
+        (vintages.node_group == plan.assembled.standing.node_group[0]) * (vintages.ordered == 0)
+    )
+
+    for name in ("usd", "capital_usd", "sale_usd"):
+        bought, stood = (getattr(one, name).value for one in (vintages.value, value))
+        assert bought[row] == pytest.approx(stood[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["one-training-job", "growth", "brownfield", "tight-power"])
+def test_buying_and_selling_never_earns(name: str) -> None:
+    """An order and the sale of what it brought cost at least the friction, whenever it is sold."""
+    problem = plan_fleet(
+        with_changes(load_scenario(data_folder() / "scenarios" / f"{name}.toml"), {"solve.gap": "20 %"}),
+        baselines=False,
+    ).problem
+    groups, sales = problem.node_groups, problem.sales
+    paid = groups.order_usd_per_node[sales.node_group, sales.ordered][:, None] + sales.usd_per_node
+
+    assert (np.where(sales.may_sell, paid, np.inf) > 0).all()
+    assert (problem.cohorts.retire_usd_per_node >= 0).all()
+    assert (problem.cohorts.keep_usd_per_node > 0).all()
+
+
+def test_months_and_quarters_charge_alike() -> None:
+    standing = [{"sku": "h100-8", "site": "north", "nodes": 1, "in_service": date(2025, 5, 5)}]
+    months, quarters = (
+        planned({"fleet": standing, "horizon.period": period, "horizon.periods": periods}).assembled.standing
+        for period, periods in (("month", 12), ("quarter", 4))
+    )
+    assert months.capital_usd is not None
+    assert quarters.capital_usd is not None
+    assert months.capital_usd.value.sum() == pytest.approx(quarters.capital_usd.value.sum(), rel=1e-4)
+
+
+def test_a_fleet_with_little_to_do_is_not_free() -> None:
+    """What is not needed costs its holding, or what its sale takes; a policy may forbid the sale."""
+    free, ended, never = (
+        plan_fleet(
+            with_changes(parse_scenario(FLEET), {"policy.retirement": policy, "fleet[0].life": "6 y"}),
+            baselines=False,
+        )
+        for policy in ("allowed", "end of life", "none")
+    )
+    assert solved(free).usd > 0
+    assert solved(free).retired[:, 0].sum() > 0
+    assert solved(ended).retired.sum(axis=0).tolist() == [0, 0, 8, 0]
+    assert solved(never).retired.sum() == 0
+    assert solved(free).usd <= solved(ended).usd
+    assert "at the end of their life" in headline(ended)
+
+
+def test_a_dearer_resale_never_makes_one_poorer() -> None:
+    """The holding of what stands costs more, by less than what stands is worth more."""
+    before = None
+    for resale in (5e3, 10e3, 20e3, 40e3, 80e3):
+        plan = planned({"fleet[0].resale": f"{resale:g} USD"})
+        poorer = solved(plan).usd - 8 * resale
+        if before is not None:
+            assert poorer < before
+        before = poorer
+
+
+def test_what_changes_nothing_changes_nothing() -> None:
+    """Other names, a cohort in two entries and a SKU that nobody would buy leave the objective as it is."""
+    plain = planned({})
+    entry = {"sku": "a100-80-8", "site": "south", "in_service": date(2021, 7, 1)}
+    halves = planned({"fleet": [entry | {"nodes": 3}, entry | {"nodes": 5}]})
+    useless = {"sku": "v100-8", "price": "9 MUSD", "lead_time": "0 d"}
+    market = [{"sku": "h100-8", "price": "250 kUSD", "lead_time": "0 d"}, useless]
+
+    assert solved(halves).usd == pytest.approx(solved(plain).usd, rel=1e-9)
+    assert solved(planned({"market": market})).usd == pytest.approx(solved(plain).usd, rel=1e-9)
+
+
+def test_dearer_capital_never_buys_more() -> None:
+    """A higher rate, or a faster fall of value, and no more new nodes for the same demand."""
+    counts = [
+        test_plan_ownership.bought(planned({"policy.discount_rate": rate} | test_plan_ownership.BUSY))
+        for rate in ("2 %", "8 %", "20 %", "40 %")
+    ]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_the_deposit_bears_interest_until_delivery() -> None:
+    """Three tenths of 250 kUSD for 90 days at 8 %, for each node ordered."""
+    late = {"market.h100-8.lead_time": "90 d", "services.chat.peak_rate": ["40 /s", *3 * ["900 /s"]]}
+    plan = planned(late)
+    each = 0.3 * 250e3 * (math.exp(math.log(1.08) * 90 * 24 / 8766) - 1)
+    nodes = test_plan_ownership.bought(plan)
+
+    assert nodes > 0
+    assert term(plan, "ordered") == pytest.approx(nodes * each)

@@ -70,7 +70,8 @@ Watch = Callable[[str], None]
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
 COST_ONLY = "cost only"
-AS_TODAY = "as today"
+NO_PURCHASES = "no purchases"
+KEEP_EVERYTHING = "keep everything"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def plan_fleet(
     Args:
         scenario: what to plan.
         catalogue: facts; the shipped ones if none are given.
-        baselines: whether to solve the cost-only plan and today's fleet next to it.
+        baselines: whether to solve next to it the cost-only plan, the best without purchases, and the best
+            that keeps every node to the end of its life.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -198,7 +200,11 @@ class _Search:
 
     def _baselines(self) -> dict[str, Answer]:
         cost_only = replace(self.base, objective=Objective(1.0, 0.0))
-        return {COST_ONLY: self._solve(cost_only), AS_TODAY: self._solve(without_purchases(self.base))}
+        return {
+            COST_ONLY: self._solve(cost_only),
+            NO_PURCHASES: self._solve(without_purchases(self.base)),
+            KEEP_EVERYTHING: self._solve(keeping_everything(self.base)),
+        }
 
     def alone(self, problem: Problem) -> Answer:
         """What comes before the plan, told as the plan is, in half of the time."""
@@ -244,7 +250,18 @@ class _Search:
         self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
 
 
+def keeping_everything(problem: Problem) -> Problem:
+    """The same work, and no node sold or scrapped before the end of its life."""
+    cohorts, sales = problem.cohorts, problem.sales
+    ended = np.arange(problem.periods) >= cohorts.must_retire_by[:, None]
+    return replace(
+        problem,
+        cohorts=replace(cohorts, may_retire=cohorts.may_retire & ended),
+        sales=replace(sales, may_sell=np.zeros_like(sales.may_sell)),
+    )
+
+
 def without_purchases(problem: Problem) -> Problem:
-    """The same work on the nodes that stand today."""
+    """The same work on nodes that stand today, of which any may be sold or scrapped."""
     allowed = np.zeros_like(problem.node_groups.purchase_allowed)
     return replace(problem, node_groups=replace(problem.node_groups, purchase_allowed=allowed))

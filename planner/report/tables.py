@@ -10,9 +10,11 @@ from typing import Any
 from planner.report.charts import Document, Record, every, number_text, quantity_text, shown_scale
 from planner.trace.explain import format_value, opened
 
+BASELINES = ("cost_only", "no_purchases", "keep_everything", "as_today")  # as documents before called one
+
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {
-    "summary": ("The plan and its baselines", "measure unit plan cost_only as_today"),
+    "summary": ("The plan and its baselines", "measure unit plan cost_only no_purchases keep_everything"),
     "purchases": (
         "What to buy",
         "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "
@@ -303,7 +305,7 @@ def tables(document: Document) -> dict[str, Table]:
 def compared(document: Document) -> bool:
     """Whether there is a baseline next to the plan."""
     rows = document["tables"].get("summary", [])
-    return any(row[reference] is not None for row in rows for reference in ("cost_only", "as_today"))
+    return any(row.get(reference) is not None for row in rows for reference in BASELINES)
 
 
 def headline(document: Document) -> list[str]:
@@ -376,7 +378,7 @@ def _in_its_unit(row: Record) -> Record:
     """A row that names its unit, in the larger unit that reads best."""
     scaled = {
         key
-        for key in ("plan", "cost_only", "as_today", "used", "allowed", "left", "by")
+        for key in ("plan", *BASELINES, "used", "allowed", "left", "by")
         if _is_number(row.get(key))
     }
     divisor, unit = shown_scale(row["unit"], (row[key] for key in scaled))

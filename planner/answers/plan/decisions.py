@@ -22,7 +22,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "summary": {
         "plan": "counted over this plan",
         "cost_only": f"the cheapest plan within the same limits, whatever it emits: {BEST_ELSEWHERE}",
-        "as_today": f"the best plan that keeps the same limits and buys nothing: {BEST_ELSEWHERE}",
+        "no_purchases": f"the best plan that keeps the same limits and buys nothing: {BEST_ELSEWHERE}",
+        "keep_everything": "the best plan that keeps the same limits, and every node to the end of its life: "
+        f"{BEST_ELSEWHERE}",
     },
     "purchases": {
         "order_units": f"{DECIDED}: orders of this period, within the supply of the SKU and the budget",

@@ -12,7 +12,7 @@ from planner.answers.plan.shares import avoided_part, contract_part, of_period
 from planner.program.assembly import objective_unit
 from planner.program.ledger import objective_of
 from planner.program.market_based import stand_ins
-from planner.program.plan import AS_TODAY, COST_ONLY, Plan
+from planner.program.plan import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, Plan
 from planner.program.solution import Solution, capex_usd
 from planner.report.format import energy, mass, money
 from planner.trace.quantities import Traced, total
@@ -112,10 +112,11 @@ CARBON_LABELS = {
 
 
 def summary_records(plan: Plan, solution: Solution) -> list[Record]:
-    """The plan next to the cost-only plan and today's fleet."""
+    """The plan next to its baselines."""
     baselines = {name: found.solution for name, found in plan.baselines.items()}
     problem, ledger = plan.problem, plan.ledger
-    columns = {"plan": solution, "cost_only": baselines.get(COST_ONLY), "as_today": baselines.get(AS_TODAY)}
+    names = {"cost_only": COST_ONLY, "no_purchases": NO_PURCHASES, "keep_everything": KEEP_EVERYTHING}
+    columns = {"plan": solution} | {column: baselines.get(name) for column, name in names.items()}
     mine: dict[str, Traced] = {
         "cost": ledger.cost,
         "carbon": ledger.carbon,

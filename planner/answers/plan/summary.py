@@ -19,7 +19,7 @@ from planner.answers.plan.work import (
     serving_sentences,
     training_sentences,
 )
-from planner.program.plan import AS_TODAY, COST_ONLY, Plan
+from planner.program.plan import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, Plan
 from planner.program.solution import Solution, Status
 from planner.report.format import mass, money
 
@@ -45,6 +45,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why = [
         *_against_cost_only(plan, solution),
         *_against_today(plan, solution),
+        *_against_keeping(plan, solution),
         *limit_sentences(plan, solution),
     ]
     why += unused_sentences(plan, solution)
@@ -94,7 +95,7 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _against_today(plan: Plan, solution: Solution) -> list[str]:
-    found = plan.baselines.get(AS_TODAY)
+    found = plan.baselines.get(NO_PURCHASES)
     if found is None:
         return []
     if found.solution is None:
@@ -106,6 +107,21 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
     if abs(saved) < 1.0 and abs(cleaner) < 1.0:
         return ["Without purchases the answer is the same."]
     return [
-        f"Today's fleet alone would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
+        f"Without purchases it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
         f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
+    ]
+
+
+def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
+    """What parting with nodes is worth: the plan next to the best one that keeps them all."""
+    found = plan.baselines.get(KEEP_EVERYTHING)
+    if found is None or found.solution is None:
+        return []
+    parted = int(solution.retired.sum() + solution.sold.sum())
+    if not parted:
+        return []
+    dearer = found.solution.usd - solution.usd
+    return [
+        f"Keeping every node to the end of its life would cost {money(abs(dearer))} "
+        f"{'more' if dearer >= 0 else 'less'} than parting with {parted}."
     ]

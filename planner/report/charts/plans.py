@@ -149,11 +149,17 @@ def carbon_waterfall(document: Document) -> Picture | None:
 
 
 def baselines(document: Document) -> Picture | None:
-    """The plan next to the cost-only plan and the fleet carried on as today; the plan is 100 %.
+    """The plan next to the cost-only plan and the best without purchases and without sales; the plan is 100 %.
 
     A total below zero has its bar to the left, so that the plan is then -100 %.
     """
-    names = {"plan": "this plan", "cost_only": "cost only", "as_today": "as today"}
+    names = {
+        "plan": "this plan",
+        "cost_only": "cost only",
+        "no_purchases": "no purchases",
+        "keep_everything": "keep everything",
+        "as_today": "no purchases",  # as documents before called it
+    }
     measured = [row for row in document["tables"]["summary"] if row["plan"]]
     heads, rows = [], []
     for row in measured:
@@ -167,7 +173,7 @@ def baselines(document: Document) -> Picture | None:
                 "label": quantity_text(row[key], row["unit"]),
             }
             for key, name in names.items()
-            if row[key] is not None
+            if row.get(key) is not None
         ]
     if not rows:
         return None

@@ -138,10 +138,10 @@ def sensitivity(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
 
 def _own_and_today(own: Plan) -> Iterator[tuple[str, Answer]]:
     """The scenario's own plan, and the work on the nodes that stand today, where these exist."""
-    from planner.program.plan import AS_TODAY
+    from planner.program.plan import NO_PURCHASES
 
-    today = own.baselines.get(AS_TODAY)
-    for name, found in (("this scenario's plan", own.answer), (AS_TODAY, today)):
+    today = own.baselines.get(NO_PURCHASES)
+    for name, found in (("this scenario's plan", own.answer), (NO_PURCHASES, today)):
         if found is not None and found.solution is not None:
             yield name, found
 

@@ -377,9 +377,7 @@ def _split(key: str) -> tuple[str, str]:
 def _in_its_unit(row: Record) -> Record:
     """A row that names its unit, in the larger unit that reads best."""
     scaled = {
-        key
-        for key in ("plan", *BASELINES, "used", "allowed", "left", "by")
-        if _is_number(row.get(key))
+        key for key in ("plan", *BASELINES, "used", "allowed", "left", "by") if _is_number(row.get(key))
     }
     divisor, unit = shown_scale(row["unit"], (row[key] for key in scaled))
     return row | {key: row[key] / divisor for key in scaled if divisor != 1} | {"unit": unit}

@@ -11,11 +11,12 @@ import pytest
 import test_plan_ownership
 from test_plan_ownership import FLEET, headline, solved, term
 
+from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
-from planner.program.plan import Plan, plan_fleet
+from planner.program.plan import KEEP_EVERYTHING, Plan, plan_fleet
 
 KEPT = {
     f"year_{n}_fraction": load_catalogue().fact(f"resale.common.year_{n}.kept").value for n in range(1, 9)
@@ -176,6 +177,20 @@ def test_a_fleet_with_little_to_do_is_not_free() -> None:
     assert solved(never).retired.sum() == 0
     assert solved(free).usd <= solved(ended).usd
     assert "at the end of their life" in headline(ended)
+
+
+def test_much_that_goes_is_told_and_set_beside_keeping_it() -> None:
+    """Seven of eight nodes have no work: the plan says so, and what keeping them would cost."""
+    plan = plan_fleet(parse_scenario(FLEET))
+    kept = plan.baselines[KEEP_EVERYTHING].solution
+    assert kept is not None
+    why = " ".join(why_this_plan(plan)[1])
+
+    assert kept.retired.sum() + kept.sold.sum() == 0
+    assert "7 nodes leave before the end of their life (8 stand today)" in why
+    assert "Keeping every node to the end of its life would cost" in why
+    assert kept.usd > solved(plan).usd
+    assert plan_tables(plan)["summary"][0]["keep_everything"] == pytest.approx(kept.usd)
 
 
 def test_a_dearer_resale_never_makes_one_poorer() -> None:

@@ -74,6 +74,21 @@ def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
     return said
 
 
+MUCH = 0.2  # of the standing fleet: leaving so much deserves a word of warning
+
+
+def undeclared_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """That much of the fleet goes for lack of declared work, and what to write if that is not so."""
+    early = sum(one.nodes for one in _partings(plan, solution) if not one.at_end_of_life)
+    stood = int(plan.problem.cohorts.nodes.sum())
+    if early <= MUCH * stood:
+        return []
+    return [
+        f"{early} nodes leave before the end of their life ({stood} stand today), because no declared work "
+        'pays for keeping them: state the work that follows, or write policy.retirement = "end of life".'
+    ]
+
+
 def unused_sentences(plan: Plan, solution: Solution) -> list[str]:
     """Standing nodes that nothing uses in the last period and that are kept: what they are worth, and why."""
     labels, standing = plan.inputs.scenario.horizon.period_labels, plan.assembled.standing

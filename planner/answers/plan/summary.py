@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences
-from planner.answers.plan.disposals import disposal_sentences, unused_sentences
+from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
     ownership_sentences,
     purchase_sentences,
@@ -48,6 +48,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *_against_keeping(plan, solution),
         *limit_sentences(plan, solution),
     ]
+    why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)

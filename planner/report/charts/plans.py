@@ -149,7 +149,7 @@ def carbon_waterfall(document: Document) -> Picture | None:
 
 
 def baselines(document: Document) -> Picture | None:
-    """The plan next to the cost-only plan and the best without purchases and without sales; the plan is 100 %.
+    """The plan next to the cost-only plan the best without purchases, and without sales; it is 100 %.
 
     A total below zero has its bar to the left, so that the plan is then -100 %.
     """

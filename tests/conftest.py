@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Byte code is kept even where the environment says not to: to rewrite the assertions of every file takes longer
+# than most rooms take to run, and the programs that tests start would be compiled at each start.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Each process has a core of its own: on matrices as small as ours, threads only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The same examples on each run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore
 # looks for new ones. No deadline: a busy machine is not a defect.
@@ -99,6 +107,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(kind)
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no page that ends looks through it for what can be freed."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

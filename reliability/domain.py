@@ -74,9 +74,9 @@ def counts_of_periods(counts: ArrayLike, exposure: ArrayLike) -> tuple[Floats, F
     return seen, np.broadcast_to(exposed, seen.shape)
 
 
-def _require(name: str, value: Column, holds: Column | np.bool_ | NDArray[np.bool_], wanted: str) -> None:
-    wrong = ~np.atleast_1d(np.asarray(holds, dtype=bool))
-    if wrong.any():
-        first = int(np.argmax(wrong.ravel()))
-        where = f" in row {first}" if np.ndim(value) else ""
-        raise ValueError(f"{name} must be {wanted}, got {np.atleast_1d(value).ravel()[first]:g}{where}")
+def _require(name: str, value: Column, holds: np.bool_ | NDArray[np.bool_], wanted: str) -> None:
+    if holds.all():
+        return
+    first = int(np.argmin(holds))
+    where = f" in row {first}" if np.ndim(value) else ""
+    raise ValueError(f"{name} must be {wanted}, got {np.ravel(value)[first]:g}{where}")

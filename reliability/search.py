@@ -57,7 +57,8 @@ def flat_ends(
 
 def _known(cost: Cost, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.nan_to_num(cost(np.exp(logarithm)), nan=np.inf, posinf=np.inf)
+        found = cost(np.exp(logarithm))
+        return np.where(np.isnan(found), np.inf, found)
 
 
 def _crossing(cost: Cost, *, inside: Column, outside: Column, most: Column) -> Column:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
+import gc
+import io
+import json
 import os
 import shutil
 import signal
@@ -12,9 +16,10 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +29,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Byte code is kept even where the environment says not to: to rewrite the assertions of every file takes as
+# long as a room of tests, and the programs that tests start would be compiled at each start.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Each process has a core of its own: on matrices as small as ours, threads only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The same examples on each run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore
 # looks for new ones. No deadline: a busy machine is not a defect.
@@ -89,7 +101,11 @@ def _end_in_silence() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by where it lies and what it asks for; the browser, which waits longest, comes first."""
+    """Mark each test by where it lies and what it asks for.
+
+    The browser, which waits longest, comes first, then files with any test that takes its time: the last ones
+    are short, so that no process works on alone.
+    """
     for item in items:
         place = item.path.relative_to(ROOT / "tests").as_posix()
         for kind, patterns in MARKED_PATHS.items():
@@ -98,7 +114,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for kind, fixture in MARKED_FIXTURES.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(kind)
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    long = {item.path for item in items if any(map(item.get_closest_marker, KINDS))}
+    items.sort(key=lambda item: (item.get_closest_marker("browser") is None, item.path not in long))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no page that ends looks through it for what can be freed."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -137,6 +160,39 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder 'shared' beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def worked_out_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], Any]], Any]:
+    """What tests of several files look at, as JSON: the first process to ask works it out, others read it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all processes of this run, and of no other run
+
+    def of_name(name: str, work: Callable[[], Any]) -> Any:
+        path = folder / f"{name}.json"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_text(json.dumps(work(), allow_nan=False), encoding="utf-8")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return of_name
+
+
+@pytest.fixture(scope="session")
+def shipped_validation(worked_out_once: Callable[[str, Callable[[], Any]], Any]) -> tuple[int, Any]:
+    """What `everfleet validate --json` ends with and prints: all rows of `data/published/`, judged."""
+
+    def judged() -> tuple[int, Any]:
+        from planner.cli import main
+
+        with redirect_stdout(io.StringIO()) as said:
+            code = main(["validate", "--json"])
+        return code, json.loads(said.getvalue())
+
+    code, document = worked_out_once("shipped-validation", judged)
+    return code, document
 
 
 @pytest.fixture(scope="module")

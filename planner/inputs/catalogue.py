@@ -98,6 +98,7 @@ class Catalogue:
     _named: dict[tuple[str, str], tuple[str, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _begun: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def fact(self, key: str) -> Fact:
         """The fact with this key, in its canonical unit.
@@ -128,6 +129,13 @@ class Catalogue:
                     if name and "@" not in last and (not having or last == having):
                         found[name] = None
             known = self._named[room, having] = tuple(sorted(found))
+        return known
+
+    def beginning(self, start: str) -> tuple[str, ...]:
+        """Keys that begin so, in the order of the files."""
+        known = self._begun.get(start)
+        if known is None:
+            known = self._begun[start] = tuple(key for key in self.facts if key.startswith(start))
         return known
 
     @property

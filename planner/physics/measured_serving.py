@@ -54,10 +54,9 @@ def factors_of(catalogue: Catalogue, accelerator: str, model: str, precision: st
     """
     beginning = factor_key(accelerator, model, precision)
     by_split: dict[int, Points] = {}
-    for key, fact in catalogue.facts.items():
-        if key.startswith(beginning):
-            split, batch = key.removeprefix(beginning).split(":")
-            by_split.setdefault(int(split), []).append((float(batch), fact))
+    for key in catalogue.beginning(beginning):
+        split, batch = key.removeprefix(beginning).split(":")
+        by_split.setdefault(int(split), []).append((float(batch), catalogue.facts[key]))
     if not by_split:
         return []
     nearest = min(by_split, key=lambda split: (abs(np.log(split / tp)), split))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from carbon.power import power_kw
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import Requests, average_step, step_uses
-from planner.performance.engine import Chip, StepTimes
+from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer
 from planner.performance.power import served_power_kw
 from planner.performance.serving import output_tokens_per_s
 from planner.physics.engines import served_replica
@@ -175,20 +175,37 @@ def replica_of(
 ) -> dict[str, Any]:
     """What a replica is made of, by the road of a plan; experts on more accelerators repeat attention."""
     chip = catalogue_name("accelerator", gpu)
+    groups = max(float(tp), float(ep)) / tp
     try:
-        found = served_replica(
-            every_sku(),
-            model=served_name(model),
-            accelerator=chip,
-            precision=precision_of(weights, chip),
-            engine=engine_name(engine),
-            tp=float(tp),
-            dp=max(float(tp), float(ep)) / tp,
-            cache_precision=cache,
+        found = _served_replica(
+            served_name(model),
+            chip,
+            precision_of(weights, chip),
+            engine_name(engine),
+            float(tp),
+            groups,
+            cache,
         )
     except InputError as error:
         raise NotUnderstood(str(error)) from None
     return dict(zip(("model", "chip", "engine", "layout"), found, strict=True))
+
+
+# Rows of one benchmark ask for the same few replicas, and each row several times.
+@lru_cache(maxsize=1024)
+def _served_replica(
+    model: str, chip: str, precision: str, engine: str, tp: float, dp: float, cache_precision: str | None
+) -> tuple[Transformer, Chip, Engine, ReplicaLayout]:
+    return served_replica(
+        every_sku(),
+        model=model,
+        accelerator=chip,
+        precision=precision,
+        engine=engine,
+        tp=tp,
+        dp=dp,
+        cache_precision=cache_precision,
+    )
 
 
 def served_name(model: str) -> str:

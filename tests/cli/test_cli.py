@@ -592,10 +592,9 @@ def test_checkpoint_refuses_with_every_problem(run: Run) -> None:
 # validate
 
 
-def test_the_shipped_rows_are_inside_but_two_that_are_told(run: Run) -> None:
+def test_the_shipped_rows_are_inside_but_two_that_are_told(shipped_validation: tuple[int, Any]) -> None:
     """Rows that we miss ship as well: they stay, are told, and make the command end with 1."""
-    code, out, _ = run("validate", "--json")
-    found = strict_json(out)
+    code, found = shipped_validation
     off = {row["id"]: row["status"] for row in found["rows"] if row["status"] != "inside"}
 
     assert off["PO123"] == off["PO127"] == "outside"  # power while serving on H100, off by more than 12 %

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+
 import numpy as np
 import pytest
 
@@ -33,25 +36,26 @@ def drawn_s(
     Gives the time from the arrival of a prompt to the end of the step that ends it.
     """
     draw = np.random.default_rng(7)
-    arrival = np.cumsum(gaps_s(load=load, arrival_scv=arrival_scv, count=prompts, draw=draw))
-    own = WORK_S[draw.choice(len(WORK_S), prompts, p=SHARE)]
-    taken = np.zeros(prompts)
+    # Lists from here on: one number of an array at a time costs more than the loop itself.
+    arrival = np.cumsum(gaps_s(load=load, arrival_scv=arrival_scv, count=prompts, draw=draw)).tolist()
+    own = WORK_S[draw.choice(len(WORK_S), prompts, p=SHARE)].tolist()
+    taken: list[float] = []
     now, come, head, left = 0.0, 0, 0, own[0]
     while head < prompts:
-        come += int(np.searchsorted(arrival[come:], now, side="right"))
-        room, ended = chunk_s, []
+        if arrival[head] > now:  # as many steps without a prompt as it takes until one has come
+            now += math.ceil((arrival[head] - now) / CALM_S) * CALM_S
+        come = bisect_right(arrival, now, lo=come)
+        room, begun = chunk_s, head
         while head < come and room > 0.0:
             part = min(left, room)
             room, left = room - part, left - part
             if left > 1e-12:
                 break
-            ended.append(head)
             head += 1
             left = own[head] if head < prompts else 0.0
-        read = chunk_s - room
-        now += CALM_S + max(read - hidden_s, 0.0) if read else CALM_S
-        taken[ended] = now - arrival[ended]
-    return taken[1000:]
+        now += CALM_S + max(chunk_s - room - hidden_s, 0.0)
+        taken += [now - came for came in arrival[begun:head]]
+    return np.array(taken[1000:])
 
 
 def waits(
@@ -85,7 +89,7 @@ def test_steps_are_as_long_as_drawn_ones(load: float) -> None:
     draw = np.random.default_rng(3)
     lengths, step = np.empty(200_000), CALM_S
     for k in range(len(lengths)):
-        step = CALM_S + WORK_S[draw.choice(4, draw.poisson(load * step), p=SHARE)].sum()
+        step = CALM_S + float(draw.poisson(load * step * SHARE) @ WORK_S)  # prompts of each length
         lengths[k] = step
     moments = step_moments(
         arrivals_per_s=load,

@@ -9,12 +9,17 @@ import pytest
 
 from benchmarks.studies import peers
 from carbon.embodied import Waterfall
+from planner.answers.job import document
 from planner.inputs.catalogue import load_catalogue
 
 
 @pytest.fixture(scope="module")
 def jobs(few_job_draws: None) -> dict[str, Any]:
-    return {job.letter: job for job in peers.read_jobs(load_catalogue())}
+    """The jobs of the page without what else would change them, which it does not show."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("changes_of", "swings_of"):
+            patched.setattr(document, name, lambda *_: [])
+        return {job.letter: job for job in peers.read_jobs(load_catalogue())}
 
 
 @pytest.fixture(scope="module")

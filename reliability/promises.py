@@ -7,17 +7,19 @@ repaired, for days; spares of the node group cover that, and so do the nodes of 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammainc, gammaincc
 
-from reliability.domain import require_not_negative, require_positive, require_share
+from reliability.domain import require_fraction, require_not_negative, require_positive, require_share
 from reliability.spares import LEAST_CORRELATION, SpareSteps
 
 Column = float | NDArray[np.float64]
 
+ROUNDING = 1e-9  # nodes: what a sum of shares may leave above a whole number
 MOST_SPARES = 100_000  # more than any node group has: a search that gets here will not end well
 
 
@@ -39,51 +41,54 @@ def down_fractions(
     Source: as `reliability.spares.k_of_n_availability_fraction`.
     """
     require_not_negative(nodes=nodes, correlation_fraction=correlation_fraction)
-    require_share(availability_fraction=availability_fraction)
+    require_fraction(availability_fraction=availability_fraction)
     x = np.arange(min(most_down, nodes) + 1.0)
     log_ways = -betaln(nodes - x + 1.0, x + 1.0) - np.log1p(nodes)
     down = 1.0 - availability_fraction
-    if correlation_fraction < LEAST_CORRELATION:
-        return np.exp(log_ways + x * np.log(down) + (nodes - x) * np.log(availability_fraction))
-    strength = 1.0 / correlation_fraction - 1.0
-    a, b = down * strength, availability_fraction * strength
-    return np.exp(log_ways + betaln(x + a, nodes - x + b) - betaln(a, b))
+    if down <= 0.0:
+        return np.where(x == 0, 1.0, 0.0)
+    log_chance = x * np.log(down) + (nodes - x) * np.log(availability_fraction)
+    if correlation_fraction >= LEAST_CORRELATION:
+        strength = 1.0 / correlation_fraction - 1.0
+        a, b = down * strength, availability_fraction * strength
+        log_chance = betaln(x + a, nodes - x + b) - betaln(a, b)
+    chances: NDArray[np.float64] = np.exp(log_ways + log_chance)
+    return chances
 
 
 def kept_fraction(
     *,
-    carrying_nodes: int,
-    standby_nodes: int,
-    spare_nodes: int,
+    nodes: float,
+    spare_nodes: float,
+    standby_nodes: float = 0.0,
+    covered_nodes: float = 0.0,
     availability_fraction: float,
     correlation_fraction: float = 0.0,
-    restart_ratio: float = 0.0,
+    restarting_nodes: float = 0.0,
 ) -> float:
-    """Share of time in which at least as many nodes work as carry the load.
+    """Share of time in which at least as many nodes work as carry the load of a service.
 
-        A = sum_x P(X = x) * P(R <= k - max(0, x - s)),  X of n + k + s nodes,  R ~ Poisson((n + k) * r)
+        A = sum_(x <= s + c) P(X = x) * P(R <= k - max(0, x - s)),  X of n nodes,  R ~ Poisson(m)
 
-    X nodes are under repair; beyond the s spares they take from the k nodes of standby replicas. R restart at
-    once, r = r_f * t_restart of each. Spares are idle nodes that fail like the others and on which a failed
-    replica restarts. X and R are taken as independent. Where several services share the spares of a node
-    group, n and k are those of all of them: that none is short is asked for.
+    X of the n nodes, spares and standby among them, are under repair; beyond the s spares they take c <= k of
+    the nodes on which replicas stand by. R nodes of the service restart at once, m on average, and k may.
+    Spares are idle nodes that fail like the others and on which a failed replica restarts; the standby of
+    other services that gives way counts as spares. X and R are taken as independent. That none of the nodes
+    that share the spares is missed is asked for, so that a service among several keeps more.
 
     Source: k-out-of-n availability with warm standby; Barlow and Proschan, "Statistical Theory of
     Reliability", 1975. Restarts: Little's law.
     """
-    require_not_negative(standby_nodes=standby_nodes, spare_nodes=spare_nodes, restart_ratio=restart_ratio)
-    if carrying_nodes <= 0:
-        return 1.0
-    covered = standby_nodes + spare_nodes
+    require_not_negative(spare_nodes=spare_nodes, standby_nodes=standby_nodes)
+    require_not_negative(covered_nodes=covered_nodes, restarting_nodes=restarting_nodes)
     chances = down_fractions(
-        nodes=carrying_nodes + covered,
-        most_down=covered,
+        nodes=math.ceil(nodes - ROUNDING),
+        most_down=int(spare_nodes) + int(min(covered_nodes, standby_nodes)),
         availability_fraction=availability_fraction,
         correlation_fraction=correlation_fraction,
     )
-    left = standby_nodes - np.maximum(np.arange(chances.size) - spare_nodes, 0)
-    restarting = (carrying_nodes + standby_nodes) * restart_ratio
-    in_time = gammaincc(left + 1.0, restarting) if restarting > 0 else np.ones(chances.size)
+    left = int(standby_nodes) - np.maximum(np.arange(chances.size) - int(spare_nodes), 0)
+    in_time = gammaincc(left + 1.0, restarting_nodes) if restarting_nodes > 0 else np.ones(chances.size)
     return float(min(np.sum(chances * in_time), 1.0))
 
 
@@ -166,4 +171,4 @@ def promise_steps(
     if spares >= MOST_SPARES:
         raise ValueError(f"promise_fraction {promise_fraction} is out of reach, nodes are up {up} of time")
     last = np.flatnonzero(np.diff(needed, append=np.inf))
-    return SpareSteps(needed[last], last + 1.0)
+    return SpareSteps(needed[last], last.astype(np.float64) + 1.0)

@@ -160,7 +160,7 @@ def _standby(program: Program, share: Floats) -> Part:
 
 
 def serving(program: Program) -> Variables:
-    """Does an option serve in a period? Asked of those with a counted standby, in the order of `np.nonzero`."""
+    """Whether options serve in a period: those with a counted standby, in the order of `np.nonzero`."""
     if program.serves is None:
         option, period = np.nonzero(program.problem.serve_options.standby)
         program.serves = indicators(program.prefix + "serves", option, period)

@@ -195,7 +195,7 @@ class Pool(Part):
         None,
         alias="utilisation",
         description="Share of the available node-hours that its jobs fill; "
-        "default: the fact `pool.utilisation`",
+        "default: the fact pool.utilisation",
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.performance.layouts import Layout
-from planner.physics.equations.promises import pool_held_ratio
+from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.nodes import (
     POWER_CURVE,
@@ -137,7 +137,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         node_group=node_group,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
         held_ratio=derive(
-            pool_held_ratio,
+            work_held_ratio,
             utilisation_fraction=pick([_utilisation(inputs, pool) for pool in inputs.scenario.pools], work),
             up_fraction=rows(_up_fraction(inputs, failure_rate_per_node_h), node_group),
         ),

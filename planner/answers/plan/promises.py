@@ -39,7 +39,7 @@ class Shortfall:
 
     services: tuple[str, ...]  # none: all nodes in use, by spare_confidence
     place: str
-    asked_fraction: float
+    wanted_fraction: float
     kept_fraction: float
     nodes: float  # that the promise is for
     ready: int  # spares, and nodes on which replicas stand by
@@ -127,7 +127,7 @@ def shortfall(plan: Plan, solution: Solution, give: Give) -> Shortfall:
     return Shortfall(
         services=services_of_promise(problem, promise),
         place=problem.node_group_name(group),
-        asked_fraction=promises(plan.inputs)[promise - 1]
+        wanted_fraction=promises(plan.inputs)[promise - 1]
         if promise
         else plan.inputs.scenario.reliability.spare_confidence_fraction,
         kept_fraction=kept_fraction(
@@ -156,12 +156,12 @@ def shortfall_text(short: Shortfall) -> str:
     there = f"there can be {short.ready}" if short.ready else "there can be none"
     if not short.services:
         return (
-            f"reliability.spare_confidence of {short.asked_fraction:g} asks for {spares} of {short.place} "
+            f"reliability.spare_confidence of {short.wanted_fraction:g} asks for {spares} of {short.place} "
             f"next to the {nodes}, and {there}: {_down(short.kept_fraction):g} can be kept."
         )
     paths = " and ".join(f"services.{name}.availability" for name in short.services)
     return (
-        f"{paths} of {short.asked_fraction:g} asks for {spares} of {short.place} next to the {nodes}, "
+        f"{paths} of {short.wanted_fraction:g} asks for {spares} of {short.place} next to the {nodes}, "
         f"standby included, and {there}: {_down(short.kept_fraction):g} can be kept."
     )
 

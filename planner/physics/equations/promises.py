@@ -81,7 +81,7 @@ def promised_spares_fraction(*, availability_fraction: Column, restart_share_fra
     return 1.0 - (1.0 - np.asarray(restart_share_fraction)) * (1.0 - np.asarray(availability_fraction))
 
 
-def pool_held_ratio(*, utilisation_fraction: Column, up_fraction: Column) -> Column:
+def work_held_ratio(*, utilisation_fraction: Column, up_fraction: Column) -> Column:
     """Node-hours that a pool takes for each hour of work.
 
     h = 1 / (u a)

@@ -40,6 +40,8 @@ Modules:
 - outages: How many spare nodes a fleet's own outage history asks for.
 - pace: Hours for each hour of work at the usual pace, over a day or a whole run.
 - policies: How flat the best interval is.
+- promises: Is enough up for what is promised: replicas of a service on nodes that fail, restart and are
+  repaired.
 - recurrent: Units that fail, are repaired and fail again: trend, and gaps between failures.
 - restart: What follows a failure before the job works on: a restart made of parts, and kinds of failure
   in one.

@@ -108,6 +108,20 @@ def active_node_h(
     return active + totals_by(problem.pausable_options.node_group, groups, done_node_h)
 
 
+def held_node_h(
+    problem: Problem, run: Whole, replicas: Whole, work_node_h: Floats, done_node_h: Floats | None = None
+) -> Floats:
+    """Node-hours that something takes: work more than it runs, where its jobs do not fill them.
+
+    h[p,t] = a[p,t] + sum_o (held[o] - 1) * work[o,t]
+    """
+    works = problem.work_options
+    unfilled = totals_by(
+        works.node_group, len(problem.node_groups), (works.held_ratio - 1)[:, None] * work_node_h
+    )
+    return active_node_h(problem, run, replicas, work_node_h, done_node_h) + unfilled
+
+
 def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
     """Facility power at the peak, per site and period. Work and pausable jobs are taken as spread evenly.
 
@@ -145,17 +159,65 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
     return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
 
 
-def spares_needed(problem: Problem, in_use: Floats, tolerance: float) -> Floats:
-    """Fewest spares that are enough for the nodes in use; infinite where no step reaches.
+def promised_nodes(problem: Problem, replicas: Whole, promise: int) -> Floats:
+    """Nodes of replicas that are promised so much or more, but for those that stand by for repairs, too.
 
-    q[p,t] = least of spares[g] over the steps g of p with u[p,t] <= reach[g]; 0 where u = 0
+    u[q,p,t] = sum_v nodes[v] * replicas[v,t] - min(covers[v,t], nodes[v] * standby[v,t]) * stands[v,t]
+    """
+    serves = problem.serve_options
+    lent = np.minimum(serves.covers, serves.nodes[:, None] * serves.standby) * stands_by(problem, replicas)
+    held = serves.nodes[:, None] * replicas - lent
+    own = (serves.promise >= promise)[:, None]
+    return totals_by(serves.node_group, len(problem.node_groups), held * own)
+
+
+def covered_nodes(problem: Problem, replicas: Whole, promise: int) -> Floats:
+    """Nodes under repair that standby replicas with such a promise cover.
+
+    k[q,p,t] = sum_v covers[v,t] * stands[v,t]
+    """
+    serves = problem.serve_options
+    own = (serves.promise >= promise)[:, None]
+    covered = serves.covers * stands_by(problem, replicas) * own
+    return totals_by(serves.node_group, len(problem.node_groups), covered)
+
+
+def stands_by(problem: Problem, replicas: Whole) -> Flags:
+    """Options whose standby replicas are all there.
+
+    stands[v,t] = 1 where replicas[v,t] >= standby[v,t]
+    """
+    found: Flags = replicas >= problem.serve_options.standby
+    return found
+
+
+def spares_needed(problem: Problem, in_use: Floats, replicas: Whole, tolerance: float) -> Floats:
+    """Fewest spares that are enough for every promise; infinite where no step reaches.
+
+    s[p,t] = max over promises q of S[q,p](u[q,p,t]) - k[q,p,t],  u and k of promise 0: nodes in use, and 0
+    S[q,p](u) = least of spares[g] over the steps g of q and p with u <= reach[g]; 0 where u = 0
     """
     needed = np.zeros_like(in_use)
-    steps = problem.spare_steps
+    for promise in problem.spare_steps.promises():
+        nodes, covered = in_use, np.zeros_like(in_use)
+        if promise:
+            nodes, covered = (each(problem, replicas, promise) for each in (promised_nodes, covered_nodes))
+        needed = np.maximum(needed, spares_of_promise(problem, nodes, promise, tolerance) - covered)
+    return needed
+
+
+def spares_of_promise(problem: Problem, nodes: Floats, promise: int, tolerance: float) -> Floats:
+    """Fewest spares by the steps of one promise.
+
+    S[q,p](u) = least of spares[g] over the steps g of q and p with u <= reach[g]; 0 where u = 0
+    """
+    needed, steps = np.zeros_like(nodes), problem.spare_steps
     for group in np.unique(steps.node_group):
-        rows, used = steps.of_node_group(int(group)), in_use[group][:, None]
+        rows, used = steps.of_node_group(int(group), promise), nodes[group][:, None]
+        if not rows.size:
+            continue
         enough = np.where(used <= steps.reach[rows] + tolerance, steps.spares[rows], np.inf).min(axis=1)
-        needed[group] = np.where(in_use[group] > tolerance, enough, 0.0)
+        needed[group] = np.where(nodes[group] > tolerance, enough, 0.0)
     return needed
 
 

@@ -45,6 +45,8 @@ def most_work_nodes(problem: Problem) -> Floats:
     """Mean nodes that do a work alone.
 
     most[o,t] = demand_h[w,t] / (speed[o] * hours[t]); none without speed
+
+    Mean nodes that work; it takes held[o] times as many.
     """
     options = problem.work_options
     needed = problem.work.demand_h[options.work] / problem.node_groups.hours
@@ -71,16 +73,43 @@ def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
     largest_serve = np.zeros((len(problem.services), *shape))
     np.maximum.at(largest_serve, (serves.service, serves.node_group), serves.nodes[:, None] * replicas)
     most: Floats = largest_run.sum(axis=0) + largest_serve.sum(axis=0)
-    steps = problem.spare_steps
-    for group in np.unique(steps.node_group):
-        most[group] = np.minimum(most[group], steps.reach[steps.of_node_group(int(group))].max())
+    return within_reach(problem, most, 0)
+
+
+def within_reach(problem: Problem, nodes: Floats, promise: int) -> Floats:
+    """Nodes, no more of a node group than its steps of a promise reach."""
+    steps, most = problem.spare_steps, nodes.copy()
+    for group in np.unique(steps.node_group[steps.promise == promise]).tolist():
+        most[group] = np.minimum(most[group], steps.reach[steps.of_node_group(group, promise)].max())
     return most
 
 
-def fewest_spares(problem: Problem, in_use: Floats) -> Whole:
-    """Spares that are just enough; none where no step reaches, which a check of the plan will find."""
-    needed = account.spares_needed(problem, in_use, ALMOST)
+def most_promised(problem: Problem, replicas: Whole, promise: int) -> Floats:
+    """Nodes of replicas with such a promise or a stricter one that a node group could hold.
+
+    most[q,p,t] = sum_i max_v nodes[v] * most[v,t], within the reach of the spares
+    """
+    serves = problem.serve_options
+    largest = np.zeros((len(problem.services), len(problem.node_groups), problem.periods))
+    held = serves.nodes[:, None] * replicas * (serves.promise >= promise)[:, None]
+    np.maximum.at(largest, (serves.service, serves.node_group), held)
+    return within_reach(problem, largest.sum(axis=0), promise)
+
+
+def most_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:
+    """Spares that any number of nodes in use could ask for, standby replicas not counted."""
+    needed = account.spares_of_promise(problem, in_use, 0, ALMOST)
+    for promise in problem.spare_steps.promises():
+        if promise:
+            nodes = most_promised(problem, replicas, promise)
+            needed = np.maximum(needed, account.spares_of_promise(problem, nodes, promise, ALMOST))
     return np.where(np.isfinite(needed), needed, 0.0).astype(np.int64)
+
+
+def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:
+    """Spares that are just enough; none where no step reaches, which a check of the plan will find."""
+    needed = account.spares_needed(problem, in_use, replicas, ALMOST)
+    return whole_above(np.where(np.isfinite(needed), needed, 0.0))
 
 
 def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:
@@ -92,7 +121,8 @@ def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -
     """
     options, least = problem.pausable_options, np.zeros(len(problem.node_groups))
     np.maximum.at(least, options.node_group, options.nodes_least)
-    work_nodes = account.totals_by(problem.work_options.node_group, len(problem.node_groups), work)
+    held = problem.work_options.held_ratio[:, None] * work
+    work_nodes = account.totals_by(problem.work_options.node_group, len(problem.node_groups), held)
     return whole_above(whole_above(in_use) + spares + work_nodes + least[:, None])
 
 
@@ -239,6 +269,6 @@ def sizes(problem: Problem, *, any_lateness: bool) -> Sizes:
     """Every bound that depends on what the fleet is for."""
     runs, replicas = allowed_runs(problem, any_lateness), most_replicas(problem)
     work, in_use = most_work_nodes(problem), most_in_use(problem, runs, replicas)
-    spares = fewest_spares(problem, in_use)
+    spares = most_spares(problem, in_use, replicas)
     useful = most_useful(problem, in_use, spares, work)
     return Sizes(runs, replicas, work, in_use, spares, useful, most_orders(problem, useful))

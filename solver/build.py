@@ -39,6 +39,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     fleet.fit_into_the_hours,
     fleet.park_what_is_in_service,
     fleet.cover_with_spares,
+    fleet.keep_promises,
     limits.stay_within_power,
     limits.stay_within_space,
     limits.match_clean_energy,

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pulp
 
 from solver import bounds
+from solver.constrain_tasks import serving
 from solver.program import Program
-from solver.rows import NO_PART, Part, array, cells, each, grouped, indicators, linear, name, summed, terms
+from solver.rows import (
+    NO_PART,
+    Index,
+    Part,
+    array,
+    cells,
+    each,
+    grouped,
+    indicators,
+    linear,
+    name,
+    summed,
+    terms,
+)
 
 
 def count_nodes_in_service(program: Program) -> None:
@@ -192,8 +208,8 @@ def work_on_enough_nodes(program: Program) -> None:
 def fit_into_the_hours(program: Program) -> None:
     """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t]) * hours[t]
 
-    x is every run, replica, mean node of work and of pausable jobs. Each row is divided by the hours of its
-    period, so that it counts nodes.
+    x is every run, replica, mean node of work and of pausable jobs; work holds held[o] times what it works.
+    Each row is divided by the hours of its period, so that it counts nodes.
     """
     problem, hours = program.problem, program.problem.node_groups.hours
     runs, serves = problem.run_options, problem.serve_options
@@ -205,7 +221,7 @@ def fit_into_the_hours(program: Program) -> None:
         np.zeros(program.in_use.size),
         grouped(runs.node_group, program.run, runs.node_hours / hours),
         grouped(serves.node_group, program.replicas, serves.node_hours / hours),
-        grouped(works.node_group, program.work, np.ones(program.work.shape)),
+        grouped(works.node_group, program.work, np.ones(program.work.shape) * works.held_ratio[:, None]),
         grouped(pausable.node_group, program.done, np.ones(program.done.shape)),
         *_less_than_usable(program),
     )
@@ -229,27 +245,83 @@ def park_what_is_in_service(program: Program) -> None:
 
 
 def cover_with_spares(program: Program) -> None:
-    """spares[p,t] >= sum_g spares[g] * z[g], where z[g] chooses a step that reaches:
+    """spares[p,t] >= sum_g spares[g] * z[g] - give, where z[g] chooses a step of promise 0 that reaches:
 
     u[p,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
     """
-    steps = program.problem.spare_steps
-    enough = bounds.fewest_spares(program.problem, program.most_in_use)
-    for group in np.unique(steps.node_group).tolist():
-        own = steps.of_node_group(group)
+    for group in np.unique(program.problem.spare_steps.node_group).tolist():
         for period in np.flatnonzero(program.most_in_use[group] > 0).tolist():
-            index, most = (group, period), float(program.most_in_use[group, period])
-            rows = own[steps.spares[own] <= enough[index]]
-            if rows.size == 0:
-                continue
-            step = array(program.prefix + name("step", index), (rows.size,), np.ones(rows.size))
-            reached = linear(
-                [(program.in_use[index], 1.0)], terms(step, -np.minimum(steps.reach[rows], most))
+            most = float(program.most_in_use[group, period])
+            in_use = linear([(program.in_use[group, period], 1.0)])
+            _reach(program, (group, period), 0, most, in_use, [])
+
+
+def keep_promises(program: Program) -> None:
+    """spares[p,t] + sum_v covers[v,t] * serves[v,t] >= sum_g spares[g] * z[g] - give, of each promise q:
+
+    sum_v nodes[v] * replicas[v,t] - lent[v,t] * serves[v,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
+    standby[v,t] * serves[v,t] <= replicas[v,t] where covers[v,t] > 0
+
+    v are the options of the node group that are promised q or something stricter: they take its spares first.
+    lent[v,t] = min(covers[v,t], nodes[v] * standby[v,t]), nodes that count as spares and not as in use.
+    """
+    problem, serves = program.problem, program.problem.serve_options
+    replicas, used = bounds.most_replicas(problem), serving(program)
+    option, period_of = np.nonzero(serves.standby)
+    lent = np.minimum(serves.covers, serves.nodes[:, None] * serves.standby)
+    for promise in problem.spare_steps.promises():
+        if promise == 0:
+            continue
+        most = bounds.most_promised(problem, replicas, promise)
+        for group, period in np.argwhere(most > 0).tolist():
+            rows = np.flatnonzero((serves.node_group == group) & (serves.promise >= promise))
+            here = np.flatnonzero((period_of == period) & np.isin(option, rows))
+            nodes = linear(
+                terms(program.replicas[rows, period], serves.nodes[rows]),
+                terms(used[here], -lent[option[here], period]),
             )
-            program.add(name("reach", index), reached, pulp.LpConstraintLE, 0.0)
-            program.add(name("one_step", index), linear([(z, 1.0) for z in step]), pulp.LpConstraintLE, 1.0)
-            covered = linear([(program.spares[index], 1.0)], terms(step, -steps.spares[rows]))
-            program.add(name("spares", index), covered, pulp.LpConstraintGE, 0.0)
+            covers = terms(used[here], serves.covers[option[here], period])
+            _reach(program, (group, period), promise, float(most[group, period]), nodes, covers)
+    standby = serves.standby[option, period_of].astype(float)
+    program.add_rows(
+        "stands_by",
+        np.stack([option, period_of], axis=1),
+        pulp.LpConstraintLE,
+        np.where(serves.covers[option, period_of] > 0, 0.0, np.inf),
+        (np.arange(option.size), used, standby),
+        (np.arange(option.size), program.replicas[option, period_of], -np.ones(option.size)),
+    )
+
+
+def _reach(
+    program: Program, index: Index, promise: int, most: float, nodes: Any, covers: list[tuple[Any, float]]
+) -> None:
+    """Rows of one node group, period and promise; `nodes` and `covers` are what steps are for, and help."""
+    steps, tail = program.problem.spare_steps, (promise,) if promise else ()
+    rows = steps.of_node_group(index[0], promise)
+    enough = steps.spares[rows][steps.reach[rows] >= most - bounds.ALMOST].min(initial=steps.spares.max())
+    rows = rows[steps.spares[rows] <= enough]
+    if rows.size == 0:
+        return
+    stem = "promise_" if promise else ""
+    step = array(program.prefix + name(stem + "step", (*tail, *index)), (rows.size,), np.ones(rows.size))
+    reached = nodes + linear(terms(step, -np.minimum(steps.reach[rows], most)))
+    program.add(name(stem + "reach", (*tail, *index)), reached, pulp.LpConstraintLE, 0.0)
+    one = linear([(z, 1.0) for z in step])
+    program.add(name(stem + "one_step", (*tail, *index)), one, pulp.LpConstraintLE, 1.0)
+    give = _short_of_spares(program, (promise, index[0]))
+    covered = linear([(program.spares[index], 1.0)], covers, terms(step, -steps.spares[rows]), give)
+    program.add(name(stem + "spares", (*tail, *index)), covered, pulp.LpConstraintGE, 0.0)
+
+
+def _short_of_spares(program: Program, index: Index) -> list[tuple[Any, float]]:
+    """Spares that a node group may lack of a promise, in all periods alike, in shares of its largest step."""
+    known = program.slacks.get(("availability", index))
+    if known is not None:
+        return [(known.variable, known.size)]
+    steps = program.problem.spare_steps
+    size = float(steps.spares[steps.of_node_group(index[1], index[0])].max(initial=0))
+    return program.slack("availability", index, size, most=1.0) if size else []
 
 
 def _less_than_usable(program: Program) -> tuple[Part, ...]:

@@ -7,7 +7,19 @@ import pulp
 
 from solver import bounds
 from solver.program import Program, Slack
-from solver.rows import NO_PART, Part, cells, each, grouped, indicators, linear, name, summed, terms
+from solver.rows import (
+    NO_PART,
+    Part,
+    Variables,
+    cells,
+    each,
+    grouped,
+    indicators,
+    linear,
+    name,
+    summed,
+    terms,
+)
 from solver.tables import Floats
 
 
@@ -134,7 +146,7 @@ def _standby(program: Program, share: Floats) -> Part:
     option, period = np.nonzero(serves.standby)
     if not option.size:
         return NO_PART
-    used = indicators(program.prefix + "serves", option, period)
+    used = serving(program)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(
         "serves",
@@ -145,6 +157,14 @@ def _standby(program: Program, share: Floats) -> Part:
         (row, used, -most.astype(float)),
     )
     return serves.service[option] * periods + period, used, -(share * serves.standby)[option, period]
+
+
+def serving(program: Program) -> Variables:
+    """Whether options serve in a period: those with a counted standby, in the order of `np.nonzero`."""
+    if program.serves is None:
+        option, period = np.nonzero(program.problem.serve_options.standby)
+        program.serves = indicators(program.prefix + "serves", option, period)
+    return program.serves
 
 
 def do_the_work(program: Program) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_flags, no_numbers
+from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_counts, no_flags, no_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,18 +171,30 @@ class SpareSteps(Table):
     """How many nodes in use each number of spares is enough for, node group by node group.
 
     Use beyond the furthest reach of a node group is not allowed. A node group without steps needs no spares,
-    and neither does a node group of which nothing is in use.
+    and neither does a node group of which nothing is in use. Steps of promise 0 are for all nodes in use,
+    those of a promise q for the nodes of replicas that are promised q or something stricter.
     """
 
     node_group: Whole  # [G]
     spares: Whole  # [G]
     reach: Floats  # [G] nodes in use
+    promise: Whole = field(default_factory=no_counts)  # [G]
 
-    SHAPES: ClassVar[dict[str, Shape]] = {"node_group": ROW, "spares": ROW, "reach": Shape("*", low=0)}
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "node_group": ROW,
+        "spares": ROW,
+        "reach": Shape("*", low=0),
+        "promise": Shape("*", int, 0, default=0.0),
+    }
 
-    def of_node_group(self, group: int) -> Whole:
-        """The rows of one node group."""
-        return np.flatnonzero(self.node_group == group)
+    def of_node_group(self, group: int, promise: int = 0) -> Whole:
+        """The rows of one node group and promise."""
+        return np.flatnonzero((self.node_group == group) & (self.promise == promise))
+
+    def promises(self) -> list[int]:
+        """The promises that have steps, the laxest first."""
+        found: list[int] = np.unique(self.promise).tolist()
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,12 +38,14 @@ UNITS = {
     "carbon cap by period": "kgCO2e",
     "money cap": "USD",
     "end of life": "nodes",
+    "availability": "spare nodes",
     "deadlines": "h",
     "demand": "requests/s",
     "jobs": "jobs",
     "work": "node-h",
 }
 MARGIN = 1e-6  # a repaired limit is this share wider than the least, so that rounding does not close it again
+WHOLE = 1e-4  # of a node: what a search may leave above a whole number of spares
 NOTHING = 1e-9  # shares below this are rounding
 
 
@@ -238,6 +240,9 @@ def label(problem: Problem, family: str, index: Index) -> str:
         what = problem.node_group_name(index[0])
     elif family == "end of life":
         what = f"cohort {index[0]}, {problem.node_group_name(int(problem.cohorts.node_group[index[0]]))}"
+    elif family == "availability":
+        what = f"{promised(problem, index[0])} on {problem.node_group_name(index[1])}"
+        return f"{family}, {what}"
     elif family in ("budget", "carbon cap by period"):
         return f"{family.removesuffix(' by period')}, period {index[0]}"
     elif family in ("carbon cap", "money cap"):
@@ -245,6 +250,13 @@ def label(problem: Problem, family: str, index: Index) -> str:
     else:
         what = names[family][index[0]]
     return f"{family}, {what}" + (f", period {index[1]}" if len(index) > 1 else "")
+
+
+def promised(problem: Problem, promise: int) -> str:
+    """What a promise is for: all nodes in use, or the services that are promised so much or more."""
+    serves = problem.serve_options
+    own = np.unique(serves.service[serves.promise >= promise]).tolist() if promise else []
+    return " and ".join(problem.services.name[i] for i in own) or "all nodes in use"
 
 
 def _moved(column: Any, index: Index, amount: float, least: float = 0.0) -> Floats:
@@ -278,6 +290,15 @@ def _end_of_life(problem: Problem, index: Index, amount: float) -> Problem:
     return replace(problem, cohorts=replace(problem.cohorts, must_retire_by=until))
 
 
+def _availability(problem: Problem, index: Index, amount: float) -> Problem:
+    """Fewer spares are enough for a promise on a node group, in all periods; counts are whole."""
+    steps, fewer = problem.spare_steps, np.array(problem.spare_steps.spares)
+    rows = steps.of_node_group(index[1], index[0])
+    less = fewer[rows] - np.ceil(min(amount, float(fewer.max(initial=0))) - WHOLE)
+    fewer[rows] = np.maximum(less, 0).astype(np.int64)
+    return replace(problem, spare_steps=replace(steps, spares=fewer))
+
+
 def _deadline(problem: Problem, index: Index, amount: float) -> Problem:
     later = _moved(problem.jobs.allowed_late_h, index, amount)
     return replace(problem, jobs=replace(problem.jobs, allowed_late_h=later))
@@ -309,6 +330,7 @@ _MOVES = {
     "carbon cap by period": _limit("carbon_cap_by_period_kgco2e"),
     "money cap": _cap("money_cap_usd"),
     "end of life": _end_of_life,
+    "availability": _availability,
     "deadlines": _deadline,
     "demand": _demand,
     "jobs": _job,

@@ -25,7 +25,7 @@ from solver.problem import Problem, Solution
 from solver.program import FAMILIES, Index, Program
 from solver.tables import Floats
 
-WHOLE = ("deadlines", "jobs", "end of life")  # kept or not kept: no price per unit
+WHOLE = ("deadlines", "jobs", "end of life", "availability")  # kept or not kept: no price per unit
 AT_LEAST = ("minimum order", "demand", "work")  # limits from below: they are eased by asking for less
 SIGNED = ("carbon cap", "carbon cap by period", "money cap")  # may be below 0
 

@@ -27,6 +27,7 @@ FAMILIES = (
     "carbon cap by period",
     "money cap",
     "end of life",
+    "availability",
     "deadlines",
     "demand",
     "jobs",
@@ -75,6 +76,7 @@ class Program:
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
+    serves: Variables | None = None  # of the options and periods with a counted standby, once they are made
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
     objective: Any = None  # pulp.LpAffineExpression
 
@@ -174,7 +176,7 @@ class Program:
             shed_fraction=_not_carried(problem, replicas),
             work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work)
             * problem.node_groups.hours,
-            spares=bounds.fewest_spares(problem, used),
+            spares=bounds.fewest_spares(problem, used, replicas),
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
         )
@@ -292,11 +294,11 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
 def _free_nodes(problem: Problem, chosen: Decisions, used: Floats) -> tuple[Floats, Whole]:
     """Nodes that nothing uses and that are no spares, parked ones among them; and nodes in service.
 
-    f[p,t] = n[p,t] + rented[p,t] - d[p,t] - max(u[p,t], a[p,t] / hours[t]) - spares[p,t]
+    f[p,t] = n[p,t] + rented[p,t] - d[p,t] - max(u[p,t], h[p,t] / hours[t]) - spares[p,t]
     """
     plan = account.solution(problem, chosen)
-    active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
-    busy = np.maximum(used, active / problem.node_groups.hours) + plan.spares
+    held = account.held_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
+    busy = np.maximum(used, held / problem.node_groups.hours) + plan.spares
     free: Floats = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
     return free, plan.in_service
 

@@ -118,6 +118,9 @@ class ServeOptions(Table):
 
     Where replicas number in tens, `whole` may be false: the program takes fractions, the plan rounds them up.
     What stands by is a share of what carries, or a count wherever the option serves at all, or both.
+
+    An option with a promise needs spares by the steps of that promise and of all laxer ones. Its standby
+    replicas are as good as `covers` spares of its node group for them, where all of them stand by.
     """
 
     service: Whole  # [V]
@@ -132,6 +135,8 @@ class ServeOptions(Table):
     kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the facility's meter, only contracts read it
     whole: Flags = field(default_factory=no_flags)  # [V] replicas are counted in the program
     standby: Whole = field(default_factory=no_counts)  # [V, T] replicas kept beyond demand where any serve
+    promise: Whole = field(default_factory=no_counts)  # [V] the higher, the stricter; 0: as all nodes in use
+    covers: Whole = field(default_factory=no_counts)  # [V, T] nodes down that the standby replicas cover
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
@@ -146,6 +151,8 @@ class ServeOptions(Table):
         "kwh": Shape("*T", low=0, default=0.0),
         "whole": Shape("*", bool, default=1.0),
         "standby": Shape("*T", int, 0, default=0.0),
+        "promise": Shape("*", int, 0, default=0.0),
+        "covers": Shape("*T", int, 0, default=0.0),
     }
 
 
@@ -161,7 +168,10 @@ class Work(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkOptions(Table):
-    """Node groups on which a kind of work may be done, and how fast."""
+    """Node groups on which a kind of work may be done, and how fast.
+
+    Where jobs do not fill the hours that are kept for them, more node-hours are held than worked.
+    """
 
     work: Whole  # [O]
     node_group: Whole  # [O]
@@ -170,6 +180,7 @@ class WorkOptions(Table):
     usd_per_node_h: Floats  # [O, T]
     kgco2e_per_node_h: Floats  # [O, T]
     kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+    held_ratio: Floats = field(default_factory=no_numbers)  # [O] node-hours held for each that is worked
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -179,4 +190,5 @@ class WorkOptions(Table):
         "usd_per_node_h": Shape("*T"),
         "kgco2e_per_node_h": Shape("*T"),
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
+        "held_ratio": Shape("*", low=1, default=1.0),
     }

@@ -197,18 +197,45 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """u[p,t] <= usable[p,t]; active hours <= usable[p,t] * hours[t]; spares[p,t] >= need of u
+    """u[p,t] <= usable[p,t]; hours held <= usable[p,t] * hours[t]; spares[p,t] >= need of u
 
     usable = n + rented - d - spares - parked; parked <= n, and 0 where it may not be.
     """
     used, usable = _used_nodes(problem, plan), _usable_nodes(problem, plan)
-    active = account.active_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
+    held = account.held_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
     yield from _above("nodes in use", used, usable, tolerance)
     hours = problem.node_groups.hours
-    yield from _above("node-hours", active, usable * hours, tolerance, size=np.maximum(hours, 1.0))
-    yield from _below("spares", plan.spares, account.spares_needed(problem, used, tolerance), tolerance)
+    yield from _above("node-hours", held, usable * hours, tolerance, size=np.maximum(hours, 1.0))
+    needed = account.spares_of_promise(problem, used, 0, tolerance)
+    yield from _below("spares", plan.spares, needed, tolerance)
     may = np.where(problem.node_groups.may_park[:, None], plan.in_service, 0)
     yield from _above("parked", plan.parked, may, tolerance)
+
+
+def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """spares[p,t] + sum_v covers[v,t] >= spares[g] of a step g of q and p with u[q,p,t] <= reach[g]
+
+    Over the options v that are promised q or more and whose standby replicas are all there; of u[q,p,t], the
+    nodes of replicas that are promised as much, those that stand by for it are taken off.
+    """
+    serves, steps = problem.serve_options, problem.spare_steps
+    for promise, group in sorted({*zip(steps.promise.tolist(), steps.node_group.tolist(), strict=True)}):
+        if promise == 0:
+            continue
+        options = np.flatnonzero((serves.node_group == group) & (serves.promise >= promise))
+        rows = steps.of_node_group(group, promise)
+        for t in range(problem.periods):
+            nodes, ready = 0.0, float(plan.spares[group, t])
+            for v in options.tolist():
+                count, standby = int(plan.replicas[v, t]), int(serves.standby[v, t])
+                nodes += float(serves.nodes[v]) * count
+                if count >= standby:
+                    ready += float(serves.covers[v, t])
+                    nodes -= min(float(serves.covers[v, t]), float(serves.nodes[v]) * standby)
+            reaching = steps.spares[rows][steps.reach[rows] >= nodes - tolerance]
+            wanted = float(reaching.min()) if reaching.size else np.inf
+            if nodes > tolerance and ready < wanted - tolerance:
+                yield Violation("promise", (promise, group, t), ready, wanted)
 
 
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -304,6 +331,7 @@ CHECKS: tuple[Check, ...] = (
     demand_is_met,
     work_is_done,
     nodes_suffice,
+    promises_are_kept,
     sites_carry,
     contracts_hold,
     market_delivers,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pulp
 
 from solver.build import build
@@ -47,6 +48,7 @@ _VARIABLES = {
     "works": "ET",
     "free": "PT",
     "serves": "VT",
+    "promise_step": "QPT",
 }
 _ROWS = {
     "job": "J",
@@ -85,6 +87,10 @@ _ROWS = {
     "nodes_least": "ET",
     "free": "PT",
     "serves": "VT",
+    "promise_reach": "QPT",
+    "promise_one_step": "QPT",
+    "promise_spares": "QPT",
+    "stands_by": "VT",
 }
 
 
@@ -162,6 +168,7 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         "J": problem.jobs.name,
         "I": problem.services.name,
         "W": problem.work.name,
+        "Q": _promises(problem),
         "S": sites,
         "K": problem.sku_names,
         "M": [
@@ -180,6 +187,16 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
     }
     named |= _option_labels(problem, groups, period_names)
     return {letter: [_plain(label) for label in labels] for letter, labels in named.items()}
+
+
+def _promises(problem: Problem) -> list[str]:
+    """The services of each promise."""
+    serves, names = problem.serve_options, problem.services.name
+    most = max(problem.spare_steps.promises(), default=0)
+    return [
+        " and ".join(names[i] for i in np.unique(serves.service[serves.promise == promise]))
+        for promise in range(most + 1)
+    ]
 
 
 def _option_labels(

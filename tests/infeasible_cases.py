@@ -19,6 +19,7 @@ from solver.problem import (
     RunOptions,
     ServeOptions,
     Services,
+    SpareSteps,
     Tiers,
     Work,
     WorkOptions,
@@ -202,6 +203,14 @@ def without_plan(family: str, seed: int) -> Problem:
                 must_retire_by=np.full(NODE_GROUPS, PERIODS),
             ),
         )
+    if family == "availability":
+        steps = SpareSteps(
+            node_group=np.arange(NODE_GROUPS),
+            spares=np.ones(NODE_GROUPS),
+            reach=np.full(NODE_GROUPS, 100.0),
+            promise=np.ones(NODE_GROUPS),
+        )
+        case = dataclasses.replace(changed(case, "serve_options", promise=np.ones(2)), spare_steps=steps)
     assert has_plan(case)
     while has_plan(case):
         case = _tightened(case, family)
@@ -233,6 +242,7 @@ def _tightened(case: Problem, family: str) -> Problem:
             "run_options",
             {"nodes": 2 * runs.nodes, "node_hours": 2 * runs.node_hours, "active_kw": 2 * runs.active_kw},
         ),
+        "availability": ("spare_steps", {"spares": 1 + 2 * case.spare_steps.spares}),
         "work": ("work", {"demand_h": more * case.work.demand_h}),
     }
     table, columns_of = tightened[family]

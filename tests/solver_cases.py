@@ -153,6 +153,12 @@ def steps(*rows: tuple[int, int, float]) -> SpareSteps:
     return SpareSteps(node_group=group, spares=spares, reach=reach)  # type: ignore[arg-type]
 
 
+def promise_steps(*rows: tuple[int, int, int, float]) -> SpareSteps:
+    """Rows of (promise, node group, spares, reach)."""
+    promise, group, spares, reach = zip(*rows, strict=True)
+    return SpareSteps(node_group=group, spares=spares, reach=reach, promise=promise)  # type: ignore[arg-type]
+
+
 def changed(base: Problem, table: str, **columns: Any) -> Problem:
     """The problem with some columns of one table replaced."""
     return dataclasses.replace(base, **{table: dataclasses.replace(getattr(base, table), **columns)})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.performance.layouts import Layout
+from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.nodes import (
     POWER_CURVE,
@@ -19,6 +20,7 @@ from planner.physics.nodes import (
     idle_node_items,
     working_node_kw,
 )
+from planner.physics.promises import node_up_fraction
 from planner.physics.training import throughput, training_accelerator_kw
 from planner.physics.training_options import (
     LAYOUT,
@@ -84,6 +86,7 @@ class PoolWork:
     work: NDArray[np.intp]
     node_group: NDArray[np.intp]
     speed: Traced | None
+    held_ratio: Traced | None
     increment_kw: Traced | None
     facility_kwh: Traced | None
     usd: Traced | None
@@ -91,7 +94,7 @@ class PoolWork:
     dropped: tuple[Dropped, ...]
 
 
-def pool_work(inputs: Inputs) -> PoolWork:
+def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     """Every coefficient of every way to do a pool's work.
 
     Raises:
@@ -117,7 +120,8 @@ def pool_work(inputs: Inputs) -> PoolWork:
             entries.append((w, p, ratio, nodes[k][1]))
     work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
     if not entries:
-        return PoolWork(_demand(inputs), work, node_group, None, None, None, None, None, tuple(dropped))
+        none = (None, None, None, None, None, None)
+        return PoolWork(_demand(inputs), work, node_group, *none, tuple(dropped))
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
@@ -132,6 +136,11 @@ def pool_work(inputs: Inputs) -> PoolWork:
         work=work,
         node_group=node_group,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
+        held_ratio=derive(
+            work_held_ratio,
+            utilisation_fraction=pick([_utilisation(inputs, pool) for pool in inputs.scenario.pools], work),
+            up_fraction=rows(_up_fraction(inputs, failure_rate_per_node_h), node_group),
+        ),
         increment_kw=derive(
             work_increment_kw,
             busy_kw=busy_kw,
@@ -143,6 +152,21 @@ def pool_work(inputs: Inputs) -> PoolWork:
         kgco2e=kgco2e,
         dropped=tuple(dropped),
     )
+
+
+def _utilisation(inputs: Inputs, pool: Pool) -> Traced:
+    """Share of the available node-hours that a pool's jobs fill: as stated, or what is usual."""
+    if pool.utilisation_fraction is None:
+        return inputs.fact("pool.utilisation")
+    return inputs.yours(f"pools.{pool.name}.utilisation", pool.utilisation_fraction, "1")
+
+
+def _up_fraction(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
+    """Share of time that a node of each node group is up; who rents one out replaces it."""
+    own = node_up_fraction(inputs, failure_rate_per_node_h)
+    always = chosen("up_fraction", 1.0, "the provider replaces what fails")
+    each = [always if rented else own[p] for p, rented in enumerate(inputs.rented)]
+    return pick(each, np.arange(len(each)))
 
 
 def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced, Traced]:

@@ -15,7 +15,6 @@ from planner.performance.capacity import Measured, Targets, replica_capacity, re
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
-from planner.performance.queueing import n_plus_k_spares
 from planner.physics.engines import (
     engine_constants,
     engine_of,
@@ -25,12 +24,9 @@ from planner.physics.engines import (
     served_chip,
 )
 from planner.physics.equations.serving import (
-    COUNTED_REPLICAS,
-    at_most,
     burst_fractions,
     day_loads_per_s,
     day_mean_kw,
-    node_available_fraction,
     replica_increment_kw,
     replica_node_h,
     replica_nodes,
@@ -50,6 +46,7 @@ from planner.physics.nodes import (
     working_node_kw,
 )
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
+from planner.physics.promises import standing_by
 from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
@@ -88,7 +85,7 @@ class Replicas:
     """Serving candidates (V rows) that meet their latency targets, and what one replica of each does.
 
     What a replica carries, and how fast, depends on how many share the demand: it is by period (V x T), as
-    are replicas that carry the demand alone, and those on standby then.
+    are replicas that carry the demand alone, those on standby then, and the nodes that those cover.
     """
 
     candidates: ServingCandidates
@@ -98,6 +95,7 @@ class Replicas:
     nodes: Traced
     carrying: Traced
     standby: Traced
+    covered_nodes: Traced
     standby_ratio: Traced
     planned_kw: Traced
     node_h: Traced
@@ -199,7 +197,9 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
-    standby = _standby(inputs, nodes, candidates, carrying)
+    standby, covered = standing_by(
+        inputs, rows(nodes.failure_rate_per_node_h, group), service, share, carrying
+    )
     # The peak hour of the horizon is that of the period with the largest demand.
     highest = np.array([int(np.argmax(s.peak_requests_per_s)) for s in services])[service]
     busiest_kw = rows(kinds.peak_kw, back[np.arange(len(candidates)), highest])
@@ -211,6 +211,7 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
         nodes=share,
         carrying=carrying,
         standby=standby,
+        covered_nodes=covered,
         standby_ratio=derive(standby_ratio, carrying=carrying, standby=standby),
         planned_kw=replica_kw(kinds.busy_kw),
         node_h=derive(replica_node_h, replica_nodes=rows(share, tall), hours_h=inputs.period_h),
@@ -510,28 +511,6 @@ def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.in
         parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], index)
         for parameter, name in SERVING_CURVE.items()
     }
-
-
-def _standby(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, carrying: Traced) -> Traced:
-    """Replicas on standby in each period next to those that carry its demand alone.
-
-    Where several options share a service, each keeps the standby of the whole. The chance that more than k of
-    n + k are down at once, about C(n + k, k + 1) (1 - A)^(k + 1), grows faster than n: together they are
-    short no more often than one alone that carries all.
-    """
-    services = inputs.scenario.services
-    up = derive(
-        node_available_fraction,
-        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group[:, None]),
-        down_h=inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
-    )
-    target = pick(
-        [inputs.yours(f"services.{s.name}.availability", s.availability_fraction, "1") for s in services],
-        candidates.service[:, None],
-    )
-    most = chosen("most", COUNTED_REPLICAS, "beyond it the share no longer falls")
-    needed = derive(at_most, value=carrying, most=most)
-    return derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)
 
 
 Column = float | NDArray[Any]

@@ -83,7 +83,7 @@ def assemble(inputs: Inputs) -> Assembled:
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
     pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None
     replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
-    work = pool_work(inputs)
+    work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     contracted = contract_columns(inputs)
 

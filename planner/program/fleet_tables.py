@@ -14,7 +14,9 @@ from planner.physics.existing_fleet import Standing
 from planner.physics.failures import down_variance_to_mean
 from planner.physics.nodes import Nodes, Parked
 from planner.physics.procurement import Buying, may_be_ordered, order_lead_periods
+from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
+from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
 from solver.problem import (
@@ -181,7 +183,8 @@ def job_table(inputs: Inputs) -> Jobs:
 def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
     """Spares of each group over the nodes in use: the share that is stated, else what its failures ask for.
 
-    Rented nodes have none: the provider replaces what fails.
+    What services are promised comes on top, for their nodes. Rented nodes have none: the provider replaces
+    what fails.
     """
     reliability = inputs.scenario.reliability
     repair_h = float(inputs.repair().value)
@@ -202,11 +205,48 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
     each = [steps(float(rate), int(highest)) for rate, highest in zip(rates, most, strict=True)]
     group = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
     own = ~inputs.rented[group]
-    return SpareSteps(
+    plain = SpareSteps(
         node_group=group[own],
         spares=np.concatenate([one.spares for one in each]).astype(int)[own],
         reach=np.concatenate([one.reach_nodes for one in each])[own],
     )
+    return with_promises(inputs, nodes, most, plain)
+
+
+def with_promises(inputs: Inputs, nodes: Nodes, most: NDArray[Any], plain: SpareSteps) -> SpareSteps:
+    """The same, and the spares that each promise to services asks for over the nodes that it is for."""
+    rates = np.atleast_1d(nodes.failure_rate_per_node_h.value)
+    up = node_up_fraction(inputs, nodes.failure_rate_per_node_h)
+    tied = np.atleast_1d(outage_correlation(inputs, up).value)
+    repair_h, highest = float(inputs.repair().value), int(most.max(initial=1))
+
+    @cache
+    def steps(failure_rate_per_node_h: float, correlation_fraction: float, promise_fraction: float) -> Steps:
+        return promise_steps(
+            failure_rate_per_node_h=failure_rate_per_node_h,
+            repair_h=repair_h,
+            promise_fraction=promise_fraction,
+            highest_nodes=highest,
+            correlation_fraction=correlation_fraction,
+        )
+
+    columns = [(plain.node_group, plain.spares, plain.reach, plain.promise)]
+    for number, promise in enumerate(promises(inputs), start=1):
+        wanted = float(spares_fraction(inputs, promise).value)
+        for p in np.flatnonzero(~inputs.rented):
+            found = steps(float(rates[p]), float(tied[p]), wanted)
+            last = int(np.searchsorted(found.reach_nodes, float(most[p])))
+            row = np.arange(min(last + 1, found.spares.size))
+            columns.append(
+                (
+                    np.full(row.size, p),
+                    found.spares[row].astype(np.int64),
+                    np.minimum(found.reach_nodes[row], most[p]),
+                    np.full(row.size, number),
+                )
+            )
+    group, spares, reach, of_promise = (np.concatenate(each) for each in zip(*columns, strict=True))
+    return SpareSteps(node_group=group, spares=spares, reach=reach, promise=of_promise)
 
 
 def level_table(spare_share_fraction: float, highest_nodes: int) -> Steps:

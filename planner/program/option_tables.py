@@ -13,6 +13,7 @@ from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
 from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
+from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
@@ -189,6 +190,9 @@ def serve_option_table(
     many = np.ceil(carrying) > COUNTED
     share = np.where(many, replicas.standby_ratio.value, 0.0)
     standby = np.where(many, 0, replicas.standby.value).astype(int)
+    # Only whole nodes of replicas on standby are as good as spares: less may share a node with what carries.
+    whole = np.floor(standby * replicas.nodes.value[:, None] + ROUNDING)
+    covers = np.minimum(replicas.covered_nodes.value, whole).astype(int)
     columns = [
         values * (1.0 + replicas.standby_ratio.value) / per_request
         for values in (
@@ -214,6 +218,8 @@ def serve_option_table(
         kgco2e=replicas.kgco2e.value[row],
         kwh=replicas.facility_kwh.value[row],
         standby=standby[row],
+        promise=promise_of_service(inputs)[each.service[row]],
+        covers=covers[row],
     )
     return options, row, too_slow, len(each)
 
@@ -223,7 +229,9 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     if work.speed is None or work.increment_kw is None or work.usd is None or work.kgco2e is None:
         return WorkOptions.none(inputs.periods)
     assert work.facility_kwh is not None, "it comes with the others"
+    assert work.held_ratio is not None, "it comes with the others"
     return WorkOptions(
+        held_ratio=work.held_ratio.value,
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,

@@ -5,10 +5,18 @@ The solver is asked in this room alone; other rooms take its words from here.
 
 from planner.program.engines import refusing
 from solver import answer as answering
-from solver.account import capex_usd, peak_kw, rebate_fraction, totals_by
+from solver.account import (
+    capex_usd,
+    covered_nodes,
+    peak_kw,
+    promised_nodes,
+    rebate_fraction,
+    spares_of_promise,
+    totals_by,
+)
 from solver.answer import Answer
 from solver.backend import Progress, Status
-from solver.infeasible import LIMITS, TASKS, UNITS, Give, Infeasibility
+from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
 from solver.problem import (
     Cohorts,
     Contracts,
@@ -36,6 +44,7 @@ __all__ = [
     "Answer",
     "Cohorts",
     "Contracts",
+    "Family",
     "Give",
     "Index",
     "Infeasibility",
@@ -55,7 +64,11 @@ __all__ = [
     "WorkOptions",
     "answer",
     "capex_usd",
+    "covered_nodes",
     "peak_kw",
+    "promised",
+    "promised_nodes",
     "rebate_fraction",
+    "spares_of_promise",
     "totals_by",
 ]

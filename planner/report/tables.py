@@ -46,14 +46,14 @@ _SHEETS = {
     "services": (
         "Services",
         "service period site sku engine tensor_parallel power_cap_fraction replicas standby "
-        "capacity_per_s demand_per_s first_token_s per_token_s",
+        "capacity_per_s demand_per_s first_token_s per_token_s availability_fraction",
     ),
     "verification": (
         "Services played request by request",
         "service period site sku measure simulated_p50_s closed_p50_s simulated_p90_s closed_p90_s "
         "simulated_p99_s closed_p99_s off_fraction in_time_fraction closed_in_time_fraction",
     ),
-    "pools": ("Pools", "pool period site sku node_h reference_h"),
+    "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "cost": ("Cost", "label usd"),
     "carbon": ("Carbon", "label kgco2e"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),

@@ -28,7 +28,7 @@ volume = "30 MWh"
 name = "sun"
 site = "virginia"
 price_premium = "6 USD/MWh"
-power = "10 kW"
+power = "8 kW"
 intensity = "20 g/kWh"
 level = true
 """
@@ -54,7 +54,7 @@ def test_a_contract_is_paid_and_avoids_what_it_covers() -> None:
         assert wind["premium_usd"] == pytest.approx(150)
         assert wind["avoided_kgco2e"] == pytest.approx(9_000)
     sun = [rows["sun", period]["matched_kwh"] for period in ("2027 Q1", "2027 Q2")]
-    assert sun == pytest.approx([10 * 90 * 24, 10 * 91 * 24])  # level: the same 10 kW in each period
+    assert sun == pytest.approx([8 * 90 * 24, 8 * 91 * 24])  # level: the same 8 kW in each period
     assert plan.ledger.usd_terms["contract_usd"].value == pytest.approx(300 + 0.006 * sum(sun))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explained import explained
-from scipy.stats import binom
+from scipy.stats import poisson
 
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.answers.plan.document import plan_document
@@ -324,9 +324,9 @@ def test_a_cap_on_a_service_slows_its_prompts_and_keeps_its_latencies() -> None:
     ],
 )
 def test_enough_replicas_are_up(rate: str, restart: str, availability: float) -> None:
-    """P(Bin(n + k, A) >= n) is at least the availability asked for, by the binomial law itself.
+    """P(R > k) is at most a tenth of what may be short, by the Poisson law itself, and k - 1 would not do.
 
-    A = 1 / (1 + rate x restart), n replicas carry the peak alone, and one fewer than n + k would not do.
+    R of the nodes (or of replicas of several nodes) restart at once; a node takes along all replicas on it.
     """
     stated = {
         "services.code.peak_rate": rate,
@@ -342,10 +342,16 @@ def test_enough_replicas_are_up(rate: str, restart: str, availability: float) ->
     (v,) = np.flatnonzero(solution.replicas[:, 0])
     needed = math.ceil(plan.problem.services.demand[0, 0] / options.capacity[v, 0])
     hourly = plan.assembled.nodes.failure_rate_per_node_h.value[options.node_group[v]]
-    up = 1 / (1 + float(hourly) * plan.inputs.scenario.reliability.restart_h)
+    nodes = float(options.nodes[v])
+    at_once = float(hourly) * max(nodes, 1.0) * plan.inputs.scenario.reliability.restart_h
+    lost = max(1, min(math.floor(1 / nodes + 1e-9), needed))
     stands = int(solution.replicas[v, 0])
-    assert binom.sf(needed - 1, stands, up) >= availability
-    assert stands == needed or binom.sf(needed - 1, stands - 1, up) < availability
+    failures, rest = divmod(stands - needed, lost)
+    units = math.ceil(needed * min(nodes, 1.0))
+    most = 0.1 * (1 - availability)
+    assert rest == 0
+    assert poisson.sf(failures, (units + failures) * at_once) <= most
+    assert failures == 0 or poisson.sf(failures - 1, (units + failures - 1) * at_once) > most
     (record,) = plan_tables(plan)["services"]
     assert record["standby"] == stands - needed
 

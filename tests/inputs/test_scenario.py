@@ -142,6 +142,7 @@ name = "tuning"
 model = "llama-3-8b"
 reference = "a100-80-8"
 gpu_time = ["1000 h", "50 d"]
+utilisation = 0.75
 skus = ["h100-8"]
 sites = ["south"]
 
@@ -297,6 +298,7 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
     assert (job.deadline_confidence_fraction, job.left_out_penalty_usd) == (pytest.approx(0.9), 2e6)
     assert job.sites == ("south", "North 1.a")
     assert whole.pools[0].gpu_time_h == (1000, 1200)
+    assert whole.pools[0].utilisation_fraction == pytest.approx(0.75)
     assert (service.tokens_in, service.tokens_out, service.traffic) == (1000, 200.5, None)
     assert service.peak_requests_per_s == pytest.approx((10, 10))
     assert (service.first_token_s, service.per_token_s) == pytest.approx((1.5, 0.05))

@@ -12,6 +12,7 @@ import dataclasses
 import html
 import itertools
 import json
+import math
 import re
 import threading
 import time
@@ -54,11 +55,11 @@ from planner.trace.explain import explain
 from planner.trace.quantities import Fact, Traced, children, facts_of, recompute
 from planner.trace.uncertainty import spread, tornado
 from reliability.finish import finish_quantile_h
-from reliability.spares import spares_for_confidence
-from solver.account import spares_needed
+from reliability.spares import installed_for_availability, spares_for_confidence
+from solver.account import spares_of_promise
 from solver.answer import Answer, answer
 from solver.backend import Status
-from solver.problem import Objective
+from solver.problem import Objective, Solution
 from solver.verify import objective_value, verify
 
 pytestmark = pytest.mark.usefixtures("few_plan_draws")
@@ -346,12 +347,37 @@ def test_spares_of_a_plan_are_those_of_the_nodes_in_use() -> None:
         variance_to_mean_ratio=1 + (ratio - 1) * used / fleet,
     )
 
+    need = np.maximum(need, spares_of_services(plan, solution))
+
     assert fleet == 400
-    assert solution.spares.tolist() == np.asarray(need).tolist()
+    assert solution.spares.tolist() == need.tolist()
     assert solution.spares.max() >= 3
     short = dataclasses.replace(solution, spares=np.maximum(solution.spares - 1, 0))
-    broken = {tuple(each.index) for each in verify(plan.problem, short, 1e-6) if each.rule == "spares"}
+    rules = [each for each in verify(plan.problem, short, 1e-6) if each.rule in ("spares", "promise")]
+    broken = {each.index[-2:] for each in rules}
     assert broken == {tuple(index) for index in np.argwhere(solution.spares > 0).tolist()}
+
+
+def spares_of_services(plan: Plan, solution: Solution) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """What both services are promised: nodes up out of nodes in use and spares, in bursts; standby helps."""
+    (promise,) = {service.availability_fraction for service in plan.inputs.scenario.services}
+    serves, facts = plan.problem.serve_options, load_catalogue()
+    up = 1 / (1 + np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value) * plan.inputs.repair().value)
+    ratio, fleet = facts.fact(RATIO).value, facts.fact("reliability.spares.fleet_nodes").value
+    needed = np.zeros(solution.spares.shape)
+    for p, t in np.ndindex(needed.shape):
+        own = (serves.node_group == p) & (solution.replicas[:, t] > 0)
+        standing = float(serves.covers[own, t].sum())
+        nodes = math.ceil(float(serves.nodes[own] @ solution.replicas[own, t]) - standing - 1e-9)
+        if nodes > 0:
+            installed = installed_for_availability(
+                needed=nodes,
+                availability_fraction=up[p],
+                target_fraction=1 - 0.9 * (1 - promise),
+                correlation_fraction=(ratio / up[p] - 1) / (fleet - 1),
+            )
+            needed[p, t] = max(0, float(installed) - nodes - standing)
+    return needed
 
 
 def test_bursts_ask_for_more_spares() -> None:
@@ -366,7 +392,7 @@ def test_bursts_ask_for_more_spares() -> None:
         used = np.arange(1.0, bursts.spare_steps.reach[bursts.spare_steps.of_node_group(group)].max() + 1)
         column = np.zeros((len(bursts.node_groups), used.size))
         column[group] = used
-        more = np.subtract(*(spares_needed(one, column, 1e-9)[group] for one in (bursts, poisson)))
+        more = np.subtract(*(spares_of_promise(one, column, 0, 1e-9)[group] for one in (bursts, poisson)))
         assert more.min() >= 0
         assert more[-1] >= max(1, more.max() - 1)  # stairs that rise at other places
 

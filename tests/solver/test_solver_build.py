@@ -14,6 +14,7 @@ from solver_cases import (
     node_groups,
     one_job,
     problem,
+    promise_steps,
     run_option,
     service,
     steps,
@@ -264,9 +265,13 @@ def with_sales() -> Problem:
 
 
 def with_counts() -> Problem:
-    """The same, but the first pausable job needs 2 nodes at once, and in period 1 one replica stands by."""
+    """The same, but the first pausable job needs 2 nodes at once, and in period 1 one replica stands by.
+
+    What it is promised asks for a spare for up to 2 nodes, for 2 for more; the replica on standby is one.
+    """
     more = changed(every_decision(), "pausable_options", nodes_least=[2, 0])
-    return changed(more, "serve_options", standby=[[0, 1]])
+    more = changed(more, "serve_options", standby=[[0, 1]], covers=[[0, 1]], promise=[1])
+    return dataclasses.replace(more, spare_steps=promise_steps((1, 0, 1, 2), (1, 0, 2, 9)))
 
 
 OTHERS = {
@@ -410,6 +415,19 @@ nodes_least_0_1: - free_0_1 + 2 works_0_1 <= 0
 serves_0_1: replicas_0_1 - 7 serves_0_1 <= 0
 demand_0_0: replicas_0_0 >= 2.5
 demand_0_1: replicas_0_1 - serves_0_1 + 6 shed_0_1 >= 6
+""",
+    constrain_fleet.keep_promises: """
+promise_reach_1_0_0: - 2 promise_step_1_0_0_0 - 3 promise_step_1_0_0_1
+ + replicas_0_0 <= 0
+promise_one_step_1_0_0: promise_step_1_0_0_0 + promise_step_1_0_0_1 <= 1
+promise_spares_1_0_0: - promise_step_1_0_0_0 - 2 promise_step_1_0_0_1
+ + spares_0_0 >= 0
+promise_reach_1_0_1: - 2 promise_step_1_0_1_0 - 7 promise_step_1_0_1_1
+ + replicas_0_1 - serves_0_1 <= 0
+promise_one_step_1_0_1: promise_step_1_0_1_0 + promise_step_1_0_1_1 <= 1
+promise_spares_1_0_1: - promise_step_1_0_1_0 - 2 promise_step_1_0_1_1
+ + serves_0_1 + spares_0_1 >= 0
+stands_by_0_1: - replicas_0_1 + serves_0_1 <= 0
 """,
 }
 

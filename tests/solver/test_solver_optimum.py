@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import size
-from solver_cases import changed, limits, node_groups, one_job, problem, run_option, service, steps, work
+from solver_cases import (
+    changed,
+    limits,
+    node_groups,
+    one_job,
+    problem,
+    promise_steps,
+    run_option,
+    service,
+    steps,
+    work,
+)
 
 from solver.answer import Answer, answer
 from solver.backend import Status, solve
@@ -213,7 +224,34 @@ def draw_more(seed: int) -> Problem:
         caps = rng.choice([30.0, 60.0, 120.0, np.inf], case.periods)
         case = changed(case, "limits", carbon_cap_by_period_kgco2e=caps)
     case = with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
-    return with_sales(case, rng) if not len(case.tiers) and half() else case
+    case = with_sales(case, rng) if not len(case.tiers) and half() else case
+    return with_promises(case, np.random.default_rng([seed, 3]))
+
+
+PROMISES = 2
+
+
+def with_promises(case: Problem, rng: np.random.Generator) -> Problem:
+    """Services that are promised more than all nodes in use are, standby that covers, and unfilled hours."""
+    if len(case.work_options) and rng.random() < 0.5:
+        case = changed(case, "work_options", held_ratio=rng.choice([1.0, 1.25], len(case.work_options)))
+    serves = case.serve_options
+    if not len(serves) or rng.random() < 0.5:
+        return case
+    case = changed(
+        case,
+        "serve_options",
+        promise=rng.integers(0, PROMISES + 1, len(serves)),
+        covers=rng.integers(0, serves.standby + 1),
+    )
+    rows = list(zip(*(getattr(case.spare_steps, name).tolist() for name in STEPS), strict=True))
+    for p in range(len(case.node_groups)):
+        rows += [(1, p, 1, 2.0), (1, p, 2, 5.0)]
+        rows += [(2, p, 1, 1.0), (2, p, 2, 3.0), (2, p, 3, 9.0)]
+    return dataclasses.replace(case, spare_steps=promise_steps(*rows))
+
+
+STEPS = ("promise", "node_group", "spares", "reach")
 
 
 def with_tiers(case: Problem, rng: np.random.Generator) -> Problem:
@@ -289,10 +327,12 @@ def with_pausable_jobs(case: Problem, rng: np.random.Generator) -> Problem:
     )
 
 
-def spares_for(case: Problem, group: int, used: float) -> float:
+def spares_for(case: Problem, group: int, used: float, promise: int = 0) -> float:
     """The fewest whole spares; written from the words of the contract, not from the program."""
     table = case.spare_steps
-    mine = [row for row in range(len(table)) if table.node_group[row] == group]
+    mine = [
+        row for row in range(len(table)) if table.node_group[row] == group and table.promise[row] == promise
+    ]
     if used == 0 or not mine:
         return 0
     return min((float(table.spares[row]) for row in mine if used <= table.reach[row]), default=math.inf)
@@ -452,12 +492,17 @@ class Use:
     cost: Sum
     pausable: Any  # [P, T] mean nodes of pausable jobs, among those used
     least: Any  # [P, T] the most that a pausable job at work asks for at once
+    unfilled: Any  # [P, T] mean nodes that work holds and does not fill
+    promised: Any  # [Q, P, T] nodes that are promised so much
+    covered: Any  # [Q, P, T] nodes that replicas on standby cover for them
 
     @classmethod
     def none(cls, case: Problem) -> Use:
         shape = (len(case.node_groups), case.periods)
         power, cost = np.zeros((2, case.periods)), Sum.nothing(case.periods)
-        return cls(np.zeros(shape), np.zeros(shape), power, cost, np.zeros(shape), np.zeros(shape))
+        used, busy, pausable, least, unfilled = (np.zeros(shape) for _ in range(5))
+        promised, covered = (np.zeros((PROMISES + 1, *shape)) for _ in range(2))
+        return cls(used, busy, power, cost, pausable, least, unfilled, promised, covered)
 
     def __add__(self, other: Use) -> Use:
         cost = Sum(self.cost.usd + other.cost.usd, self.cost.kgco2e + other.cost.kgco2e)
@@ -468,6 +513,9 @@ class Use:
             cost,
             self.pausable + other.pausable,
             np.maximum(self.least, other.least),
+            self.unfilled + other.unfilled,
+            self.promised + other.promised,
+            self.covered + other.covered,
         )
 
 
@@ -540,6 +588,10 @@ def ways_to_serve(case: Problem) -> list[Use]:
             each = serves.capacity[v, t] / (1 + serves.standby_fraction[v, t])
             carried[t] += max(0, n - serves.standby[v, t]) * each
             one.used[p, t] += n * serves.nodes[v]
+            covers = float(serves.covers[v, t]) if n >= serves.standby[v, t] else 0.0
+            lent = min(covers, serves.standby[v, t] * serves.nodes[v])
+            one.promised[: serves.promise[v] + 1, p, t] += n * serves.nodes[v] - lent
+            one.covered[: serves.promise[v] + 1, p, t] += covers
             one.busy[p, t] += n * serves.node_hours[v, t] / groups.hours[t]
             one.power[groups.site[p], t] += n * serves.active_kw[v]
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
@@ -561,6 +613,7 @@ def work_done(case: Problem) -> Use:
     for o, t in itertools.product(range(len(options)), range(case.periods)):
         p, hours = options.node_group[o], case.work.demand_h[0, t] / options.speed[o]
         one.busy[p, t] += hours / groups.hours[t]
+        one.unfilled[p, t] += (options.held_ratio[o] - 1) * hours / groups.hours[t]
         one.power[groups.site[p], t] += hours / groups.hours[t] * options.active_kw[o]
         one.cost.add(t, hours * options.usd_per_node_h[o, t], hours * options.kgco2e_per_node_h[o, t])
     return one
@@ -581,7 +634,7 @@ def least_by_fleet(case: Problem) -> list[float]:
     uses = [work_done(case)]
     for ways in (*(ways_of_job(case, j) for j in range(len(case.jobs))), ways_to_serve(case)):
         uses = [before + way for before in uses for way in ways]
-    needed = [[[spares_for(case, p, u) for u in use.used[p]] for p in rows] for use in uses]
+    needed = [[[needed_spares(case, use, p, t) for t in range(case.periods)] for p in rows] for use in uses]
     within = [np.isfinite(each).all() for each in needed]  # the reach of the spares
     uses = list(itertools.compress(uses, within))
     if not uses:
@@ -589,7 +642,8 @@ def least_by_fleet(case: Problem) -> list[float]:
     spares = np.array(list(itertools.compress(needed, within)), dtype=float)
     busy = np.array([use.busy for use in uses])
     held = np.array([use.used - use.pausable + use.least for use in uses])
-    need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), busy), held)
+    taken = busy + np.array([use.unfilled for use in uses])
+    need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), taken), held)
     above = np.array([use.power for use in uses])
     use_usd, use_kg = (np.array([getattr(use.cost, kind) for use in uses]) for kind in ("usd", "kgco2e"))
     off_site = groups.off_site[:, None]
@@ -632,6 +686,15 @@ def least_by_fleet(case: Problem) -> list[float]:
         cost = case.objective.money_weight * usd.sum(axis=1) + case.objective.carbon_weight * kg.sum(axis=1)
         least.append(float(cost[holds].min(initial=math.inf)))
     return least
+
+
+def needed_spares(case: Problem, use: Use, p: int, t: int) -> float:
+    """Spares of a node group for all that is in use there, and for what is promised to services."""
+    needed = [spares_for(case, p, use.used[p, t])]
+    for promise in range(1, PROMISES + 1):
+        more = spares_for(case, p, use.promised[promise, p, t], promise)
+        needed.append(more - use.covered[promise, p, t])
+    return max(needed)
 
 
 def check_against_everything(case: Problem) -> None:

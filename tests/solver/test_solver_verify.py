@@ -15,6 +15,7 @@ from solver_cases import (
     node_groups,
     one_job,
     problem,
+    promise_steps,
     run_option,
     service,
     steps,
@@ -325,8 +326,30 @@ def test_every_rule_of_the_program_has_its_check() -> None:
     reached |= {check for check in CHECKS if list(check(of_orders, sold, TOLERANCE))}
     planted = problem(jobs=one_job(), run_options=run_option([[0]]))
     reached |= {check for check in CHECKS if list(check(planted, plan_of_one_run(planted), TOLERANCE))}
+    kept = plan(promising_case())
+    fewer = dataclasses.replace(kept, spares=kept.spares - 1)
+    reached |= {check for check in CHECKS if list(check(promising_case(), fewer, TOLERANCE))}
 
     assert reached == set(CHECKS)
+
+
+def promising_case() -> Problem:
+    """Three replicas carry, one stands by; 2 nodes that are down may not be missed of 3, 3 of more."""
+    return problem(
+        **service([25.0], promise=[1], standby=[[1]], covers=[[1]]),
+        spare_steps=promise_steps((0, 0, 1, 9), (1, 0, 2, 3), (1, 0, 3, 9)),
+    )
+
+
+def test_a_promise_is_kept_by_spares_and_standby_together() -> None:
+    """Of the 2 nodes that may be down one is that of the replica on standby: 1 spare, 5 nodes in all."""
+    kept = plan(promising_case())
+
+    assert (kept.replicas.item(), kept.spares.item(), kept.in_service.item()) == (4, 1, 5)
+    none = dataclasses.replace(kept, spares=kept.spares - 1)
+    assert {each.rule for each in verify(promising_case(), none, TOLERANCE)} == {"spares", "promise"}
+    alone = changed(promising_case(), "serve_options", covers=[[0]])
+    assert plan(alone).in_service.item() == 7  # four nodes in use, and 3 spares
 
 
 def test_nodes_are_whole_however_short_a_run_is() -> None:

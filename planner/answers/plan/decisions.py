@@ -38,7 +38,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "fleet": {
         "parked_nodes": f"{DECIDED}: idle nodes that are switched off, over the hours of the period",
         "spare_nodes": "the fewest that cover the nodes under repair with the confidence that is wanted "
-        "(reliability.spare_confidence), for so many nodes in use; 0 where nothing is held",
+        "(reliability.spare_confidence), for so many nodes in use, and with standby replicas the "
+        "availability of services (services.{service}.availability); 0 where nothing is held",
         "retired_nodes": f"{DECIDED}: nodes sold or scrapped, at the end of their life at the latest",
     },
     "jobs": {
@@ -58,8 +59,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
         "(services.{service}.power_caps)",
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
-        "standby": "replicas beyond those that carry, so that enough are up for the share of time that the "
-        "scenario wants (services.{service}.availability)",
+        "standby": "replicas beyond those that carry, for those that restart after a failure; with the "
+        "spares of the node group enough are up for services.{service}.availability",
     },
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "prices": {

@@ -10,6 +10,7 @@ from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
+from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
@@ -20,7 +21,7 @@ from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
 from planner.program.plan import Plan, first_tolerance
-from planner.program.solution import UNITS, Give, Infeasibility, Status
+from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.quantities import facts_of
@@ -221,7 +222,7 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
         {
             "family": " + ".join(family.names),
             "alone_enough": family.suffices,
-            "rows": [_give(plan, give) for give in family.gives],
+            "rows": [_give(plan, give, family) for give in family.gives],
             "cost_usd": family.usd if math.isfinite(family.usd) else None,
         }
         for family in (
@@ -234,6 +235,7 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
     conflict = conflict_text(plan)
     said = ["No plan exists that keeps every limit.", *([conflict] if conflict else [])]
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
+    said += [shortfall_text(short) for short in shortfalls(plan, infeasibility)]
     if enough:
         said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
     return {
@@ -258,10 +260,10 @@ def _because(plan: Plan, reason: str) -> str:
     return f" ({'; '.join(causes[:3])}{more})" if causes else ""
 
 
-def _give(plan: Plan, give: Give) -> Record:
+def _give(plan: Plan, give: Give, family: Family) -> Record:
     """One limit that gives way, named as in the conflict."""
     where, period = limit_place(plan.problem, labels_of(plan), give.family, give.index)
-    return {
+    record: Record = {
         "limit": give.family,
         "where": where,
         "period": "" if period == "horizon" else period,
@@ -269,6 +271,13 @@ def _give(plan: Plan, give: Give) -> Record:
         "unit": UNITS[give.family],
         "share_fraction": give.share if math.isfinite(give.share) else None,
     }
+    solution = None if family.repaired is None else family.repaired.solution
+    if give.family == "availability":
+        record["by"] = math.ceil(give.amount - 1e-4)
+        if solution is not None:
+            short = shortfall(plan, solution, give)
+            record |= {"services": list(short.services), "kept_fraction": lowered(plan, short)}
+    return record
 
 
 def version_here() -> str:

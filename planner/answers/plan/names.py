@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner.program.plan import Plan
 from planner.program.searches import Difference
-from planner.program.solution import Index, Problem
+from planner.program.solution import Index, Problem, promised
 
 EVERYWHERE = ("budget", "carbon cap", "carbon cap by period", "money cap")
 BY_PERIOD = ("budget", "carbon cap by period")  # their only index is the period
@@ -21,6 +21,8 @@ def limit_place(problem: Problem, labels: Sequence[str], family: str, index: Ind
     """Where a limit holds, and in which period; over the whole horizon where it knows no period."""
     if family in EVERYWHERE:
         return "all sites", labels[index[0]] if family in BY_PERIOD else "horizon"
+    if family == "availability":
+        return f"{promised(problem, index[0])} on {problem.node_group_name(index[1])}", "horizon"
     period = labels[index[1]] if len(index) > 1 else "horizon"
     return _where(problem, family, index[0]), period
 
@@ -48,6 +50,8 @@ def limit_text(problem: Problem, labels: Sequence[str], family: str, index: Inde
     where, period = limit_place(problem, labels, family, index)
     when = "" if period == "horizon" else f" in {period}"
     match family:
+        case "availability" if index[0] == 0:
+            return f"the spares (reliability.spare_confidence) for {where}"
         case "deadlines":
             return f"the deadline of {where}"
         case "jobs":

@@ -83,6 +83,10 @@ class _Moved:
                 self.plain["policy.money_cap"] = f"{math.ceil((policy.money_cap_usd or 0.0) + by)} USD"
             case "end of life":
                 self._end_of_life(where.removeprefix("standing "))
+            case "availability":
+                paths = [f"services.{name}.availability" for name in row["services"]]
+                for path in paths or ["reliability.spare_confidence"]:
+                    self.plain[path] = min(row["kept_fraction"], self.plain.get(path, 1.0))
             case "deadlines":
                 job = next(one for one in self.scenario.training if one.name == where)
                 self.plain[f"training.{where}.deadline"] = job.deadline + timedelta(days=math.ceil(by / 24))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.fleet import place
-from planner.answers.plan.work import standing_by
+from planner.answers.plan.promises import standing_by
 from planner.inputs.resolved import Inputs
 from planner.performance.arrivals import Crew, Demand, dealt_stream, drawn_outages
 from planner.performance.capacity import replica_queue

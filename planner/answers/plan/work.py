@@ -14,13 +14,14 @@ from planner.answers.plan.fleet import (
     place,
     rental_sentences,
 )
+from planner.answers.plan.promises import kept, standing_by
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.physics.engines import engine_title
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
-from planner.program.solution import ServeOptions, Solution, totals_by
+from planner.program.solution import Solution, totals_by
 from planner.report.format import money
 from planner.trace.explain import Steps
 from planner.trace.quantities import Traced, chosen, convert, total
@@ -116,6 +117,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     ),
                     "first_token_s": replicas.ttft_s[row, t],
                     "per_token_s": replicas.tpot_s[row, t],
+                    "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
@@ -128,18 +130,12 @@ def _replica_layout(candidates: ServingCandidates, row: int) -> Record:
     return shared if groups == 1 else {**shared, "groups": groups}
 
 
-def standing_by(options: ServeOptions, option: int, period: int, replicas: int) -> float:
-    """Replicas beyond those that carry: a count, and a share where there are many."""
-    counted = min(replicas, int(options.standby[option, period]))
-    share = float(options.standby_fraction[option, period])
-    return counted + (replicas - counted) * share / (1 + share)
-
-
 def pool_records(plan: Plan, solution: Solution) -> list[Record]:
     """Hours of experimentation work by period and place."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     options, speed = problem.work_options, plan.assembled.work.speed
-    if speed is None:
+    held = plan.assembled.work.held_ratio
+    if speed is None or held is None:
         return []
     return [
         {
@@ -147,6 +143,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
             "node_h": node_h,
+            "held_node_h": (node_h * held[o]).named("held_node_h"),
             "reference_h": (node_h * speed[o]).named("reference_h"),
         }
         for t in range(problem.periods)

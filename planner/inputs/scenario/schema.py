@@ -191,6 +191,12 @@ class Pool(Part):
     gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
         alias="gpu_time", description="Accelerator-hours of the reference in a period"
     )
+    utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
+        None,
+        alias="utilisation",
+        description="Share of the available node-hours that its jobs fill; "
+        "default: the fact pool.utilisation",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
 
@@ -229,7 +235,9 @@ class Service(Part):
         alias="per_token", description="Longest time for each further token"
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
-        alias="availability", description="Share of time in which the peak can be carried"
+        alias="availability",
+        description="Share of time in which enough replicas are up for the peak, failures, repair and "
+        "restart included; spares of the node group and standby replicas keep it together",
     )
     unmet_penalty_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
@@ -268,12 +276,15 @@ class Reliability(Part):
         description="Mean time until a failed node is back; default: that of the log, where it has outages",
     )
     spare_confidence_fraction: Annotated[float, Fraction("0.99", Range(0.5, 0.99999))] = Field(
-        alias="spare_confidence", description="Share of time in which the spares of a pool suffice"
+        alias="spare_confidence",
+        description="Share of time in which spares suffice for all nodes in use; services ask for more on "
+        "their nodes where their availability does",
     )
     spare_share_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,
         alias="spare_share",
-        description="Spares for each node in use, in place of those that spare_confidence asks for",
+        description="Spares for each node in use, in place of those that spare_confidence asks for; what "
+        "services are promised comes on top",
     )
 
 

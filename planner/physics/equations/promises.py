@@ -1,0 +1,93 @@
+"""Equations of promises beyond the leaf: what of a service fails alone, and what is left to spares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[Any]
+
+ROUNDING = 1e-9  # of a count of replicas that fit on a node
+
+
+def failing_units(*, carrying: Column, replica_nodes: Column) -> Column:
+    """Parts of a service that fail one by one: replicas, or nodes where several replicas share one.
+
+    m = x min(w, 1)
+
+    Source: definition; a failed node takes along all replicas on it.
+    """
+    return np.multiply(carrying, np.minimum(replica_nodes, 1.0))
+
+
+def restart_ratio(*, failure_rate_per_node_h: Column, replica_nodes: Column, restart_h: Column) -> Column:
+    """Restarts in progress of one such part, on average.
+
+    rho = r max(w, 1) t
+
+    A replica of several nodes is down when any of its nodes is.
+
+    Source: Little's law.
+    """
+    return np.multiply(failure_rate_per_node_h, np.maximum(replica_nodes, 1.0)) * restart_h
+
+
+def restarting_nodes(*, nodes: Column, failure_rate_per_node_h: Column, restart_h: Column) -> Column:
+    """Nodes whose replicas restart at once, on average.
+
+    m = n r t
+
+    Source: Little's law.
+    """
+    return np.multiply(nodes, failure_rate_per_node_h) * restart_h
+
+
+def standby_replicas(*, failures: Column, carrying: Column, replica_nodes: Column) -> Column:
+    """Replicas that stand by so that failures at once are covered.
+
+    k = f max(1, min(floor(1/w), ceil(x)))
+
+    A node takes along as many replicas as fit on it, but no more than there are.
+
+    Source: definition.
+    """
+    fitting = np.floor(1.0 / np.asarray(replica_nodes) + ROUNDING)
+    lost = np.maximum(np.minimum(fitting, np.ceil(np.asarray(carrying) - ROUNDING)), 1.0)
+    result: Column = np.asarray(failures) * lost
+    return result
+
+
+def short_fraction(*, availability_fraction: Column) -> Column:
+    """Share of time in which a service may be short.
+
+    e = 1 - A
+
+    Source: definition.
+    """
+    return 1.0 - np.asarray(availability_fraction)
+
+
+def promised_spares_fraction(*, availability_fraction: Column, restart_share_fraction: Column) -> Column:
+    """Share of time in which nodes under repair have to be covered, by spares and by standby.
+
+    p = 1 - (1 - b) (1 - A)
+
+    The part b of the time in which the service may be short is left to restarts.
+
+    Source: Boole's inequality.
+    """
+    return 1.0 - (1.0 - np.asarray(restart_share_fraction)) * (1.0 - np.asarray(availability_fraction))
+
+
+def work_held_ratio(*, utilisation_fraction: Column, up_fraction: Column) -> Column:
+    """Node-hours that a pool takes for each hour of work.
+
+    h = 1 / (u a)
+
+    Jobs fill a share u of the hours of the nodes that are up; no spares replace those under repair.
+
+    Source: definition of utilisation as the allocated share of available node-hours (Kokolis et al., 2025).
+    """
+    return 1.0 / np.multiply(utilisation_fraction, up_fraction)

@@ -71,7 +71,7 @@ peak_rate = "40 /s"
 mean_to_peak = 0.5
 first_token = "1 s"
 per_token = "50 ms"
-availability = 0.999
+availability = 0.9
 """
 YEAR_H = 8766.0  # of the mean year
 HORIZON_H = 8760.0  # 2027 has 365 days

@@ -92,7 +92,7 @@ def drawn_outages(*, crew: Crew, seconds: float, draw: np.random.Generator) -> l
     them. One that stands by takes over at once, as long as there is one; else the place is empty until the
     first is back. Failures of the time before count as far as they reach.
 
-    Source: as `node_available_fraction`, event by event.
+    Source: renewal theory, alternating up and down times, event by event.
     """
     require_not_negative(failure_rate_per_node_h=crew.failure_rate_per_node_h, down_s=crew.down_s)
     found: list[list[Outage]] = [[] for _ in range(crew.carrying)]

@@ -13,6 +13,7 @@ from planner.answers.plan.work import pool_records, service_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, parse_scenario, with_changes
+from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
 from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
 from planner.trace.quantities import recompute
@@ -188,3 +189,23 @@ def test_a_pool_states_its_own_utilisation() -> None:
     problem = assemble(Inputs(small(POOL, pools__experiments__utilisation=1.0), load_catalogue())).problem
 
     assert problem.work_options.held_ratio == pytest.approx([1 + 0.0001083 * 132])
+
+
+@pytest.mark.parametrize(("carrying", "more"), [(1, 1), (4, 2), (10, 2)])
+def test_standby_alone_covers_repairs_where_no_spares_are_kept(carrying: int, more: int) -> None:
+    """99.9 % of nodes that are up 98.6 %: 2 for 1 (0.9998), 6 for 4 (0.99995), 12 for 10 (0.99945).
+
+    Half a node each, twice as many replicas carry, and a node takes two of them along.
+    """
+    alone = {
+        "failure_rate_per_node_h": 0.014 / 0.986,
+        "down_h": 1.0,
+        "availability_fraction": 0.999,
+        "correlation_fraction": 0.0,
+    }
+    for share in (1.0, 0.5):
+        replicas = carrying / share
+        units = failing_units(carrying=replicas, replica_nodes=share)
+        failures = failures_without_spares(units=units, replica_nodes=share, **alone)
+        assert failures == more
+        assert standby_replicas(failures=failures, carrying=replicas, replica_nodes=share) == more / share

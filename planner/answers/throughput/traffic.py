@@ -7,12 +7,14 @@ from dataclasses import replace
 from planner.answers.throughput.equations import pool_accelerators, pool_kw
 from planner.answers.throughput.question import mixes
 from planner.answers.throughput.setting import Setting
-from planner.performance.queueing import n_plus_k_spares
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
-from planner.physics.equations.serving import needed_replicas, node_available_fraction
+from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
+from planner.physics.equations.serving import needed_replicas, replica_nodes
+from planner.physics.promises import outage_correlation
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, given, inputs_of, peak_demand_per_s
 from planner.physics.serving import Kinds
 from planner.trace.quantities import Traced, chosen, convert, derive
+from reliability.spares import node_availability_fraction
 
 MIX = "azure-2023-conv"
 AVAILABILITY = 0.999
@@ -59,7 +61,10 @@ def about(setting: Setting) -> dict[str, object]:
 
 
 def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str, Traced]:
-    """Replicas for a demand, with those on standby, and what all of them take."""
+    """Replicas for a demand, with those on standby, and what all of them take.
+
+    A plan keeps spares for nodes under repair; here those on standby are all that there is.
+    """
     fact = setting.fact
     needed = derive(
         needed_replicas, demand_per_s=kinds.demand, requests_per_s=kinds.capacity["requests_per_s"]
@@ -73,13 +78,23 @@ def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    up = derive(
-        node_available_fraction,
-        failure_rate_per_node_h=failures,
-        down_h=convert(fact("reliability.restart_time"), "h"),
+    share = derive(replica_nodes, tp=kinds.accelerators, accelerators=accelerators)
+    repair_h, restart_h = (
+        convert(fact(key), "h") for key in ("reliability.repair_time.mean", "reliability.restart_time")
     )
-    target = given("availability", setting.question.availability_fraction or AVAILABILITY, "1")
-    spares = derive(n_plus_k_spares, needed=needed, availability_fraction=up, target_fraction=target)
+    up = derive(node_availability_fraction, failure_rate_per_node_h=failures, repair_h=repair_h)
+    lost = derive(
+        failures_without_spares,
+        units=derive(failing_units, carrying=needed, replica_nodes=share),
+        replica_nodes=share,
+        failure_rate_per_node_h=failures,
+        down_h=(repair_h + restart_h).named("down_h"),
+        availability_fraction=given(
+            "availability", setting.question.availability_fraction or AVAILABILITY, "1"
+        ),
+        correlation_fraction=outage_correlation(setting.inputs, up),
+    )
+    spares = derive(standby_replicas, failures=lost, carrying=needed, replica_nodes=share)
     whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.accelerators)
     return {
         "replicas": needed,

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.physics.equations.serving import COUNTED_REPLICAS
+from reliability.spares import installed_for_availability
+
 Column = float | NDArray[Any]
 
 ROUNDING = 1e-9  # of a count of replicas that fit on a node
@@ -79,6 +82,37 @@ def promised_spares_fraction(*, availability_fraction: Column, restart_share_fra
     Source: Boole's inequality.
     """
     return 1.0 - (1.0 - np.asarray(restart_share_fraction)) * (1.0 - np.asarray(availability_fraction))
+
+
+def failures_without_spares(
+    *,
+    units: Column,
+    replica_nodes: Column,
+    failure_rate_per_node_h: Column,
+    down_h: Column,
+    availability_fraction: Column,
+    correlation_fraction: Column,
+) -> Column:
+    """Failures at once that standby has to cover where no spares are kept next to it.
+
+    f = min {f : P(X <= f) >= A},  X of m + f parts that fail alone,  a = 1 / (1 + r max(w, 1) t)
+
+    A part is down for repair and restart, t. Beyond 1000 of them f grows in proportion.
+
+    Source: k-out-of-n availability; Barlow and Proschan, "Statistical Theory of Reliability", 1975.
+    """
+    whole = np.ceil(np.asarray(units) - ROUNDING)
+    counted = np.clip(whole, 1.0, COUNTED_REPLICAS)
+    up = 1.0 / (1.0 + np.multiply(failure_rate_per_node_h, np.maximum(replica_nodes, 1.0)) * down_h)
+    installed = installed_for_availability(
+        needed=counted,
+        availability_fraction=up,
+        target_fraction=availability_fraction,
+        correlation_fraction=correlation_fraction,
+    )
+    more = np.asarray(installed) - counted
+    result: Column = np.where(whole > 0, np.ceil(more * np.maximum(whole / counted, 1.0) - ROUNDING), 0.0)
+    return result
 
 
 def work_held_ratio(*, utilisation_fraction: Column, up_fraction: Column) -> Column:

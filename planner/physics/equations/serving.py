@@ -177,18 +177,6 @@ def shared_node_kw(*, node_kw: Column, replica_nodes: Column) -> Column:
     return node_kw * replica_nodes
 
 
-def node_available_fraction(*, failure_rate_per_node_h: Column, down_h: Column) -> Column:
-    """Share of time that a replica's node is up.
-
-    A = 1 / (1 + r * t_down)
-
-    A pooled spare takes over after a failure, so a replica is down for the time to restart, not to repair.
-
-    Source: renewal theory, alternating up and down times.
-    """
-    return 1.0 / (1.0 + np.asarray(failure_rate_per_node_h) * down_h)
-
-
 def standby_ratio(*, carrying: Column, standby: Column) -> Column:
     """Standby replicas for each that carries, where they are too many to be counted one by one.
 

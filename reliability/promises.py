@@ -20,7 +20,9 @@ from reliability.spares import LEAST_CORRELATION, SpareSteps
 Column = float | NDArray[np.float64]
 
 ROUNDING = 1e-9  # nodes: what a sum of shares may leave above a whole number
-MOST_SPARES = 100_000  # more than any node group has: a search that gets here will not end well
+# Spares, or replicas on standby, next to n nodes: where so many are not enough, nodes that fail all the time are
+# the reason, and no number is sensible.
+MOST_SPARES, MOST_SPARES_PER_NODE = 20, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def standby_for_restarts(
         k = min { k : P(R > k) <= b * e },  R ~ Poisson((n + k) * r)
         covered = k where P(R > k) + (1 - q) * P(R > 0) <= b * e, else 0
 
+    Nodes that fail all the time keep no promise: the count then ends at its limit, and `promise_steps` bars them.
+
     e is the share of time in which the service may be short, b the part of it that is left to restarts, r the
     rate of failures times the time to restart. Standby replicas that replace nodes under repair are not there
     for restarts: that happens only while spares are short, in 1 - q of the time. With a confidence q of 0
@@ -128,7 +132,8 @@ def standby_for_restarts(
         late: NDArray[np.float64] = gammainc(more + 1.0, mean)
         return late
 
-    while np.any(lacking := (n > 0) & (over(failures) > allowed)):
+    most = MOST_SPARES + MOST_SPARES_PER_NODE * n
+    while np.any(lacking := (n > 0) & (failures < most) & (over(failures) > allowed)):
         failures = failures + lacking
     both = over(failures) + (1.0 - sure) * over(np.zeros(n.shape)) <= allowed
     return Standby(failures[()], np.where(both, failures, 0.0)[()])
@@ -150,6 +155,8 @@ def promise_steps(
     Exact: nodes and spares are whole, so that the need is a staircase. A part of a node in use counts as a
     whole one.
 
+    Nodes that fail so often that no sensible number of spares is enough carry nothing: a reach of 0.
+
     Source: steps of `kept_fraction` without standby and restarts.
     """
     require_positive(highest_nodes=highest_nodes)
@@ -158,7 +165,8 @@ def promise_steps(
     needed = np.zeros(highest_nodes)
     spares = 0
     for nodes in range(1, highest_nodes + 1):
-        while spares < MOST_SPARES and promise_fraction > np.sum(
+        most = MOST_SPARES + MOST_SPARES_PER_NODE * nodes
+        while spares <= most and promise_fraction > np.sum(
             down_fractions(
                 nodes=nodes + spares,
                 most_down=spares,
@@ -167,8 +175,11 @@ def promise_steps(
             )
         ):
             spares += 1
+        if spares > most:
+            needed = needed[: nodes - 1]
+            break
         needed[nodes - 1] = spares
-    if spares >= MOST_SPARES:
-        raise ValueError(f"promise_fraction {promise_fraction} is out of reach, nodes are up {up} of time")
+    if not needed.size:
+        return SpareSteps(np.zeros(1), np.zeros(1))
     last = np.flatnonzero(np.diff(needed, append=np.inf))
     return SpareSteps(needed[last], last.astype(np.float64) + 1.0)

@@ -36,6 +36,8 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Each process has a core of its own: on matrices as small as ours, threads only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Documents are made of many small parts that stay: they are looked through for garbage less often.
+gc.set_threshold(50_000, 10, 10)
 
 # The same examples on each run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore
 # looks for new ones. No deadline: a busy machine is not a defect.

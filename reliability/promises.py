@@ -20,8 +20,7 @@ from reliability.spares import LEAST_CORRELATION, SpareSteps
 Column = float | NDArray[np.float64]
 
 ROUNDING = 1e-9  # nodes: what a sum of shares may leave above a whole number
-# Spares, or replicas on standby, next to n nodes: where so many are not enough, nodes that fail all the time are
-# the reason, and no number is sensible.
+# Spares, or replicas on standby, next to n nodes: where so many are not enough, the nodes fail all the time.
 MOST_SPARES, MOST_SPARES_PER_NODE = 20, 4
 
 
@@ -107,7 +106,7 @@ def standby_for_restarts(
         k = min { k : P(R > k) <= b * e },  R ~ Poisson((n + k) * r)
         covered = k where P(R > k) + (1 - q) * P(R > 0) <= b * e, else 0
 
-    Nodes that fail all the time keep no promise: the count then ends at its limit, and `promise_steps` bars them.
+    Nodes that fail all the time keep no promise: the count ends at its limit, and `promise_steps` bars them.
 
     e is the share of time in which the service may be short, b the part of it that is left to restarts, r the
     rate of failures times the time to restart. Standby replicas that replace nodes under repair are not there

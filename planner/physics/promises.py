@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.equations.promises import (
     failing_units,
+    joint_outages_fraction,
     promised_spares_fraction,
     restart_ratio,
     short_fraction,
@@ -17,7 +18,7 @@ from planner.physics.equations.serving import COUNTED_REPLICAS, at_most
 from planner.physics.failures import measured_bursts
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, pick, rows
 from reliability.promises import standby_for_restarts
-from reliability.spares import node_availability_fraction, outage_correlation_fraction
+from reliability.spares import node_availability_fraction
 
 RESTART_SHARE = "reliability.promise.restart_share"
 
@@ -46,7 +47,7 @@ def outage_correlation(inputs: Inputs, up_fraction: Traced) -> Traced:
     """How much the outages of any two nodes of a node group go together: bursts that were measured."""
     ratio, fleet_nodes = measured_bursts(inputs.scenario.fit, inputs.fact)
     return derive(
-        outage_correlation_fraction,
+        joint_outages_fraction,
         variance_to_mean_ratio=inputs.keep(ratio),
         nodes=inputs.keep(fleet_nodes),
         availability_fraction=up_fraction,

@@ -129,7 +129,7 @@ def test_the_stricter_of_both_decides(availability: float, confidence: float, no
     """Nodes in service are those that keep the promise and the spares, whichever asks for more."""
     plan = planned(
         small(
-            **{"fleet[0]__nodes": 6},
+            **{"fleet[0]__nodes": 6, "fleet[0]__resale": "0 USD"},
             services__chat__availability=availability,
             reliability__spare_confidence=confidence,
         )

@@ -8,11 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.physics.equations.serving import COUNTED_REPLICAS
-from reliability.spares import installed_for_availability
+from reliability.spares import installed_for_availability, outage_correlation_fraction
 
 Column = float | NDArray[Any]
 
 ROUNDING = 1e-9  # of a count of replicas that fit on a node
+
+
+def joint_outages_fraction(
+    *, variance_to_mean_ratio: Column, nodes: Column, availability_fraction: Column
+) -> Column:
+    """Correlation of any two nodes' outages, from the bursts of a fleet; near 1 for nodes hardly ever up.
+
+    rho = `outage_correlation_fraction` of max(a, 1.001 * v / n)
+
+    A fleet of n nodes that are up in less than v / n of the time cannot have bursts of v.
+
+    Source: variance of the beta-binomial distribution.
+    """
+    least = 1.001 * np.divide(variance_to_mean_ratio, nodes)
+    return outage_correlation_fraction(
+        variance_to_mean_ratio=variance_to_mean_ratio,
+        nodes=nodes,
+        availability_fraction=np.maximum(availability_fraction, least),
+    )
 
 
 def failing_units(*, carrying: Column, replica_nodes: Column) -> Column:

@@ -173,7 +173,7 @@ def test_every_row_says_what_it_keeps(availability: float, rate: str) -> None:
 def test_a_pool_needs_more_nodes_than_its_work_fills() -> None:
     """Of nodes that are always up, 100 node-months of work at 80 % take 125; of these 1.4 % are down, too."""
     node_h = 100_000 / 8
-    plan = planned(small(POOL, **{"fleet[0]__nodes": 12}))
+    plan = planned(small(POOL, **{"fleet[0]__nodes": 12, "fleet[0]__resale": "0 USD"}))
     solution = plan.answer.solution
     assert solution is not None
     (record,) = pool_records(plan, solution)

@@ -373,7 +373,7 @@ def spares_of_services(plan: Plan, solution: Solution) -> np.ndarray[Any, np.dty
             installed = installed_for_availability(
                 needed=nodes,
                 availability_fraction=up[p],
-                target_fraction=1 - 0.9 * (1 - promise),
+                target_fraction=1 - 0.5 * (1 - promise),
                 correlation_fraction=(ratio / up[p] - 1) / (fleet - 1),
             )
             needed[p, t] = max(0, float(installed) - nodes - standing)

@@ -163,17 +163,21 @@ class Group:
     rate_per_h: float
     repair_h: float
     restart_h: float
+    promised: tuple[float, ...] = ()  # of the services, the laxest first; alike where nothing is said
+    down: list[int] = dataclasses.field(default_factory=list)  # nodes under repair of each service
 
     def played(self, failures: int, rng: np.random.Generator, batches: int = 20) -> list[tuple[float, float]]:
         """Share of time in which each service is short, and the error of that.
 
         Every node that is up fails at the same rate. The next spare takes its place and the replica restarts;
-        without one it waits for a repair. A service that is short takes a standby replica of another.
+        without one it waits for a repair. A service that is short takes a standby replica of another, or,
+        where it is promised more, the spare on which another works: as many as there are spares for its like.
         """
         roles = [i for i, (n, k, _) in enumerate(self.services) for _ in range(n + k)]
         missing, ready_at = [0] * len(roles), [0.0] * len(roles)
         nodes = [r for r, i in enumerate(roles) for _ in range(self.services[i][2])] + [-1] * self.spares
-        repairs: list[float] = []
+        repairs: list[tuple[float, int]] = []
+        self.down = [0] * len(self.services)
         total = len(nodes)
         now, spares, wanted = 0.0, self.spares, [n for n, _, _ in self.services]
         short, length = np.zeros((batches, len(wanted))), np.zeros(batches)
@@ -181,7 +185,7 @@ class Group:
             for _ in range(failures // batches):
                 at = now + rng.exponential(1.0 / (self.rate_per_h * total))
                 while True:
-                    ends = min([at, *([repairs[0]] if repairs else []), *(t for t in ready_at if t > now)])
+                    ends = min([at, *([repairs[0][0]] if repairs else []), *(t for t in ready_at if t > now)])
                     up = [0] * len(wanted)
                     for r, i in enumerate(roles):
                         up[i] += missing[r] == 0 and ready_at[r] <= now
@@ -190,8 +194,10 @@ class Group:
                     now = ends
                     if now == at:
                         break
-                    if repairs and now == repairs[0]:
-                        heapq.heappop(repairs)
+                    if repairs and now == repairs[0][0]:
+                        owner = heapq.heappop(repairs)[1]
+                        if owner >= 0:
+                            self.down[owner] -= 1
                         spares += 1
                         nodes.append(-1)
                         spares = self._placed(roles, missing, ready_at, nodes, spares, now)
@@ -199,7 +205,10 @@ class Group:
                 if place >= len(nodes):
                     continue  # that of a node under repair
                 lost = nodes.pop(place)
-                heapq.heappush(repairs, now + self.repair_h * rng.lognormal(-0.5, 1.0))
+                owner = roles[lost] if lost >= 0 else -1
+                heapq.heappush(repairs, (now + self.repair_h * rng.lognormal(-0.5, 1.0), owner))
+                if owner >= 0:
+                    self.down[owner] += 1
                 if lost < 0:
                     spares -= 1
                 else:
@@ -231,15 +240,25 @@ class Group:
             spares -= 1
             ready_at[r] = now + self.restart_h
         for r, i in enumerate(roles):
-            if missing[r] and surplus(i) < 0:
-                rich = [j for j in range(len(self.services)) if surplus(j) > 0]
-                if rich:
-                    giver = next(g for g, j in enumerate(roles) if j == rich[0] and not missing[g])
-                    nodes[nodes.index(giver)] = r
-                    missing[giver] += 1
-                    missing[r] -= 1
-                    ready_at[r] = now + self.restart_h
+            while missing[r] and surplus(i) < 0:
+                rich = [j for j in range(len(self.services)) if surplus(j) > 0] or self._laxer(i)
+                rich = [j for j in rich if any(role == j and not missing[g] for g, role in enumerate(roles))]
+                if not rich:
+                    break
+                giver = next(g for g, j in enumerate(roles) if j == rich[0] and not missing[g])
+                nodes[nodes.index(giver)] = r
+                missing[giver] += 1
+                missing[r] -= 1
+                ready_at[r] = now + self.restart_h
         return spares
+
+    def _laxer(self, i: int) -> list[int]:
+        """Services that are promised less, while spares are enough for those promised as much."""
+        if not self.promised:
+            return []
+        alike = sum(d for d, p in zip(self.down, self.promised, strict=True) if p >= self.promised[i])
+        less = [j for j, p in enumerate(self.promised) if p < self.promised[i]]
+        return less if alike <= self.spares else []
 
 
 @pytest.mark.simulation
@@ -277,7 +296,7 @@ def drawn_services(rng: np.random.Generator) -> tuple[Group, list[float]]:
         carrying_nodes=carrying.astype(float),
         restart_ratio=rate * width * restart_h,
         short_fraction=1 - np.array(promised),
-        restart_share_fraction=0.1,
+        restart_share_fraction=0.5,
         spare_confidence_fraction=confidence,
     )
     failures, covers = (np.atleast_1d(each) for each in (standby.failures, standby.covered_nodes))
@@ -293,7 +312,7 @@ def drawn_services(rng: np.random.Generator) -> tuple[Group, list[float]]:
         found = leaf.promise_steps(
             failure_rate_per_node_h=rate,
             repair_h=repair_h,
-            promise_fraction=1 - 0.9 * (1 - promise),
+            promise_fraction=1 - 0.5 * (1 - promise),
             highest_nodes=highest,
         )
         rows += [(number, 0, int(s), float(n)) for s, n in zip(found.spares, found.reach_nodes, strict=True)]
@@ -320,7 +339,7 @@ def drawn_services(rng: np.random.Generator) -> tuple[Group, list[float]]:
     assert plan is not None
     replicas = plan.replicas[:, 0]
     services = [(int(n), int(r - n), int(w)) for n, r, w in zip(carrying, replicas, width, strict=True)]
-    return Group(services, int(plan.spares.item()), rate, repair_h, restart_h), promised
+    return Group(services, int(plan.spares.item()), rate, repair_h, restart_h, tuple(promised)), promised
 
 
 @pytest.mark.simulation

@@ -113,7 +113,7 @@ def below_zero() -> dict[str, Any]:
     """The sample with a cost that resale makes negative: -2 MUSD, -1 MUSD as today."""
     document: dict[str, Any] = json.loads(SAMPLE.read_text(encoding="utf-8"))
     row = document["tables"]["summary"][0]
-    row |= {"plan": -2e6, "cost_only": -2.5e6, "as_today": -1e6}
+    row |= {"plan": -2e6, "cost_only": -2.5e6, "no_purchases": -1e6}
     return document
 
 
@@ -124,7 +124,7 @@ def test_bars_of_a_total_below_zero_point_left() -> None:
     rows = [row for row in drawn_rows(picture) if "share" in row]
     shares = {row["plan"]: row["share"] for row in rows[:3]}
 
-    assert shares == {"this plan": -100.0, "cost only": -125.0, "as today": -50.0}
+    assert shares == {"this plan": -100.0, "cost only": -125.0, "no purchases": -50.0}
     assert all(row["edge"] == max(0.0, row["share"]) for row in rows)
 
 

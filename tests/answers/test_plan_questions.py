@@ -71,6 +71,7 @@ name = "tuning"
 model = "llama-3-8b"
 reference = "h100-8"
 gpu_time = ["80000 h", "120000 h"]
+utilisation = 1.0
 
 [reliability]
 failures = "meta-rsc-1"

@@ -263,7 +263,7 @@ def test_every_chart_says_in_words_what_it_shows(document: dict[str, Any]) -> No
     assert "deadline 2027-09-30" in words["timeline"]
     assert "Electricity 0.7421" in words["cost"]
     assert "Electricity used 3,912" in words["carbon"]
-    assert "as today: 8,113 t CO2e" in words["baselines"]
+    assert "no purchases: 8,113 t CO2e" in words["baselines"]
     assert "oregon · 2027 Q4 100 %, binding" in words["limits"]
     assert "server.price.h200-8 at its low: -412 kUSD" in words["tornado"]
 

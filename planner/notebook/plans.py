@@ -69,7 +69,7 @@ def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch:
 
     >>> front = ef.pareto("one-training-job", points=2)
     >>> front["points"][0]["mark"]
-    'cheapest'
+    'cleanest'
 
     Args:
         scenario: as in `plan`.

@@ -137,7 +137,7 @@ def test_plan_as_json_is_one_strict_document(run: Run, few_draws: None) -> None:
     assert err == ""
     assert found["status"]["name"] in ("optimal", "within gap")
     assert found["status"]["verified"] is True
-    assert found["tables"]["summary"][0]["measure"] == "Cost in the horizon, capital annualised"
+    assert found["tables"]["summary"][0]["measure"] == "Cost in the horizon, fall of value and interest included"
     assert found["tables"]["summary"][0]["cost_only"] == pytest.approx(found["totals"][0]["value"])
 
 

@@ -92,7 +92,7 @@ def test_an_empty_store_shows_the_quarter_beside_its_baselines(open_page: Open) 
     assert not page.error
     assert not [group for group in page.button_group if group.key == "compared-plans"]
     assert [row["total"] for row in table(page, "total")][:2] == [
-        "Cost in the horizon, capital annualised",
+        "Cost in the horizon, fall of value and interest included",
         "Carbon in the horizon",
     ]
     assert {"A", "B", "C", "B − A", "B − A, share"} <= table(page, "total")[0].keys()

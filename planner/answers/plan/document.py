@@ -235,7 +235,7 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
     conflict = conflict_text(plan)
     said = ["No plan exists that keeps every limit.", *([conflict] if conflict else [])]
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
-    said += [shortfall_text(short) for short in shortfalls(plan, infeasibility)]
+    said += [shortfall_text(short) for short in shortfalls(plan, infeasibility) if short.nodes > 0]
     if enough:
         said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
     return {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planner.notebook.answer import Answer, Content, Drawings, Kind, Steps
 from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
 from planner.report import charts, findings
-from planner.trace.explain import Explanation, explanation_from, opened
+from planner.report.cells import opened_at
+from planner.trace.explain import Explanation, opened
 from planner.trace.records import Record
 
 if TYPE_CHECKING:
     from planner.answers import checkpoints
-    from planner.answers.throughput import Question
     from planner.trace.quantities import Fact
 
 
@@ -50,7 +50,7 @@ def job_made(document: Record) -> Answer:
         tuple(filter(None, [*said, *document["notes"]])),
         document["totals"],
         {name: rows for name, rows in tables.items() if name not in ("totals", "inputs", "boundary")},
-        {name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))},
+        _kept(document),
     )
     kind = Kind(
         "job", to_text, lambda found: to_card(found) + "\n", save_job, drawings=lambda: charts.JOB_PICTURES
@@ -126,36 +126,22 @@ def fit_made(document: Record) -> Answer:
     return Answer(sectioned(document), document, kind, open_cell=open_cell)
 
 
-def throughput_made(document: Record, question: Question | None = None) -> Answer:
-    """What hardware delivers; a row that works is asked again with its reasons when one of it is opened."""
+def throughput_made(document: Record) -> Answer:
+    """What hardware delivers, size by size."""
     from planner.answers.throughput import to_text
 
     tables, title = tables_in(document), f"{document['model']}: {document['kind'].replace('-', ' ')}"
     said = (*document["notes"], *(f"{key}: {value}" for key, value in document["about"].items()))
     tables = {name: rows for name, rows in tables.items() if name in ("rows", "reached")}
-
-    def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        record = tables[table][row]
-        if question is None or not record["fits"]:
-            return None
-        steps = _throughput_reasons(question, record).get(key)
-        return None if steps is None else explanation_from(steps)
-
-    content = Content(title, said, [], tables, document.get("explanations", {}))
+    content = Content(title, said, [], tables, _kept(document))
     kind = plain_kind("throughput", to_text, title, said, tables)
-    return Answer(content, document, kind, open_cell=open_cell)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
-def _throughput_reasons(question: Question, record: Record) -> Mapping[str, Steps]:
-    """The explanations of one row, as `--why` has them."""
-    from dataclasses import replace
-
-    from planner.answers.throughput import throughput_document
-
-    size = record.get("nodes", record["accelerators"])
-    asks = replace(question, skus=(record["sku"],), why=f"{record['sku']}:{size}")
-    found: Mapping[str, Steps] = throughput_document(asks)["explanations"]
-    return found
+def _kept(document: Record) -> dict[str, Steps]:
+    """The explanations that a document keeps by name."""
+    names = document.get("explanations", {})
+    return {name: found.to_dict() for name in names if (found := opened(document, name))}
 
 
 def calibration_made(document: Record) -> Answer:

@@ -28,7 +28,14 @@ def front() -> Record:
     return found
 
 
+def throughput() -> Record:
+    """As a folder of the answer holds it."""
+    asked = ef.throughput("llama-3.1-8b", skus="h100-8", nodes=[1, 8], target_per_s=1e5)
+    return {"everfleet_answer": "throughput", "document": asked.to_dict()}
+
+
 ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {
+    "throughput": ("answer.json", throughput),
     "checkpoints": ("checkpoints.json", lambda: {"everfleet_checkpoints": 1, **ef.checkpoint().to_dict()}),
     "fit": ("fit.json", lambda: json.loads((SOLVED / "fit-slurm.json").read_text(encoding="utf-8"))),
     "front": ("pareto.json", front),
@@ -68,6 +75,9 @@ def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "path", "says"),
     [
+        ("throughput", "document/rows/1/rate_per_s", "rows[1].rate_per_s"),
+        ("throughput", "document/rows/0/nodes", "rows[0].nodes"),
+        ("throughput", "document/reached/0/node_kw", "reached[0].node_kw"),
         ("checkpoints", "marks/0/interval_min", "marks[0].interval_min"),
         ("checkpoints", "rows/7/ettr_fraction", "rows[7].ettr_fraction (with all that is lost)"),
         ("checkpoints", "policies/1/usd_per_useful_h", "policies[1].usd_per_useful_h"),

@@ -144,7 +144,10 @@ def _cells_reached(cells: Sequence[Mapping[str, int]], places: Sequence[int]) ->
     if not places:
         return {}
     size, *sure = places
-    return {**cells[size], **{"sure_nodes": cells[place]["nodes"] for place in sure}}
+    found = dict(cells[size])
+    if sure:
+        found["sure_nodes"] = cells[sure[0]]["nodes"]
+    return found
 
 
 def _row_of_why(why: str, table: Table) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.trace.arithmetic import evaluate
-from planner.trace.explain import format_value
+from planner.trace.explain import format_value, whole_step
 from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
@@ -64,7 +64,8 @@ def _of_cells(document: Record) -> Iterator[tuple[str, str]]:
 def _of_steps(document: Record) -> Iterator[tuple[str, str]]:
     """Steps whose equation is arithmetic, done again."""
     steps = document.get("steps", [])
-    for step in steps:
+    for number in range(len(steps)):
+        step = whole_step(steps, number)
         if step.get("closes"):
             inputs = {name: steps[at]["value"] for name, at in step.get("inputs", {}).items()}
             wanted = evaluate(step["equation"].partition(" = ")[2], inputs)

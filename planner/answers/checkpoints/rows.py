@@ -79,7 +79,7 @@ def with_steps(tables: Mapping[str, list[Record]], named: Mapping[str, Traced]) 
     return {name: plainly(rows) for name, rows in tables.items()} | {
         "explanations": numbers,
         "cells": cells,
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
     }
 
 

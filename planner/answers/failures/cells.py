@@ -60,7 +60,7 @@ def with_cells(document: Record, made: Mapping[str, Traced]) -> Record:
     return document | {
         "explanations": kept,
         "cells": cells,
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
     }
 
 

@@ -75,7 +75,7 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     if question.why:
         document["why"] = question.why
         document["explanations"] = cells["rows"][_row_of_why(question.why, table)]
-    return document | {"cells": cells, "steps": [step.to_dict() for step in steps.to_list()]}
+    return document | {"cells": cells, "steps": steps.packed()}
 
 
 def _calibrated_skus(kind: str, setting: Setting) -> list[str]:

@@ -17,29 +17,15 @@ if TYPE_CHECKING:
     from planner.trace.quantities import Fact
 
 
-# Tables of a job in the order of reading.
-_OF_A_JOB = (
-    "scores",
-    "phases",
-    "scopes",
-    "failures",
-    "changes",
-    "tornado",
-    "predicted",
-    "assumed",
-    "metered",
-)
-
-
 def job_made(document: Record) -> Answer:
     """The carbon of a job."""
     from planner.answers.job import to_card, to_text
-    from planner.answers.job.cells import named_explanation
+    from planner.answers.job.cells import TABLES, named_explanation
     from planner.answers.job.model_card import assumed_said, boundary_said
     from planner.answers.job.page import save_job
 
     said = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
-    tables = in_order(tables_in(document), _OF_A_JOB)
+    tables = in_order(tables_in(document), TABLES)
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
         return named_explanation(document, f"{table}.{row + 1}.{key}")

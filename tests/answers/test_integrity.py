@@ -33,8 +33,8 @@ def front() -> Record:
 
 def throughput() -> Record:
     """As a folder of the answer holds it."""
-    asked = ef.throughput("llama-3.1-8b", skus="h100-8", nodes=[1, 8], target_per_s=1e5)
-    return {"everfleet_answer": "throughput", "document": asked.to_dict()}
+    found = ef.throughput("llama-3.1-8b", skus="h100-8", nodes=[1, 8], target_per_s=1e5)
+    return {"everfleet_answer": "throughput", "document": found.to_dict()}
 
 
 ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {

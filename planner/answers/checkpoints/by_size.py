@@ -87,12 +87,12 @@ def _optima(policy: Policy) -> dict[str, Pattern]:
     return {objective: policy.best(weights_of(policy, objective)) for objective in OBJECTIVES}
 
 
-def _nodes(policy: Policy, asked: int) -> Traced:
+def _nodes(policy: Policy, requested: int) -> Traced:
     """The job's own nodes, or those of a job set next to it."""
     own = policy.setting.nodes
-    if own.value == asked:
+    if own.value == requested:
         return own
-    why = f"next to the {asked:,} that were asked for, each size twice the one before"
+    why = f"next to the {requested:,} that were asked for, each size twice the one before"
     return chosen("nodes", own.value, why)
 
 

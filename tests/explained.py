@@ -12,3 +12,10 @@ def explained(document: dict[str, Any], name: str | int) -> Explanation:
     found = opened(document, name)
     assert found is not None, name
     return found
+
+
+def as_before(document: dict[str, Any]) -> dict[str, Any]:
+    """A document as it was saved when each explanation had steps of its own, and cells had none."""
+    own = {name: explained(document, name).to_dict() for name in document["explanations"]}
+    kept = {name: held for name, held in document.items() if name not in ("cells", "steps")}
+    return kept | {"explanations": own}

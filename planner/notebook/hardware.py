@@ -117,7 +117,7 @@ def throughput(
             "disaggregated": disaggregated,
         }
     )
-    return throughput_made(throughput_document(question), question)
+    return throughput_made(throughput_document(question))
 
 
 @in_python

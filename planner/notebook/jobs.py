@@ -184,7 +184,7 @@ def checkpoint(
     )
     meant = None if scenario is None else scenario_of(scenario, changes)
     document = checkpoint_answer(question, meant, changed=bool(changes))
-    return checkpoints_made(document, None if meant else question)
+    return checkpoints_made(document)
 
 
 def _failures(failures: str | Path | Answer | None) -> str | Mapping[str, Any] | None:

@@ -11,12 +11,22 @@ from planner.report.data import csv_text, to_json
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import table_of
 from planner.report.text import markdown_escaped, markdown_table
+from planner.trace.explain import opened
 from planner.trace.records import Record
 
 # Sections of a fit in the order of reading.
 _OF_A_FIT = ("read", "rate", "sizes", "lives", "beside", "repeats", "lemons", "downtime", "ahead")
 # Parts of documents that are no tables of an answer.
-_NO_TABLES = {"explanations", "policy_explanations", "choices", "bad_rows", "titles"}
+_NO_TABLES = {
+    "explanations",
+    "policy_explanations",
+    "size_explanations",
+    "cells",
+    "steps",
+    "choices",
+    "bad_rows",
+    "titles",
+}
 FOLDER = FolderKind(
     "a folder of an answer", "answer.json", "everfleet_answer", ("answer.json", "answer.md", "csv")
 )
@@ -104,7 +114,7 @@ def sectioned(document: Record) -> Content:
     """The sentences and tables of a document of sections."""
     held = document["sections"]
     sections = [held[name] for name in dict.fromkeys((*_OF_A_FIT, *sorted(held))) if name in held]
-    explanations = document.get("explanations", {})
+    explanations = kept_steps(document)
     return Content(
         document["title"],
         tuple(sentence for section in sections for sentence in section["said"]),
@@ -112,6 +122,12 @@ def sectioned(document: Record) -> Content:
         {name: rows for section in sections for name, rows in section["tables"].items()},
         explanations,
     )
+
+
+def kept_steps(document: Record) -> dict[str, Steps]:
+    """The explanations that a document keeps by name."""
+    names = document.get("explanations", {})
+    return {name: found.to_dict() for name in names if (found := opened(document, name))}
 
 
 def kept_totals(explanations: Mapping[str, Steps]) -> list[Record]:

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from planner.notebook.answer import Answer, Content, Drawings, Kind, Steps
-from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
+from planner.notebook.answer import Answer, Content, Drawings, Kind
+from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned, tables_in
 from planner.report import charts, findings
-from planner.trace.explain import Explanation, explanation_from, opened
+from planner.report.cells import opened_at
+from planner.trace.explain import Explanation
 from planner.trace.records import Record
 
 if TYPE_CHECKING:
-    from planner.answers import checkpoints
-    from planner.answers.throughput import Question
     from planner.trace.quantities import Fact
-
-
-# Tables of a job in the order of reading.
-_OF_A_JOB = (
-    "scores",
-    "phases",
-    "scopes",
-    "failures",
-    "changes",
-    "tornado",
-    "predicted",
-    "assumed",
-    "metered",
-)
 
 
 def job_made(document: Record) -> Answer:
     """The carbon of a job."""
     from planner.answers.job import to_card, to_text
-    from planner.answers.job.cells import named_explanation
+    from planner.answers.job.cells import TABLES, named_explanation
     from planner.answers.job.model_card import assumed_said, boundary_said
     from planner.answers.job.page import save_job
 
     said = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
-    tables = in_order(tables_in(document), _OF_A_JOB)
+    tables = in_order(tables_in(document), TABLES)
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
         return named_explanation(document, f"{table}.{row + 1}.{key}")
@@ -50,7 +35,7 @@ def job_made(document: Record) -> Answer:
         tuple(filter(None, [*said, *document["notes"]])),
         document["totals"],
         {name: rows for name, rows in tables.items() if name not in ("totals", "inputs", "boundary")},
-        {name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))},
+        kept_steps(document),
     )
     kind = Kind(
         "job", to_text, lambda found: to_card(found) + "\n", save_job, drawings=lambda: charts.JOB_PICTURES
@@ -58,25 +43,26 @@ def job_made(document: Record) -> Answer:
     return Answer(content, document, kind, open_cell=open_cell)
 
 
-def checkpoints_made(document: Record, question: checkpoints.Question | None = None) -> Answer:
-    """Intervals and policies of one job, which its question opens, or of the jobs of a scenario."""
-    from planner.answers.checkpoints import cell_explanation, scenario_text, to_text
+def checkpoints_made(document: Record) -> Answer:
+    """Intervals and policies of one job, or of the jobs of a scenario."""
+    from planner.answers.checkpoints import scenario_text, to_text
     from planner.answers.checkpoints.page import save_checkpoints
 
-    of_scenario = "jobs" in document
-    whole = [job["document"] for job in document["jobs"] if "document" in job] if of_scenario else [document]
+    jobs: list[Record] = document.get("jobs", [])
+    whole = [job["document"] for job in jobs if "document" in job] if jobs else [document]
     one: Record = whole[0] if len(whole) == 1 else {}
     tables = {name: rows for name, rows in tables_in(one).items() if name != "inputs"}
-    explanations: dict[str, Steps] = one.get("explanations", {}) | one.get("policy_explanations", {})
-    for job in document.get("jobs", ()):
+    explanations = kept_steps(one)
+    places: list[tuple[Record, int]] = []  # section and row of each size of a scenario
+    for job in jobs:
+        places += [(job, row) for row in range(len(job["sizes"]))]
         tables.setdefault("sizes", []).extend({"job": job["name"], **size} for size in job["sizes"])
-        explanations |= {f"{job['name']}.{name}": steps for name, steps in job["explanations"].items()}
-    write = scenario_text if of_scenario else to_text
+        explanations |= {f"{job['name']}.{name}": steps for name, steps in kept_steps(job).items()}
+    write = scenario_text if jobs else to_text
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        if question is None or table not in ("rows", "marks", "policies"):
-            return None
-        return cell_explanation(document["inputs"] | question.stated(), table, tables[table][row], key)
+        held, row = places[row] if jobs and table == "sizes" else (one, row)
+        return opened_at(held, table, row, key)
 
     return Answer(
         Content(_checkpoint_title(document), (), kept_totals(explanations), tables, explanations),
@@ -88,7 +74,7 @@ def checkpoints_made(document: Record, question: checkpoints.Question | None = N
             (),
             tables,
             save=lambda found, folder: save_checkpoints(found, write(found), folder),
-            drawings=dict if of_scenario else _checkpoint_drawings,
+            drawings=dict if jobs else _checkpoint_drawings,
         ),
         open_cell=open_cell,
     )
@@ -107,7 +93,7 @@ def _checkpoint_title(document: Record) -> str:
 
 
 def fit_made(document: Record) -> Answer:
-    """What a failure log tells; its cells are worked out from the log again when they are opened."""
+    """What a failure log tells."""
     from planner.answers.failures import cell_explanation
 
     places = {name: section for section, held in document["sections"].items() for name in held["tables"]}
@@ -126,36 +112,16 @@ def fit_made(document: Record) -> Answer:
     return Answer(sectioned(document), document, kind, open_cell=open_cell)
 
 
-def throughput_made(document: Record, question: Question | None = None) -> Answer:
-    """What hardware delivers; a row that works is asked again with its reasons when one of it is opened."""
+def throughput_made(document: Record) -> Answer:
+    """What hardware delivers, size by size."""
     from planner.answers.throughput import to_text
 
     tables, title = tables_in(document), f"{document['model']}: {document['kind'].replace('-', ' ')}"
     said = (*document["notes"], *(f"{key}: {value}" for key, value in document["about"].items()))
     tables = {name: rows for name, rows in tables.items() if name in ("rows", "reached")}
-
-    def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        record = tables[table][row]
-        if question is None or not record["fits"]:
-            return None
-        steps = _throughput_reasons(question, record).get(key)
-        return None if steps is None else explanation_from(steps)
-
-    content = Content(title, said, [], tables, document.get("explanations", {}))
+    content = Content(title, said, [], tables, kept_steps(document))
     kind = plain_kind("throughput", to_text, title, said, tables)
-    return Answer(content, document, kind, open_cell=open_cell)
-
-
-def _throughput_reasons(question: Question, record: Record) -> Mapping[str, Steps]:
-    """The explanations of one row, as `--why` has them."""
-    from dataclasses import replace
-
-    from planner.answers.throughput import throughput_document
-
-    size = record.get("nodes", record["accelerators"])
-    asks = replace(question, skus=(record["sku"],), why=f"{record['sku']}:{size}")
-    found: Mapping[str, Steps] = throughput_document(asks)["explanations"]
-    return found
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
 def calibration_made(document: Record) -> Answer:

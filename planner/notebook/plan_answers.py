@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer, Content, Kind
-from planner.notebook.kinds import in_order, kept_totals, plain_kind, sectioned, tables_in
+from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned, tables_in
 from planner.report import charts, findings, page
 from planner.report.cells import opened_cell
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
-from planner.trace.explain import Explanation, opened
+from planner.trace.explain import Explanation
 from planner.trace.records import Record
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
         tuple(said if clash is None else [*said, clash["text"]]),
         document["totals"],
         tables,
-        {name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))},
+        kept_steps(document),
     )
     kind = Kind("plan", to_terminal, to_markdown, save, True, lambda: charts.PLAN_PICTURES)
     return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)
@@ -63,9 +63,7 @@ def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
     """One plan for several futures."""
     from planner.answers.futures.page import futures_text, save_futures, sheets
 
-    explanations = {
-        name: found.to_dict() for name in document["explanations"] if (found := opened(document, name))
-    }
+    explanations = kept_steps(document)
     content = Content(
         document["title"],
         tuple(document["headline"]),

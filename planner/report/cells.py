@@ -230,12 +230,18 @@ def opened_cell(document: Document, table: str, row: Record, key: str) -> Explan
     """
     if not is_number(row.get(key)):
         return None
-    cells, rows = document.get("cells", {}).get(table), table_rows(document, table)
-    if cells and row in rows and (number := cells[rows.index(row)].get(key)) is not None:
-        return opened(document, number)
+    rows = table_rows(document, table)
+    if row in rows and (found := opened_at(document, table, rows.index(row), key)) is not None:
+        return found
     if table in FACTS:
         return _opened_fact(row, key)
     return opened(document, row.get("explain")) if key in TOTALS else None
+
+
+def opened_at(document: Document, table: str, row: int, key: str) -> Explanation | None:
+    """The same of a row by its number, from 0."""
+    cells = document.get("cells", {}).get(table, [])
+    return opened(document, cells[row].get(key)) if row < len(cells) else None
 
 
 def _opened_fact(row: Record, key: str) -> Explanation:

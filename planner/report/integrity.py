@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.trace.arithmetic import evaluate
-from planner.trace.explain import format_value
+from planner.trace.explain import format_value, whole_step
 from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
@@ -24,10 +24,10 @@ OF_A_JOB: AddsUp = {
 }
 
 
-MINUTES_PER_H = 60.0
+# Columns of text in which there are numbers.
+TEXTS = {("fits", "parameters"), ("read", "value")}
 HOURS_OF_1000_NODE_DAYS = 24_000.0
 _TIME = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
-_POLICIES = {"time": "ettr_fraction", "money": "usd_per_useful_h", "carbon": "kgco2e_per_useful_h"}
 
 
 def disagreements(document: Record) -> list[tuple[str, str]]:
@@ -42,6 +42,8 @@ def disagreements(document: Record) -> list[tuple[str, str]]:
         found += _of_futures(inner)
     if "marks" in inner and "policies" in inner:
         found += _of_checkpoints(inner)
+    if "everfleet_checkpoints" in inner and "jobs" in inner:
+        found += _of_jobs(inner)
     if "everfleet_pareto" in inner:
         found += _of_fronts(inner)
     return found
@@ -55,13 +57,15 @@ def _of_cells(document: Record) -> Iterator[tuple[str, str]]:
             yield table, f"has {len(held)} rows, and there are steps of {len(rows)}"
         for number, (row, cells) in enumerate(zip(held, rows, strict=False)):
             for key, step in cells.items():
-                yield from _compared(f"{table}[{number}].{key}", row.get(key), steps[step]["value"])
+                if (table, key) not in TEXTS:
+                    yield from _compared(f"{table}[{number}].{key}", row.get(key), steps[step]["value"])
 
 
 def _of_steps(document: Record) -> Iterator[tuple[str, str]]:
     """Steps whose equation is arithmetic, done again."""
     steps = document.get("steps", [])
-    for step in steps:
+    for number in range(len(steps)):
+        step = whole_step(steps, number)
         if step.get("closes"):
             inputs = {name: steps[at]["value"] for name, at in step.get("inputs", {}).items()}
             wanted = evaluate(step["equation"].partition(" = ")[2], inputs)
@@ -117,33 +121,33 @@ def _of_futures(document: Record) -> Iterator[tuple[str, str]]:
 
 
 def _of_checkpoints(document: Record) -> Iterator[tuple[str, str]]:
-    """Shares of time add up to all of it; what is told of an interval is what its explanation comes to."""
+    """Shares of time add up to all of it."""
     for table in ("rows", "marks", "policies"):
         for number, row in enumerate(document[table]):
             place = f"{table}[{number}].ettr_fraction (with all that is lost)"
             yield from _compared(place, math.fsum(row[key] for key in _TIME), 1.0, 1e3)
-    roots = {name: steps[0]["value"] for name, steps in document.get("explanations", {}).items() if steps}
-    for number, mark in enumerate(document["marks"]):
-        if (interval_h := roots.get(f"interval.{mark['name']}")) is not None:
-            place = f"marks[{number}].interval_min"
-            yield from _compared(place, mark["interval_min"], MINUTES_PER_H * interval_h)
-    for name, value in document.get("worth", {}).items():
-        if f"worth.{name}" in roots:
-            yield from _compared(f"worth.{name}", value, roots[f"worth.{name}"])
-    why = {
-        name: steps[0]["value"] for name, steps in document.get("policy_explanations", {}).items() if steps
+
+
+def _of_jobs(document: Record) -> Iterator[tuple[str, str]]:
+    """The jobs of a scenario: their sizes, and one of them in full."""
+    for number, job in enumerate(document["jobs"]):
+        for part, place in ((job, f"jobs[{number}]"), (job.get("document", {}), f"jobs[{number}].document")):
+            yield from ((f"{place}.{where}", text) for where, text in disagreements(part))
+
+
+def _roots(document: Record) -> dict[str, float]:
+    """The numbers that are kept by name: their steps are of the document, or each has its own."""
+    kept, steps = document.get("explanations", {}), document.get("steps", [])
+    return {
+        name: (steps[own] if isinstance(own, int) else own[0])["value"]
+        for name, own in kept.items()
+        if own or isinstance(own, int)
     }
-    for number, row in enumerate(document["policies"]):
-        key = _POLICIES[row["objective"]]
-        root = why.get(f"{row['policy']}.{row['objective']}")
-        if root is not None:
-            place = f"policies[{number}].{key}"
-            yield from _compared(place, row[key], 1.0 / root if row["objective"] == "time" else root)
 
 
 def _of_fit(document: Record) -> Iterator[tuple[str, str]]:
     """The rate, the sizes and the forecasts of a log are what their explanations come to; causes add up."""
-    roots = {name: steps[0]["value"] for name, steps in document.get("explanations", {}).items() if steps}
+    roots = _roots(document)
     tables = {
         name: rows for section in document["sections"].values() for name, rows in section["tables"].items()
     }

@@ -14,6 +14,11 @@ from planner.trace.arithmetic import Formula
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
 
 Index = tuple[int, ...]
+# Of what a step shares with an earlier one a file says only which: key -> the parts that are there.
+_SHARED = {
+    "like": ("unit", "kind", "equation", "about", "source", "closes"),
+    "inputs_of": ("inputs", "places"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,20 @@ class Steps:
         """Every step; the inputs of each are numbers of this list."""
         return [step for step in self._steps if step is not None]
 
+    def packed(self) -> list[dict[str, Any]]:
+        """Every step as plain data, without what an earlier one says: `whole_step` puts it together again.
+
+        All parts that one call gives have its inputs, of which there may be dozens.
+        """
+        first: dict[str, int] = {}
+        found = [step.to_dict() for step in self.to_list()]
+        for number, step in enumerate(found):
+            for key, names in _SHARED.items():
+                held = {name: step.pop(name) for name in names if name in step}
+                at = first.setdefault(f"{key} {held}", number)
+                step |= held if at == number else {key: at} if held else {}
+        return found
+
     def _visit(self, node: Traced, row: Index | None) -> tuple[int, str]:
         node, index, place = _resolve(node, row)
         key = (id(node), index)
@@ -186,21 +205,31 @@ def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation |
     return explanation_from(kept) if kept else None
 
 
+def whole_step(steps: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
+    """One step of a document, with what it shares with an earlier one."""
+    step = dict(steps[number])
+    for key, names in _SHARED.items():
+        if (at := step.pop(key, None)) is not None:
+            step |= {name: steps[at][name] for name in names if name in steps[at]}
+    return step
+
+
 def _below(steps: Sequence[Mapping[str, Any]], first: int) -> list[dict[str, Any]]:
     """One of many steps with all that is below it, numbered anew; inputs in the order of their making.
 
     A file keeps the names of inputs by the alphabet, so that their own order says nothing.
     """
-    places: dict[int, int] = {}
+    found: dict[int, dict[str, Any]] = {}
     waiting = [first]
     while waiting:
         at = waiting.pop()
-        if at not in places:
-            places[at] = len(places)
-            waiting.extend(below for _, below in reversed(_inputs(steps[at])))
+        if at not in found:
+            found[at] = whole_step(steps, at)
+            waiting.extend(below for _, below in reversed(_inputs(found[at])))
+    places = {old: new for new, old in enumerate(found)}
     return [
-        {**steps[old], "number": new, "inputs": {name: places[at] for name, at in _inputs(steps[old])}}
-        for old, new in places.items()
+        {**step, "number": places[old], "inputs": {name: places[at] for name, at in _inputs(step)}}
+        for old, step in found.items()
     ]
 
 

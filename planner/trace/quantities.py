@@ -561,6 +561,29 @@ def _values(
     return [known.get(id(target), target.value) for target in targets]
 
 
+def replaced(targets: Sequence[Traced], facts: Mapping[str, Fact]) -> list[Traced]:
+    """The same numbers with other facts in place of those of these keys, traced; what was chosen stays."""
+    known: dict[int, Traced] = {}
+    calls: dict[int, tuple[Call, Any]] = {}  # a call that gives several parts is made once
+    for node in _depending(_in_order(targets), set(facts)):
+        match node:
+            case Fact():
+                known[id(node)] = facts[node.key]
+            case Pick():
+                known[id(node)] = pick([known.get(id(item), item) for item in node.items], node.index)
+            case Rows():
+                known[id(node)] = rows(known[id(node.column)], node.index)
+            case Derived():
+                if id(node.call) not in calls:
+                    inputs = {name: known.get(id(one), one) for name, one in node.call.inputs.items()}
+                    result = node.call.function(**{name: one.value for name, one in inputs.items()})
+                    calls[id(node.call)] = Call(node.call.function, inputs), result
+                call, result = calls[id(node.call)]
+                value = getattr(result, node.part) if node.part else result
+                known[id(node)] = dataclasses.replace(node, value=value, call=call)
+    return [known.get(id(target), target) for target in targets]
+
+
 def _unbundled(
     function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Traced]]:
@@ -660,6 +683,7 @@ __all__ = [
     "pick",
     "recompute",
     "recomputed",
+    "replaced",
     "rows",
     "total",
 ]

@@ -101,5 +101,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def table_rows(document: Record, table: str) -> list[Record]:
     """The rows of a table of a document, wherever it stands; what stands alone is a table of one row."""
+    sections = document.get("sections", {}).values()
     held = document.get("tables", {}).get(table, document.get(table))
+    held = next((found["tables"][table] for found in sections if table in found["tables"]), held)
     return held if isinstance(held, list) else [held] if held else []

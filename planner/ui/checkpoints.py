@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from planner.answers.checkpoints.page import csv_files
+from planner.report.cells import opened_at
 from planner.report.charts import (
     MEASURES,
     Document,
@@ -20,7 +21,7 @@ from planner.report.charts import (
 from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
-from planner.trace.explain import Explanation
+from planner.trace.explain import Explanation, opened
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 
@@ -64,17 +65,21 @@ def defaults() -> Document:
 def shown(inputs: str) -> Document:
     """What the page shows of the document of these inputs, as JSON; cells are explained when asked for."""
     whole = loaded(json.loads(inputs))
-    parts = {part: held for part, held in whole.items() if part != "choices" and "explanations" not in part}
-    return parts | {"explanations": {name: whole["explanations"][name] for name in ANSWER}}
+    parts = {part: held for part, held in whole.items() if part not in ("choices", "cells", "steps")}
+    return parts | {"explanations": {name: opened_steps(whole, name) for name in ANSWER}}
 
 
-def opens(inputs: dict[str, Any], table: str, rows: list[Record]) -> shared.Opens:
+def opened_steps(whole: Document, name: str) -> list[Record]:
+    """The steps of one number."""
+    found = opened(whole, name)
+    return found.to_dict() if found else []
+
+
+def opens(inputs: dict[str, Any], table: str) -> shared.Opens:
     """What explains a cell of a table."""
 
     def explained(row: int, key: str) -> Explanation | None:
-        from planner.answers.checkpoints import cell_explanation
-
-        return cell_explanation(inputs, table, rows[row], key)
+        return opened_at(loaded(inputs), table, row, key)
 
     return shared.each_cell(explained)
 
@@ -162,8 +167,8 @@ def intervals(document: Document, inputs: dict[str, Any], measure: str, digest: 
     else:
         st.caption("No band: this failure rate was published without an interval.")
     marks, rows = document["marks"], document["rows"]
-    shared.sheet(table_of("marks", marks), "Optima", opens(inputs, "marks", marks), "marks")
-    shared.data("checkpoints", rows, opens=opens(inputs, "rows", rows), key="rows")
+    shared.sheet(table_of("marks", marks), "Optima", opens(inputs, "marks"), "marks")
+    shared.data("checkpoints", rows, opens=opens(inputs, "rows"), key="rows")
 
 
 def policies(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
@@ -174,8 +179,8 @@ def policies(document: Document, inputs: dict[str, Any], measure: str, digest: s
     st.caption("Marks: the best of each. Two-level: the time between copies to the hosts' own memory.")
     best, curves = document["policies"], document["curves"]
     table = table_of("policies", best)
-    shared.sheet(table, "Policies, each at its best", opens(inputs, "policies", best), "policies")
-    shared.data("", curves, opens=opens(inputs, "curves", curves), key="curves")
+    shared.sheet(table, "Policies, each at its best", opens(inputs, "policies"), "policies")
+    shared.data("", curves, opens=opens(inputs, "curves"), key="curves")
 
 
 def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
@@ -184,12 +189,12 @@ def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str)
     draw_kept(f"{digest} map", lambda: interval_map(document, measure))
     each, cells = document["sizes"], document["map"]
     table = table_of("by_nodes", each)
-    shared.sheet(table, "Sizes, each at its best interval", opens(inputs, "sizes", each), "sizes")
+    shared.sheet(table, "Sizes, each at its best interval", opens(inputs, "sizes"), "sizes")
     curves = st.expander("A curve for each size", key="size-curves", on_change="rerun")
     if curves.open:
         with curves:
             draw_in_rows(f"{digest} sizes", lambda: size_curves(document, measure))
-    shared.data("", cells, opens=opens(inputs, "map", cells), key="map")
+    shared.data("", cells, opens=opens(inputs, "map"), key="map")
 
 
 def downloads(document: Document, inputs: dict[str, Any]) -> None:

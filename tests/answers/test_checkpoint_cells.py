@@ -1,4 +1,4 @@
-"""Numbers of the checkpoint tables opened: each is the number in its cell, and leads down to its sources."""
+"""Numbers of the checkpoint tables opened: each is kept with its cell, and leads down to its sources."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
-from planner.answers.checkpoints import cell_explanation, checkpoint_document, sizes_around
+from planner.answers.checkpoints import checkpoint_document, sizes_around
+from planner.report.cells import opened_at
+from planner.trace.explain import Explanation
+from planner.trace.records import is_number, table_rows
 
 Record = dict[str, Any]
-TABLES = ("rows", "marks", "policies", "sizes", "map", "curves")
-NAMES = {"name", "policy", "objective"}
-MOST_ROWS = 3
+TABLES = (
+    *("rows", "marks", "flat", "worth", "policies", "best"),
+    *("finish", "simulation", "sizes", "map", "curves"),
+)
 
 QUESTION: Record = {
     "failures": "meta-llama-3-405b",
@@ -47,54 +51,50 @@ def document() -> Record:
     return checkpoint_document(**QUESTION, across=sizes_around(64))
 
 
-def some(rows: list[Record]) -> list[Record]:
-    """Rows from all over a table."""
-    return rows[:: max(1, len(rows) // MOST_ROWS)][:MOST_ROWS]
+def cell(document: Record, table: str, row: int, key: str) -> Explanation:
+    found = opened_at(document, table, row, key)
+    assert found is not None, (table, row, key)
+    return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_each_number_opens_to_itself(name: str) -> None:
-    """Worked out again from what was asked, in another way than the tables: row by row, not by columns."""
+    """Every number of every table, those of a chart with them."""
     question = QUESTIONS[name]
-    document = checkpoint_document(**question, across=(question["nodes"], 1024))
+    found = checkpoint_document(
+        **question, across=(question["nodes"],), linear=True, useful_h=500.0, replicas=4, queue_min=3.0
+    )
     for table in TABLES:
-        for row in some(document[table]):
+        assert table_rows(found, table), table
+        for number, row in enumerate(table_rows(found, table)):
             for key, value in row.items():
-                found = cell_explanation(question, table, row, key)
-                if found is None:
-                    assert key in NAMES or value is None, (table, key)
-                else:
-                    assert found.steps[0].value == pytest.approx(value, rel=1e-9, abs=1e-12), (table, key)
+                if is_number(value):
+                    step = found["steps"][found["cells"][table][number][key]]
+                    assert step["value"] == pytest.approx(value, rel=1e-9, abs=1e-12), (table, key)
 
 
 def test_daly_s_interval_names_daly(document: Record) -> None:
     """A published equation says whose it is, and the rate below it from which paper it comes."""
-    mark = next(row for row in document["marks"] if row["name"] == "Daly")
-    found = cell_explanation(QUESTION, "marks", mark, "interval_min")
+    mark = next(i for i, row in enumerate(document["marks"]) if row["name"] == "Daly")
+    text = cell(document, "marks", mark, "interval_min").to_text()
 
-    assert found is not None
-    assert "Daly, FGCS 22(3), 2006" in found.to_text()
-    assert "Llama 3" in found.to_text()
+    assert "Daly, FGCS 22(3), 2006" in text
+    assert "Llama 3" in text
 
 
 def test_an_end_of_a_band_is_at_an_end_of_the_rate(document: Record) -> None:
     """The low end of ETTR is at the high end of the failure rate, the interval kept."""
-    mark = document["marks"][0]
-    found = cell_explanation(QUESTION, "marks", mark, "ettr_low_fraction")
+    text = cell(document, "marks", 0, "ettr_low_fraction").to_text()
 
-    assert found is not None
-    text = found.to_text()
     assert "the high end of its range" in text
     assert "kept while the failure rate varies" in text
 
 
 def test_what_more_is_taken_is_against_the_best(document: Record) -> None:
     """A cell of the map: its hours over those at the best interval of the same size, less one."""
-    row = next(row for row in document["map"] if row["nodes"] == 256)
-    found = cell_explanation(QUESTION, "map", row, "time_more_fraction")
+    number, row = next((i, row) for i, row in enumerate(document["map"]) if row["nodes"] == 256)
+    found = cell(document, "map", number, "time_more_fraction")
 
-    assert found is not None
     quotient = found.steps[found.steps[0].inputs["to_best_ratio"]]
     least = found.steps[quotient.inputs["denominator"]]
     best = next(size for size in document["sizes"] if size["nodes"] == 256)
@@ -104,16 +104,14 @@ def test_what_more_is_taken_is_against_the_best(document: Record) -> None:
 
 def test_states_take_all_of_the_time(document: Record) -> None:
     """Training, lost work, writing and restarting add up to one: the shares of a row opened."""
-    row = document["rows"][7]
     keys = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fraction")
-    shares = [cell_explanation(QUESTION, "rows", row, key) for key in keys]
+    shares = [cell(document, "rows", 7, key).steps[0].value for key in keys]
 
-    assert sum(one.steps[0].value for one in shares if one is not None) == pytest.approx(1.0)
+    assert sum(shares) == pytest.approx(1.0)
 
 
 def test_a_size_says_that_it_stands_beside_the_one_asked(document: Record) -> None:
     """64 nodes were asked for; the others were chosen here."""
-    for row in document["sizes"]:
-        found = cell_explanation(QUESTION, "sizes", row, "nodes")
-        assert found is not None
-        assert found.steps[0].kind == ("yours" if row["nodes"] == 64 else "chosen")
+    for number, row in enumerate(document["sizes"]):
+        first = cell(document, "sizes", number, "nodes").steps[0]
+        assert first.kind == ("yours" if row["nodes"] == 64 else "chosen")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 from scipy.optimize import minimize_scalar
 
 from planner.answers.checkpoints import (
@@ -395,7 +396,7 @@ def test_restart_from_parts_is_their_sum() -> None:
     found = checkpoint_document(restart_parts=parts)
 
     assert found["inputs"]["restart_min"] == pytest.approx(11 + found["inputs"]["storage_write_min"])
-    assert found["explanations"]["ettr"] != document()["explanations"]["ettr"]
+    assert explained(found, "ettr") != explained(document(), "ettr")
 
 
 def test_others_on_the_storage_lengthen_the_write() -> None:
@@ -443,7 +444,7 @@ def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
     assert row["lost_accelerator_p95_h"] == pytest.approx((row["p95_h"] - 1000) * 8 * 1024)
     by_rate = {r["rate"]: r["p50_h"] for r in found["finish"] if r["policy"] == "blocking"}
     assert by_rate["low"] < by_rate["stated"] < by_rate["high"]
-    assert "finish.blocking.p95_h" in found["policy_explanations"]
+    assert "finish.blocking.p95_h" in found["explanations"]
 
 
 def test_played_runs_agree_with_the_closed_forms() -> None:
@@ -499,9 +500,9 @@ def test_a_fit_stands_in_for_a_published_fleet(tmp_path: Path) -> None:
 
     assert found["inputs"]["mttf_h"] == pytest.approx(24 / 5)
     assert "ettr_low_fraction" in found["rows"][0]
-    leaf = next(s for s in found["explanations"]["ettr"] if s["name"] == "fit.north.failure_rate")
-    assert leaf["kind"] == "yours"
-    assert "jobs.txt" in leaf["source"]
+    leaf = next(s for s in explained(found, "ettr").steps if s.name == "fit.north.failure_rate")
+    assert leaf.kind == "yours"
+    assert "jobs.txt" in leaf.source
     assert read_fit(file).repair is not None
     assert read_fit(fit_file(tmp_path, outage=None, accelerators_per_node=None)).repair is None
 
@@ -566,7 +567,7 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     """Restart, PUE, power price and discount are the scenario's; its line and its full answer agree."""
     found = scenario_document(shipped("one-training-job"), sku="h100-8", nodes=16)
     job = found["jobs"][0]
-    names = {step["name"] for step in job["document"]["policy_explanations"]["blocking.money"]}
+    names = {step.name for step in explained(job["document"], "blocking.money").steps}
 
     assert {
         "scenario.reliability.restart",
@@ -619,15 +620,16 @@ def test_every_optimum_opens_to_its_sources(question: dict[str, Any]) -> None:
 
     worth = {f"worth.{name}" for name in found["worth"]}
     intervals = {f"interval.{one['name']}" for one in found["marks"]}
-    assert found["explanations"].keys() == {"ettr"} | worth | intervals
-    assert found["explanations"]["ettr"][0]["value"] == mark(found, "time-optimal")["ettr_fraction"]
+    best = {f"{one['policy']}.{one['objective']}" for one in found["policies"]}
+    assert found["explanations"].keys() == {"ettr"} | worth | intervals | best
+    assert explained(found, "ettr").steps[0].value == mark(found, "time-optimal")["ettr_fraction"]
     for one in found["marks"]:
-        first = found["explanations"][f"interval.{one['name']}"][0]
-        assert first["value"] * 60 == pytest.approx(one["interval_min"])
-    for name, steps in found["explanations"].items():
-        leaves = [step for step in steps if "inputs" not in step]
-        assert all(step.get("source") or step["kind"] == "chosen" for step in leaves)
-        failing = any(step["name"].endswith("failure_rate") for step in leaves)
+        first = explained(found, f"interval.{one['name']}").steps[0]
+        assert first.value * 60 == pytest.approx(one["interval_min"])
+    for name in found["explanations"]:
+        leaves = [step for step in explained(found, name).steps if not step.inputs]
+        assert all(step.source or step.kind == "chosen" for step in leaves)
+        failing = any(step.name.endswith("failure_rate") for step in leaves)
         assert failing or name == "worth.usd_a_point_and_day"
 
 

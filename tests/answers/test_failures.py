@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import explained
 
 from planner.answers.checkpoints import checkpoint_document
 from planner.answers.failures import FitQuestion, backtest_document, fit_document, mapping_for, read_failures
@@ -293,8 +294,8 @@ def test_no_failure_leaves_the_prior_after_quiet_hours(tmp_path: Path) -> None:
     found = fit_document(quiet, FitQuestion())
     catalogue = load_catalogue()
     median = catalogue.fact("reliability.prior.failure_rate").value
-    steps = found["explanations"]["rate"]
-    shape, prior_h = (step["value"] for step in steps if step["name"].startswith("gamma_prior."))
+    steps = explained(found, "rate").steps
+    shape, prior_h = (step.value for step in steps if step.name.startswith("gamma_prior."))
 
     assert found["rate"]["value"] == pytest.approx(24_000 * shape / (prior_h + 4_000 * 24))
     assert found["rate"]["value"] < 24_000 * median
@@ -470,9 +471,10 @@ def test_bad_rows_are_all_in_the_folder_and_some_in_the_terminal(tmp_path: Path)
 def test_every_explanation_ends_in_the_log_or_the_catalogue(fit: Record) -> None:
     """Each step without inputs is a fact with its source, or a choice with its reason."""
     assert {"rate", "mttf", "ettr", "spares", "forecast.quarter"} <= set(fit["explanations"])
-    for steps in fit["explanations"].values():
-        assert all(step.get("inputs") or step["kind"] != "derived" for step in steps)
-        assert any("the log 'infinitehbd-outages.csv'" in step.get("source", "") for step in steps)
+    for name in fit["explanations"]:
+        steps = explained(fit, name).steps
+        assert all(step.inputs or step.kind != "derived" for step in steps)
+        assert any("the log 'infinitehbd-outages.csv'" in step.source for step in steps)
 
 
 # Real logs

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explained import as_before
 
 from planner import notebook as ef
+from planner.answers.failures import fit_of_sample
 from planner.answers.opening import open_answer
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import ScenarioError
+from planner.report.data import to_json
 from planner.report.integrity import disagreements
 
 Record = dict[str, Any]
@@ -28,16 +31,28 @@ def front() -> Record:
     return found
 
 
+def throughput() -> Record:
+    """As a folder of the answer holds it."""
+    found = ef.throughput("llama-3.1-8b", skus="h100-8", nodes=[1, 8], target_per_s=1e5)
+    return {"everfleet_answer": "throughput", "document": found.to_dict()}
+
+
 ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {
+    "throughput": ("answer.json", throughput),
     "checkpoints": ("checkpoints.json", lambda: {"everfleet_checkpoints": 1, **ef.checkpoint().to_dict()}),
-    "fit": ("fit.json", lambda: json.loads((SOLVED / "fit-slurm.json").read_text(encoding="utf-8"))),
+    "checkpoints of a scenario": (
+        "checkpoints.json",
+        lambda: {"everfleet_checkpoints": 1, **ef.checkpoint("one-training-job").to_dict()},
+    ),
+    "fit": ("fit.json", lambda: fit_of_sample("slurm")),
+    "fit of before": ("fit.json", lambda: as_before(fit_of_sample("slurm"))),
     "front": ("pareto.json", front),
 }
 
 
 @cache
 def answer(name: str) -> str:
-    return json.dumps(ANSWERS[name][1]())
+    return to_json(ANSWERS[name][1]())
 
 
 def saved(name: str, document: Record, folder: Path) -> Path:
@@ -68,11 +83,20 @@ def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "path", "says"),
     [
+        ("throughput", "document/rows/1/rate_per_s", "rows[1].rate_per_s"),
+        ("throughput", "document/rows/0/nodes", "rows[0].nodes"),
+        ("throughput", "document/reached/0/node_kw", "reached[0].node_kw"),
         ("checkpoints", "marks/0/interval_min", "marks[0].interval_min"),
         ("checkpoints", "rows/7/ettr_fraction", "rows[7].ettr_fraction (with all that is lost)"),
         ("checkpoints", "policies/1/usd_per_useful_h", "policies[1].usd_per_useful_h"),
-        ("checkpoints", "worth/usd_a_point_and_day", "worth.usd_a_point_and_day"),
+        ("checkpoints", "worth/usd_a_point_and_day", "worth[0].usd_a_point_and_day"),
+        ("checkpoints", "policies/4/flat_low_min", "policies[4].flat_low_min"),
+        ("checkpoints of a scenario", "jobs/0/sizes/2/mttf_h", "jobs[0].sizes[2].mttf_h"),
         ("fit", "rate/value", "rate.value"),
+        ("fit", "sections/rate/tables/rate/0/low", "rate[0].low"),
+        ("fit", "sections/repeats/tables/shapes/0/shape", "shapes[0].shape"),
+        ("fit", "sections/lemons/tables/nodes/1/failures", "nodes[1].failures"),
+        ("fit of before", "rate/value", "rate.value"),
         ("fit", "sections/sizes/tables/mttf/0/ettr_fraction", "sections.sizes.mttf[0].ettr_fraction"),
         ("fit", "sections/ahead/tables/forecast/1/median", "sections.ahead.forecast[1].median"),
         ("front", "sections/front/tables/points/2/cost_usd", "sections.front.points[2].cost_usd"),

@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from explained import explained
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,9 +129,9 @@ def test_a_saved_calibration_is_used(tmp_path, capsys):
         Question("llama-3.1-405b", calibration=file, skus=("h100-8",), nodes=(64,), why="h100-8:64")
     )
     speed = next(one["speed"] for one in found["hardware"] if one["accelerator"] == "h100-sxm-80gb")
-    steps = {step["name"]: step for step in document["explanations"]["rate_per_s"]}
+    steps = {step.name: step for step in explained(document, "rate_per_s").steps}
 
-    assert steps["accelerator.h100-sxm-80gb.matrix_efficiency"]["value"] == speed["after"]
+    assert steps["accelerator.h100-sxm-80gb.matrix_efficiency"].value == speed["after"]
     assert document["rows"][0]["error_fraction"] == pytest.approx(speed["expected_error"]["worst"])
 
 
@@ -215,7 +216,7 @@ def test_each_accelerator_has_kernels_and_host_time_of_its_own():
     question = Question(
         "llama-3.1-8b", serve=True, skus=("h100-8", "b200-8"), engine="vllm-2025", why="b200-8:1"
     )
-    steps = {step["name"] for step in throughput_document(question)["explanations"]["rate_per_s"]}
+    steps = {step.name for step in explained(throughput_document(question), "rate_per_s").steps}
     engine, kernel = "performance.engine.vllm-2025", "kernel.b200-sxm-180gb"
 
     assert {f"{engine}.step_time@b200", f"{engine}.sequence_time@b200", f"{engine}.layer_time"} <= steps
@@ -542,11 +543,11 @@ def test_why_opens_down_to_sources(capsys):
     assert main(shlex.split("throughput llama-3.1-8b --serve --sku h100-8 --why h100-8:2 --json")) == ANSWER
     document = json.loads(capsys.readouterr().out)
     row = next(row for row in document["rows"] if row["accelerators"] == 2)
-    steps = document["explanations"]["rate_per_s"]
+    found = explained(document, "rate_per_s")
 
-    assert steps[0]["value"] == row["rate_per_s"]
+    assert found.steps[0].value == row["rate_per_s"]
     assert {"accelerator.h100-sxm-80gb.memory", "performance.engine.vllm.largest_batch"} <= {
-        step["name"] for step in steps if step.get("source")
+        step.name for step in found.facts()
     }
 
 

@@ -1,11 +1,12 @@
 """The seam: units and boundaries are checked where rooms meet, and every number opens to its sources."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from planner.trace.explain import explain, explanation_from
+from planner.trace.explain import Steps, explain, explanation_from, opened, whole_step
 from planner.trace.quantities import (
     BoundaryError,
     Fact,
@@ -19,6 +20,7 @@ from planner.trace.quantities import (
     facts_of,
     pick,
     recompute,
+    replaced,
     rows,
 )
 
@@ -254,3 +256,34 @@ def test_a_function_of_rows_opens_and_rests_on_its_own_row():
     assert [step.name for step in explain(power, row=(1, 1)).facts()] == ["idle1", "rated1"]
     assert set(facts_of(second)) == {"idle1", "rated1"}
     assert recompute([second], {"idle1": 4.0})[0].tolist() == [[4.0, 12.0, 20.0]]
+
+
+def test_packed_steps_are_the_steps_again():
+    """What a step shares with an earlier one is said once: the parts of a call have its inputs."""
+    hours = chosen("hours_h", np.array([10.0, 20.0]), "two rows")
+    parts = derive_parts(split, hours_h=hours, busy_fraction=fact("busy", 0.25, "1"))
+    steps = Steps()
+    numbers = [steps.add(part, row) for row in (0, 1) for part in (parts.busy_h, parts.idle_h)]
+    packed = steps.packed()
+    whole = [step.to_dict() for step in steps.to_list()]
+
+    assert [whole_step(packed, number) for number in range(len(packed))] == whole
+    assert packed[numbers[1]]["inputs_of"] == numbers[0]
+    assert "equation" not in packed[numbers[3]]
+    for number in numbers:
+        assert opened({"steps": packed}, number) == opened({"steps": whole}, number)
+
+
+def test_other_facts_in_their_place_give_what_recompute_gives():
+    """Energy and carbon at a PUE of 1.5: the same values, and the new fact stands in the explanation."""
+    pue = fact("pue", 1.2, "1")
+    energy = derive(facility_energy_kwh, it_energy_kwh=fact("it", 100.0, "kWh"), pue=pue)
+    carbon = derive(
+        operational_kgco2e, facility_energy_kwh=energy, grid_kgco2e_per_kwh=fact("grid", 0.4, "kgCO2e/kWh")
+    )
+    other = dataclasses.replace(pue, value=1.5, note="another building")
+    found = replaced([carbon, energy], {"pue": other})
+
+    assert [one.value for one in found] == pytest.approx(recompute([carbon, energy], {"pue": 1.5}))
+    assert "another building" in explain(found[0]).to_text()
+    assert carbon.value == pytest.approx(48.0)

@@ -2,7 +2,6 @@
 
 from planner.answers.checkpoints.answering import Question, checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
-from planner.answers.checkpoints.cells import cell_explanation
 from planner.answers.checkpoints.document import checkpoint_document
 from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts
 from planner.answers.checkpoints.rows import FLAT
@@ -13,7 +12,6 @@ __all__ = [
     "FLAT",
     "Question",
     "SharedOptions",
-    "cell_explanation",
     "checkpoint_answer",
     "checkpoint_document",
     "parse_restart_parts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,15 @@ from planner.answers.checkpoints.policies import (
     weights_of,
 )
 from planner.answers.checkpoints.question import Terms
-from planner.answers.checkpoints.rows import FLAT, columns, row
+from planner.answers.checkpoints.rows import columns, flat_of, more_than, row, rows_of
 from planner.answers.checkpoints.setting import setting_of
-from planner.trace.explain import explain
-from planner.trace.quantities import chosen
+from planner.trace.quantities import Traced, chosen, convert
 from planner.trace.records import Record
 
 Hours = NDArray[np.float64]
 
 ROWS = 31
+SPACED = "one of the intervals shown, evenly spread over their logarithm"
 SPAN = 5.0  # from a fifth of the shortest of the best intervals to five times the longest
 STEPS = 2.0 ** np.arange(-3, 5)
 KEPT = (
@@ -47,37 +47,39 @@ def sizes_around(nodes: int) -> tuple[int, ...]:
     return tuple(int(size) for size in np.unique(np.maximum(np.round(nodes * STEPS), 1)))
 
 
-def across_rows(terms: Terms, sku: str, nodes: int, sizes: Sequence[int]) -> Record:
+def across_rows(
+    terms: Terms, sku: str, nodes: int, sizes: Sequence[int]
+) -> tuple[dict[str, list[Record]], dict[str, Traced]]:
     """`sizes` and the best interval of each, a `map` of interval by size, and `curves` of every policy.
 
     The map is for the way of writing that `terms` ask for. Each curve is that of the job as asked; that of
-    two levels keeps the number of local saves that loses least time.
+    two levels keeps the number of local saves that loses least time. With them the best intervals by name.
     """
     name = "asynchronous" if terms.asynchronous else "blocking"
-    jobs = {size: policies_of(setting_of(terms, sku, size))[name] for size in sorted(set(sizes))}
+    jobs = {size: policies_of(setting_of(terms, sku, size))[name] for size in sorted({*sizes})}
     best = {size: _optima(policy) for size, policy in jobs.items()}
     shared = _shared([found["time"] for found in best.values()])
     policies = policies_of(setting_of(terms, sku, nodes))
     patterns = {name: policy.best(weights_of(policy, "time")) for name, policy in policies.items()}
     own = _shared(list(patterns.values()))
-    return {
-        "sizes": [_size(size, jobs[size], best[size]) for size in jobs],
+    counts = {size: _nodes(policy, nodes) for size, policy in jobs.items()}
+    tables = {
+        "sizes": [{"nodes": counts[size], **_size(jobs[size], best[size])} for size in jobs],
         "map": [
-            {"nodes": size, **line, **_behind(line, least)}
+            {"nodes": counts[size], **line}
             for size, policy in jobs.items()
-            for least in [_least(policy, best[size])]
-            for line in _lines(policy, best[size]["time"], shared)
+            for line in _lines(policy, best[size]["time"], shared, _least(policy, best[size]))
         ],
         "curves": [
-            {"policy": name, "local_saves": _saves(patterns[name]), **line}
+            {"policy": name, "local_saves": patterns[name].local_saves, **line}
             for name, policy in policies.items()
             for line in _lines(policy, patterns[name], own)
         ],
-        "size_explanations": {
-            f"{size}.{objective}": explain(pattern.interval_h).to_dict()
-            for size, found in best.items()
-            for objective, pattern in found.items()
-        },
+    }
+    return tables, {
+        f"{size}.{objective}": pattern.interval_h
+        for size, found in best.items()
+        for objective, pattern in found.items()
     }
 
 
@@ -85,34 +87,35 @@ def _optima(policy: Policy) -> dict[str, Pattern]:
     return {objective: policy.best(weights_of(policy, objective)) for objective in OBJECTIVES}
 
 
-def _size(nodes: int, policy: Policy, best: dict[str, Pattern]) -> Record:
+def _nodes(policy: Policy, requested: int) -> Traced:
+    """The job's own nodes, or those of a job set next to it."""
+    own = policy.setting.nodes
+    if own.value == requested:
+        return own
+    why = f"next to the {requested:,} that were asked for, each size twice the one before"
+    return chosen("nodes", own.value, why)
+
+
+def _size(policy: Policy, best: dict[str, Pattern]) -> Record:
     """One size: how often it fails, its best interval for each objective, and what the quickest one does."""
-    loss = chosen("loss_fraction", FLAT, "a loss too small to matter")
-    low, high = policy.flat(best["time"], weights_of(policy, "time"), loss)
+    low, high = flat_of(policy, best["time"], "time")
     found = row(policy, best["time"])
     intervals = {
-        f"{objective}_interval_min": float(best[objective].interval_h.value) * 60
+        f"{objective}_interval_min": convert(best[objective].interval_h, "min")
         for objective in ("money", "carbon")
     }
     return {
-        "nodes": nodes,
-        "mttf_h": float(policy.setting.mttf_h.value),
+        "mttf_h": policy.setting.mttf_h,
         **{key: found[key] for key in KEPT if key in found},
         **intervals,
-        "flat_low_min": float(low.value) * 60,
-        "flat_high_min": float(high.value) * 60,
+        "flat_low_min": low,
+        "flat_high_min": high,
     }
 
 
-def _least(policy: Policy, best: dict[str, Pattern]) -> dict[str, float]:
+def _least(policy: Policy, best: dict[str, Pattern]) -> dict[str, Traced]:
     """Hours, money and carbon of one useful hour, each at its own best interval."""
-    return {name: float(objective_value(policy, pattern, name).value) for name, pattern in best.items()}
-
-
-def _behind(line: Record, least: dict[str, float]) -> Record:
-    """How much more time, money and carbon an interval takes than the best one for each."""
-    cost = {name: line[key] for name, key in OBJECTIVES.items()} | {"time": 1.0 / line["ettr_fraction"]}
-    return {f"{name}_more_fraction": cost[name] / least[name] - 1.0 for name in OBJECTIVES}
+    return {name: objective_value(policy, pattern, name) for name, pattern in best.items()}
 
 
 def _shared(patterns: Sequence[Pattern]) -> Hours:
@@ -121,18 +124,19 @@ def _shared(patterns: Sequence[Pattern]) -> Hours:
     return np.geomspace(min(best) / SPAN, max(best) * SPAN, ROWS)
 
 
-def _lines(policy: Policy, pattern: Pattern, interval_h: Hours) -> list[Record]:
-    """A policy at those of the intervals that it can keep to."""
+def _lines(
+    policy: Policy, pattern: Pattern, interval_h: Hours, least: Mapping[str, Traced] | None = None
+) -> list[Record]:
+    """A policy at those of the intervals that it can keep to, and how far it is behind the least of each."""
     if isinstance(policy, OneLevel):
         # A checkpoint has to be stored before the next one begins.
-        least = float(policy.persist_h.value) - float(policy.write_h.value)
-        interval_h = interval_h[interval_h >= least]
+        shortest = float(policy.persist_h.value) - float(policy.write_h.value)
+        interval_h = interval_h[interval_h >= shortest]
     if not interval_h.size:
         return []
-    column = chosen("interval_h", interval_h, "a column of the map")
-    found = columns(policy, Pattern(column, pattern.local_saves))
-    return [{key: found[key][i].item() for key in KEPT if key in found} for i in range(interval_h.size)]
-
-
-def _saves(pattern: Pattern) -> int | None:
-    return None if pattern.local_saves is None else int(pattern.local_saves.value)
+    there = Pattern(chosen("interval_h", interval_h, SPACED), pattern.local_saves)
+    found = columns(policy, there)
+    kept = {key: found[key] for key in KEPT if key in found}
+    for name, one in (least or {}).items():
+        kept[f"{name}_more_fraction"] = more_than(objective_value(policy, there, name), one)
+    return rows_of(kept, interval_h.size)

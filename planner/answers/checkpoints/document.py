@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.checkpoints.by_size import across_rows
+from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
 from planner.answers.checkpoints.question import SharedOptions, Terms, fleets, is_fit, states, terms_of_flags
-from planner.answers.checkpoints.rows import FLAT, best_policies, columns, optimum_rows, row
+from planner.answers.checkpoints.rows import (
+    FLAT,
+    best_policies,
+    columns,
+    flat_of,
+    optimum_rows,
+    row,
+    rows_of,
+    with_steps,
+)
 from planner.answers.checkpoints.runs import finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.inputs.catalogue import Catalogue, load_catalogue
@@ -20,7 +29,6 @@ from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.models import with_model_cards
 from planner.physics.equations.money import goodput_usd
 from planner.trace.errors import InputError
-from planner.trace.explain import explain
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 from reliability.checkpoint import daly_interval_h, young_interval_h
@@ -28,6 +36,7 @@ from reliability.ettr import not_training_h
 
 ROWS = 41
 SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
+ALONE = ("flat", "worth")  # tables of one row, which stands alone
 KINDS = {
     "failures": "fleet with failures",
     "skus": "SKU",
@@ -107,11 +116,8 @@ def checkpoint_document(
     )
     terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
-    document = document_of(
-        terms, sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
-    )
-    by_size = across_rows(terms, sku, nodes, across) if across else {}
-    return document | by_size | {"choices": choices}
+    run: dict[str, Any] = {"useful_h": useful_h, "replicas": replicas, "seed": seed, "linear": linear}
+    return document_of(terms, sku, nodes, named, **run, across=across) | {"choices": choices}
 
 
 def document_of(
@@ -124,6 +130,7 @@ def document_of(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    across: Sequence[int] = (),
 ) -> Record:
     """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked."""
     setting = setting_of(terms, sku, nodes)
@@ -131,36 +138,36 @@ def document_of(
     policy = policies["asynchronous" if terms.asynchronous else "blocking"]
     assert isinstance(policy, OneLevel)
     intervals = intervals_of(policy)
-    best = intervals["time-optimal"]
-    optima, why = optimum_rows(policies)
-    low, high = policy.flat(
-        Pattern(best), weights_of(policy, "time"), chosen("loss_fraction", FLAT, "a loss too small to matter")
-    )
-    ettr = policy.hours(Pattern(best)).ettr
+    best = Pattern(intervals["time-optimal"])
+    optima, least = optimum_rows(policies)
+    low, high = flat_of(policy, best, "time")
+    ettr = policy.hours(best).ettr
     worth = _worth(setting, ettr)
-    document: Record = {
-        "inputs": {**named, **_inputs(setting, policy, sku)},
-        "rows": _table(policy, best, linear),
+    loss = chosen("loss_fraction", FLAT, "a loss too small to matter")
+    tables: dict[str, list[Record]] = {
+        "rows": _table(policy, best.interval_h, linear),
         "marks": [
             {"name": name, **row(policy, Pattern(interval), linear)} for name, interval in intervals.items()
         ],
-        "flat": {"low_min": float(low.value) * 60, "high_min": float(high.value) * 60, "loss_fraction": FLAT},
-        "worth": {name: float(one.value) for name, one in worth.items()},
+        "flat": [{"low_min": low, "high_min": high, "loss_fraction": loss}],
+        "worth": [worth],
         "policies": optima,
-        "best": best_policies(optima),
-        "explanations": {
-            "ettr": explain(ettr).to_dict(),
-            **{f"worth.{name}": explain(one).to_dict() for name, one in worth.items()},
-            **{f"interval.{name}": explain(interval).to_dict() for name, interval in intervals.items()},
-        },
-        "policy_explanations": why,
+        "best": best_policies(least),
+    }
+    named_steps = {
+        "ettr": ettr,
+        **{f"worth.{name}": one for name, one in worth.items()},
+        **{f"interval.{name}": interval for name, interval in intervals.items()},
+        **least,
     }
     if useful_h is not None:
-        document["finish"], more = finish_rows(policies, useful_h)
-        why |= more
+        tables["finish"], more = finish_rows(policies, useful_h)
+        named_steps |= more
     if replicas:
-        document["simulation"] = simulation_rows(policies, replicas, seed, useful_h)
-    return document
+        tables["simulation"] = simulation_rows(policies, replicas, seed, useful_h)
+    by_size, more = across_rows(terms, sku, nodes, across) if across else ({}, {})
+    kept = with_steps(tables | by_size, named_steps | more)
+    return {"inputs": {**named, **_inputs(setting, policy, sku)}, **kept, **{n: kept[n][0] for n in ALONE}}
 
 
 def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:
@@ -193,9 +200,8 @@ def intervals_of(policy: OneLevel) -> dict[str, Traced]:
 def _table(policy: OneLevel, best: Traced, linear: bool) -> list[Record]:
     middle = float(best.value)
     least = max(middle / SPAN, float(policy.persist_h.value) - float(policy.write_h.value), 1e-6)
-    column = chosen("interval_h", np.geomspace(least, middle * SPAN, ROWS), "a row of the table")
-    found = columns(policy, Pattern(column), linear)
-    return [{name: values[i].item() for name, values in found.items()} for i in range(ROWS)]
+    column = chosen("interval_h", np.geomspace(least, middle * SPAN, ROWS), SPACED)
+    return rows_of(columns(policy, Pattern(column), linear), ROWS)
 
 
 def _inputs(setting: Setting, policy: OneLevel, sku: str) -> Record:

@@ -9,11 +9,11 @@ import numpy as np
 
 from planner.answers.checkpoints.equations import lost_accelerator_h
 from planner.answers.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
+from planner.answers.checkpoints.rows import ends_of
 from planner.physics.equations.training import accelerators_in_use, expected_duration_h
 from planner.physics.requests import given
 from planner.trace.errors import InputError
-from planner.trace.explain import explain
-from planner.trace.quantities import Fact, Traced, chosen, derive, recompute
+from planner.trace.quantities import Fact, Traced, chosen, convert, derive, replaced
 from planner.trace.records import Record
 from reliability.finish import finish_quantile_h
 from reliability.sampling_error import monte_carlo
@@ -26,7 +26,7 @@ MOST_REPLICAS = 100_000
 PLAYED_MTTFS = 200.0
 
 
-def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Record], dict[str, Any]]:
+def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Record], dict[str, Traced]]:
     """Hours to the finish and accelerator-hours lost, at the rate stated and at both ends of its range; why.
 
     Two levels have their mean only: their spread has no closed form here.
@@ -35,16 +35,17 @@ def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Reco
         raise InputError(f"useful hours have to be above 0, got {useful_h}")
     useful = given("useful_time", useful_h, "h")
     found: list[Record] = []
-    why: dict[str, Any] = {}
+    why: dict[str, Traced] = {}
     for name, policy in policies.items():
         pattern = policy.best(weights_of(policy, "time")).kept()
         nodes = _finish(policy, pattern, useful)
-        why |= {f"finish.{name}.{key}": explain(node).to_dict() for key, node in nodes.items()}
-        for rate_name, change in _rates(policy).items():
-            values = recompute(list(nodes.values()), change)
+        why |= {f"finish.{name}.{key}": node for key, node in nodes.items()}
+        interval = convert(pattern.interval_h, "min")
+        for rate_name, facts in _rates(policy).items():
+            values = replaced(list(nodes.values()), facts)
             found.append(
-                {"policy": name, "rate": rate_name, "interval_min": float(pattern.interval_h.value) * 60}
-                | {key: float(value) for key, value in zip(nodes, values, strict=True)}
+                {"policy": name, "rate": rate_name, "interval_min": interval}
+                | dict(zip(nodes, values, strict=True))
             )
     return found, why
 
@@ -64,21 +65,24 @@ def simulation_rows(
         useful, finish = _played(policy, pattern, target_h, replicas, seed)
         played = monte_carlo(finish)
         ettr = useful / played.mean
-        closed = float(policy.hours(pattern).ettr.value)
+        about = f"played {replicas:,} times, failure by failure, with seed {seed}"
+        numbers = {
+            "useful_h": useful,
+            "simulated_ettr_fraction": ettr,
+            "standard_error_fraction": ettr * played.standard_error / played.mean,
+            "finish_p5_h": played.p5,
+            "finish_p50_h": played.p50,
+            "finish_p95_h": played.p95,
+            "finish_p95_standard_error_h": played.p95_standard_error,
+        }
         found.append(
             {
                 "policy": name,
-                "interval_min": float(pattern.interval_h.value) * 60,
-                "replicas": replicas,
-                "seed": seed,
-                "useful_h": useful,
-                "simulated_ettr_fraction": ettr,
-                "standard_error_fraction": ettr * played.standard_error / played.mean,
-                "closed_form_ettr_fraction": closed,
-                "finish_p5_h": played.p5,
-                "finish_p50_h": played.p50,
-                "finish_p95_h": played.p95,
-                "finish_p95_standard_error_h": played.p95_standard_error,
+                "interval_min": convert(pattern.interval_h, "min"),
+                "replicas": chosen("replicas", replicas, "as requested"),
+                "seed": chosen("seed", seed, "as requested"),
+                **{key: chosen(key, float(value), about) for key, value in numbers.items()},
+                "closed_form_ettr_fraction": policy.hours(pattern).ettr,
             }
         )
     return found
@@ -107,13 +111,10 @@ def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Trace
     return found
 
 
-def _rates(policy: Policy) -> dict[str, dict[str, float]]:
+def _rates(policy: Policy) -> dict[str, dict[str, Fact]]:
     """The rate as stated, and both ends of its range; the interval is kept."""
-    rate = policy.setting.terms.failure_rate
-    found: dict[str, dict[str, float]] = {"stated": {}}
-    if isinstance(rate, Fact) and rate.low is not None and rate.high is not None:
-        found |= {"low": {rate.key: rate.low}, "high": {rate.key: rate.high}}
-    return found
+    ends = ends_of(policy.setting.terms.failure_rate)
+    return {"stated": {}} | {end: {fact.key: fact} for end, fact in ends.items()}
 
 
 def _played(

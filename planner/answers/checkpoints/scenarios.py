@@ -12,13 +12,14 @@ from planner.answers.checkpoints.question import (
     terms_of_job,
     with_failures,
 )
-from planner.answers.checkpoints.rows import best_policies, optimum_rows
+from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_steps
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob
 from planner.trace.errors import InputError
+from planner.trace.quantities import Traced, convert
 from planner.trace.records import Record
 
 
@@ -58,13 +59,15 @@ def scenario_document(
         sizes = each.nodes if nodes is None else (nodes,)
         if min(sizes) < 1:
             raise InputError(f"nodes has to be 1 or more, got {min(sizes)}")
-        section: Record = {"name": each.name, "model": each.model, "stated": each.checkpoint}
         lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
-        section["sizes"] = [
-            {"sku": name, "site": sites[name], "nodes": size} | line
-            for (name, size), (line, _) in lines.items()
-        ]
-        section["explanations"] = {f"{name}.{size}": why for (name, size), (_, why) in lines.items()}
+        rows = [{"sku": name, "site": sites[name], **line} for (name, _), (line, _) in lines.items()]
+        why = {f"{name}.{size}": one for (name, size), (_, one) in lines.items()}
+        section: Record = {
+            "name": each.name,
+            "model": each.model,
+            "stated": each.checkpoint,
+            **with_steps({"sizes": rows}, why),
+        }
         if sku is not None and nodes is not None:
             named = {
                 "failures": failures or scenario.reliability.failures or "scenario",
@@ -78,17 +81,18 @@ def scenario_document(
     return {"scenario": scenario.title, "jobs": sections}
 
 
-def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, list[Record]]:
+def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, Traced]:
     """One size on one SKU: the policy that loses least time, what the stated one does, and why."""
     setting = setting_of(terms, sku, nodes)
-    optima, why = optimum_rows(policies_of(setting))
-    winners = {one["objective"]: one["policy"] for one in best_policies(optima)}
+    optima, least = optimum_rows(policies_of(setting))
+    winners = {one["objective"]: one["policy"] for one in best_policies(least)}
     at = {(one["policy"], one["objective"]): one for one in optima}
     stated = at["asynchronous" if terms.asynchronous else "blocking", "time"]
     best = at[winners["time"], "time"]
     line = {
-        "mttf_h": float(setting.mttf_h.value),
-        "write_min": float(setting.storage_write_h.value) * 60,
+        "nodes": setting.nodes,
+        "mttf_h": setting.mttf_h,
+        "write_min": convert(setting.storage_write_h, "min"),
         "stated_interval_min": stated["interval_min"],
         "stated_ettr_fraction": stated["ettr_fraction"],
         **{name: value for name, value in best.items() if name != "objective"},
@@ -97,7 +101,7 @@ def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, list[Record]]:
         "carbon_policy": winners["carbon"],
         "carbon_interval_min": at[winners["carbon"], "carbon"]["interval_min"],
     }
-    return line, why[f"{winners['time']}.time"]
+    return line, least[f"{winners['time']}.time"]
 
 
 def _jobs(scenario: Scenario, job: str | None) -> tuple[TrainingJob, ...]:

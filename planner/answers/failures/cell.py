@@ -1,16 +1,16 @@
-"""A cell of a fit's tables, and the numbers that its explanation is made of.
+"""A cell of a fit's tables, and the numbers that it is made of.
 
 The document of a fit keeps no rows of the log. What rests on them is shown with its equation and with what is
-known of the rows; all else is worked out again.
+known of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from planner.trace.quantities import Call, Derived, Fact, Source, Traced, chosen, derive
+from planner.trace.quantities import Call, Derived, Fact, Source, Traced, children, chosen, derive
 from planner.trace.records import Record
 from reliability.fleet import failure_rate_per_node_h, failures_in_1000_node_days
 
@@ -22,13 +22,18 @@ FORMER_INPUTS = {"mttf_h": "mtbf_h"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: the document, where the table is, its rows, and which row and column."""
+    """One cell: the document, where the table is, its rows, and which row and column.
+
+    `made` are the numbers behind the explanations of a document that is being made; without them they are
+    read from one that was saved.
+    """
 
     document: Record
     section: str
     table: str
     number: int
     key: str
+    made: Mapping[str, Traced] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[Record]:
@@ -61,6 +66,11 @@ class Cell:
 
     def kept(self, name: str, *path: str) -> Traced:
         """A number of a kept explanation, found by names of inputs, with all that lies beneath it."""
+        if name in self.made:
+            node = self.made[name]
+            for below in path:
+                node = children(node)[below]
+            return node
         steps, number = self.document["explanations"][name], 0
         for below in path:
             inputs = steps[number]["inputs"]
@@ -69,6 +79,8 @@ class Cell:
 
     def inputs_of(self, name: str) -> dict[str, Traced]:
         """What the number of a kept explanation was worked out from."""
+        if name in self.made:
+            return children(self.made[name])
         return {below: self.kept(name, below) for below in self.document["explanations"][name][0]["inputs"]}
 
     def rate_counts(self) -> dict[str, Traced]:

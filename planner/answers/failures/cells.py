@@ -1,13 +1,14 @@
-"""A number of a fit's tables opened down to the log, worked out when it is requested."""
+"""The numbers of a fit's tables with what they were made from, kept in its document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from planner.answers.failures import cells_counted as counted
 from planner.answers.failures import cells_fitted as fitted
 from planner.answers.failures.cell import Cell
-from planner.trace.explain import Explanation, explain
+from planner.report.cells import opened_at
+from planner.trace.explain import Explanation, Steps, explain
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
 
@@ -41,8 +42,32 @@ _CELLS: dict[tuple[str, str], Callable[[Cell], Traced | None]] = {
 _TEXTS = {("fits", "parameters"), ("read", "value")}
 
 
+def with_cells(document: Record, made: Mapping[str, Traced]) -> Record:
+    """The document of a fit with the step of each number of its tables, and of those that have a name."""
+    steps = Steps()
+    kept = {name: steps.add(node) for name, node in made.items()}
+    cells: dict[str, list[dict[str, int]]] = {}
+    for section, found in document["sections"].items():
+        for table, rows in found["tables"].items():
+            cells[table] = [
+                {
+                    key: steps.add(node)
+                    for key in row
+                    if (node := _node_of(Cell(document, section, table, number, key, made))) is not None
+                }
+                for number, row in enumerate(rows)
+            ]
+    return document | {
+        "explanations": kept,
+        "cells": cells,
+        "steps": steps.packed(),
+    }
+
+
 def cell_explanation(document: Record, section: str, table: str, number: int, key: str) -> Explanation | None:
     """Why a cell of the document of a fit holds its number; None where it holds a name or nothing.
+
+    In a fit of before that keeps no steps of its cells they are worked out again.
 
     Args:
         document: of the fit.
@@ -51,10 +76,15 @@ def cell_explanation(document: Record, section: str, table: str, number: int, ke
         number: which row, from 0.
         key: which column.
     """
-    cell = Cell(document, section, table, number, key)
-    held = cell.row[key]
-    if isinstance(held, str | bool | None) and (table, key) not in _TEXTS:
-        return None
-    causes = section == "rate" and (table == "causes" or table.startswith("by_"))
-    node = counted.cause_cell(cell) if causes else _CELLS[section, table](cell)
+    if "cells" in document:
+        return opened_at(document, table, number, key)
+    node = _node_of(Cell(document, section, table, number, key))
     return None if node is None else explain(node)
+
+
+def _node_of(cell: Cell) -> Traced | None:
+    """The number of a cell; None where it holds a name or nothing."""
+    if isinstance(cell.row[cell.key], str | bool | None) and (cell.table, cell.key) not in _TEXTS:
+        return None
+    causes = cell.section == "rate" and (cell.table == "causes" or cell.table.startswith("by_"))
+    return counted.cause_cell(cell) if causes else _CELLS[cell.section, cell.table](cell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from planner.answers.failures.cells import with_cells
 from planner.answers.failures.counts import exposure_h, failure_count
 from planner.answers.failures.downtime import contract_of, downtime_section, outages_of
 from planner.answers.failures.forecast import ahead_section
@@ -15,7 +16,6 @@ from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
 from planner.inputs.catalogue import load_catalogue
-from planner.trace.explain import explain
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
 from reliability.logs import FailureLog, Mapping, mapping_text
@@ -66,7 +66,7 @@ def fit_document(
     say("forecast")
     sections["ahead"], more = ahead_section(log, question, best)
     explained |= more
-    return {
+    document = {
         **_contract(log, question, rate),
         "outage": contract_of(outages),
         "variance_to_mean": None
@@ -75,8 +75,8 @@ def fit_document(
         "title": f"Failures in {log.name}",
         "sections": {name: section.to_dict() for name, section in sections.items()},
         **_left_out(log),
-        "explanations": {name: explain(value).to_dict() for name, value in explained.items()},
     }
+    return with_cells(document, explained)
 
 
 def as_failures(document: Record) -> Record:

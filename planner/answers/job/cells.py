@@ -7,6 +7,7 @@ from planner.trace.errors import InputError
 from planner.trace.explain import Explanation
 from planner.trace.records import Record, is_number, table_rows
 
+# In the order of reading.
 TABLES = (
     "totals",
     "scores",
@@ -17,6 +18,7 @@ TABLES = (
     "tornado",
     "facts",
     "predicted",
+    "assumed",
     "metered",
     "hours",
     "months",

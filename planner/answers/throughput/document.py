@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planner.answers.throughput.equations import needed_per_s
@@ -28,8 +28,8 @@ from planner.inputs.models import with_model_cards
 from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError
-from planner.trace.explain import explain
-from planner.trace.quantities import chosen, derive
+from planner.trace.explain import Steps
+from planner.trace.quantities import derive
 from planner.trace.records import Record
 
 TABLES = {RECOMMEND: recommendation_table, SCORE: scoring_table, GENERATE: generation_table}
@@ -52,7 +52,8 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         setting = with_serving_point(setting) if kind == ANSWERS else with_point(setting)
     elif question.calibration is not None:
         setting = with_calibration(setting, question.calibration)
-    table = _table(kind, setting)
+    table, steps = _table(kind, setting), Steps()
+    cells = {"rows": table.cells(steps)}
     document: Record = {
         "everfleet_throughput": 1,
         "kind": kind,
@@ -68,11 +69,13 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     if question.wants_target:
         target = _target(question)
         document["target_per_s"] = target
-        document["reached"] = _reached(table.rows, [sku.name for sku in setting.inputs.skus], target)
+        found = _reached(table.rows, [sku.name for sku in setting.inputs.skus], target)
+        document["reached"] = [row for row, _ in found]
+        cells["reached"] = [_cells_reached(cells["rows"], places) for _, places in found]
     if question.why:
         document["why"] = question.why
-        document["explanations"] = _explanations(question.why, table)
-    return document
+        document["explanations"] = cells["rows"][_row_of_why(question.why, table)]
+    return document | {"cells": cells, "steps": steps.packed()}
 
 
 def _calibrated_skus(kind: str, setting: Setting) -> list[str]:
@@ -112,48 +115,55 @@ def _target(question: Question) -> float:
     return float(derive(needed_per_s, amount=amount, by_h=by).value)
 
 
-def _reached(rows: Sequence[Record], skus: Sequence[str], target: float) -> list[Record]:
-    """For each SKU its smallest size that reaches a rate, and the one whose low end does too."""
-    found: list[Record] = []
+def _reached(
+    rows: Sequence[Record], skus: Sequence[str], target: float
+) -> list[tuple[Record, tuple[int, ...]]]:
+    """For each SKU its smallest size that reaches a rate, the one whose low end does too, and their rows."""
+    found: list[tuple[Record, tuple[int, ...]]] = []
     for sku in skus:
-        own = [row for row in rows if row["sku"] == sku]
-        able = [row for row in own if row["fits"] and row["rate_per_s"] >= target]
-        sure = [row for row in able if row["low_per_s"] >= target]
+        own = [place for place, row in enumerate(rows) if row["sku"] == sku]
+        working = [place for place in own if rows[place]["fits"]]
+        able = [place for place in working if rows[place]["rate_per_s"] >= target]
+        sure = [place for place in able if rows[place]["low_per_s"] >= target][:1]
         if able:
-            record = {**able[0], "sure_nodes": sure[0]["nodes"] if sure else None}
+            record = {**rows[able[0]], "sure_nodes": rows[sure[0]]["nodes"] if sure else None}
+            found.append((record, (able[0], *sure)))
+            continue
+        record = {"sku": sku, "fits": False}
+        if working:
+            most = rows[max(working, key=lambda place: float(rows[place]["rate_per_s"]))]
+            record["reason"] = f"{most['rate_per_s']:,.0f} /s at most, on {most['nodes']} nodes"
         else:
-            most = max((row for row in own if row["fits"]), key=lambda row: row["rate_per_s"], default=None)
-            record = {"sku": sku, "fits": False}
-            if most is None:
-                record["reason"] = own[-1]["reason"]
-            else:
-                record["reason"] = f"{most['rate_per_s']:,.0f} /s at most, on {most['nodes']} nodes"
-        found.append(record)
+            record["reason"] = rows[own[-1]]["reason"]
+        found.append((record, ()))
     return found
 
 
-def _explanations(why: str, table: Table) -> Record:
-    """The steps behind the numbers of one row.
+def _cells_reached(cells: Sequence[Mapping[str, int]], places: Sequence[int]) -> dict[str, int]:
+    """The steps of the numbers of a size that reaches the rate, and of the one that surely does."""
+    if not places:
+        return {}
+    size, *sure = places
+    found = dict(cells[size])
+    if sure:
+        found["sure_nodes"] = cells[sure[0]]["nodes"]
+    return found
+
+
+def _row_of_why(why: str, table: Table) -> int:
+    """Which row is to be explained.
 
     Raises:
         InputError: there is no such row, or nothing works there.
     """
     sku, _, size = why.partition(":")
-    names = ("nodes", "accelerators") if table.rows and "nodes" in table.rows[0] else ("accelerators",)
-    at = [i for i, row in enumerate(table.rows) if row["sku"] == sku and str(row[names[0]]) == size]
+    key = "nodes" if table.rows and "nodes" in table.rows[0] else "accelerators"
+    at = [i for i, row in enumerate(table.rows) if row["sku"] == sku and str(row[key]) == size]
     if not at:
         known = sorted({str(row["sku"]) for row in table.rows})
-        what = "NODES" if names[0] == "nodes" else "ACCELERATORS of a replica"
+        what = "NODES" if key == "nodes" else "ACCELERATORS of a replica"
         raise InputError(f"--why: there is no row '{why}': write SKU:{what}, of {', '.join(known)}")
     row = table.rows[at[0]]
     if not row["fits"]:
         raise InputError(f"--why: {why} delivers nothing: {row['reason']}")
-    place = table.fitting.index(at[0])
-    sizes = {
-        name: chosen(name, value, "a size that was looked at")
-        for name, value in row.items()
-        if name not in table.columns and isinstance(value, int | float) and not isinstance(value, bool)
-    }
-    return {name: explain(column, place).to_dict() for name, column in table.columns.items()} | {
-        name: explain(size).to_dict() for name, size in sizes.items()
-    }
+    return at[0]

@@ -13,12 +13,24 @@ from planner.answers.throughput.question import Question
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
 from planner.physics.precisions import FORMATS
+from planner.physics.training_step import LAYOUT
+from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+from planner.trace.records import is_number
 
 Row = dict[str, object]
 Index = NDArray[np.intp]
 FITTED = "everfleet-training-fit"  # source of efficiencies that published throughput was fitted with
 OUT_OF_SAMPLE = "performance.training.out_of_sample_error"
+# Columns that no equation gives -> how their numbers were found.
+LAID_OUT = "of the fastest layout that fits in memory"
+FOUND = {
+    "nodes": "a size that was looked at",
+    "accelerators": "of a size that was looked at",
+    "batch": "as requested, or the nearest that the accelerators divide",
+    "memory_gb": f"what an accelerator holds {LAID_OUT}",
+    **{name: LAID_OUT for name in (*LAYOUT, "dp")},
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,20 @@ class Table:
             for row, value in zip(self.fitting, values, strict=True):
                 self.rows[row][name] = float(value)
         return self
+
+    def cells(self, steps: Steps) -> list[dict[str, int]]:
+        """Row by row, column -> the step of its number, which joins `steps`."""
+        behind = {row: entry for entry, row in enumerate(self.fitting)}
+        return [
+            {
+                name: steps.add(self.columns[name], behind[place])
+                if place in behind and name in self.columns
+                else steps.add(chosen(name, value, FOUND[name]))
+                for name, value in row.items()
+                if is_number(value)
+            }
+            for place, row in enumerate(self.rows)
+        ]
 
 
 def training_error(setting: Setting, sku: Index, mixture: bool) -> Traced:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from planner.answers.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
 from planner.report.spreadsheets import csv_of
-from planner.trace.explain import explanation_from
+from planner.trace.explain import opened
 from planner.trace.records import Record
 
 Cell = tuple[str, int, Callable[[Record], str]]
@@ -198,8 +198,8 @@ def _drawn(row: Record) -> float:
 
 
 def _why(document: Record) -> Iterator[str]:
-    for name, steps in document["explanations"].items():
-        if name in ("rate_per_s", "low_per_s", "node_kw", "replica_kw", "replicas"):
+    for name in ("rate_per_s", "low_per_s", "node_kw", "replica_kw", "replicas"):
+        if found := opened(document, name):
             yield f"{document['why']}, {name}"
-            yield explanation_from(steps).to_text(1 if name == "low_per_s" else None)
+            yield found.to_text(1 if name == "low_per_s" else None)
             yield ""

@@ -299,7 +299,7 @@ def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document:
 
     assert job["ETTR (%)"] == pytest.approx(96.21)
     assert job["energy (GWh)"] == pytest.approx(1.71344)
-    assert [row["as today"] for row in summary][:2] == pytest.approx([7.4201, 8113.02])
+    assert [row["no purchases"] for row in summary][:2] == pytest.approx([7.4201, 8113.02])
     assert energy[0] == {
         "site": "oregon",
         "use": "serving",

@@ -94,7 +94,8 @@ def test_a_click_on_the_front_opens_its_plan(page: Page, app_url: str) -> None:
     point.click()
 
     expect(choice).to_have_value(re.compile("^Point 3: "))
-    expect(page.get_by_text(f"Cost in the horizon, fall of value and interest included: {cost[1]}")).to_be_visible()
+    label = "Cost in the horizon, fall of value and interest included"
+    expect(page.get_by_text(f"{label}: {cost[1]}")).to_be_visible()
 
 
 def test_a_number_of_a_table_is_opened_by_keys(page: Page, app_url: str) -> None:

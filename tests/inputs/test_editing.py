@@ -39,7 +39,7 @@ def test_only_the_line_of_a_changed_value_changes() -> None:
     gone = set(TEXT.splitlines()) - set(edited.text.splitlines())
     new = set(edited.text.splitlines()) - set(TEXT.splitlines())
     assert edited.comments_kept
-    assert gone == {'budget = "25 MUSD"               # purchases, each period', 'gap = "0.1 %"'}
+    assert gone == {'budget = "25 MUSD"               # purchases, each period', 'gap = "0.5 %"'}
     assert new == {'budget = "30 MUSD"               # purchases, each period'}
 
 

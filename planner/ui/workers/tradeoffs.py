@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Stop = Callable[[], bool]
 
-POINTS = 18  # of a front: 15 and more are left where some levels lead to one plan
+POINTS = 8  # of a front: each may take the time limit
 
 
 def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:

@@ -128,7 +128,7 @@ def holding_usd(
     first, last = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (value_from_usd, value_to_usd)))
     fall = first - last
     some = (first > 0) & (last > 0) & (np.abs(fall) > 1e-9 * np.abs(first))
-    ratio = np.divide(first, last, out=np.full(first.shape, np.e), where=some)
+    ratio = np.divide(first, last, out=np.full(first.shape, 2.0), where=some)
     mean = np.where(some, fall / np.log(ratio), (first + last) / 2.0)
     charge: Column = np.log1p(discount_fraction) * mean * hours_h / hours_per_year_h + fall
     return charge

@@ -47,7 +47,8 @@ def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[
     found = []
     for name, rows in named.items():
         own = any("unit" in row for row in rows)
-        for key in dict.fromkeys(key for row in rows for key in row):
+        held = dict.fromkeys(key for row in rows for key in row)
+        for key in dict.fromkeys((*(key for key in COLUMNS.get(name, ()) if key in held), *held)):
             number = any(isinstance(row.get(key), int | float) for row in rows)
             unit = column_unit(key, rows) or ("that of its row" if own and number else "")
             found.append({"table": name, "column": key, "unit": unit, "schema": schema})

@@ -84,16 +84,16 @@ def buying_columns(inputs: Inputs, nodes: Nodes) -> Buying:
         for i, tier in enumerate(offer.tiers)
     ]
     return Buying(
-        order_usd=nodes.price_usd if cash else _deposit_interest(inputs, nodes.price_usd),
+        order_usd=nodes.price_usd if cash else deposit_interest(inputs, nodes.price_usd),
         holding_usd=nodes.kept_usd,
-        vintages=None if cash else _vintages(inputs),
+        vintages=None if cash else bought_vintages(inputs),
         tier_sku=np.array([sku for sku, _, _ in tiers], dtype=np.intp),
         tier_from_nodes=np.array([float(tier.from_nodes) for _, _, tier in tiers]),
         rebates=tuple(inputs.yours(path, tier.rebate_fraction, "1") for _, path, tier in tiers),
     )
 
 
-def _deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
+def deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
     """Interest until delivery on what is paid at the order of a node."""
     leads = {offer.sku: offer.lead_time_h for offer in inputs.scenario.market}
     each = [
@@ -133,7 +133,7 @@ def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:
     return found
 
 
-def _vintages(inputs: Inputs) -> Vintages | None:
+def bought_vintages(inputs: Inputs) -> Vintages | None:
     """Every order that brings nodes within the horizon.
 
     They may be sold where that ends more of their cost than the sale takes. Those under a framework contract

@@ -168,11 +168,14 @@ def deposit_interest_usd(
 
 @dataclass(frozen=True)
 class Value:
-    """By row and period: value at the start, capital cost through it, cost of parting at the start."""
+    """By row and period: value at the start and the end, capital cost through it, cost of parting at the start."""
 
     usd: Traced
+    end_usd: Traced
     capital_usd: Traced
     sale_usd: Traced
+    at: Callable[[NDArray[np.float64]], Traced]  # value at hours (1, n) from the start of the horizon
+    sale_of: Callable[[Traced], Traced]  # cost of parting with a node of a value
 
 
 def standing_value(inputs: Inputs, home: NDArray[np.intp]) -> Value:
@@ -194,14 +197,14 @@ def standing_value(inputs: Inputs, home: NDArray[np.intp]) -> Value:
             then = derive(curves[i].function, price_usd=price, age_y=age, **curves[i].shape)
             price = derive(implied_price_usd, resale_usd=resale, price_usd=price, value_at_start_usd=then)
         prices.append(price)
-    begins, ends = (
-        _values(curves, prices, home, age_y[home][:, None] + hours.value / HOURS_PER_YEAR)
-        for hours in (inputs.period_start_h, inputs.period_end_h)
-    )
+
+    def at(hours_h: NDArray[np.float64]) -> Traced:
+        return _values(curves, prices, home, age_y[home][:, None] + hours_h / HOURS_PER_YEAR)
+
     none = chosen("disposal_usd", 0.0, "none is stated")
     away = [none if one is None else derive(disposal_usd, resale_usd=one) for one in stated]
     net = np.array([one is not None for one in stated], dtype=bool)
-    return _value(inputs, of_sku[home], begins, ends, disposal_usd=pick(away, home[:, None]), net=net[home])
+    return _value(inputs, of_sku[home], at, disposal_usd=pick(away, home[:, None]), net=net[home])
 
 
 def bought_value(
@@ -211,17 +214,14 @@ def bought_value(
     start = inputs.period_start_h.value
     entered = start[0, period][:, None]
     curves = [_curve(inputs, k, None) for k in range(len(inputs.skus))]
-    begins, ends = (
-        _values(
-            [curves[k] for k in sku],
-            price_usd,
-            np.arange(len(sku)),
-            np.maximum(hours - entered, 0.0) / HOURS_PER_YEAR,
-        )
-        for hours in (start, inputs.period_end_h.value)
-    )
+    row = np.arange(len(sku))
+
+    def at(hours_h: NDArray[np.float64]) -> Traced:
+        age_y = np.maximum(hours_h - entered, 0.0) / HOURS_PER_YEAR
+        return _values([curves[k] for k in sku], price_usd, row, age_y)
+
     none = chosen("disposal_usd", 0.0, "none is stated")
-    return _value(inputs, sku, begins, ends, disposal_usd=none, net=np.zeros(len(sku), dtype=bool))
+    return _value(inputs, sku, at, disposal_usd=none, net=np.zeros(len(sku), dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -266,14 +266,14 @@ def _values(
 def _value(
     inputs: Inputs,
     sku: NDArray[np.intp],
-    begins: Traced,
-    ends: Traced,
+    at: Callable[[NDArray[np.float64]], Traced],
     *,
     disposal_usd: Traced,
     net: NDArray[np.bool_],
 ) -> Value:
     """The cost of holding and of parting; what is stated to be brought is what all friction leaves."""
     row = np.where(net, len(inputs.skus), sku)[:, None]
+    begins, ends = at(inputs.period_start_h.value), at(inputs.period_end_h.value)
     fees, fixed = (
         [
             *(inputs.fact(f"resale.{one.resale}.node.{word}") for one in inputs.skus),
@@ -281,8 +281,19 @@ def _value(
         ]
         for word, name in (("fee", "fee_fraction"), ("fixed", "fixed_usd"))
     )
+
+    def sale_of(worth_usd: Traced) -> Traced:
+        return derive(
+            sale_usd,
+            value_usd=worth_usd,
+            fee_fraction=pick(fees, row),
+            fixed_usd=pick(fixed, row),
+            disposal_usd=disposal_usd,
+        )
+
     return Value(
         usd=begins,
+        end_usd=ends,
         capital_usd=derive(
             holding_usd,
             value_from_usd=begins,
@@ -291,11 +302,7 @@ def _value(
             hours_h=inputs.period_h,
             hours_per_year_h=inputs.hours_per_year_h,
         ),
-        sale_usd=derive(
-            sale_usd,
-            value_usd=begins,
-            fee_fraction=pick(fees, row),
-            fixed_usd=pick(fixed, row),
-            disposal_usd=disposal_usd,
-        ),
+        sale_usd=sale_of(begins),
+        at=at,
+        sale_of=sale_of,
     )

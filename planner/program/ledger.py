@@ -44,7 +44,7 @@ def ownership_usd_terms(
     if standing.capital_usd is not None and solution.kept.any():
         found["standing_capital"] = standing.capital_usd, _count("standing nodes kept", solution.kept)
     vintages = buying.vintages
-    if vintages is not None and (row := bought_vintages(buying, ordered_nodes)).size:
+    if vintages is not None and (row := ordered_vintages(vintages, ordered_nodes)).size:
         sold = vintages.sold(solution.sold)
         held = held_nodes(vintages, ordered_nodes, sold)[row]
         of_group = None if rebate is None else rows(rebate, vintages.node_group[row])
@@ -59,11 +59,11 @@ def ownership_usd_terms(
     return found
 
 
-def bought_vintages(buying: Buying, ordered_nodes: NDArray[Any]) -> NDArray[np.intp]:
+def ordered_vintages(vintages: Vintages | None, ordered_nodes: NDArray[Any]) -> NDArray[np.intp]:
     """Rows of the vintages of which something was ordered."""
-    if buying.vintages is None:
+    if vintages is None:
         return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero(ordered_nodes[buying.vintages.node_group, buying.vintages.ordered])
+    return np.flatnonzero(ordered_nodes[vintages.node_group, vintages.ordered])
 
 
 def held_nodes(
@@ -284,7 +284,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "rental": assembled.rented.node_group,
     }
     if buying.vintages is not None:
-        places["capital"] = places["sold"] = buying.vintages.node_group[bought_vintages(buying, orders)]
+        places["capital"] = places["sold"] = buying.vintages.node_group[ordered_vintages(buying.vintages, orders)]
     usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 

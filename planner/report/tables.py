@@ -55,6 +55,31 @@ _SHEETS = {
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "cost": ("Cost", "label usd"),
+    "views": ("The money in three views", "line economic_usd cash_usd accounts_usd"),
+    "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),
+    "cash": (
+        "Cash, month by month",
+        "month deposits_usd deliveries_usd bills_usd sales_usd cash_usd so_far_usd",
+    ),
+    "accounts": (
+        "The accounts, period by period",
+        "period bills_usd depreciation_usd loss_usd expense_usd book_usd value_usd",
+    ),
+    "present_value": (
+        "Present cost, by what the fleet is worth at the end",
+        "end paid_usd today_usd left_usd present_usd",
+    ),
+    "life_cost": (
+        "Cost over the life of the hardware, the last period going on",
+        "years within_usd later_bills_usd later_capital_usd cost_usd usd_per_y left_usd",
+    ),
+    "unit_costs": ("What a unit of work costs and emits", "work amount unit usd kgco2e usd_per_unit kgco2e_per_unit"),
+    "accelerator_hours": (
+        "What an accelerator costs and emits in an hour",
+        "site sku accelerator_h used_h used_fraction usd usd_per_accelerator_h used_usd_per_accelerator_h kgco2e "
+        "kgco2e_per_accelerator_h used_kgco2e_per_accelerator_h",
+    ),
+    "use": ("How much of its time each SKU is used", "period site sku node_h used_node_h used_fraction"),
     "carbon": ("Carbon", "label kgco2e"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
     "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),

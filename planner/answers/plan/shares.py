@@ -21,7 +21,7 @@ def of_period(plan: Plan, kind: Kind, period: int, name: str) -> Traced:
         for term in plan.ledger.parts[kind]
         if (one := part_total(plan, kind, term, f"{term}_{kind}", periods=[period])) is not None
     }
-    if (contract := _contract(plan, kind, period)) is not None:
+    if (contract := of_contracts(plan, kind, period)) is not None:
         found["contract"] = contract
     return total(name, found, "what each decision of the plan takes in this period")
 
@@ -60,7 +60,7 @@ def _word(plan: Plan, term: str, row: int, period: int | None) -> str:
     return where if period is None else f"{where}, {plan.inputs.scenario.horizon.period_labels[period]}"
 
 
-def _contract(plan: Plan, kind: Kind, period: int) -> Traced | None:
+def of_contracts(plan: Plan, kind: Kind, period: int) -> Traced | None:
     """Clean energy under contract in a period."""
     matched = plan.ledger.matched_kwh
     if matched is None or kind == "kwh":

@@ -16,6 +16,8 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
+from planner.answers.plan.views import view_tables
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
 from planner.program.plan import Plan
 from planner.trace.records import Record, plain_rows
@@ -33,6 +35,15 @@ NAMES = (
     "pools",
     "cost",
     "contracts",
+    "views",
+    "bridge",
+    "cash",
+    "accounts",
+    "present_value",
+    "life_cost",
+    "unit_costs",
+    "accelerator_hours",
+    "use",
     "carbon",
     "by_period",
     "limits",
@@ -68,6 +79,10 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "contracts": contract_records(plan, solution),
             "prices": price_records(plan),
             "alternatives": alternative_records(plan),
+            **view_tables(plan, solution),
+            "unit_costs": unit_cost_records(plan, solution),
+            "accelerator_hours": accelerator_hour_records(plan, solution),
+            "use": use_records(plan, solution),
         }
     return tables
 

@@ -93,3 +93,26 @@ def energy_usd(*, facility_energy_kwh: Column, electricity_usd_per_kwh: Column) 
     Source: energy charge of a tariff.
     """
     return facility_energy_kwh * electricity_usd_per_kwh
+
+
+def book_usd(*, price_usd: Column, age_y: Column, life_y: Column) -> Column:
+    """Book value of a node by its age.
+
+    B(a) = P * max(0, 1 - a / L)
+
+    L is the life of the accounts, which is not how long the node works, nor what it could be sold for.
+
+    Source: straight-line depreciation without a salvage value, as firms disclose it for servers.
+    """
+    left: Column = price_usd * np.maximum(0.0, 1.0 - np.divide(age_y, life_y))
+    return left
+
+
+def present_usd(*, paid_usd: Column, discount_fraction: Column, after_y: Column) -> Column:
+    """What a later payment is worth today.
+
+    V = P / (1 + r)^t
+
+    Source: definition of the present value at a yearly rate.
+    """
+    return paid_usd / np.power(1.0 + np.asarray(discount_fraction), after_y)

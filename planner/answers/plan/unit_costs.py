@@ -1,0 +1,285 @@
+"""What a unit of work costs and emits, and how well each SKU at each site is used.
+
+Nodes are charged to the work on them by the node-hours that it holds; what no work holds is a line of its own,
+so that the lines add up to the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.plan.fleet import place
+from planner.answers.plan.views import even
+from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
+from planner.physics.serving_options import requests_of
+from planner.program.ledger import DECIDED
+from planner.program.plan import Plan
+from planner.program.solution import Solution, totals_by
+from planner.trace.quantities import Traced, chosen, derive, rows, total
+from planner.trace.records import Record
+
+Kind = Literal["usd", "kgco2e"]
+EQUATIONS = {"usd": weighted_total_usd, "kgco2e": weighted_total_kgco2e}
+HELD = ("bought", "standing", "capital", "standing_capital", "rental")  # what nodes cost, whatever they do
+UNUSED = ("idle", "parked")
+CHANGES = ("ordered", "retired", "sold", "moved")
+SECONDS_PER_H = 3600.0
+
+
+def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Each work: how much of it there is, what it costs and emits in all and by its unit; then the rest.
+
+    Raises:
+        Disagreement: the lines do not add up to the plan.
+    """
+    hours, stood = _held_h(plan, solution), _stood_h(plan, solution)
+    found: list[Record] = []
+    for (kind, name), held in hours.items():
+        unit, amount = _amount_of(plan, solution, kind, name, held)
+        row: Record = {"work": name, "unit": unit, "amount": amount}
+        for measure in ("usd", "kgco2e"):
+            row[measure] = total(measure, _of_work(plan, solution, kind, name, held, stood, measure))
+        if amount.value:
+            row["usd_per_unit"] = (row["usd"] / amount).named("usd_per_unit")
+            row["kgco2e_per_unit"] = (row["kgco2e"] / amount).named("kgco2e_per_unit")
+        found.append(row)
+    used = np.sum([*hours.values()], axis=0) if hours else np.zeros_like(stood)
+    found.append(
+        {
+            "work": "nodes that no work holds",
+            **{measure: _unused(plan, used, stood, measure) for measure in ("usd", "kgco2e")},
+        }
+    )
+    for label, terms in (
+        ("orders, sales and moves", CHANGES),
+        ("clean energy under contract", ("contract",)),
+        ("work left out, at its penalties", ("unmet", "left_out")),
+    ):
+        sums = {measure: _of_terms(plan, terms, measure) for measure in ("usd", "kgco2e")}
+        if any(one.value for one in sums.values()):
+            found.append({"work": label, **sums})
+    for measure, whole in (("usd", plan.ledger.cost), ("kgco2e", plan.ledger.carbon)):
+        even(f"sum of all work in {measure}", total(measure, {row["work"]: row[measure] for row in found}), whole)
+    return found
+
+
+def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """Node-hours that each work holds, by node group and period (P, T)."""
+    problem, groups = plan.problem, len(plan.problem.node_groups)
+    runs, serves, works, pausable = (
+        problem.run_options, problem.serve_options, problem.work_options, problem.pausable_options
+    )  # fmt: skip
+    every = [
+        ("training", problem.jobs.name, runs.job, runs.node_group, runs.node_hours * solution.run[:, None]),
+        ("pausable", problem.jobs.name, pausable.job, pausable.node_group, solution.done_node_h),
+        (
+            "serving",
+            problem.services.name,
+            serves.service,
+            serves.node_group,
+            serves.node_hours * solution.replicas,
+        ),
+        (
+            "pools",
+            problem.work.name,
+            works.work,
+            works.node_group,
+            works.held_ratio[:, None] * solution.work_node_h,
+        ),
+    ]
+    found = {}
+    for kind, names, of, group, taken in every:
+        for i, name in enumerate(names):
+            here = np.flatnonzero(of == i)
+            held = totals_by(group[here], groups, taken[here])
+            if held.any():
+                found[kind, name] = held
+    return found
+
+
+def _stood_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
+    """Node-hours in service, and of rented nodes those in use (P, T)."""
+    rented = plan.assembled.rented.node_group
+    stood = solution.in_service * plan.problem.node_groups.hours
+    if len(rented):
+        stood[rented] = np.sum([held[rented] for held in _held_h(plan, solution).values()], axis=0)
+    return stood
+
+
+def _of_work(
+    plan: Plan,
+    solution: Solution,
+    kind: str,
+    name: str,
+    held: NDArray[np.float64],
+    stood: NDArray[np.float64],
+    measure: Kind,
+) -> dict[str, Traced]:
+    """Its electricity, and its share of the nodes that it holds, by node group."""
+    parts: dict[str, Traced] = {}
+    for p in np.flatnonzero(held.sum(axis=1)):
+        share = chosen("share", held[p].sum() / stood[p].sum(), "node-hours that it holds among those in service")
+        parts[f"nodes of {plan.problem.node_group_name(int(p))}"] = (
+            share * _of_group(plan, HELD, int(p), measure)
+        ).named(measure)
+    own = _rows_of_work(plan, solution, kind, name)
+    if (electricity := _of_rows(plan, kind, own, measure)) is not None:
+        parts["electricity"] = electricity
+    return parts
+
+
+def _rows_of_work(plan: Plan, solution: Solution, kind: str, name: str) -> NDArray[np.intp]:
+    """Rows of a term of the ledger that are of one work."""
+    problem, ledger = plan.problem, plan.ledger
+    match kind:
+        case "training":
+            taken = np.flatnonzero(solution.run > 0)
+            of, names = problem.run_options.job[taken], problem.jobs.name
+        case "pausable":
+            assert ledger.pausable is not None, "some pausable job runs"
+            of, names = problem.pausable_options.job[ledger.pausable.options], problem.jobs.name
+        case "serving":
+            of, names = problem.serve_options.service[ledger.replica_options], problem.services.name
+        case _:
+            taken = np.flatnonzero(solution.work_node_h.sum(axis=1))
+            of, names = problem.work_options.work[taken], problem.work.name
+    found: NDArray[np.intp] = np.flatnonzero(of == names.index(name))
+    return found
+
+
+def _of_group(plan: Plan, terms: tuple[str, ...], group: int, measure: Kind) -> Traced:
+    """What some terms come to on one node group, over the horizon."""
+    parts = {}
+    for term in terms:
+        places = plan.ledger.part_groups.get(term)
+        if places is not None and (one := _of_rows(plan, term, np.flatnonzero(places == group), measure)) is not None:
+            parts[term] = one
+    return total(measure, parts)
+
+
+def _of_rows(plan: Plan, term: str, index: NDArray[np.intp], measure: Kind) -> Traced | None:
+    """What some rows of a term come to; None where that is nothing."""
+    part = plan.ledger.parts[measure].get(term)
+    if part is None or not len(index):
+        return None
+    each, counts = part
+    counts_here = counts.value[index]
+    if not counts_here.any():
+        return None
+    return derive(
+        EQUATIONS[measure],
+        **{
+            f"each_{measure}": rows(each, index) if len(each.value) > 1 else each,
+            "counts": chosen(counts.name, counts_here, DECIDED, "1"),
+        },
+    )
+
+
+def _unused(plan: Plan, used: NDArray[np.float64], stood: NDArray[np.float64], measure: Kind) -> Traced:
+    """What nodes cost while no work holds them, and their electricity then."""
+    parts: dict[str, Traced] = {}
+    for p in np.flatnonzero(stood.sum(axis=1)):
+        where = plan.problem.node_group_name(int(p))
+        share = chosen("share", 1.0 - used[p].sum() / stood[p].sum(), "node-hours that no work holds")
+        if share.value > 1e-12:
+            parts[f"nodes of {where}"] = (share * _of_group(plan, HELD, int(p), measure)).named(measure)
+        parts[f"electricity of {where}"] = _of_group(plan, UNUSED, int(p), measure)
+    return total(measure, {name: one for name, one in parts.items() if one.value})
+
+
+def _of_terms(plan: Plan, terms: tuple[str, ...], measure: Kind) -> Traced:
+    """Whole terms of the plan."""
+    every: Mapping[str, Traced] = plan.ledger.usd_terms if measure == "usd" else plan.ledger.kgco2e_terms
+    parts = {term: every[f"{term}_{measure}"] for term in terms if f"{term}_{measure}" in every}
+    return total(measure, {term: one for term, one in parts.items() if one.value})
+
+
+def _amount_of(
+    plan: Plan, solution: Solution, kind: str, name: str, held: NDArray[np.float64]
+) -> tuple[str, Traced]:
+    """How much of a work there is, and in what unit that is told."""
+    inputs, problem = plan.inputs, plan.problem
+    if kind == "serving":
+        return "million tokens", _million_tokens(plan, solution, problem.services.name.index(name))
+    if kind == "pools":
+        accelerators = inputs.server("accelerators")
+        taken = {
+            problem.node_group_name(int(p)): (
+                chosen("node_h", float(held[p].sum()), "node-hours that it holds")
+                / chosen("hour_h", 1.0, "one hour")
+                * accelerators[problem.node_groups.sku[p]]
+            ).named("amount")
+            for p in np.flatnonzero(held.sum(axis=1))
+        }
+        return "accelerator-hour", total("amount", taken)
+    job = problem.jobs.name.index(name)
+    if kind == "training":
+        runs = float(solution.run[problem.run_options.job == job].sum())
+    else:
+        runs = float(solution.completed[problem.pausable_options.job == job].sum())
+    return "run", chosen("amount", runs, DECIDED, "1")
+
+
+def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
+    """Tokens in and out of the requests that a service carries over the horizon, in millions."""
+    inputs, one = plan.inputs, plan.inputs.scenario.services[service]
+    where = f"services.{one.name}"
+    load = inputs.yours(f"{where}.mean_to_peak", one.mean_to_peak_fraction, "1")
+    requests = requests_of(inputs, np.array([service]))
+    tokens = (requests.input_tokens[0] + requests.output_tokens[0]).named("tokens")
+    parts = {}
+    for t, label in enumerate(inputs.scenario.horizon.period_labels):
+        peak = inputs.yours(f"{where}.peak_rate[{t}]", one.peak_requests_per_s[t], "1/s")
+        carried = chosen("carried_fraction", 1.0 - float(solution.shed_fraction[service, t]), DECIDED)
+        length = chosen("period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon")
+        asked = (peak * load * length).named("requests")
+        parts[label] = (asked * carried * tokens / 1e6).named("amount")
+    return total("amount", parts, most=len(parts))
+
+
+def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Each SKU at each site: hours there and in use, and what an accelerator costs and emits in an hour."""
+    stood = _stood_h(plan, solution)
+    held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
+    electric = ("training", "serving", "pools", "pausable")
+    found = []
+    for p in np.flatnonzero(stood.sum(axis=1)):
+        each = plan.inputs.server("accelerators")[plan.problem.node_groups.sku[p]]
+        there = (chosen("node_h", float(stood[p].sum()), "node-hours in service") * each).named("accelerator_h")
+        used = (chosen("node_h", float(held[p].sum()), "node-hours that work holds") * each).named("used_h")
+        row: Record = {
+            **place(plan, int(p)),
+            "accelerator_h": there,
+            "used_h": used,
+            "used_fraction": (used / there).named("used_fraction"),
+        }
+        for measure in ("usd", "kgco2e"):
+            row[measure] = _of_group(plan, (*HELD, *UNUSED, *electric), int(p), measure)
+            row[f"{measure}_per_accelerator_h"] = (row[measure] / there).named(f"{measure}_per_accelerator_h")
+            if used.value:
+                row[f"used_{measure}_per_accelerator_h"] = (row[measure] / used).named(f"used_{measure}_per_accelerator_h")
+        found.append(row)
+    return found
+
+
+def use_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Share of the node-hours in service that work holds, of each SKU at each site, by period."""
+    stood = _stood_h(plan, solution)
+    held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
+    labels = plan.inputs.scenario.horizon.period_labels
+    return [
+        {
+            "period": labels[t],
+            **place(plan, p),
+            "node_h": there,
+            "used_node_h": used,
+            "used_fraction": (used / there).named("used_fraction"),
+        }
+        for t, p in np.argwhere(stood.T > 0).tolist()
+        for there in [chosen("node_h", float(stood[p, t]), "node-hours in service")]
+        for used in [chosen("used_node_h", float(held[p, t]), "node-hours that work holds")]
+    ]

@@ -168,7 +168,7 @@ def deposit_interest_usd(
 
 @dataclass(frozen=True)
 class Value:
-    """By row and period: value at the start and the end, capital cost through it, cost of parting at the start."""
+    """By row and period: value at its start and end, capital cost of it, cost of parting at its start."""
 
     usd: Traced
     end_usd: Traced

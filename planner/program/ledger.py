@@ -284,7 +284,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "rental": assembled.rented.node_group,
     }
     if buying.vintages is not None:
-        places["capital"] = places["sold"] = buying.vintages.node_group[ordered_vintages(buying.vintages, orders)]
+        places["capital"] = places["sold"] = buying.vintages.node_group[
+            ordered_vintages(buying.vintages, orders)
+        ]
     usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 

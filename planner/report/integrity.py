@@ -13,8 +13,8 @@ CLOSE = 1e-9  # relative: sums in another order
 AddsUp = dict[str, dict[str, tuple[str, ...]]]
 # Total -> the tables and the columns that add up to it, where the table holds all of it.
 OF_A_PLAN: AddsUp = {
-    "cost": {"cost": ("usd",)},
-    "carbon": {"carbon": ("kgco2e",), "by_period": ("carbon_kgco2e",)},
+    "cost": {"cost": ("usd",), "unit_costs": ("usd",)},
+    "carbon": {"carbon": ("kgco2e",), "by_period": ("carbon_kgco2e",), "unit_costs": ("kgco2e",)},
     "energy": {"energy": ("it_kwh", "overhead_kwh"), "by_period": ("energy_kwh",)},
     "capex": {"purchases": ("capex_usd",), "by_period": ("capex_usd",)},
 }

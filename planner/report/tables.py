@@ -73,11 +73,14 @@ _SHEETS = {
         "Cost over the life of the hardware, the last period going on",
         "years within_usd later_bills_usd later_capital_usd cost_usd usd_per_y left_usd",
     ),
-    "unit_costs": ("What a unit of work costs and emits", "work amount unit usd kgco2e usd_per_unit kgco2e_per_unit"),
+    "unit_costs": (
+        "What a unit of work costs and emits",
+        "work amount unit usd kgco2e usd_per_unit kgco2e_per_unit",
+    ),
     "accelerator_hours": (
         "What an accelerator costs and emits in an hour",
-        "site sku accelerator_h used_h used_fraction usd usd_per_accelerator_h used_usd_per_accelerator_h kgco2e "
-        "kgco2e_per_accelerator_h used_kgco2e_per_accelerator_h",
+        "site sku accelerator_h used_h used_fraction usd usd_per_accelerator_h used_usd_per_accelerator_h "
+        "kgco2e kgco2e_per_accelerator_h used_kgco2e_per_accelerator_h",
     ),
     "use": ("How much of its time each SKU is used", "period site sku node_h used_node_h used_fraction"),
     "carbon": ("Carbon", "label kgco2e"),

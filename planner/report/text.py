@@ -97,8 +97,8 @@ def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
         yield "Replicas", table_of("", rows)
     if played := held.get("verification"):
         yield TITLES["verification"], table_of("verification", played, _PLAYED)
-    for name in ("cost", "carbon"):
-        if held[name]:
+    for name in ("cost", "carbon", "unit_costs", "views"):
+        if held.get(name):
             yield TITLES[name], table_of(name, held[name])
     if binding := [row for row in held["limits"] if row["binding"]]:
         keys = ("limit", "where", "period", "used", "allowed", "unit")

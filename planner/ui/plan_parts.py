@@ -125,9 +125,20 @@ def reasons(made: Planned) -> None:
 
 
 def cost(made: Planned) -> None:
-    """Money, term by term."""
-    shared.terms("cost", "usd", "USD", made.document, made.identity)
-    opened_data(made, "cost", rows_of(made.document, "cost"))
+    """Money, term by term, in three views, by month, and by the unit of work."""
+    document = made.document
+    shared.terms("cost", "usd", "USD", document, made.identity)
+    opened_data(made, "cost", rows_of(document, "cost"))
+    for name in ("unit_costs", "views"):
+        if rows := rows_of(document, name):
+            st.subheader(TITLES[name])
+            opened_sheet(made, name, rows)
+    if rows := rows_of(document, "cash"):
+        st.subheader(TITLES["cash"])
+        shared.picture("cash", document, made.identity)
+        opened_data(made, "cash", rows)
+    for name in ("bridge", "accounts", "present_value", "life_cost", "accelerator_hours", "use"):
+        opened_data(made, name, rows_of(document, name), TITLES[name])
 
 
 def carbon(made: Planned) -> None:

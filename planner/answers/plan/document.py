@@ -14,6 +14,7 @@ from planner.answers.plan.promises import lowered, shortfall, shortfall_text, sh
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
+from planner.answers.plan.views import view_sentences
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
@@ -91,6 +92,7 @@ def plan_document(plan: Plan) -> Record:
     document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
+        document["headline"] += view_sentences(tables)
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
         document["objective"]["value"] = plan.ledger.objective.value

@@ -1,12 +1,12 @@
 """What a unit of work costs and emits, and how well each SKU at each site is used.
 
-Nodes are charged to the work on them by the node-hours that it holds; what no work holds is a line of its own,
-so that the lines add up to the plan.
+Nodes are charged to the work on them by the node-hours that it holds. What no work holds is a line of its
+own, so that the lines add up to the plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -23,7 +23,8 @@ from planner.trace.quantities import Traced, chosen, derive, rows, total
 from planner.trace.records import Record
 
 Kind = Literal["usd", "kgco2e"]
-EQUATIONS = {"usd": weighted_total_usd, "kgco2e": weighted_total_kgco2e}
+MEASURES: tuple[Kind, ...] = ("usd", "kgco2e")
+EQUATIONS: dict[Kind, Callable[..., float]] = {"usd": weighted_total_usd, "kgco2e": weighted_total_kgco2e}
 HELD = ("bought", "standing", "capital", "standing_capital", "rental")  # what nodes cost, whatever they do
 UNUSED = ("idle", "parked")
 CHANGES = ("ordered", "retired", "sold", "moved")
@@ -41,7 +42,7 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
     for (kind, name), held in hours.items():
         unit, amount = _amount_of(plan, solution, kind, name, held)
         row: Record = {"work": name, "unit": unit, "amount": amount}
-        for measure in ("usd", "kgco2e"):
+        for measure in MEASURES:
             row[measure] = total(measure, _of_work(plan, solution, kind, name, held, stood, measure))
         if amount.value:
             row["usd_per_unit"] = (row["usd"] / amount).named("usd_per_unit")
@@ -51,7 +52,7 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
     found.append(
         {
             "work": "nodes that no work holds",
-            **{measure: _unused(plan, used, stood, measure) for measure in ("usd", "kgco2e")},
+            **{measure: _unused(plan, used, stood, measure) for measure in MEASURES},
         }
     )
     for label, terms in (
@@ -59,11 +60,15 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
         ("clean energy under contract", ("contract",)),
         ("work left out, at its penalties", ("unmet", "left_out")),
     ):
-        sums = {measure: _of_terms(plan, terms, measure) for measure in ("usd", "kgco2e")}
+        sums: Record = {measure: _of_terms(plan, terms, measure) for measure in MEASURES}
         if any(one.value for one in sums.values()):
             found.append({"work": label, **sums})
-    for measure, whole in (("usd", plan.ledger.cost), ("kgco2e", plan.ledger.carbon)):
-        even(f"sum of all work in {measure}", total(measure, {row["work"]: row[measure] for row in found}), whole)
+    for measure, whole in zip(MEASURES, (plan.ledger.cost, plan.ledger.carbon), strict=True):
+        even(
+            f"sum of all work in {measure}",
+            total(measure, {row["work"]: row[measure] for row in found}),
+            whole,
+        )
     return found
 
 
@@ -122,7 +127,9 @@ def _of_work(
     """Its electricity, and its share of the nodes that it holds, by node group."""
     parts: dict[str, Traced] = {}
     for p in np.flatnonzero(held.sum(axis=1)):
-        share = chosen("share", held[p].sum() / stood[p].sum(), "node-hours that it holds among those in service")
+        share = chosen(
+            "share", held[p].sum() / stood[p].sum(), "node-hours that it holds among those in service"
+        )
         parts[f"nodes of {plan.problem.node_group_name(int(p))}"] = (
             share * _of_group(plan, HELD, int(p), measure)
         ).named(measure)
@@ -156,7 +163,10 @@ def _of_group(plan: Plan, terms: tuple[str, ...], group: int, measure: Kind) -> 
     parts = {}
     for term in terms:
         places = plan.ledger.part_groups.get(term)
-        if places is not None and (one := _of_rows(plan, term, np.flatnonzero(places == group), measure)) is not None:
+        if (
+            places is not None
+            and (one := _of_rows(plan, term, np.flatnonzero(places == group), measure)) is not None
+        ):
             parts[term] = one
     return total(measure, parts)
 
@@ -235,7 +245,9 @@ def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
     for t, label in enumerate(inputs.scenario.horizon.period_labels):
         peak = inputs.yours(f"{where}.peak_rate[{t}]", one.peak_requests_per_s[t], "1/s")
         carried = chosen("carried_fraction", 1.0 - float(solution.shed_fraction[service, t]), DECIDED)
-        length = chosen("period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon")
+        length = chosen(
+            "period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon"
+        )
         asked = (peak * load * length).named("requests")
         parts[label] = (asked * carried * tokens / 1e6).named("amount")
     return total("amount", parts, most=len(parts))
@@ -249,19 +261,20 @@ def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
     found = []
     for p in np.flatnonzero(stood.sum(axis=1)):
         each = plan.inputs.server("accelerators")[plan.problem.node_groups.sku[p]]
-        there = (chosen("node_h", float(stood[p].sum()), "node-hours in service") * each).named("accelerator_h")
-        used = (chosen("node_h", float(held[p].sum()), "node-hours that work holds") * each).named("used_h")
+        there = chosen("node_h", float(stood[p].sum()), "node-hours in service") * each
+        used = chosen("node_h", float(held[p].sum()), "node-hours that work holds") * each
         row: Record = {
             **place(plan, int(p)),
-            "accelerator_h": there,
-            "used_h": used,
+            "accelerator_h": there.named("accelerator_h"),
+            "used_h": used.named("used_h"),
             "used_fraction": (used / there).named("used_fraction"),
         }
-        for measure in ("usd", "kgco2e"):
-            row[measure] = _of_group(plan, (*HELD, *UNUSED, *electric), int(p), measure)
-            row[f"{measure}_per_accelerator_h"] = (row[measure] / there).named(f"{measure}_per_accelerator_h")
+        for measure in MEASURES:
+            taken = row[measure] = _of_group(plan, (*HELD, *UNUSED, *electric), int(p), measure)
+            name = f"{measure}_per_accelerator_h"
+            row[name] = (taken / there).named(name)
             if used.value:
-                row[f"used_{measure}_per_accelerator_h"] = (row[measure] / used).named(f"used_{measure}_per_accelerator_h")
+                row[f"used_{name}"] = (taken / used).named(f"used_{name}")
         found.append(row)
     return found
 

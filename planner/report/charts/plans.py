@@ -27,6 +27,7 @@ from planner.report.charts.drawing import (
     quantity_text,
     row_axis,
     shown_scale,
+    tall,
     waterfall,
     with_room,
 )
@@ -146,6 +147,52 @@ def cost_waterfall(document: Document) -> Picture | None:
 def carbon_waterfall(document: Document) -> Picture | None:
     """Terms of the carbon, added up to the total."""
     return waterfall(document["tables"]["carbon"], "kgco2e", "kgCO2e", "Carbon, term by term")
+
+
+CASH_PARTS = {
+    "deposits_usd": "deposits",
+    "deliveries_usd": "on delivery",
+    "bills_usd": "bills",
+    "sales_usd": "sales",
+}
+
+
+def cash_by_month(document: Document) -> Picture | None:
+    """What is paid and received in each month, and all of it so far."""
+    months = document["tables"].get("cash") or []
+    if not months:
+        return None
+    values = [row[key] for row in months for key in (*CASH_PARTS, "so_far_usd")]
+    divisor, unit = shown_scale("USD", values)
+    rows = [
+        {"month": row["month"], "part": part, "paid": row[key] / divisor}
+        for row in months
+        for key, part in CASH_PARTS.items()
+        if row[key]
+    ]
+    lines = [{"month": row["month"], "paid": row["so_far_usd"] / divisor} for row in months]
+    x = alt.X("month:O", title=None, sort=[row["month"] for row in months], axis=alt.Axis(labelAngle=-90))
+    bars = (
+        chart_of(rows)
+        .mark_bar(stroke=OUTLINE)
+        .encode(
+            x=x,
+            y=alt.Y("paid:Q", title=f"paid in the month; line: so far ({unit})", stack="zero"),
+            color=colour("part", "paid for", list(CASH_PARTS.values())),
+            tooltip=["month:N", "part:N", "paid:Q"],
+        )
+    )
+    line = chart_of(lines).mark_line(color=INK, point=True).encode(x=x, y="paid:Q")
+    most = max(months, key=lambda row: row["so_far_usd"])
+    words = (
+        f"{quantity_text(months[-1]['so_far_usd'], 'USD')} in all by {months[-1]['month']}; most is out in "
+        f"{most['month']}, {quantity_text(most['so_far_usd'], 'USD')}"
+    )
+    return Picture(
+        "Cash, month by month",
+        f"Bars of what is paid in each month, below zero what is received, and a line of all so far: {words}.",
+        tall(bars, line),
+    )
 
 
 def baselines(document: Document) -> Picture | None:
@@ -271,6 +318,7 @@ PLAN_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
     "timeline": timeline,
     "cost": cost_waterfall,
     "carbon": carbon_waterfall,
+    "cash": cash_by_month,
     "baselines": baselines,
     "limits": limits,
     "tornado": tornado,

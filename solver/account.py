@@ -113,12 +113,10 @@ def held_node_h(
 ) -> Floats:
     """Node-hours that something takes: work more than it runs, where its jobs do not fill them.
 
-    h[p,t] = a[p,t] + sum_o (held[o] - 1) * work[o,t]
+    h[p,t] = a[p,t] + sum_o (held[o,t] - 1) * work[o,t]
     """
     works = problem.work_options
-    unfilled = totals_by(
-        works.node_group, len(problem.node_groups), (works.held_ratio - 1)[:, None] * work_node_h
-    )
+    unfilled = totals_by(works.node_group, len(problem.node_groups), (works.held_ratio - 1) * work_node_h)
     return active_node_h(problem, run, replicas, work_node_h, done_node_h) + unfilled
 
 

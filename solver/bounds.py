@@ -46,7 +46,7 @@ def most_work_nodes(problem: Problem) -> Floats:
 
     most[o,t] = demand_h[w,t] / (speed[o] * hours[t]); none without speed
 
-    Mean nodes that work; it takes held[o] times as many.
+    Mean nodes that work; it takes held[o,t] times as many.
     """
     options = problem.work_options
     needed = problem.work.demand_h[options.work] / problem.node_groups.hours
@@ -121,7 +121,7 @@ def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -
     """
     options, least = problem.pausable_options, np.zeros(len(problem.node_groups))
     np.maximum.at(least, options.node_group, options.nodes_least)
-    held = problem.work_options.held_ratio[:, None] * work
+    held = problem.work_options.held_ratio * work
     work_nodes = account.totals_by(problem.work_options.node_group, len(problem.node_groups), held)
     return whole_above(whole_above(in_use) + spares + work_nodes + least[:, None])
 

@@ -208,7 +208,7 @@ def work_on_enough_nodes(program: Program) -> None:
 def fit_into_the_hours(program: Program) -> None:
     """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t]) * hours[t]
 
-    x is every run, replica, mean node of work and of pausable jobs; work holds held[o] times what it works.
+    x is every run, replica, mean node of work and of pausable jobs; work holds held[o,t] times what it works.
     Each row is divided by the hours of its period, so that it counts nodes.
     """
     problem, hours = program.problem, program.problem.node_groups.hours
@@ -221,7 +221,7 @@ def fit_into_the_hours(program: Program) -> None:
         np.zeros(program.in_use.size),
         grouped(runs.node_group, program.run, runs.node_hours / hours),
         grouped(serves.node_group, program.replicas, serves.node_hours / hours),
-        grouped(works.node_group, program.work, np.ones(program.work.shape) * works.held_ratio[:, None]),
+        grouped(works.node_group, program.work, works.held_ratio),
         grouped(pausable.node_group, program.done, np.ones(program.done.shape)),
         *_less_than_usable(program),
     )

@@ -180,7 +180,7 @@ class WorkOptions(Table):
     usd_per_node_h: Floats  # [O, T]
     kgco2e_per_node_h: Floats  # [O, T]
     kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
-    held_ratio: Floats = field(default_factory=no_numbers)  # [O] node-hours held for each that is worked
+    held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -190,5 +190,5 @@ class WorkOptions(Table):
         "usd_per_node_h": Shape("*T"),
         "kgco2e_per_node_h": Shape("*T"),
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
-        "held_ratio": Shape("*", low=1, default=1.0),
+        "held_ratio": Shape("*T", low=1, default=1.0),
     }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.performance.layouts import Layout
+from planner.physics.chance import pool_headroom
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.nodes import (
@@ -138,8 +139,11 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
         held_ratio=derive(
             work_held_ratio,
-            utilisation_fraction=pick([_utilisation(inputs, pool) for pool in inputs.scenario.pools], work),
-            up_fraction=rows(_up_fraction(inputs, failure_rate_per_node_h), node_group),
+            utilisation_fraction=pick(
+                [_utilisation(inputs, pool) for pool in inputs.scenario.pools], work[:, None]
+            ),
+            up_fraction=rows(_up_fraction(inputs, failure_rate_per_node_h), node_group[:, None]),
+            headroom_ratio=pool_headroom(inputs, work, sku),
         ),
         increment_kw=derive(
             work_increment_kw,

@@ -15,7 +15,7 @@ from planner.physics.nodes import Nodes, energy_by_site
 from planner.physics.training import (
     Progress,
     Speed,
-    deadline_confidence,
+    finish_for_sure,
     training_progress,
     training_speed,
     with_policies,
@@ -105,7 +105,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
             nodes=rows(speed.nodes, tall),
             window_h=window,
             duration_h=rows(progress.duration_h, tall),
-            finish_h=rows(progress.finish_h(deadline_confidence(inputs, candidates.job)), tall),
+            finish_h=rows(finish_for_sure(inputs, progress, candidates), tall),
         ),
         increment_kw=derive(
             work_increment_kw, busy_kw=speed.training_kw, idle_kw=speed.idle_kw, pue=pick(inputs.pue, site)

@@ -15,6 +15,7 @@ from planner.performance.capacity import Measured, Targets, replica_capacity, re
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
+from planner.physics.chance import confidence, serving_headroom
 from planner.physics.engines import (
     engine_constants,
     engine_of,
@@ -238,9 +239,15 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         candidates.groups,
         candidates.power_cap_fraction,
     )
-    stacked_ = np.stack([*(np.repeat(column, periods) for column in each), which[candidates.service].ravel()])
+    # Headroom grows with the time ahead, so that periods of equal demand are alike where none is asked for.
+    period = np.tile(np.arange(periods) if confidence(inputs) else np.zeros(periods), len(candidates))
+    stacked_ = np.stack(
+        [*(np.repeat(column, periods) for column in each), which[candidates.service].ravel(), period]
+    )
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
-    service, sku, size, groups, of_demand = (column.astype(np.intp) for column in found[[0, 1, 2, 3, 5]])
+    service, sku, size, groups, of_demand, ahead = (
+        column.astype(np.intp) for column in found[[0, 1, 2, 3, 5, 6]]
+    )
     caps, demand = found[4], pick(demands, of_demand)
     tp, dp = layout_columns(size, groups)
     arguments = replica_arguments(inputs, service, sku, tp, dp)
@@ -251,6 +258,8 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
         carrying, scv = _sharing(inputs, demand, arguments, alike)
+    headroom = serving_headroom(inputs, service, sku, ahead)
+    carrying = derive(with_headroom, carrying_replicas=carrying, headroom_ratio=headroom)
     capacity = derive_parts(replica_capacity, arrival_scv_ratio=scv, **arguments)
     whole = chosen("accelerators", size.astype(float), "enumerated: accelerators of a replica")
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
@@ -524,6 +533,16 @@ def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
     Source: definition.
     """
     return batch_limit * groups
+
+
+def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Column:
+    """Replicas that carry a demand as surely as a plan asks for.
+
+    n' = n h
+
+    Source: definition of headroom.
+    """
+    return np.multiply(carrying_replicas, headroom_ratio)
 
 
 def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from planner.performance.power import (
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
+from planner.physics.chance import confidence, training_sigma
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
     accelerators_in_use,
@@ -28,6 +29,8 @@ from planner.physics.equations.training import (
     expected_duration_h,
     hour_weight_factor,
     interval_in_use_h,
+    joint_variation_fraction,
+    later_h,
     mean_node_kw,
     persist_h,
     run_finish_quantile_h,
@@ -218,6 +221,19 @@ def deadline_confidence(inputs: Inputs, job: NDArray[np.intp]) -> Traced:
     return pick(stated, job)
 
 
+def finish_for_sure(inputs: Inputs, progress: Progress, candidates: TrainingCandidates) -> Traced:
+    """Hours after its start by which a run is done, as sure as its deadline and the policy ask for."""
+    by_deadline = progress.finish_h(deadline_confidence(inputs, candidates.job))
+    sure = confidence(inputs)
+    if sure is None:
+        return by_deadline
+    sku = inputs.node_group_sku[candidates.node_group]
+    sigma = pick([training_sigma(inputs, k) for k in range(len(inputs.skus))], sku)
+    spread = derive(joint_variation_fraction, variation_fraction=progress.run_variation, log_sigma=sigma)
+    by_policy = replace(progress, run_variation=spread).finish_h(sure)
+    return derive(later_h, one_h=by_deadline, other_h=by_policy)
+
+
 def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> TrainingRuns:
     """Every coefficient of every run: one row for each candidate, policy and start."""
     candidates, policy = with_policies(single)
@@ -226,7 +242,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
 
     speed = training_speed(inputs, candidates)
     progress = training_progress(inputs, nodes, candidates, policy, speed)
-    finish_h = progress.finish_h(deadline_confidence(inputs, job))
+    finish_h = finish_for_sure(inputs, progress, candidates)
 
     candidate, start, start_value = _starts(inputs, candidates, finish_h.value)
     tall = candidate[:, None]

@@ -55,6 +55,11 @@ _SHEETS = {
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "cost": ("Cost", "label usd"),
+    "chance": (
+        "How sure each service, pool and deadline is",
+        "work period needed provided unit headroom_fraction delivery_fraction chance_fraction",
+    ),
+    "stress": ("Bad cases", "case holds breaks_first short_nodes recourse usd kgco2e"),
     "views": ("The money in three views", "line economic_usd cash_usd accounts_usd"),
     "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),
     "cash": (
@@ -71,7 +76,7 @@ _SHEETS = {
     ),
     "life_cost": (
         "Cost over the life of the hardware, the last period going on",
-        "years within_usd later_bills_usd later_capital_usd cost_usd usd_per_y left_usd",
+        "over within_usd later_bills_usd later_capital_usd cost_usd usd_per_y left_usd",
     ),
     "unit_costs": (
         "What a unit of work costs and emits",

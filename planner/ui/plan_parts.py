@@ -180,6 +180,10 @@ def energy(made: Planned) -> None:
 def risk(made: Planned) -> None:
     """How sure the totals are, and how early the jobs end."""
     document = made.document
+    for name in ("chance", "stress"):
+        if rows := rows_of(document, name):
+            st.subheader(TITLES[name])
+            opened_sheet(made, name, rows)
     ranged = [total for total in document["totals"] if range_text(total)]
     if not ranged and not rows_of(document, "jobs"):
         st.caption("None of the facts below this plan has a range, and no job has a date.")

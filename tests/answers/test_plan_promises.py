@@ -188,7 +188,7 @@ def test_a_pool_states_its_own_utilisation() -> None:
     """Full nodes are asked for where a scenario says so; what is held is then what is down alone."""
     problem = assemble(Inputs(small(POOL, pools__experiments__utilisation=1.0), load_catalogue())).problem
 
-    assert problem.work_options.held_ratio == pytest.approx([1 + 0.0001083 * 132])
+    assert problem.work_options.held_ratio[0] == pytest.approx(1 + 0.0001083 * 132)
 
 
 @pytest.mark.parametrize(("carrying", "more"), [(1, 1), (4, 2), (10, 2)])

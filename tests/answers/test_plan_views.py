@@ -173,7 +173,7 @@ def test_a_longer_life_adds_bills_and_less_capital_each_year(bought_and_sold: Pl
     rows = plan_tables(bought_and_sold)["life_cost"]
     three, four, five = rows
 
-    assert [row["years"] for row in rows] == [3, 4, 5]
+    assert [row["over"] for row in rows] == ["3 years", "4 years", "5 years"]
     yearly = four["later_bills_usd"] - three["later_bills_usd"]
     assert five["later_bills_usd"] - four["later_bills_usd"] == pytest.approx(yearly)
     falls = np.diff([row["later_capital_usd"] for row in rows])

@@ -62,7 +62,8 @@ POOLS = {
     "experimentation work": {
         "pool": """
             benchmarks/studies/demand_ladder.py
-            planner/answers/check.py planner/answers/plan/limits.py planner/answers/plan/repairs.py
+            planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
+            planner/answers/plan/repairs.py planner/physics/chance.py
             planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/inputs/consistency.py planner/inputs/resolved.py planner/inputs/scenario/__init__.py
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
@@ -72,6 +73,8 @@ POOLS = {
         "pools": """
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
+            planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
+            planner/answers/plan/view_lines.py planner/physics/chance.py
             planner/answers/plan/energy.py planner/answers/plan/money.py
             planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py

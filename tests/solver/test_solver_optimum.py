@@ -234,7 +234,9 @@ PROMISES = 2
 def with_promises(case: Problem, rng: np.random.Generator) -> Problem:
     """Services that are promised more than all nodes in use are, standby that covers, and unfilled hours."""
     if len(case.work_options) and rng.random() < 0.5:
-        case = changed(case, "work_options", held_ratio=rng.choice([1.0, 1.25], len(case.work_options)))
+        case = changed(
+            case, "work_options", held_ratio=rng.choice([1.0, 1.25], (len(case.work_options), case.periods))
+        )
     serves = case.serve_options
     if not len(serves) or rng.random() < 0.5:
         return case
@@ -613,7 +615,7 @@ def work_done(case: Problem) -> Use:
     for o, t in itertools.product(range(len(options)), range(case.periods)):
         p, hours = options.node_group[o], case.work.demand_h[0, t] / options.speed[o]
         one.busy[p, t] += hours / groups.hours[t]
-        one.unfilled[p, t] += (options.held_ratio[o] - 1) * hours / groups.hours[t]
+        one.unfilled[p, t] += (options.held_ratio[o, t] - 1) * hours / groups.hours[t]
         one.power[groups.site[p], t] += hours / groups.hours[t] * options.active_kw[o]
         one.cost.add(t, hours * options.usd_per_node_h[o, t], hours * options.kgco2e_per_node_h[o, t])
     return one

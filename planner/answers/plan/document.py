@@ -6,11 +6,13 @@ import math
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
+from planner.answers.plan.chance import chance_sentences
 from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
+from planner.answers.plan.stress import stress_sentences
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
@@ -92,7 +94,8 @@ def plan_document(plan: Plan) -> Record:
     document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
-        document["headline"] += view_sentences(tables)
+        document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
+        document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
         document["objective"]["value"] = plan.ledger.objective.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_records
+from planner.answers.plan.chance import chance_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.limit_prices import price_records
@@ -16,6 +17,7 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.stress import stress_records
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
@@ -35,6 +37,8 @@ NAMES = (
     "pools",
     "cost",
     "contracts",
+    "chance",
+    "stress",
     "views",
     "bridge",
     "cash",
@@ -79,6 +83,8 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "contracts": contract_records(plan, solution),
             "prices": price_records(plan),
             "alternatives": alternative_records(plan),
+            "chance": chance_records(plan, solution),
+            "stress": stress_records(plan, solution),
             **view_tables(plan, solution),
             "unit_costs": unit_cost_records(plan, solution),
             "accelerator_hours": accelerator_hour_records(plan, solution),

@@ -93,7 +93,7 @@ def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.
             problem.work.name,
             works.work,
             works.node_group,
-            works.held_ratio[:, None] * solution.work_node_h,
+            works.held_ratio * solution.work_node_h,
         ),
     ]
     found = {}
@@ -248,8 +248,8 @@ def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
         length = chosen(
             "period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon"
         )
-        asked = (peak * load * length).named("requests")
-        parts[label] = (asked * carried * tokens / 1e6).named("amount")
+        needed = (peak * load * length).named("requests")
+        parts[label] = (needed * carried * tokens / 1e6).named("amount")
     return total("amount", parts, most=len(parts))
 
 

@@ -93,8 +93,8 @@ def bridge_records(views: Views, lines: list[Record]) -> list[Record]:
         "Economic cost": (first, first),
         "Interest": (minus * economic["interest"],) * 2,
         "Penalties": (minus * economic["penalties"],) * 2,
-        "Value of the fleet at the end; beside the accounts, above its book value": (end, end - end_book),
-        "Value of the fleet today; beside the accounts, above its book value": (
+        "Value of the fleet at the end; for the accounts above its book value": (end, end - end_book),
+        "Value of the fleet today; for the accounts above its book value": (
             minus * start,
             start_book - start,
         ),
@@ -280,7 +280,7 @@ def life_records(views: Views, cost: Traced) -> list[Record]:
         )
         found.append(
             {
-                "years": years,
+                "over": f"{years} years",
                 "within_usd": cost.named("within_usd"),
                 "later_bills_usd": bills.named("later_bills_usd"),
                 "later_capital_usd": later,

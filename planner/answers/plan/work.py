@@ -143,7 +143,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
             "node_h": node_h,
-            "held_node_h": (node_h * held[o]).named("held_node_h"),
+            "held_node_h": (node_h * held[o, t]).named("held_node_h"),
             "reference_h": (node_h * speed[o]).named("reference_h"),
         }
         for t in range(problem.periods)

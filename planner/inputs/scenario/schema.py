@@ -191,6 +191,12 @@ class Pool(Part):
     gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
         alias="gpu_time", description="Accelerator-hours of the reference in a period"
     )
+    demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
+        None,
+        alias="demand_error",
+        description="How far off this may be a quarter ahead, as a standard deviation; "
+        "default: the fact planning.demand_error",
+    )
     utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
         None,
         alias="utilisation",
@@ -227,6 +233,12 @@ class Service(Part):
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
+    )
+    demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
+        None,
+        alias="demand_error",
+        description="How far off this may be a quarter ahead, as a standard deviation; "
+        "default: the fact planning.demand_error",
     )
     first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
         alias="first_token", description="Longest time to the first token"
@@ -338,6 +350,12 @@ class Policy(Part):
     )
     park_idle: Annotated[bool, Flag("true")] = Field(
         False, description="Whether nodes that nothing uses are switched off; waking takes no time"
+    )
+    confidence_fraction: Annotated[float | None, Fraction("0.9", Range(0.5, 0.999))] = Field(
+        None,
+        alias="confidence",
+        description="Chance with which each service, pool and deadline must be met, where rates and demand "
+        "turn out otherwise; default: as stated, without headroom",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

@@ -134,13 +134,17 @@ def failures_without_spares(
     return result
 
 
-def work_held_ratio(*, utilisation_fraction: Column, up_fraction: Column) -> Column:
+def work_held_ratio(
+    *, utilisation_fraction: Column, up_fraction: Column, headroom_ratio: Column = 1.0
+) -> Column:
     """Node-hours that a pool takes for each hour of work.
 
-    h = 1 / (u a)
+    h = r / (u a)
 
-    Jobs fill a share u of the hours of the nodes that are up; no spares replace those under repair.
+    Jobs fill a share u of the hours of the nodes that are up; no spares replace those under repair. r is the
+    headroom for the confidence that a plan asks for.
 
     Source: definition of utilisation as the allocated share of available node-hours (Kokolis et al., 2025).
     """
-    return 1.0 / np.multiply(utilisation_fraction, up_fraction)
+    held: Column = headroom_ratio / np.multiply(utilisation_fraction, up_fraction)
+    return held

@@ -166,6 +166,42 @@ def run_finish_quantile_h(
     return np.asarray(high)[()]
 
 
+def joint_variation_fraction(*, variation_fraction: Column, log_sigma: Column) -> Column:
+    """Coefficient of variation of a run's pace, its rate in doubt too.
+
+    v' = sqrt((1 + v^2) exp(s^2) - 1)
+
+    Source: product of two independent lognormal factors.
+    """
+    joint: Column = np.sqrt(np.expm1(np.log1p(np.square(variation_fraction)) + np.square(log_sigma)))
+    return joint
+
+
+def later_h(*, one_h: Column, other_h: Column) -> Column:
+    """The later of two hours.
+
+    t = max(a, b)
+
+    Source: definition.
+    """
+    return np.maximum(one_h, other_h)
+
+
+def chance_of_pace(*, after_h: Column, run_variation_fraction: Column, **failing: Column) -> Column:
+    """Chance that a run is done some time after its start; arguments as of `run_finish_quantile_h`.
+
+    P = E_u[Phi(ln(t / F_u) / s)],  s^2 = log(1 + v^2)
+
+    Source: as there.
+    """
+    wide = {name: np.asarray(column)[..., None] for name, column in failing.items()}
+    finish_h = np.asarray(finish_quantile_h(quantile_fraction=(_NODES + 1.0) / 2.0, **wide))
+    deviation = np.maximum(np.sqrt(np.log1p(np.square(run_variation_fraction))), 1e-9)
+    after = np.maximum(np.asarray(after_h), 1e-9)[..., None]
+    done: Column = ndtr(np.log(after / finish_h) / np.asarray(deviation)[..., None]) @ _WEIGHTS / 2.0
+    return done
+
+
 def mean_node_kw(
     *,
     useful_h: Column,

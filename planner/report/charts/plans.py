@@ -190,7 +190,7 @@ def cash_by_month(document: Document) -> Picture | None:
     )
     return Picture(
         "Cash, month by month",
-        f"Bars of what is paid in each month, below zero what is received, and a line of all so far: {words}.",
+        f"Bars of what is paid in each month, below zero if received; a line of all so far: {words}.",
         tall(bars, line),
     )
 

@@ -1,0 +1,233 @@
+"""How sure a plan is: the chance that each service, pool and deadline is met, rates and demand in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.answers.plan.promises import standing_by
+from planner.physics.chance import (
+    confidence,
+    delivery_chance,
+    delivery_slack,
+    demand_sigmas,
+    pool_headroom,
+    pool_sigma,
+    serving_headroom,
+    serving_sigma,
+    training_sigma,
+)
+from planner.physics.equations.chance import in_time_fraction, met_fraction
+from planner.program.ledger import DECIDED
+from planner.program.plan import Plan
+from planner.program.solution import Solution, totals_by
+from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.records import Record, plain_rows
+
+LEAST_SURE = 3  # named in the first lines
+Groups = NDArray[np.intp]
+_NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
+
+
+def chance_records(plan: Plan, solution: Solution) -> list[Record]:
+    """Each service and pool by period, each run by its deadline: what is needed for, provided, how sure."""
+    return [*_services(plan, solution), *_pools(plan, solution), *_runs(plan, solution)]
+
+
+def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
+    """The least sure of all that is to be met, and how to ask for more."""
+    found = sorted(plain_rows(rows), key=lambda row: row["chance_fraction"])
+    if not found:
+        return []
+    least, seen = [], set[str]()
+    for row in found:
+        if row["work"] not in seen and len(seen) < LEAST_SURE:
+            seen.add(row["work"])
+            when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
+            least.append(f"{row['work']} {when} with {row['chance_fraction']:.0%}")
+    line = (
+        "How sure, with rates, demand, deliveries and failures as they may turn out: the least sure "
+        f"{'is' if len(least) == 1 else 'are'} {', '.join(least)}."
+    )
+    if confidence(plan.inputs) is None:
+        line += ' policy.confidence = "90 %" plans the headroom to be surer.'
+    return [line]
+
+
+def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
+    inputs, problem = plan.inputs, plan.problem
+    serves, services = problem.serve_options, inputs.scenario.services
+    if not services:
+        return
+    sigmas = demand_sigmas(inputs, services)
+    sku = problem.node_groups.sku[serves.node_group]
+    rows, periods = (axis.ravel() for axis in np.indices((len(sku), inputs.periods)))
+    headroom = serving_headroom(inputs, serves.service[rows], sku[rows], periods)
+    held = np.asarray(headroom.value).reshape(len(sku), inputs.periods)
+    free = free_nodes(plan, solution)
+    for i, service in enumerate(services):
+        for t, label in enumerate(inputs.scenario.horizon.period_labels):
+            needed = float(problem.services.demand[i, t]) * (1.0 - float(solution.shed_fraction[i, t]))
+            here = np.flatnonzero((serves.service == i) & (solution.replicas[:, t] > 0))
+            if needed <= 0.0 or not len(here):
+                continue
+            counts = np.array(
+                [
+                    n - standing_by(serves, int(v), t, int(n))
+                    for v, n in zip(here, solution.replicas[here, t], strict=True)
+                ]
+            )
+            each = counts * serves.capacity[here, t] * held[here, t]
+            nodes = serves.nodes[here] * solution.replicas[here, t]
+            groups = np.unique(serves.node_group[here])
+            rates = [serving_sigma(inputs, service, int(problem.node_groups.sku[p])) for p in groups]
+            carried = totals_by(np.searchsorted(groups, serves.node_group[here]), len(groups), each)
+            used = totals_by(np.searchsorted(groups, serves.node_group[here]), len(groups), nodes)
+            yield {
+                "work": service.name,
+                "period": label,
+                "unit": "requests/s",
+                **_met(
+                    plan, solution, t, groups, carried, needed, rates, sigmas[i, t], used, free[groups, t]
+                ),
+            }
+
+
+def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
+    inputs, problem = plan.inputs, plan.problem
+    works, pools = problem.work_options, inputs.scenario.pools
+    if not pools:
+        return
+    sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution)
+    extra = np.asarray(pool_headroom(inputs, works.work, problem.node_groups.sku[works.node_group]).value)
+    hours = problem.node_groups.hours
+    for w, pool in enumerate(pools):
+        for t, label in enumerate(inputs.scenario.horizon.period_labels):
+            needed = float(problem.work.demand_h[w, t])
+            here = np.flatnonzero((works.work == w) & (solution.work_node_h[:, t] > 0))
+            if needed <= 0.0 or not len(here):
+                continue
+            done = solution.work_node_h[here, t]
+            groups = works.node_group[here]
+            # Nodes that stand free do a pool's work, too, each as full as its others.
+            spare = free[groups, t] * hours[t] / works.held_ratio[here, t] * extra[here, t]
+            carried = (done * extra[here, t] + spare) * works.speed[here]
+            rates = [pool_sigma(inputs, pool, int(problem.node_groups.sku[p])) for p in groups]
+            used = (done * works.held_ratio[here, t]) / hours[t] + free[groups, t]
+            none = np.zeros(len(here))
+            yield {
+                "work": pool.name,
+                "period": label,
+                "unit": "node-hours of the reference",
+                **_met(plan, solution, t, groups, carried, needed, rates, sigmas[w, t], used, none),
+            }
+
+
+def _met(
+    plan: Plan,
+    solution: Solution,
+    period: int,
+    groups: Groups,
+    carried: NDArray[np.float64],
+    needed: float,
+    rates: list[Traced],
+    sigma: Traced,
+    used_nodes: NDArray[np.float64],
+    free: NDArray[np.float64],
+) -> Record:
+    """Asked, provided, and the chance that it is enough."""
+    orders = _orders(plan, solution, period, groups) or [_NOTHING]
+    sku = plan.problem.node_groups.sku[groups].astype(float)
+    each = [delivery_chance(plan.inputs, slack) for _, _, slack in orders]
+    on_time = pick(each, np.arange(len(orders)))
+    return {
+        "needed": needed,
+        "provided": float(carried.sum()),
+        "headroom_fraction": float(carried.sum()) / needed - 1.0,
+        "delivery_fraction": _product(on_time),
+        "chance_fraction": derive(
+            met_fraction,
+            capacity_ratio=chosen("capacity_ratio", carried / needed, "provided over needed, by node group"),
+            sku=chosen("sku", sku, "of each node group"),
+            rate_sigma=pick(rates, np.arange(len(rates))),
+            demand_sigma=sigma,
+            used_nodes=chosen("used_nodes", used_nodes, DECIDED),
+            free_nodes=chosen("free_nodes", free, "in service, and neither used nor a spare"),
+            order_group=chosen(
+                "order_group", np.array([float(g) for g, _, _ in orders]), "that an order is for"
+            ),
+            order_nodes=chosen("order_nodes", np.array([float(n) for _, n, _ in orders]), DECIDED),
+            on_time_fraction=on_time,
+        ),
+    }
+
+
+def _numbers(orders: list[tuple[int, int, Traced]], at: int) -> NDArray[np.float64]:
+    return np.array([float(order[at]) for order in orders])  # type: ignore[arg-type]
+
+
+def _product(on_time: Traced) -> float:
+    return float(np.prod(on_time.value))
+
+
+def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list[tuple[int, int, Traced]]:
+    """Orders that arrive in a period: the place of their node group, their nodes, how late they may be."""
+    table, found = plan.problem.node_groups, []
+    for place, p in enumerate(groups.tolist()):
+        ordered = period - int(table.lead_periods[p])
+        if ordered >= 0 and (units := int(solution.orders[p, ordered])):
+            nodes = units * int(table.order_unit_nodes[p])
+            slack = delivery_slack(plan.inputs, int(table.sku[p]), ordered, period)
+            found.append((place, nodes, slack))
+    return found
+
+
+def free_nodes(plan: Plan, solution: Solution) -> NDArray[np.float64]:
+    """Nodes in service that nothing holds and that are no spares (P, T)."""
+    works, groups = plan.problem.work_options, plan.problem.node_groups
+    held = totals_by(works.node_group, len(groups), works.held_ratio * solution.work_node_h) / groups.hours
+    left = solution.in_service - solution.in_use - solution.spares - held
+    found: NDArray[np.float64] = np.maximum(left, 0.0)
+    return found
+
+
+def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
+    runs, inputs = plan.ledger.runs, plan.inputs
+    if runs is None:
+        return
+    for row, option in zip(plan.ledger.run_rows.tolist(), np.flatnonzero(solution.run).tolist(), strict=True):
+        c = int(runs.candidate[row])
+        job = inputs.scenario.training[runs.candidates.job[c]]
+        group = int(runs.candidates.node_group[c])
+        start = int(plan.problem.run_options.start[option])
+        due = inputs.scenario.horizon.hours_from_start(job.deadline) - float(runs.start_h.value[row, 0])
+        orders = _orders(plan, solution, start, np.array([group]))
+        slack = orders[0][2] if orders else chosen("slack_h", np.inf, "its nodes stand already")
+        progress = runs.progress
+        doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
+        yield {
+            "work": job.name,
+            "period": f"by {job.deadline.isoformat()}",
+            "unit": "hours from its start",
+            "needed": due,
+            "provided": float(np.asarray(runs.finish_p50_h.value)[c]),
+            "headroom_fraction": due / float(np.asarray(runs.finish_p50_h.value)[c]) - 1.0,
+            "delivery_fraction": delivery_chance(inputs, slack) if orders else 1.0,
+            "chance_fraction": derive(
+                in_time_fraction,
+                due_h=chosen("due_h", due, "from its start to its deadline"),
+                useful_h=_at(progress.useful_h, c),
+                run_variation_fraction=_at(progress.run_variation, c),
+                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group])),
+                slack_h=slack,
+                late_p95_h=inputs.fact("planning.delivery_delay"),
+                **{name: _at(one, c) for name, one in progress.renewal.items()},
+                **doubt,
+            ),
+        }
+
+
+def _at(column: Traced, row: int) -> Traced:
+    return column[row] if np.ndim(column.value) else column

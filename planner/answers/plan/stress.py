@@ -1,0 +1,256 @@
+"""What becomes of a plan in bad cases, with what it has bought: does it hold, what breaks first, the way out.
+
+Work stays where it is; free nodes of its own node group stand in. What is short then is rented by the hour,
+at the catalogue's price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from planner.answers.plan.chance import free_nodes
+from planner.physics.chance import demand_sigmas
+from planner.program.plan import Plan
+from planner.program.solution import Solution, totals_by
+from planner.report.format import mass, money
+from planner.trace.quantities import Traced, chosen, facts_of, recompute, total
+from planner.trace.records import Record, plain_rows
+
+Nodes = NDArray[np.float64]
+P95 = float(ndtri(0.95))
+TWICE = 2.0
+MORE = "with these facts, less that of the plan"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A bad case: how many times the nodes each work takes then, which nodes are not there, what fails."""
+
+    title: str
+    rate: Mapping[int, float] = field(default_factory=dict)  # by SKU: share of its rate that is left
+    demand: Mapping[str, Nodes] = field(default_factory=dict)  # by kind: multiple of the demand (W, T)
+    late_sites: frozenset[int] | None = None  # sites whose orders come a period later
+    failures: float = 1.0
+
+
+def stress_records(plan: Plan, solution: Solution) -> list[Record]:
+    """One row for each bad case."""
+    found = [_held_up(plan, solution, case) for case in _cases(plan, solution)]
+    return [*found, *_prices(plan)]
+
+
+def stress_sentences(rows: list[Record]) -> list[str]:
+    """Which cases the plan does not stand, and what the dearest way out takes."""
+    broken = [row for row in plain_rows(rows) if row["holds"] == "no"]
+    if not rows:
+        return []
+    if not broken:
+        return ["The plan holds in every bad case that was looked at."]
+    dearest = max(broken, key=lambda row: row["usd"])
+    said = (
+        f"Of {len(rows)} bad cases the plan does not hold in {len(broken)} with what it has bought. The "
+        f"dearest: {dearest['case']}; the way out is to {dearest['recourse']}"
+    )
+    paid = f", {money(dearest['usd'])} and {mass(dearest['kgco2e'])}" if dearest["usd"] else ""
+    return [f"{said}{paid}."]
+
+
+def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
+    inputs, groups = plan.inputs, plan.problem.node_groups
+    left = 1.0 - inputs.fact("planning.stress.rate").value
+    for sku in np.unique(groups.sku[solution.in_service.any(axis=1)]).tolist():
+        yield Case(f"{plan.problem.sku_names[sku]} delivers {1 - left:.0%} less", rate={sku: left})
+    services, pools = inputs.scenario.services, inputs.scenario.pools
+    grown: dict[str, Nodes] = {}
+    if services:
+        grown["services"] = np.exp(P95 * np.asarray(demand_sigmas(inputs, services).value))
+    if pools:
+        grown["pools"] = np.exp(P95 * np.asarray(demand_sigmas(inputs, pools).value))
+    if grown:
+        yield Case("demand at its 95th percentile", demand=grown)
+    sites = np.unique(groups.site[solution.orders.any(axis=1)]).tolist()
+    if sites:
+        yield Case("all deliveries come a period late", late_sites=frozenset(sites))
+        for site in sites:
+            if len(sites) > 1:
+                yield Case(
+                    f"{plan.problem.site_names[site]} is ready a period late", late_sites=frozenset({site})
+                )
+    yield Case("nodes fail twice as often", failures=TWICE)
+
+
+def _held_up(plan: Plan, solution: Solution, case: Case) -> Record:
+    """What is short in a case, where first, and the cheapest way out."""
+    needed, works = _needed(plan, solution, case)
+    have = _there(plan, solution, case)
+    short = np.maximum(needed - have, 0.0)
+    short[short < 1e-6] = 0.0
+    row: Record = {"case": case.title, "holds": "no" if short.any() else "yes"}
+    late = _late_run(plan, solution, case)
+    if late is not None:
+        row["holds"] = "no"
+    first = ""
+    labels = plan.inputs.scenario.horizon.period_labels
+    if short.any():
+        t = int(np.flatnonzero(short.any(axis=0))[0])
+        p = int(np.argmax(short[:, t]))
+        names = ", ".join(sorted(works[p, t]))
+        first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {short[p, t]:.1f} nodes short for {names}"
+    row["breaks_first"] = "; ".join(filter(None, (first, late or "")))
+    most = max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0)
+    row["short_nodes"] = most
+    ways = [f"rent up to {most} nodes by the hour"] if most else []
+    ways += ["move the deadline or give the run more nodes"] if late else []
+    row["recourse"] = "; ".join(ways) or "none is needed"
+    return row | _rented(plan, short)
+
+
+def _needed(plan: Plan, solution: Solution, case: Case) -> tuple[Nodes, dict[tuple[int, int], set[str]]]:
+    """Nodes that the work of each node group takes in a case (P, T), and whose they are."""
+    problem = plan.problem
+    groups, found = problem.node_groups, np.zeros(solution.in_service.shape)
+    slower = np.array([1.0 / case.rate.get(int(k), 1.0) for k in groups.sku])
+    names: dict[tuple[int, int], set[str]] = {}
+
+    def add(group: NDArray[np.intp], nodes: Nodes, of: NDArray[np.intp], every: tuple[str, ...]) -> None:
+        np.add.at(found, group, nodes)
+        for row, t in np.argwhere(nodes > 0).tolist():
+            names.setdefault((int(group[row]), t), set()).add(every[int(of[row])])
+
+    runs, serves, works, pausable = (
+        problem.run_options, problem.serve_options, problem.work_options, problem.pausable_options
+    )  # fmt: skip
+    # A run keeps its nodes; if it is slower, it ends later.
+    add(runs.node_group, (runs.nodes * solution.run[:, None]).astype(float), runs.job, problem.jobs.name)
+    add(pausable.node_group, solution.done_node_h / groups.hours, pausable.job, problem.jobs.name)
+    more = case.demand.get("services", np.ones((len(problem.services.name), problem.periods)))
+    served = serves.nodes[:, None] * solution.replicas
+    times = more[serves.service] * slower[serves.node_group][:, None]
+    add(serves.node_group, _with_room(plan, solution, served, times), serves.service, problem.services.name)
+    more = case.demand.get("pools", np.ones((len(problem.work.name), problem.periods)))
+    done = works.held_ratio * solution.work_node_h / groups.hours
+    own = np.array(
+        [
+            1.0 if problem.sku_names[groups.sku[p]] == plan.inputs.scenario.pools[w].reference else slower[p]
+            for w, p in zip(works.work.tolist(), works.node_group.tolist(), strict=True)
+        ]
+    ).reshape(-1, 1)
+    add(works.node_group, done * more[works.work] * own, works.work, problem.work.name)
+    return found, names
+
+
+def _with_room(plan: Plan, solution: Solution, nodes: Nodes, times: Nodes) -> Nodes:
+    """Nodes of replicas when each has more to carry: the headroom of its service is used first."""
+    serves, services = plan.problem.serve_options, plan.problem.services
+    carried = serves.capacity * solution.replicas
+    whole = totals_by(serves.service, len(services.name), carried)
+    wanted = services.demand * (1.0 - solution.shed_fraction)
+    room = np.divide(whole, wanted, out=np.ones_like(whole), where=wanted > 0)
+    return np.where(nodes > 0, nodes * np.maximum(times / np.maximum(room[serves.service], 1.0), 1.0), 0.0)
+
+
+def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
+    """Nodes that are there for work in a case (P, T): in service, less those late and those down."""
+    problem, groups = plan.problem, plan.problem.node_groups
+    there = solution.in_service.astype(float)
+    if case.late_sites is not None:
+        arrived = solution.orders * groups.order_unit_nodes[:, None]
+        for p, t in np.argwhere(arrived > 0).tolist():
+            arrives = t + int(groups.lead_periods[p])
+            if int(groups.site[p]) in case.late_sites and arrives < problem.periods:
+                there[p, arrives] -= arrived[p, t]
+    repair_h = float(plan.inputs.repair().value)
+    down_h = (
+        np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value, dtype=float).reshape(-1, 1) * repair_h
+    )
+    # Spares cover the failures of the plan; of twice as many, the share that spares do not have room for.
+    extra = (case.failures - 1.0) * down_h / (1.0 + down_h) * solution.in_use
+    room = np.maximum(solution.spares + free_nodes(plan, solution) - down_h * solution.in_use, 0.0)
+    there -= np.maximum(extra - room, 0.0)
+    rented = plan.assembled.rented.node_group
+    if len(rented):
+        there[rented] = np.inf
+    return there
+
+
+def _late_run(plan: Plan, solution: Solution, case: Case) -> str | None:
+    """The first run that is no longer done by its deadline with its chance, in words."""
+    runs, inputs = plan.ledger.runs, plan.inputs
+    if runs is None:
+        return None
+    finish = runs.finish_p95_h
+    values = np.asarray(finish.value)
+    if case.failures != 1.0:
+        rate = inputs.failure_rate()
+        (values,) = recompute([finish], {rate.key: rate.value * case.failures})
+    for row, option in zip(plan.ledger.run_rows.tolist(), np.flatnonzero(solution.run).tolist(), strict=True):
+        c = int(runs.candidate[row])
+        group = int(runs.candidates.node_group[c])
+        job = inputs.scenario.training[runs.candidates.job[c]]
+        took = float(np.asarray(values)[c]) / case.rate.get(int(plan.problem.node_groups.sku[group]), 1.0)
+        start_h = float(runs.start_h.value[row, 0])
+        if case.late_sites is not None and int(plan.problem.node_groups.site[group]) in case.late_sites:
+            start = int(plan.problem.run_options.start[option])
+            lead = int(plan.problem.node_groups.lead_periods[group])
+            if start >= lead and solution.orders[group, start - lead]:
+                start_h += float(inputs.scenario.horizon.hours[start])
+        late_d = (start_h + took - inputs.scenario.horizon.hours_from_start(job.deadline)) / 24.0
+        if late_d > 0:
+            return f"{job.name} is done {late_d:.0f} days after its deadline (95 % chance)"
+    return None
+
+
+def _rented(plan: Plan, short: Nodes) -> Record:
+    """Money and carbon of renting by the hour what is short; no money where nobody rents it out."""
+    inputs, groups, nodes = plan.inputs, plan.problem.node_groups, plan.assembled.nodes
+    accelerators = inputs.server("accelerators")
+    period = chosen("period_h", float(groups.hours[0]), "calendar of the horizon")
+    usd, kgco2e = dict[str, Traced](), dict[str, Traced]()
+    for p in np.flatnonzero(short.any(axis=1)).tolist():
+        sku, name = int(groups.sku[p]), plan.problem.node_group_name(p)
+        key = f"rental.{inputs.skus[sku].accelerator}.price"
+        hours = chosen("node_h", float((short[p] * groups.hours).sum()), "node-hours that are short")
+        if inputs.has(key):
+            usd[name] = (hours * inputs.fact(key) * accelerators[sku]).named("usd")
+        making, standing = nodes.owned_kgco2e[p, 0], nodes.idle_kgco2e[p, 0]
+        kgco2e[name] = (hours * ((making + standing) / period)).named(
+            "kgco2e", "making and idle power; the work draws what it would have drawn on nodes of one's own"
+        )
+    return {"usd": total("usd", usd), "kgco2e": total("kgco2e", kgco2e)}
+
+
+def _prices(plan: Plan) -> Iterator[Record]:
+    """The grid's carbon and the price of power at the ends of their ranges: no capacity is at stake."""
+    ledger = plan.ledger
+    for title, beginning, ending in (
+        ("the carbon of the grids", "grid.", ".intensity"),
+        ("the price of electricity", "electricity.", ".price"),
+    ):
+        facts = {
+            key: fact
+            for key, fact in facts_of(ledger.cost, ledger.carbon).items()
+            if key.startswith(beginning) and key.endswith(ending) and None not in (fact.low, fact.high)
+        }
+        for end in ("low", "high"):
+            changes = {key: float(getattr(fact, end)) for key, fact in facts.items()}
+            if not changes:
+                continue
+            usd, kgco2e = recompute([ledger.cost, ledger.carbon], changes)
+            yield {
+                "case": f"{title} at the {end} end",
+                "holds": "yes",
+                "breaks_first": "",
+                "short_nodes": 0,
+                "recourse": "none is needed",
+                "usd": chosen(
+                    "usd", float(usd) - float(ledger.cost.value), "cost then, less that of the plan"
+                ),
+                "kgco2e": chosen(
+                    "kgco2e", float(kgco2e) - float(ledger.carbon.value), "carbon then, less that of the plan"
+                ),
+            }

@@ -1,0 +1,159 @@
+"""Equations of how sure a plan is: rates, demand and deliveries that turn out otherwise."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from planner.physics.equations.training import chance_of_pace, joint_variation_fraction
+
+Column = float | NDArray[Any]
+
+DELAYS = 40  # quantiles of the delay of an order
+MOST_ORDERS = 10  # that are late or not one by one: 1,024 cases
+
+
+def rate_sigma(*, mean_error_fraction: Column) -> Column:
+    """Standard deviation of the logarithm of a rate, from the mean absolute error of rates of its kind.
+
+    s = m sqrt(pi / 2)
+
+    Source: mean absolute deviation of the normal distribution.
+    """
+    return np.multiply(mean_error_fraction, np.sqrt(np.pi / 2.0))
+
+
+def demand_sigma(
+    *, quarter_error_fraction: Column, ahead_h: Column, quarter_h: Column, growth_exponent: Column
+) -> Column:
+    """Standard deviation of the logarithm of demand that lies some time ahead.
+
+    s = s_1 (t / quarter)^b
+
+    b is 0.5 for a random walk, 1 for a growth rate that is not known.
+
+    Source: power law of forecast errors by lead.
+    """
+    ahead: Column = np.divide(ahead_h, quarter_h)
+    return quarter_error_fraction * np.power(ahead, growth_exponent)
+
+
+def headroom_ratio(*, confidence_fraction: Column, rate_sigma: Column, demand_sigma: Column) -> Column:
+    """Capacity over demand that meets it with a given chance.
+
+    h = exp(z_c sqrt(s_r^2 + s_d^2)),  at least 1
+
+    Source: quantile of the ratio of two independent lognormal quantities.
+    """
+    both = np.hypot(rate_sigma, demand_sigma)
+    return np.maximum(np.exp(ndtri(confidence_fraction) * both), 1.0)
+
+
+def on_time_fraction(*, slack_h: Column, late_p95_h: Column) -> Column:
+    """Chance that an order is there some time after its stated lead.
+
+    q = Phi(z_0.95 * slack / L)
+
+    L is the delay that one order in 20 exceeds; half of them are no later than stated.
+
+    Source: normal delay, cut at zero.
+    """
+    return ndtr(ndtri(0.95) * np.divide(slack_h, late_p95_h))
+
+
+def met_fraction(
+    *,
+    capacity_ratio: NDArray[Any],
+    sku: NDArray[Any],
+    rate_sigma: NDArray[Any],
+    demand_sigma: float,
+    used_nodes: NDArray[Any],
+    free_nodes: NDArray[Any],
+    order_group: NDArray[Any],
+    order_nodes: NDArray[Any],
+    on_time_fraction: NDArray[Any],
+) -> float:
+    """Chance that what a plan provides carries what is asked for.
+
+    P = sum over which orders are late of q * Phi(ln R / s),  R = sum_g r_g,  s^2 = s_d^2 + sum_k (w_k s_k)^2
+
+    r_g is the capacity on a node group over the demand, w_k the share of a SKU in it: rates of one SKU are
+    off together. Nodes that are late are missed where no free ones stand in.
+
+    Source: sum of lognormal quantities by its moments (Fenton 1960); total probability.
+    """
+    several = np.argsort(-np.asarray(order_nodes))[:MOST_ORDERS]
+    late_group, late_nodes = np.asarray(order_group, dtype=int)[several], np.asarray(order_nodes)[several]
+    in_time = np.asarray(on_time_fraction)[several]
+    kinds = np.unique(sku)
+    found = 0.0
+    for late in product((False, True), repeat=len(several)):
+        away = np.array(late, dtype=bool)
+        chance = float(np.prod(np.where(away, 1.0 - in_time, in_time)))
+        if chance < 1e-9:
+            continue
+        missing = np.zeros(len(capacity_ratio))
+        np.add.at(missing, late_group[away], late_nodes[away])
+        short = np.maximum(missing - free_nodes, 0.0)
+        left = capacity_ratio * np.clip(1.0 - short / np.maximum(used_nodes, 1e-12), 0.0, 1.0)
+        whole = float(left.sum())
+        if whole <= 0.0:
+            continue
+        weights = np.array([left[sku == kind].sum() / whole for kind in kinds])
+        sigmas = np.array([rate_sigma[sku == kind].max() for kind in kinds])
+        deviation = float(np.sqrt(demand_sigma**2 + np.sum(np.square(weights * sigmas))))
+        if deviation:
+            found += chance * float(ndtr(np.log(whole) / deviation))
+        else:
+            found += chance * (whole >= 1.0 - 1e-9)
+    return found
+
+
+def in_time_fraction(
+    *,
+    due_h: Column,
+    useful_h: Column,
+    interval_h: Column,
+    mttf_h: Column,
+    write_h: Column,
+    restart_h: Column,
+    persist_h: Column,
+    run_variation_fraction: Column,
+    rate_sigma: Column,
+    slack_h: Column,
+    late_p95_h: Column,
+    rate_shape: Column = np.inf,
+) -> Column:
+    """Chance that a run is done by its deadline: failures, its pace, the rate of its chips, late deliveries.
+
+    P = E_d,u[Phi(ln((t - d) / F_u) / s)],  s^2 = log(1 + v^2) + s_r^2
+
+    d is by how much its nodes come later than its start, as in `on_time_fraction`.
+
+    Source: as `run_finish_quantile_h`, with the error of the rate next to the variation between runs.
+    """
+    spread = joint_variation_fraction(variation_fraction=run_variation_fraction, log_sigma=rate_sigma)
+    quantiles = ndtri((np.arange(DELAYS) + 0.5) / DELAYS) / ndtri(0.95)
+    late_h = np.maximum(
+        np.multiply.outer(np.asarray(late_p95_h), quantiles) - np.asarray(slack_h)[..., None], 0.0
+    )
+    every = [
+        chance_of_pace(
+            after_h=np.asarray(due_h) - late_h[..., j],
+            run_variation_fraction=spread,
+            useful_h=useful_h,
+            interval_h=interval_h,
+            mttf_h=mttf_h,
+            write_h=write_h,
+            restart_h=restart_h,
+            persist_h=persist_h,
+            rate_shape=rate_shape,
+        )
+        for j in range(DELAYS)
+    ]
+    found: Column = np.mean(np.asarray(every), axis=0)
+    return found

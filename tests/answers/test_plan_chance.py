@@ -1,0 +1,281 @@
+"""How sure a plan is: its chances against draws, the headroom that a confidence buys, and bad cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_plan_ownership import FLEET, NORTHWARDS, solved
+from test_plan_value import trained
+
+from planner.answers.plan.chance import chance_sentences, free_nodes
+from planner.answers.plan.document import plan_document
+from planner.answers.plan.stress import stress_sentences
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.scenario import parse_scenario, with_changes
+from planner.physics.equations.chance import (
+    demand_sigma,
+    headroom_ratio,
+    in_time_fraction,
+    met_fraction,
+    on_time_fraction,
+    rate_sigma,
+)
+from planner.physics.equations.training import run_finish_quantile_h
+from planner.program.plan import Plan, plan_fleet
+from planner.report.integrity import disagreements
+from planner.trace.records import Record
+
+pytestmark = pytest.mark.solve
+
+DRAWS = 40_000
+BUSY = {"services.chat.peak_rate": "2000 /s"}
+POOL = {
+    "pools": [
+        {"name": "lab", "model": "llama-3-8b", "reference": "a100-80-8", "gpu_time": "60000 h"},
+    ]
+}
+FAILING: dict[str, Any] = {
+    "useful_h": 1000.0,
+    "interval_h": 1.0,
+    "mttf_h": 80.0,
+    "write_h": 0.02,
+    "restart_h": 0.2,
+    "persist_h": 0.0,
+}
+
+
+def planned(changes: dict[str, Any]) -> Plan:
+    return plan_fleet(with_changes(parse_scenario(FLEET), changes), baselines=False)
+
+
+def services(tables: dict[str, list[Record]]) -> list[Record]:
+    return [row for row in tables["chance"] if row["unit"] == "requests/s"]
+
+
+def cases(tables: dict[str, list[Record]]) -> dict[str, Record]:
+    return {row["case"]: row for row in tables["stress"]}
+
+
+def drawn(
+    ratio: Any,
+    sku: Any,
+    sigma: Any,
+    spread: float,
+    used: Any,
+    free: Any,
+    group: Any,
+    nodes: Any,
+    on_time: Any,
+) -> float:
+    """The share of draws in which there is enough: rates by SKU, demand, and each order late or not."""
+    random = np.random.default_rng(7)
+    kinds = {kind: random.standard_normal(DRAWS) for kind in np.unique(sku)}
+    whole = np.zeros(DRAWS)
+    away = random.random((DRAWS, len(on_time))) > np.asarray(on_time)
+    for g in range(len(ratio)):
+        missing = (away * (np.asarray(nodes) * (np.asarray(group) == g))).sum(axis=1)
+        left = np.clip(1 - np.maximum(missing - free[g], 0) / used[g], 0, 1)
+        whole += ratio[g] * left * np.exp(sigma[g] * kinds[sku[g]])
+    return float((whole >= np.exp(spread * random.standard_normal(DRAWS))).mean())
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sku", "sigma", "spread", "orders"),
+    [
+        ([1.1], [0.0], [0.05], 0.15, []),
+        ([0.6, 0.7], [0.0, 1.0], [0.05, 0.3], 0.2, []),
+        ([0.5, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.1, 0.2], 0.1, [(0, 4.0, 0.8), (2, 6.0, 0.6)]),
+        ([1.4], [0.0], [0.0], 0.0, [(0, 3.0, 0.7)]),
+    ],
+)
+def test_the_chance_is_that_of_draws(
+    ratio: list[float],
+    sku: list[float],
+    sigma: list[float],
+    spread: float,
+    orders: list[tuple[int, float, float]],
+) -> None:
+    used, free = np.full(len(ratio), 8.0), np.full(len(ratio), 1.0)
+    group, nodes, on_time = (np.array([order[i] for order in orders]) for i in range(3))
+    chance = met_fraction(
+        capacity_ratio=np.array(ratio),
+        sku=np.array(sku),
+        rate_sigma=np.array(sigma),
+        demand_sigma=spread,
+        used_nodes=used,
+        free_nodes=free,
+        order_group=group,
+        order_nodes=nodes,
+        on_time_fraction=on_time,
+    )
+    assert chance == pytest.approx(
+        drawn(ratio, sku, sigma, spread, used, free, group, nodes, on_time), abs=0.012
+    )
+
+
+def test_errors_by_hand() -> None:
+    """Mean error of a normal; 15 % at one quarter and 34 % at four; a delay of 90 days in 1 of 20."""
+    normal = np.abs(np.random.default_rng(1).standard_normal(400_000))
+    assert rate_sigma(mean_error_fraction=float(normal.mean())) == pytest.approx(1.0, abs=0.005)
+    grown = demand_sigma(
+        quarter_error_fraction=0.15, ahead_h=np.array([1.0, 2.0, 4.0]), quarter_h=1.0, growth_exponent=0.6
+    )
+    assert grown == pytest.approx([0.15, 0.2274, 0.3446], abs=1e-4)
+    assert on_time_fraction(slack_h=np.array([0.0, 90.0]), late_p95_h=90.0) == pytest.approx([0.5, 0.95])
+    assert headroom_ratio(confidence_fraction=0.5, rate_sigma=0.2, demand_sigma=0.1) == 1.0
+    assert np.log(headroom_ratio(confidence_fraction=0.9, rate_sigma=0.3, demand_sigma=0.4)) == pytest.approx(
+        0.5 * 1.28155, rel=1e-4
+    )
+
+
+def test_the_chance_of_a_deadline_is_the_quantile_turned_round() -> None:
+    """Where nodes stand and the rate is certain; a late delivery or a rate in doubt lowers it."""
+    due = run_finish_quantile_h(quantile_fraction=0.9, run_variation_fraction=0.05, **FAILING)
+    certain = {"due_h": due, "run_variation_fraction": 0.05, "late_p95_h": 2160.0, **FAILING}
+    sure = in_time_fraction(rate_sigma=0.0, slack_h=np.inf, **certain)
+
+    assert sure == pytest.approx(0.9, abs=1e-6)
+    assert in_time_fraction(rate_sigma=0.1, slack_h=np.inf, **certain) < sure
+    assert in_time_fraction(rate_sigma=0.0, slack_h=0.0, **certain) < sure
+
+
+def test_what_is_planned_to_a_confidence_holds_so_often() -> None:
+    """Rates, demand and failures drawn 500 times: 90 % hold in 85 to 95 %, half of them without headroom."""
+    random = np.random.default_rng(3)
+    for stated, least, most in ((None, 0.4, 0.68), (0.9, 0.85, 0.955)):
+        plan = planned(BUSY | ({} if stated is None else {"policy.confidence": stated}))
+        solution, problem = solved(plan), plan.problem
+        rows = services(plan_tables(plan))
+        serves, groups = problem.serve_options, problem.node_groups
+        held = []
+        for t, row in enumerate(rows):
+            sigma_d = 0.15 * (plan.inputs.period_end_h.value[0, t] / 2191.5) ** 0.6
+            counts = solution.replicas[:, t]
+            rate = {
+                k: plan.inputs.fact(f"performance.serving.rate_error@{plan.inputs.skus[k].accelerator}").value
+                * np.sqrt(np.pi / 2)
+                for k in np.unique(groups.sku[serves.node_group[counts > 0]]).tolist()
+            }
+            each = row["provided"] / (counts * serves.capacity[:, t]).sum() * counts * serves.capacity[:, t]
+            fine = 0
+            for _ in range(500):
+                off = {k: np.exp(s * random.standard_normal()) for k, s in rate.items()}
+                supply = sum(
+                    float(one) * off[int(groups.sku[serves.node_group[v]])]
+                    for v, one in enumerate(each)
+                    if one > 0
+                )
+                fails = plan.assembled.nodes.failure_rate_per_node_h.value
+                down = 0.0
+                for p in range(len(groups)):
+                    used = int(np.ceil(solution.in_use[p, t]))
+                    if used:
+                        away = 120.0 * float(np.ravel(fails)[p])
+                        broken = random.binomial(used + int(solution.spares[p, t]), away / (1 + away))
+                        down = max(down, max(0.0, broken - float(solution.spares[p, t])) / used)
+                fine += supply * (1 - down) >= row["needed"] * np.exp(sigma_d * random.standard_normal())
+            held.append(fine / 500)
+            if row["delivery_fraction"] == 1.0:
+                assert fine / 500 == pytest.approx(row["chance_fraction"], abs=0.07)
+        assert least <= min(held)
+        assert max(held) <= most
+
+
+def test_more_confidence_costs_more_and_is_surer() -> None:
+    """Headroom shows in what is provided, in the first lines, and in the objective."""
+    loose, sure = planned(BUSY), planned(BUSY | {"policy.confidence": 0.95})
+    tables = [plan_tables(plan) for plan in (loose, sure)]
+
+    assert solved(sure).usd > solved(loose).usd
+    for before, after in zip(*map(services, tables), strict=True):
+        assert after["headroom_fraction"] > before["headroom_fraction"]
+        assert after["chance_fraction"] > before["chance_fraction"]
+    said = plan_document(loose)["headline"]
+    assert any("How sure" in line and "policy.confidence" in line for line in said)
+    assert not any("policy.confidence" in line for line in plan_document(sure)["headline"])
+
+
+def test_a_pool_has_headroom_too() -> None:
+    """Hours held, not hours worked: its electricity is that of its work."""
+    plain, sure = planned(POOL), planned(POOL | {"policy.confidence": 0.9})
+    rows = [row for row in plan_tables(sure)["chance"] if row["work"] == "lab"]
+
+    held = [np.sum(plan.problem.work_options.held_ratio * solved(plan).work_node_h) for plan in (plain, sure)]
+    assert held[1] > 1.2 * held[0]
+    for one in rows:
+        assert one["chance_fraction"] >= 0.9 - 1e-6
+    own = planned(POOL | {"pools.lab.demand_error": 0.5})
+    certain = planned(POOL | {"pools.lab.demand_error": 0.01})
+    chances = [
+        min(row["chance_fraction"] for row in plan_tables(plan)["chance"] if row["work"] == "lab")
+        for plan in (own, certain)
+    ]
+    assert chances[0] < chances[1]
+
+
+def test_a_deadline_is_planned_to_the_confidence() -> None:
+    """Rates in doubt and failures; what is left is the delivery, which is told."""
+    for stated in (None, 0.99):
+        plan = trained({} if stated is None else {"policy.confidence": stated})
+        (row,) = [one for one in plan_tables(plan)["chance"] if one["period"].startswith("by ")]
+        assert 0 < row["chance_fraction"] <= 1
+        assert row["needed"] > row["provided"]
+        assert 0 <= row["delivery_fraction"] <= 1
+
+
+def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
+    """By hand: nodes that serve over 0.7, less those that stand free and the headroom of the replicas."""
+    plan = planned(BUSY)
+    solution, tables = solved(plan), plan_tables(plan)
+    row = cases(tables)["h100-8 delivers 30% less"]
+    groups = plan.problem.node_groups
+    free = free_nodes(plan, solution)
+    wanted = 0.0
+    room = {t: one["provided"] / one["needed"] for t, one in enumerate(services(tables))}
+    shorts = np.zeros(solution.in_service.shape)
+    for p, t in np.ndindex(*shorts.shape):
+        if plan.problem.sku_names[groups.sku[p]] == "h100-8":
+            more = max(1 / 0.7 / max(room[t], 1.0), 1.0)
+            used = float(solution.in_use[p, t])
+            shorts[p, t] = max(0.0, used * more - used - free[p, t] - solution.spares[p, t])
+    wanted = float(np.ceil(shorts.sum(axis=0).max() - 1e-6))
+
+    assert row["holds"] == "no"
+    assert row["short_nodes"] == pytest.approx(wanted, abs=1)
+    price = plan.inputs.fact("rental.h100-sxm-80gb.price").value
+    hours = float((shorts * groups.hours).sum())
+    assert row["usd"] == pytest.approx(8 * price * hours, rel=0.1)
+    assert "h100-8" in row["breaks_first"]
+
+
+def test_bad_cases_are_always_told() -> None:
+    """Late deliveries, demand, failures, the ends of carbon and power; the first lines name the dearest."""
+    plan = planned(BUSY)
+    tables = plan_tables(plan)
+    found = cases(tables)
+
+    assert {
+        "demand at its 95th percentile",
+        "all deliveries come a period late",
+        "nodes fail twice as often",
+    } <= {*found}
+    assert found["demand at its 95th percentile"]["holds"] == "no"
+    (line,) = stress_sentences(tables["stress"])
+    assert "does not hold" in line
+    standing = planned({"moves": [NORTHWARDS]})
+    assert "all deliveries come a period late" not in cases(plan_tables(standing))
+    assert stress_sentences([{"case": "x", "holds": "yes", "usd": 0.0}]) == [
+        "The plan holds in every bad case that was looked at."
+    ]
+
+
+def test_a_planted_chance_is_refused() -> None:
+    document = plan_document(planned(BUSY))
+    document["tables"]["chance"][0]["chance_fraction"] *= 0.5
+    assert any(place.startswith("chance[0]") for place, _ in disagreements(document))
+
+
+def test_nothing_to_meet_says_nothing() -> None:
+    assert chance_sentences(planned({}), []) == []

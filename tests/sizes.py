@@ -30,15 +30,15 @@ def few_ranges(draws: int) -> Iterator[None]:
     from planner.answers.plan import document
     from planner.trace import uncertainty
 
-    every, tornado = uncertainty.ranged_facts, document.tornado
+    every, widths = uncertainty.ranged_facts, document.swings
 
     def swings(target: Traced) -> list[uncertainty.Swing]:
         with pytest.MonkeyPatch.context() as looked_at:
             looked_at.setattr(uncertainty, "ranged_facts", lambda *targets: every(*targets)[:6])
-            return tornado(target)
+            return widths(target)
 
     with pytest.MonkeyPatch.context() as patched:
         if not at_night():
             patched.setattr(document, "DRAWS", draws)
-            patched.setattr(document, "tornado", swings)
+            patched.setattr(document, "swings", swings)
         yield

@@ -4,7 +4,8 @@ A fact's own `low` and `high` say how sure its value is; the range of its family
 sense. A power below zero, a PUE below one or a link domain of 10^12 chips is refused before anything
 computes with it, whoever states it.
 
-`use` says what counts with a family: `input` an answer about a plan, a job or hardware; `check` the published
+`use` says what counts with a family: `input` an answer about a plan, a job or hardware; `knowable` too, of
+what a firm can look up at home (its rent, its contracts, its log); `check` the published
 cases of `everfleet validate` alone; `reference` nothing: it is there for readers to compare with.
 A value of one's own for the last two would change nothing, so it is refused.
 """
@@ -24,9 +25,13 @@ COLUMNS = ("pattern", "unit", "low", "high", "use", "note")
 # What counts with a family of facts, in words for its readers.
 USES = {
     "input": "answers count with it",
+    "knowable": "answers count with it, and a firm can state its own",
     "check": "no answer counts with it: it is for the published cases of `everfleet validate`",
     "reference": "nothing counts with it: it is shown for reference",
 }
+
+
+COUNTED = ("input", "knowable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Ranges:
     def without_effect(self, key: str) -> str | None:
         """Why a value of one's own for this fact would change nothing; None where answers count with it."""
         use = self.use(key)
-        return None if use == "input" else USES[use]
+        return None if use in COUNTED else USES[use]
 
     def problem(self, key: str, values: Iterable[float | None], unit: str) -> str | None:
         """What is wrong with values of a fact, in its canonical unit; None where nothing is."""

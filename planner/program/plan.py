@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,16 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Policy, Scenario, Solve
 from planner.program.assembly import Assembled, assemble
+from planner.program.baselines import (
+    COST_ONLY,
+    KEEP_EVERYTHING,
+    NO_PURCHASES,
+    USUAL_PRACTICE,
+    cost_only,
+    keeping_everything,
+    usual_practice,
+    without_purchases,
+)
 from planner.program.engines import refusing, require_trusted
 from planner.program.ledger import PlanLedger, plan_ledger
 from solver.alternatives import Alternative
@@ -26,7 +36,7 @@ from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
-from solver.problem import Objective, Problem, Solution
+from solver.problem import Problem, Solution
 from solver.verify import objective_value
 
 
@@ -69,9 +79,6 @@ Watch = Callable[[str], None]
 # Repairs are for reading: a close answer soon is better than the exact one late.
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
-COST_ONLY = "cost only"
-NO_PURCHASES = "no purchases"
-KEEP_EVERYTHING = "keep everything"
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,9 @@ class Plan:
     prices: tuple[Price, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     verification: dict[str, Any] | None = None  # its services played request by request
+    baseline_problems: Mapping[str, Problem] = field(
+        default_factory=dict
+    )  # of those with options of their own
 
     @property
     def problem(self) -> Problem:
@@ -120,8 +130,8 @@ def plan_fleet(
     Args:
         scenario: what to plan.
         catalogue: facts; the shipped ones if none are given.
-        baselines: whether to solve next to it the cost-only plan, the best without purchases, and the best
-            that keeps every node to the end of its life.
+        baselines: whether to solve next to it the cost-only plan, the best without purchases, the best that
+            keeps every node to the end of its life, and the plan that operators usually make.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -137,7 +147,11 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
-    search = _Search(problem, scenario.solve, ends, watch, progress, should_stop)
+    def usual() -> Problem:
+        as_usual = usual_practice(scenario)
+        return assemble(Inputs(as_usual, with_cards(as_usual, inputs.catalogue))).problem
+
+    search = _Search(problem, scenario.solve, ends, watch, progress, should_stop, usual)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
@@ -153,7 +167,7 @@ def plan_fleet(
             time_limit_s=CLASH_SECONDS,
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
-    return Plan(inputs, assembled, found, references, infeasibility, conflict)
+    return Plan(inputs, assembled, found, references, infeasibility, conflict, baseline_problems=search.own)
 
 
 class _Search:
@@ -167,7 +181,9 @@ class _Search:
         watch: Watch | None,
         progress: Callable[[Progress], None] | None,
         should_stop: Callable[[], bool] | None,
+        usual: Callable[[], Problem],
     ) -> None:
+        self.usual, self.own = usual, dict[str, Problem]()
         self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
         self.base, self.ends, self.should_stop = problem, ends, should_stop
         self.first: Answer | None = None  # the plan that is best in what comes first
@@ -199,11 +215,11 @@ class _Search:
         return self._not_beaten(found, references), references
 
     def _baselines(self) -> dict[str, Answer]:
-        cost_only = replace(self.base, objective=Objective(1.0, 0.0))
         return {
-            COST_ONLY: self._solve(cost_only),
+            COST_ONLY: self._solve(cost_only(self.base)),
             NO_PURCHASES: self._solve(without_purchases(self.base)),
             KEEP_EVERYTHING: self._solve(keeping_everything(self.base)),
+            USUAL_PRACTICE: self._solve(self.own.setdefault(USUAL_PRACTICE, self.usual())),
         }
 
     def alone(self, problem: Problem) -> Answer:
@@ -212,7 +228,11 @@ class _Search:
 
     def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
-        plans = [one.solution for one in references.values() if one.solution is not None]
+        plans = [
+            one.solution
+            for name, one in references.items()
+            if one.solution is not None and name != USUAL_PRACTICE  # that one has options of its own
+        ]
         best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
         if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
             return found
@@ -248,20 +268,3 @@ class _Search:
         found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
         within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
         self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
-
-
-def keeping_everything(problem: Problem) -> Problem:
-    """The same work, and no node sold or scrapped before the end of its life."""
-    cohorts, sales = problem.cohorts, problem.sales
-    ended = np.arange(problem.periods) >= cohorts.must_retire_by[:, None]
-    return replace(
-        problem,
-        cohorts=replace(cohorts, may_retire=cohorts.may_retire & ended),
-        sales=replace(sales, may_sell=np.zeros_like(sales.may_sell)),
-    )
-
-
-def without_purchases(problem: Problem) -> Problem:
-    """The same work on nodes that stand today, of which any may be sold or scrapped."""
-    allowed = np.zeros_like(problem.node_groups.purchase_allowed)
-    return replace(problem, node_groups=replace(problem.node_groups, purchase_allowed=allowed))

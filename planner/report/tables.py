@@ -10,11 +10,15 @@ from typing import Any
 from planner.report.charts import Document, Record, every, number_text, quantity_text, shown_scale
 from planner.trace.explain import format_value, opened
 
-BASELINES = ("cost_only", "no_purchases", "keep_everything", "as_today")  # as documents before called one
+# Documents of before called one `as_today`.
+BASELINES = ("cost_only", "no_purchases", "keep_everything", "usual_practice", "as_today")
 
 # Table -> title and columns, in the order of reading; a JSON object keeps no order of its own.
 _SHEETS = {
-    "summary": ("The plan and its baselines", "measure unit plan cost_only no_purchases keep_everything"),
+    "summary": (
+        "The plan and its baselines",
+        "measure unit plan cost_only no_purchases keep_everything usual_practice",
+    ),
     "purchases": (
         "What to buy",
         "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "
@@ -60,6 +64,7 @@ _SHEETS = {
         "work period needed provided unit headroom_fraction delivery_fraction chance_fraction",
     ),
     "stress": ("Bad cases", "case holds breaks_first short_nodes recourse usd kgco2e"),
+    "knowable": ("What your firm could state", "facts kind narrows_fraction how"),
     "views": ("The money in three views", "line economic_usd cash_usd accounts_usd"),
     "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),
     "cash": (

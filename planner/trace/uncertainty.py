@@ -50,13 +50,32 @@ def ranged_facts(*targets: Traced) -> tuple[Fact, ...]:
     )
 
 
-def tornado(target: Traced, most: int = 12) -> list[Swing]:
-    """The facts that move `target` most when each goes alone to its low and its high, widest first."""
+def swings(target: Traced) -> list[Swing]:
+    """What `target` does when each of its facts goes alone to its low and its high, widest first."""
     facts = ranged_facts(target)
     ends = [{fact.key: float(end or 0)} for fact in facts for end in (fact.low, fact.high)]
     found = [float(value) for (value,) in recomputed([target], ends)]
-    swings = [Swing(*each) for each in zip(facts, found[::2], found[1::2], strict=True)]
-    return sorted(swings, key=lambda swing: -swing.width)[:most]
+    every = [Swing(*each) for each in zip(facts, found[::2], found[1::2], strict=True)]
+    return sorted(every, key=lambda swing: -swing.width)
+
+
+def tornado(target: Traced, most: int = 12) -> list[Swing]:
+    """The facts that move `target` most when each goes alone to its low and its high, widest first."""
+    return swings(target)[:most]
+
+
+def narrowed(every: Sequence[Swing]) -> dict[str, float]:
+    """Share by which the range of a result narrows if all facts of a cause were known, by cause.
+
+    1 - sqrt(1 - W_c^2 / sum W^2), where W_c is the sum of the widths of the facts that err together.
+    """
+    width: dict[str, float] = {}
+    for swing in every:
+        width[cause_of(swing.fact)] = width.get(cause_of(swing.fact), 0.0) + swing.width
+    whole = sum(one**2 for one in width.values())
+    if not whole:
+        return {}
+    return {cause: 1.0 - float(np.sqrt(max(1.0 - one**2 / whole, 0.0))) for cause, one in width.items()}
 
 
 def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[Spread]:

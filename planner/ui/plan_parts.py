@@ -180,7 +180,7 @@ def energy(made: Planned) -> None:
 def risk(made: Planned) -> None:
     """How sure the totals are, and how early the jobs end."""
     document = made.document
-    for name in ("chance", "stress"):
+    for name in ("chance", "stress", "knowable"):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])
             opened_sheet(made, name, rows)

@@ -25,7 +25,9 @@ from planner.physics.equations.chance import (
 from planner.physics.equations.training import run_finish_quantile_h
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
+from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record
+from planner.trace.uncertainty import Swing, narrowed
 
 pytestmark = pytest.mark.solve
 
@@ -279,3 +281,27 @@ def test_a_planted_chance_is_refused() -> None:
 
 def test_nothing_to_meet_says_nothing() -> None:
     assert chance_sentences(planned({}), []) == []
+
+
+def test_what_a_firm_could_state_is_told_with_what_it_narrows() -> None:
+    """Prices and upkeep first; a stated value leaves the list; two facts of one cause narrow together."""
+    document = plan_document(planned(BUSY))
+    rows = document["tables"]["knowable"]
+
+    assert rows == sorted(rows, key=lambda row: -row["narrows_fraction"])
+    assert all(0 < row["narrows_fraction"] <= 1 for row in rows)
+    assert any("finance.maintenance" in row["facts"] for row in rows)
+    assert any("Your firm may know better" in line for line in document["why"])
+    stated = plan_document(planned(BUSY | {"facts": {"finance.maintenance": "0.06"}}))
+    assert not any("finance.maintenance" in row["facts"] for row in stated["tables"]["knowable"])
+
+
+def test_narrowing_is_that_of_independent_widths() -> None:
+    """Widths of 3 and 4 of two causes: without the first, 4 of 5 is left."""
+    facts = [
+        Fact(1.0, "1", key=key, source=Source("s", "s"), locator="", kind="assumed")
+        for key in ("finance.maintenance", "finance.deposit")
+    ]
+    every = [Swing(fact, 0.0, width) for fact, width in zip(facts, (3.0, 4.0), strict=True)]
+    assert narrowed(every) == pytest.approx({"finance.maintenance": 0.2, "finance.deposit": 0.4})
+    assert narrowed([]) == {}

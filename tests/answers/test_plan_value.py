@@ -16,7 +16,8 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
-from planner.program.plan import KEEP_EVERYTHING, Plan, plan_fleet
+from planner.program.baselines import KEEP_EVERYTHING, USUAL_PRACTICE, usual_practice
+from planner.program.plan import Plan, plan_fleet
 
 KEPT = {
     f"year_{n}_fraction": load_catalogue().fact(f"resale.common.year_{n}.kept").value for n in range(1, 9)
@@ -234,3 +235,24 @@ def test_the_deposit_bears_interest_until_delivery() -> None:
 
     assert nodes > 0
     assert term(plan, "ordered") == pytest.approx(nodes * each)
+
+
+def test_usual_practice_is_judged_by_the_same_model() -> None:
+    """At today's sites, hourly checkpoints, spares by a share, nothing sold early; it is never better."""
+    dirty = load_scenario(data_folder() / "scenarios" / "clean-and-dirty-sites.toml")
+    usual = usual_practice(dirty)
+    assert {site for offer in usual.market for site in offer.sites or ()} <= {one.site for one in usual.fleet}
+    assert usual.policy.objective == "money"
+    assert usual.policy.retirement == "end of life"
+    assert usual.reliability.spare_share_fraction == 0.03
+    assert all(job.checkpoint_interval_h == 1.0 for job in usual.training)
+
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), {"services.chat.peak_rate": "300 /s"}))
+    by_usual = plan.baselines[USUAL_PRACTICE].solution
+    assert by_usual is not None
+    assert not by_usual.orders[0].any(), "north has no fleet today"
+    assert not by_usual.retired.any()
+    assert by_usual.usd >= solved(plan).usd
+    (row, *_) = plan_tables(plan)["summary"]
+    assert row["usual_practice"] == pytest.approx(by_usual.usd)
+    assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])

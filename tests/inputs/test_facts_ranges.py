@@ -85,7 +85,7 @@ def test_faults_of_the_file_are_named(tmp_path):
 
     assert [problem.split(": ", 1)[0] for problem in problems] == [f"ranges.csv:{n}" for n in (2, 3, 4, 5)]
     assert "low 2 is not below high 1" in problems[0]
-    assert "use '' is none of input, check, reference" in problems[3]
+    assert "use '' is none of input, knowable, check, reference" in problems[3]
 
 
 def test_a_check_names_every_senseless_value_with_what_is_allowed():

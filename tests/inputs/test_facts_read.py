@@ -18,7 +18,7 @@ from planner.answers.plan.document import plan_document
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.overrides import override_of
-from planner.inputs.ranges import USES
+from planner.inputs.ranges import COUNTED, USES
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.program.assembly import assemble
@@ -115,7 +115,7 @@ def test_answers_read_every_family_of_inputs():
     unread = [
         pattern
         for pattern, use, keys in families()
-        if use == "input" and all(name.startswith("validation/") for name in readers(keys))
+        if use in COUNTED and all(name.startswith("validation/") for name in readers(keys))
     ]
 
     assert unread == [], "mark them as check or reference in ranges.csv, or take the facts away"
@@ -137,7 +137,7 @@ def test_nothing_asks_for_a_fact_that_is_said_to_be_idle():
             if any(text.fullmatch(key) for key in keys for text in module.keys)
         )
         for pattern, use, keys in families()
-        if use != "input"
+        if use not in COUNTED
     }
 
     assert {pattern: by for pattern, by in read_by.items() if by} == {}

@@ -48,7 +48,8 @@ from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, check_pools, pool_layouts, training_arguments
 from planner.program import plan as program_plan
 from planner.program.assembly import Assembled, assemble
-from planner.program.plan import COST_ONLY, Plan, _Search, plan_fleet
+from planner.program.baselines import COST_ONLY
+from planner.program.plan import Plan, _Search, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
 from planner.trace.explain import explain

@@ -582,7 +582,7 @@ for step in range(1, 1000):
     assert (folder / "plan.html").read_text(encoding="utf-8") == title, "two reports mixed"
     assert (folder / "plan.xlsx").read_text(encoding="utf-8") == title, "two reports mixed"
     assert f"# {title}\\n" in (folder / "plan.md").read_text(encoding="utf-8"), "two reports mixed"
-    assert len(list((folder / "csv").iterdir())) == 16
+    assert len(list((folder / "csv").iterdir())) == 17
     outcomes["new" if title == str(step) else "old"] += 1
     before = title
     if ended_well:

@@ -23,6 +23,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "plan": "counted over this plan",
         "cost_only": f"the cheapest plan within the same limits, whatever it emits: {BEST_ELSEWHERE}",
         "no_purchases": f"the best plan that keeps the same limits and buys nothing: {BEST_ELSEWHERE}",
+        "usual_practice": "the cheapest plan as operators usually make it, its own options worked out: "
+        f"{BEST_ELSEWHERE}",
         "keep_everything": "the best plan that keeps the same limits, and every node to the end of its life: "
         f"{BEST_ELSEWHERE}",
     },
@@ -63,6 +65,14 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "spares of the node group enough are up for services.{service}.availability",
     },
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
+    "chance": {
+        "needed": "what the scenario asks for: the peak of a service, hours of a pool, hours to a deadline",
+        "provided": "what the plan provides: replicas that carry, hours on the nodes of the pool and on free "
+        "ones, hours until the run is as likely done as not",
+        "headroom_fraction": "provided over needed, less one; of a deadline needed over provided",
+        "delivery_fraction": "chance that all that arrives for it in the period is there from its first day",
+    },
+    "stress": {"short_nodes": "the most nodes that are short at once, of all node groups together"},
     "prices": {
         "relaxed_saving_per_unit": "price of the limit where counts may be fractions: by how much "
         "the objective falls for one more unit of it",

@@ -10,10 +10,11 @@ from planner.answers.plan.decisions import decided
 from planner.answers.plan.fleet import purchase_records
 from planner.answers.plan.shares import avoided_part, contract_part, of_period
 from planner.program.assembly import objective_unit
+from planner.program.baselines import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, USUAL_PRACTICE
 from planner.program.ledger import objective_of
 from planner.program.market_based import stand_ins
-from planner.program.plan import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, Plan
-from planner.program.solution import Solution, capex_usd
+from planner.program.plan import Plan
+from planner.program.solution import Problem, Solution, capex_usd
 from planner.report.format import energy, mass, money
 from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
@@ -115,7 +116,12 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
     """The plan next to its baselines."""
     baselines = {name: found.solution for name, found in plan.baselines.items()}
     problem, ledger = plan.problem, plan.ledger
-    names = {"cost_only": COST_ONLY, "no_purchases": NO_PURCHASES, "keep_everything": KEEP_EVERYTHING}
+    names = {
+        "cost_only": COST_ONLY,
+        "no_purchases": NO_PURCHASES,
+        "keep_everything": KEEP_EVERYTHING,
+        "usual_practice": USUAL_PRACTICE,
+    }
     columns = {"plan": solution} | {column: baselines.get(name) for column, name in names.items()}
     mine: dict[str, Traced] = {
         "cost": ledger.cost,
@@ -124,7 +130,9 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
         "capex": ledger.capex,
     }
 
-    def measured(measure: str, unit: str, name: str, value: Callable[[Solution], float]) -> Record:
+    problems = {column: plan.baseline_problems.get(name, problem) for column, name in names.items()}
+
+    def measured(measure: str, unit: str, name: str, value: Callable[[Problem, Solution], float]) -> Record:
         row: Record = {"measure": measure, "unit": unit}
         for column, one in columns.items():
             if one is None:
@@ -134,7 +142,7 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
             elif name == "objective":
                 row[column] = objective_of(plan.inputs, problem.objective, *both(column, one))
             else:
-                row[column] = float(value(one))
+                row[column] = float(value(problems.get(column, problem), one))
         return row
 
     def both(column: str, one: Solution) -> tuple[Traced, Traced]:
@@ -147,15 +155,17 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
         )
         return cost, carbon
 
-    units = problem.node_groups.order_unit_nodes[:, None]
+    def bought(of: Problem, one: Solution) -> float:
+        return float((one.orders * of.node_groups.order_unit_nodes[:, None]).sum())
+
     return [
-        measured(cost_label(plan), "USD", "cost", lambda one: one.usd),
-        measured("Carbon in the horizon", "kgCO2e", "carbon", lambda one: one.kgco2e),
-        measured("Objective", objective_unit(problem.objective), "objective", lambda one: math.nan),
-        measured("Purchases, cash", "USD", "capex", lambda one: capex_usd(problem, one.orders).sum()),
-        measured("Nodes bought", "nodes", "", lambda one: (one.orders * units).sum()),
-        measured("Nodes retired", "nodes", "", lambda one: one.retired.sum() + one.sold.sum()),
-        measured("Nodes in service at the end", "nodes", "", lambda one: one.in_service[:, -1].sum()),
+        measured(cost_label(plan), "USD", "cost", lambda _, one: one.usd),
+        measured("Carbon in the horizon", "kgCO2e", "carbon", lambda _, one: one.kgco2e),
+        measured("Objective", objective_unit(problem.objective), "objective", lambda _, one: math.nan),
+        measured("Purchases, cash", "USD", "capex", lambda of, one: capex_usd(of, one.orders).sum()),
+        measured("Nodes bought", "nodes", "", bought),
+        measured("Nodes retired", "nodes", "", lambda _, one: one.retired.sum() + one.sold.sum()),
+        measured("Nodes in service at the end", "nodes", "", lambda _, one: one.in_service[:, -1].sum()),
     ]
 
 

@@ -19,7 +19,8 @@ from planner.answers.plan.work import (
     serving_sentences,
     training_sentences,
 )
-from planner.program.plan import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, Plan
+from planner.program.baselines import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, USUAL_PRACTICE
+from planner.program.plan import Plan
 from planner.program.solution import Solution, Status
 from planner.report.format import mass, money
 
@@ -46,6 +47,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *_against_cost_only(plan, solution),
         *_against_today(plan, solution),
         *_against_keeping(plan, solution),
+        *_against_usual(plan, solution),
         *limit_sentences(plan, solution),
     ]
     why += undeclared_sentences(plan, solution)
@@ -125,4 +127,20 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
     return [
         f"Keeping every node to the end of its life would cost {money(abs(dearer))} "
         f"{'more' if dearer >= 0 else 'less'} than parting with {parted}."
+    ]
+
+
+def _against_usual(plan: Plan, solution: Solution) -> list[str]:
+    """What all of it is worth: the plan next to the one that operators usually make."""
+    found = plan.baselines.get(USUAL_PRACTICE)
+    if found is None:
+        return []
+    if found.solution is None:
+        if found.status is Status.INFEASIBLE:
+            return ["As operators usually plan, no plan keeps every limit."]
+        return []
+    saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
+    return [
+        f"As operators usually plan, it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} "
+        f"and emit {mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
     ]

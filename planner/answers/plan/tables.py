@@ -53,6 +53,7 @@ NAMES = (
     "limits",
     "prices",
     "alternatives",
+    "knowable",
     "alternatives_dropped",
     "facts",
     "facts_weighed",

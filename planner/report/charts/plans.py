@@ -205,6 +205,7 @@ def baselines(document: Document) -> Picture | None:
         "cost_only": "cost only",
         "no_purchases": "no purchases",
         "keep_everything": "keep everything",
+        "usual_practice": "usual practice",
         "as_today": "no purchases",  # as documents before called it
     }
     measured = [row for row in document["tables"]["summary"] if row["plan"]]

@@ -138,7 +138,7 @@ def sensitivity(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
 
 def _own_and_today(own: Plan) -> Iterator[tuple[str, Answer]]:
     """The scenario's own plan, and the work on the nodes that stand today, where these exist."""
-    from planner.program.plan import NO_PURCHASES
+    from planner.program.baselines import NO_PURCHASES
 
     today = own.baselines.get(NO_PURCHASES)
     for name, found in (("this scenario's plan", own.answer), (NO_PURCHASES, today)):

@@ -256,3 +256,27 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     (row, *_) = plan_tables(plan)["summary"]
     assert row["usual_practice"] == pytest.approx(by_usual.usd)
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
+
+
+def test_what_was_paid_once_decides_nothing() -> None:
+    """Twice the historic price: the same plan at the same cost; the accounts alone change."""
+    young = {"fleet[0].in_service": date(2024, 7, 1)}
+    once, twice = (
+        planned({"services.chat.peak_rate": "300 /s", "fleet[0].paid": price, **young})
+        for price in ("175 kUSD", "350 kUSD")
+    )
+    assert solved(once).usd == pytest.approx(solved(twice).usd, rel=1e-12)
+    assert np.array_equal(solved(once).orders, solved(twice).orders)
+    assert np.array_equal(solved(once).retired, solved(twice).retired)
+    books = [plan_tables(plan)["bridge"][-1]["to_accounts_usd"] for plan in (once, twice)]
+    assert books[1] != pytest.approx(books[0], rel=1e-3)
+
+
+def test_a_later_deadline_saves_no_more_than_time_does() -> None:
+    """Interest on the price for the delay, and nothing else: prices do not fall by waiting."""
+    soon, late = (
+        trained({"horizon.periods": 8, "training[0].deadline": day}) for day in ("2027-06-30", "2027-09-30")
+    )
+    price = float(soon.ledger.capex.value)
+    assert solved(late).usd <= solved(soon).usd * (1 + 1e-9)
+    assert solved(soon).usd - solved(late).usd <= RATE * price * 0.25 * 1.01

@@ -72,6 +72,7 @@ in_service = 2028-01-01
 life = "6 y"
 extend_to = "8 y"
 extension_cost = "6 kUSD/y"
+paid = "300 kUSD"
 resale = "8 kUSD"
 resale_decline = "25 %"
 

@@ -76,7 +76,13 @@ class Views:
             return []
         names = [sku.name for sku in inputs.skus]
         fleet, start = inputs.scenario.fleet, inputs.scenario.horizon.start
-        price = pick([inputs.node_price(names.index(one.sku), 0) for one in fleet], standing.home[:, None])
+        paid: list[Traced] = [
+            inputs.node_price(names.index(one.sku), 0)
+            if one.paid_usd is None
+            else inputs.yours(f"fleet[{i}].paid", one.paid_usd, "USD")
+            for i, one in enumerate(fleet)
+        ]
+        price = pick(paid, standing.home[:, None])
         ages = np.array([(start - one.in_service).days / 365.25 for one in fleet])[standing.home][:, None]
         return [
             Nodes(

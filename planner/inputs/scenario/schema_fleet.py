@@ -44,6 +44,12 @@ class Cohort(Part):
     extension_usd_per_node_h: Annotated[float | None, Quantity('"6 kUSD/y"', "USD/h", Range(0, 1e5))] = Field(
         None, alias="extension_cost", description="Further cost of a node kept beyond its life; default: none"
     )
+    paid_usd: Annotated[float | None, Quantity('"310 kUSD"', "USD", Range(0, 1e9))] = Field(
+        None,
+        alias="paid",
+        description="What a node cost when it was bought; the accounts alone count with it; default: the "
+        "price of a new one today",
+    )
     resale_usd: Annotated[float | None, Quantity('"8 kUSD"', "USD", Range(-1e7, 1e9))] = Field(
         None,
         alias="resale",

@@ -181,7 +181,10 @@ def most_sold(problem: Problem, orders: Whole) -> Whole:
     groups, sales = problem.node_groups, problem.sales
     later_usd, later_kgco2e = (
         from_now_on(column)[sales.node_group]
-        for column in (groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
+        for column in (
+            groups.holding_usd_per_node + standing_usd(problem),
+            groups.holding_kgco2e_per_node + np.maximum(groups.idle_kgco2e_per_node, 0.0),
+        )
     )
     aim = problem.objective
     saves = aim.money_weight * (later_usd - sales.usd_per_node) + aim.carbon_weight * later_kgco2e > 0
@@ -193,6 +196,19 @@ def most_sold(problem: Problem, orders: Whole) -> Whole:
     arrives = sales.ordered + groups.lead_periods[sales.node_group]
     here = np.arange(problem.periods) >= arrives[:, None]
     return most[:, None] * (sales.may_sell & here & (saves | capped))
+
+
+def standing_usd(problem: Problem) -> Floats:
+    """The most that a node in service can be charged by its site in a period although nothing uses it.
+
+    s[p,t] = space[s,t] * kw[p] + peak[s,t] * idle[p] + max(idle[p,t], 0); nothing of what is committed is off
+    """
+    groups, places = problem.node_groups, problem.places
+    here = ~groups.off_site
+    space = places.space_usd_per_kw[groups.site] * (groups.space_kw * here)[:, None]
+    peak = places.peak_usd_per_kw[groups.site] * (groups.idle_kw * here)[:, None]
+    charged: Floats = space + peak + np.maximum(groups.idle_usd_per_node, 0.0)
+    return charged
 
 
 def _standing_of_sku(problem: Problem) -> Whole:

@@ -1,4 +1,4 @@
-"""What a fleet is made of: node groups, standing cohorts, their moves, rebates, spares, clean energy."""
+"""What a fleet is made of: node groups, cohorts, their moves, rebates, spares, clean energy, sites."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NodeGroups(Table):
     lead_periods: Whole  # [P] periods from order to service
     purchase_allowed: Flags  # [P, T] may be ordered in t
     capex_usd_per_node: Floats  # [P, T] cash when ordered in t; only the budget reads it
-    holding_usd_per_node: Floats  # [P, T] maintenance and space of a bought node in service in t
+    holding_usd_per_node: Floats  # [P, T] maintenance of a bought node in service in t
     holding_kgco2e_per_node: Floats  # [P, T] embodied share of a bought node in service in t
     idle_kw: Floats  # [P] facility power of a node that idles
     idle_usd_per_node: Floats  # [P, T] energy of idling through t
@@ -45,6 +45,7 @@ class NodeGroups(Table):
     off_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
     idle_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T] only contracts read energy
     off_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    space_kw: Floats = field(default_factory=no_numbers)  # [P] power that a node is rated for
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "sku": ROW,
@@ -71,6 +72,7 @@ class NodeGroups(Table):
         "off_kgco2e_per_node": Shape("*T", default=0.0),
         "idle_kwh_per_node": Shape("*T", low=0, default=0.0),
         "off_kwh_per_node": Shape("*T", low=0, default=0.0),
+        "space_kw": Shape("*", low=0, default=0.0),
     }
 
 
@@ -84,7 +86,7 @@ class Cohorts(Table):
 
     node_group: Whole  # [H]
     nodes: Whole  # [H]
-    keep_usd_per_node: Floats  # [H, T] fall of value, interest, maintenance and space while kept
+    keep_usd_per_node: Floats  # [H, T] fall of value, interest and maintenance while kept
     keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
     retire_usd_per_node: Floats  # [H, T] when retired at the start of t: what the sale takes
     must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
@@ -213,4 +215,22 @@ class Contracts(Table):
         "kgco2e_per_kwh": Shape("*T"),
         "limit_kwh": Shape("*T", low=0, infinite=True),
         "fixed_share": Shape("*", bool, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places(Table):
+    """What each site charges beyond energy, one row a site: space by rated power, and the peak of a period.
+
+    Space is paid for the rated power of nodes in service, and for what is committed whether used or not.
+    """
+
+    space_usd_per_kw: Floats  # [S, T] a kilowatt through t
+    committed_kw: Floats  # [S, T]
+    peak_usd_per_kw: Floats  # [S, T] a kilowatt of facility power at the peak of t
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "space_usd_per_kw": Shape("*T", low=0),
+        "committed_kw": Shape("*T", low=0),
+        "peak_usd_per_kw": Shape("*T", low=0),
     }

@@ -20,6 +20,7 @@ __all__ = ["FAMILIES", "Index", "Program", "Slack", "Variables", "linear", "name
 FAMILIES = (
     "power",
     "space",
+    "shared power",
     "supply",
     "minimum order",
     "budget",
@@ -72,6 +73,7 @@ class Program:
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
     matched: Variables  # [C, T] mean kW
+    beyond: Variables  # [S, T] rated kW in service beyond what is committed, where anything is
     in_service: Variables  # [P, T]
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]

@@ -30,6 +30,8 @@ class Terms:
     contract: Floats  # [C, T] premium; carbon avoided is negative
     unmet: Floats  # [I, T]
     left_out: Floats  # [J]
+    space: Floats  # [S, T] rated power in service or committed
+    peak: Floats  # [S, T] demand charge
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""

@@ -73,7 +73,8 @@ def _some(stem: str, most: NDArray[Any]) -> Variables:
     made = np.full(most.shape, None, dtype=object)
     for index in np.argwhere(most > 0).tolist():
         place = tuple(index)
-        made[place] = pulp.LpVariable(name(stem, place), 0, float(most[place]))
+        most_here = float(most[place])
+        made[place] = pulp.LpVariable(name(stem, place), 0, None if most_here == np.inf else most_here)
     return made
 
 
@@ -94,7 +95,7 @@ def _fleet(
 
 
 def _use_of_node_groups(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
-    """What happens to the nodes of a node group: rented, spare, parked, in use."""
+    """What happens to the nodes of a node group: rented, spare, parked, in use; and the space they take."""
     shape = (len(problem.node_groups), problem.periods)
     return {
         "rented": _whole(prefix + "rented", np.minimum(problem.node_groups.rental_limit_nodes, most.useful)),
@@ -102,6 +103,7 @@ def _use_of_node_groups(problem: Problem, most: bounds.Sizes, prefix: str) -> di
         "parked": array(prefix + "parked", shape, None, False),
         "in_service": array(prefix + "in_service", shape, None, False),
         "in_use": _amount(prefix + "in_use", most.in_use),
+        "beyond": _some(prefix + "beyond", np.where(problem.places.committed_kw > 0, np.inf, 0.0)),
     }
 
 

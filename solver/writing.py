@@ -44,6 +44,7 @@ _VARIABLES = {
     "shed": "IT",
     "work": "OT",
     "matched": "CT",
+    "beyond": "ST",
     "some": "P",
     "works": "ET",
     "free": "PT",
@@ -72,6 +73,8 @@ _ROWS = {
     "spares": "PT",
     "power": "ST",
     "space": "ST",
+    "shared_power": "FT",
+    "occupied": "ST",
     "supply": "KT",
     "minimum": "P",
     "ordered": "PT",
@@ -170,6 +173,7 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         "W": problem.work.name,
         "Q": _promises(problem),
         "S": sites,
+        "F": problem.limits.shared_power_name,
         "K": problem.sku_names,
         "M": [
             f"{cohorts[start]} to {cohorts[end]}"

@@ -9,7 +9,7 @@ from typing import Any
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.models import ModelCardError, with_model_cards
-from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
+from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
 from planner.inputs.scenario.checks import entries_of, own_facts, unknown_names
 from planner.inputs.scenario.fields import CARD
 from planner.inputs.scenario.parts import once
@@ -167,6 +167,27 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
                 "its price a guess"
             )
     return notes
+
+
+def space_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
+    """What a plan will assume of space; nothing where every site says it."""
+    return [space_note(scenario, catalogue)] if any(map(space_unstated, scenario.sites)) else []
+
+
+def space_unstated(site: Site) -> bool:
+    """Whether a site says neither that its building is owned nor what its space costs."""
+    return site.space is None and site.space_price_usd_per_kw_month is None
+
+
+def space_note(scenario: Scenario, catalogue: Catalogue) -> str:
+    """The price of space that is assumed, where, and what to write."""
+    price = scenario.facts.get("finance.space", catalogue.fact("finance.space").stated)
+    names = [site.name for site in scenario.sites if space_unstated(site)]
+    where = "every site" if len(names) == len(scenario.sites) > 1 else ", ".join(names)
+    return (
+        f"Space at {where} is charged at {price} by the rated power of its nodes (fact finance.space), "
+        'as nothing is stated there: write space_price, or space = "owned"'
+    )
 
 
 def _unpriced_rental(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

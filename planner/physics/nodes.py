@@ -16,10 +16,9 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.performance.power import host_at_load_kw, node_power_kw
-from planner.physics.equations.money import energy_usd, maintenance_usd, space_usd
+from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
-    kept_usd,
     owned_kgco2e,
     racks_per_node,
     replacement_kgco2e,
@@ -43,7 +42,7 @@ class Nodes:
     accelerators: Traced
     price_usd: Traced
     owned_kgco2e: Traced
-    kept_usd: Traced
+    kept_usd: Traced  # energy, capital and what the site charges apart
     kept_kgco2e: Traced
     sunk_kgco2e: Traced
     idle_node_kw: Traced
@@ -113,12 +112,6 @@ def node_columns(inputs: Inputs) -> Nodes:
         maintenance_fraction=inputs.fact("finance.maintenance"),
     )
     pue = pick(inputs.pue, site[:, None])
-    space = derive(
-        space_usd,
-        provisioned_kw=by_node_group(inputs.server("max_power")),
-        space_usd_per_kw_h=inputs.fact("finance.space"),
-        hours_h=hours,
-    )
 
     idle_node = by_node_group(idle_node_items(inputs))
     idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
@@ -127,7 +120,7 @@ def node_columns(inputs: Inputs) -> Nodes:
         accelerators=accelerators,
         price_usd=price,
         owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
-        kept_usd=derive(kept_usd, maintenance_usd=maintenance, space_usd=space),
+        kept_usd=maintenance,
         kept_kgco2e=replaced,
         sunk_kgco2e=share,
         idle_node_kw=idle_node,

@@ -13,6 +13,7 @@ from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
+from planner.physics.places import Terms, site_terms
 from planner.physics.procurement import Buying, Rented, buying_columns, rented_hours
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.training import TrainingRuns, training_runs
@@ -41,6 +42,7 @@ from planner.program.option_tables import (
     with_rent,
     work_option_table,
 )
+from planner.program.places import place_table
 from solver.frontier import CARBON, MONEY
 from solver.problem import (
     Objective,
@@ -67,6 +69,7 @@ class Assembled:
     rented: Rented
     parked: Parked | None
     contracted: Contracted | None
+    terms: Terms
     dropped: tuple[Dropped, ...]
     candidates: int
     dominated: int
@@ -85,7 +88,7 @@ def assemble(inputs: Inputs) -> Assembled:
     replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
     work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
-    contracted = contract_columns(inputs)
+    contracted, terms = contract_columns(inputs), site_terms(inputs)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
@@ -98,6 +101,7 @@ def assemble(inputs: Inputs) -> Assembled:
             node_group_table(inputs, nodes, buying),
             **rental_columns(inputs),
             **parking_columns(inputs, parked),
+            space_kw=terms.rated_kw.value[:, 0],
         ),
         cohorts=cohort_table(standing, inputs.periods),
         moves=move_table(standing, inputs.periods),
@@ -118,6 +122,7 @@ def assemble(inputs: Inputs) -> Assembled:
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
+        places=place_table(inputs, terms),
         objective=objective(inputs),
     )
     kept, count = (
@@ -139,6 +144,7 @@ def assemble(inputs: Inputs) -> Assembled:
         rented,
         parked,
         contracted,
+        terms,
         dropped=(*no_layout, *no_room, *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),

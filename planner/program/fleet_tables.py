@@ -16,6 +16,7 @@ from planner.physics.nodes import Nodes, Parked
 from planner.physics.procurement import Buying, may_be_ordered, order_lead_periods
 from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
+from planner.program.places import shared_power
 from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -304,4 +305,5 @@ def limit_table(inputs: Inputs) -> Limits:
         carbon_cap_by_period_kgco2e=np.array(
             scenario.policy.carbon_cap_by_period_kgco2e or [np.inf] * inputs.periods, dtype=float
         ),
+        **shared_power(inputs),
     )

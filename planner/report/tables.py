@@ -57,6 +57,10 @@ _SHEETS = {
     "cost": ("Cost", "label usd"),
     "carbon": ("Carbon", "label kgco2e"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
+    "places": (
+        "What sites charge",
+        "period site occupied_kw committed_kw space_usd peak_kw peak_usd",
+    ),
     "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),
     "limits": ("Limits", "limit where period used allowed left unit share_fraction binding"),
     "contracts": ("Clean energy", "contract site period matched_kwh premium_usd avoided_kgco2e"),

@@ -36,6 +36,7 @@ from solver.problem import (
     Moves,
     Objective,
     PausableOptions,
+    Places,
     Problem,
     RunOptions,
     Sales,
@@ -225,7 +226,30 @@ def draw_more(seed: int) -> Problem:
         case = changed(case, "limits", carbon_cap_by_period_kgco2e=caps)
     case = with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
     case = with_sales(case, rng) if not len(case.tiers) and half() else case
-    return with_promises(case, np.random.default_rng([seed, 3]))
+    case = with_promises(case, np.random.default_rng([seed, 3]))
+    return with_places(case, np.random.default_rng([seed, 4]))
+
+
+def with_places(case: Problem, rng: np.random.Generator) -> Problem:
+    """Space by the rated power, some of it committed; a charge on peaks; power that sites share."""
+    if rng.random() < 0.5:
+        return case
+    shape = (len(case.site_names), case.periods)
+    case = changed(case, "node_groups", space_kw=rng.integers(0, 3, len(case.node_groups)))
+    places = Places(
+        space_usd_per_kw=rng.integers(0, 30, shape),
+        committed_kw=rng.choice([0, 0, 2, 5], shape),
+        peak_usd_per_kw=rng.choice([0, 0, 7], shape),
+    )
+    if rng.random() < 0.5:
+        case = changed(
+            case,
+            "limits",
+            shared_power_kw=rng.integers(5, 16, (1, case.periods)),
+            shared_power_sites=[[True, rng.random() < 0.7]],
+            shared_power_name=("campus",),
+        )
+    return dataclasses.replace(case, places=places)
 
 
 PROMISES = 2
@@ -666,10 +690,17 @@ def least_by_fleet(case: Problem) -> list[float]:
         parked = np.minimum(np.maximum(rented - short, 0.0), have) * groups.may_park[:, None]
         idle = have + rented - parked - busy
         drawn = groups.idle_kw[:, None] * (have - parked) + groups.off_kw[:, None] * parked
+        usd = use_usd + kept.usd + paid.usd
+        together = np.zeros((len(limit.shared_power_kw), *above[:, 0].shape))
         for s in (0, 1):
             peak = above[:, s] + (drawn * at[s]).sum(axis=1)
             holds &= (peak <= limit.power_kw[s] + 1e-9).all(axis=1)
-        usd = use_usd + kept.usd + paid.usd
+            together += limit.shared_power_sites[:, s][:, None, None] * peak
+            rated = (have * groups.space_kw[:, None] * at[s]).sum(axis=0)
+            space = case.places.space_usd_per_kw[s] * np.maximum(rated, case.places.committed_kw[s])
+            usd[:, :-1] += space + case.places.peak_usd_per_kw[s] * peak
+        for shared, most in zip(together, limit.shared_power_kw, strict=True):
+            holds &= (shared <= most + 1e-9).all(axis=1)
         kg = use_kg + kept.kgco2e + paid.kgco2e
         usd[:, :-1] += (
             groups.idle_usd_per_node * idle

@@ -122,10 +122,25 @@ def test_a_limit_that_is_too_low_is_found(limit: str, value: Any, rule: str) -> 
     assert {violation.rule for violation in verify(narrow, plan(case()), TOLERANCE)} == {rule}
 
 
+def test_a_shared_power_that_is_too_low_is_found() -> None:
+    narrow = changed(
+        case(),
+        "limits",
+        shared_power_kw=[[12.0, np.inf]],
+        shared_power_sites=[[True]],
+        shared_power_name=("campus",),
+    )
+
+    assert {violation.rule for violation in verify(narrow, plan(case()), TOLERANCE)} == {"shared power"}
+
+
 @pytest.mark.parametrize("name", ["usd_terms", "kgco2e_terms"])
 @pytest.mark.parametrize(
     "term",
-    ["purchase", "order", "rental", "keep", "retire", "run", "serve", "idle", "parked", "unmet", "left_out"],
+    [
+        *("purchase", "order", "rental", "keep", "retire", "run", "serve", "idle", "parked", "unmet"),
+        *("left_out", "space", "peak"),
+    ],
 )
 def test_a_false_total_is_found(name: str, term: str) -> None:
     """A cent or ten grams too much in any term."""

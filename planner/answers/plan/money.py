@@ -74,9 +74,9 @@ def stand_in_sentences(plan: Plan) -> list[str]:
 
 COST_LABELS = {
     "capital": "New nodes: fall of value, interest",
-    "bought": "New nodes: maintenance, space",
+    "bought": "New nodes: maintenance",
     "standing_capital": "Standing nodes: fall of value, interest",
-    "standing": "Standing nodes: maintenance, space",
+    "standing": "Standing nodes: maintenance",
     "training": "Training: electricity",
     "serving": "Serving: electricity",
     "pools": "Pools: electricity",
@@ -91,6 +91,8 @@ COST_LABELS = {
     "sold": "New nodes sold again: what their sale takes",
     "moved": "Moved nodes: carriage, keeping under way",
     "contract": "Clean energy: premium",
+    "space": "Space: rated power in service or committed",
+    "peak": "Demand charge: highest power",
 }
 CASH_LABELS = {
     "ordered": "New nodes: price, when ordered",

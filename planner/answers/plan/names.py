@@ -31,6 +31,8 @@ def _where(problem: Problem, family: str, row: int) -> str:
     match family:
         case "power" | "space":
             return problem.site_names[row]
+        case "shared power":
+            return problem.limits.shared_power_name[row]
         case "supply":
             return problem.sku_names[row]
         case "minimum order":

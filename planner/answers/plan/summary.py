@@ -11,6 +11,7 @@ from planner.answers.plan.fleet import (
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.work import (
     flexibility_sentences,
@@ -50,6 +51,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     ]
     why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)
+    why += place_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)

@@ -16,6 +16,7 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.places import place_records
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
 from planner.program.plan import Plan
 from planner.trace.records import Record, plain_rows
@@ -31,6 +32,7 @@ NAMES = (
     "pausable",
     "services",
     "pools",
+    "places",
     "cost",
     "contracts",
     "carbon",
@@ -63,6 +65,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "pools": pool_records(plan, solution),
             "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
+            "places": place_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

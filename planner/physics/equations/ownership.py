@@ -127,16 +127,6 @@ def owned_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column
     return capital_usd + maintenance_usd + space_usd
 
 
-def kept_usd(*, maintenance_usd: Column, space_usd: Column) -> Column:
-    """Money for having a node in service, capital and energy apart.
-
-    K = maintenance + space
-
-    Source: sum of parts.
-    """
-    return maintenance_usd + space_usd
-
-
 def owned_kgco2e(*, embodied_share_kgco2e: Column, replacement_kgco2e: Column) -> Column:
     """Carbon for having a bought node in service, energy apart.
 

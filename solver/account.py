@@ -50,6 +50,15 @@ def bought_nodes(problem: Problem, orders: Whole, sold: Whole) -> Whole:
     return arriving(placed, groups.lead_periods) - gone.astype(np.int64)
 
 
+def under_term(problem: Problem, committed: Whole) -> Whole:
+    """Nodes that are rented for a term which has begun and not ended.
+
+    r[p,t] = sum over t' from t - term[p] + 1 to t of committed[p,t']
+    """
+    begun = np.cumsum(committed, axis=1)
+    return begun - arriving(begun, problem.node_groups.rental_term_periods)
+
+
 def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
     """Nodes of each cohort that still stand.
 

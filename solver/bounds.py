@@ -172,6 +172,31 @@ def most_retired(problem: Problem) -> Whole:
     return most[:, None] * problem.cohorts.may_retire
 
 
+def most_rented(problem: Problem, useful: Whole, ever: Whole) -> Floats:
+    """Nodes that may be rented at once: no more than could be used, under a term than in any of its periods.
+
+    most[p,t] = min(limit[p,t], useful[p,t]);  min(limit[p,t], max over t of ever[p,t]) where there is a term
+    """
+    groups = problem.node_groups
+    most: Floats = np.where(problem.under_term[:, None], ever.max(axis=1, keepdims=True), useful)
+    return np.minimum(groups.rental_limit_nodes, most)
+
+
+def most_committed(problem: Problem, useful: Whole) -> Floats:
+    """Nodes whose term may begin in a period, within the limit of each period that it covers.
+
+    most[p,t] = min(max of useful[p,t'], min of limit[p,t']) over t <= t' < t + term[p]; 0 without a term
+    """
+    groups = problem.node_groups
+    most = np.zeros(useful.shape)
+    for group in np.flatnonzero(groups.rental_term_periods):
+        for period in np.flatnonzero(groups.rental_start_allowed[group]):
+            held = slice(period, period + int(groups.rental_term_periods[group]))
+            limit = float(groups.rental_limit_nodes[group, held].min())
+            most[group, period] = min(float(useful[group, held].max()), np.floor(limit))
+    return most
+
+
 def most_sold(problem: Problem, orders: Whole) -> Whole:
     """Bought nodes that could be sold again: those of their order, where that makes something less.
 

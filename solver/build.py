@@ -34,6 +34,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.do_the_work,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,
+    fleet.rent_for_the_term,
     fleet.use_what_is_in_service,
     fleet.work_on_enough_nodes,
     fleet.fit_into_the_hours,

@@ -16,8 +16,9 @@ class NodeGroups(Table):
 
     Idling is charged by the share of the period that a node in service (bought, standing, rented) is not
     used: `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
-    A rented node serves one period, needs no racks, and its idling draws no power of the site. Parked nodes
-    are charged and draw `off` in place of idle.
+    A rented node serves one period, needs no racks, and its idling draws no power of the site. Where rental
+    has a term, nodes are taken for so many periods from the one in which it begins, used or not, up to the
+    end of the horizon. Parked nodes are charged and draw `off` in place of idle.
     """
 
     sku: Whole  # [P] index into Problem.sku_names
@@ -38,6 +39,10 @@ class NodeGroups(Table):
     rental_limit_nodes: Floats = field(default_factory=no_numbers)  # [P, T] nodes that may be rented in t
     rental_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a rented node through t
     rental_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    rental_term_periods: Whole = field(
+        default_factory=no_counts
+    )  # [P] 0 where nodes are rented by the period
+    rental_start_allowed: Flags = field(default_factory=no_flags)  # [P, T] a term may begin in t
     off_site: Flags = field(default_factory=no_flags)  # [P] neither its power nor its racks are the site's
     may_park: Flags = field(default_factory=no_flags)  # [P]
     off_kw: Floats = field(default_factory=no_numbers)  # [P] facility power of a parked node
@@ -65,6 +70,8 @@ class NodeGroups(Table):
         "rental_limit_nodes": Shape("*T", low=0, infinite=True, default=0.0),
         "rental_usd_per_node": Shape("*T", low=0, default=0.0),
         "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
+        "rental_term_periods": Shape("*", int, 0, default=0.0),
+        "rental_start_allowed": Shape("*T", bool, default=1.0),
         "off_site": Shape("*", bool, default=0.0),
         "may_park": Shape("*", bool, default=0.0),
         "off_kw": Shape("*", low=0, default=0.0),

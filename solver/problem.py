@@ -236,6 +236,12 @@ class Problem:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return {name: part for name, part in parts.items() if isinstance(part, Table)}
 
+    @property
+    def under_term(self) -> Flags:
+        """Node groups of nodes that are rented for a term [P]."""
+        found: Flags = self.node_groups.rental_term_periods > 0
+        return found
+
     def node_group_name(self, group: int) -> str:
         """What a person calls a node group."""
         sku, site = self.node_groups.sku[group], self.node_groups.site[group]

@@ -58,6 +58,7 @@ class Decisions:
 
     orders: Whole  # [P, T] order units placed at the start of t
     rented: Whole  # [P, T] nodes
+    committed: Whole  # [P, T] nodes rented for a term that begins in t
     retired: Whole  # [H, T] nodes retired at the start of t
     sold: Whole  # [B, T] bought nodes sold at the start of t
     moved: Whole  # [M, T] nodes that leave at the start of t

@@ -103,7 +103,7 @@ def idle_facts(scenario: Scenario) -> list[str]:
     models = {job.model for job in scenario.training} | {pool.model for pool in scenario.pools}
     named: dict[str, Iterable[str | None]] = {
         "accelerator": chips,
-        "rental": chips | {"pue", "utilisation"},
+        "rental": chips | {"pue", "utilisation", "spot", "block", "year_1", "year_3"},
         "server": {sku.server for sku in skus},
         "model": models | {service.model for service in scenario.services},
         "grid": grids | {"decline"},

@@ -66,8 +66,27 @@ class Inputs:
 
     @cached_property
     def rented(self) -> NDArray[np.bool_]:
-        """Which node groups are nodes by the hour."""
+        """Which node groups are rented nodes."""
         return self.node_group_site >= len(self.scenario.sites)
+
+    @cached_property
+    def spot(self) -> NDArray[np.bool_]:
+        """Which node groups are rented nodes that may be taken back."""
+        return self._rented_as(("spot",))
+
+    @cached_property
+    def reserved(self) -> NDArray[np.bool_]:
+        """Which node groups are nodes that are rented for a term, used or not."""
+        return self._rented_as(("block", "1 year", "3 years"))
+
+    def _rented_as(self, commitments: Sequence[str]) -> NDArray[np.bool_]:
+        own = [False] * len(self.scenario.sites)
+        ways = [*own, *(one.commitment in commitments for one in self.scenario.rental)]
+        return np.array(ways, dtype=bool)[self.node_group_site]
+
+    def rental_of(self, group: int) -> Rental:
+        """The offer that a node group of rented nodes is of."""
+        return self.scenario.rental[int(self.node_group_site[group]) - len(self.scenario.sites)]
 
     @cached_property
     def node_groups(self) -> tuple[tuple[int, int], ...]:

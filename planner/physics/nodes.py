@@ -24,7 +24,7 @@ from planner.physics.equations.ownership import (
     replacement_kgco2e,
 )
 from planner.physics.equations.time import drawn_kwh
-from planner.physics.failures import failure_rate_by_node_group
+from planner.physics.failures import failure_rate_by_node_group, stops_by_node_group
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
@@ -50,7 +50,7 @@ class Nodes:
     idle_kwh: Traced
     idle_usd: Traced
     idle_kgco2e: Traced
-    failure_rate_per_node_h: Traced
+    failure_rate_per_node_h: Traced  # spot nodes that are taken back count as failing
     racks: Traced
 
 
@@ -136,7 +136,7 @@ def node_columns(inputs: Inputs) -> Nodes:
             facility_energy_kwh=idle_kwh,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
         ),
-        failure_rate_per_node_h=rate,
+        failure_rate_per_node_h=stops_by_node_group(inputs, rate),
         racks=derive(
             racks_per_node,
             rack_units=pick(inputs.server("rack_units"), sku),
@@ -146,11 +146,12 @@ def node_columns(inputs: Inputs) -> Nodes:
 
 
 def _idle_h(inputs: Inputs) -> Traced:
-    """Hours in which an unused node idles: rented ones go back to the provider."""
-    if not inputs.rented.any():
+    """Hours in which an unused node idles: those that are rented by the hour go back to the provider."""
+    given_back = inputs.rented & ~inputs.reserved
+    if not given_back.any():
         return inputs.period_h
-    hours = inputs.period_h.value * ~inputs.rented[:, None]
-    return chosen("idle_h", hours, "calendar hours of the horizon; rented nodes go back when unused")
+    hours = inputs.period_h.value * ~given_back[:, None]
+    return chosen("idle_h", hours, "calendar hours of the horizon; nodes by the hour go back when unused")
 
 
 def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:

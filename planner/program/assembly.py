@@ -14,7 +14,14 @@ from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.places import Terms, site_terms
-from planner.physics.procurement import Buying, Rented, buying_columns, rented_hours
+from planner.physics.procurement import (
+    Buying,
+    Rented,
+    Reserved,
+    buying_columns,
+    rented_hours,
+    reserved_nodes,
+)
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
@@ -67,6 +74,7 @@ class Assembled:
     pausable: PausableJobs | None
     pausable_row: NDArray[np.intp]
     rented: Rented
+    reserved: Reserved
     parked: Parked | None
     contracted: Contracted | None
     terms: Terms
@@ -88,6 +96,7 @@ def assemble(inputs: Inputs) -> Assembled:
     replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
     work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
+    reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
@@ -99,7 +108,7 @@ def assemble(inputs: Inputs) -> Assembled:
         sku_names=tuple(sku.name for sku in inputs.skus),
         node_groups=replace(
             node_group_table(inputs, nodes, buying),
-            **rental_columns(inputs),
+            **rental_columns(inputs, reserved),
             **parking_columns(inputs, parked),
             space_kw=terms.rated_kw.value[:, 0],
         ),
@@ -142,6 +151,7 @@ def assemble(inputs: Inputs) -> Assembled:
         pausable,
         pausable_row,
         rented,
+        reserved,
         parked,
         contracted,
         terms,

@@ -123,6 +123,11 @@ def flexibility_terms(
     rate = None if kind == "kwh" else getattr(rented, kind)
     if rate is not None and hours.any():
         found["rental"] = _used_part(rate, np.arange(len(rented.node_group)), hours, "node_h")
+    reserved = assembled.reserved
+    each = None if kind == "kwh" else getattr(reserved, kind)
+    taken = solution.rented[reserved.node_group]
+    if each is not None and taken.any():
+        found["reserved"] = _used_part(each, np.arange(len(taken)), taken, "nodes under a term")
     if assembled.parked is not None and solution.parked.any():
         groups = np.flatnonzero(solution.parked.sum(axis=1))
         each = getattr(assembled.parked, kind)
@@ -136,12 +141,16 @@ def flexibility_terms(
     return found
 
 
-def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
-    """Hours in use of each node group of rented nodes, by period."""
-    active = active_node_h(
+def hours_in_use(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
+    """Node-hours in which something runs, by node group and period."""
+    return active_node_h(
         assembled.problem, solution.run, solution.replicas, solution.work_node_h, solution.done_node_h
     )
-    hours: NDArray[np.float64] = active[assembled.rented.node_group]
+
+
+def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
+    """Hours in use of each node group of nodes that are rented by the hour, by period."""
+    hours: NDArray[np.float64] = hours_in_use(assembled, solution)[assembled.rented.node_group]
     return hours
 
 
@@ -286,6 +295,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "standing_capital": cohort_node_group,
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,
+        "reserved": assembled.reserved.node_group,
     }
     if buying.vintages is not None:
         places["capital"] = places["sold"] = buying.vintages.node_group[bought_vintages(buying, orders)]

@@ -30,6 +30,10 @@ _SHEETS = {
         "What to rent",
         "period location sku nodes node_h rent_usd_per_node_h rent_usd embodied_kgco2e",
     ),
+    "commitments": (
+        "What to reserve",
+        "period location sku commitment nodes ends rent_usd_per_node_h rent_usd due_usd",
+    ),
     "fleet": (
         "The fleet, period by period",
         "period site sku in_service_nodes used_nodes idle_nodes parked_nodes spare_nodes retired_nodes",

@@ -117,6 +117,16 @@ pue = 1.2
 price = ["3.2 USD/h", "3 USD/h"]
 per = "accelerator"
 nodes = [16, 8]
+commitment = "block"
+starts = 2028-04-01
+ends = 2028-07-01
+
+[[rental]]
+name = "spare-cloud"
+sku = "h100-8"
+grid_intensity = "90 g/kWh"
+commitment = "spot"
+interruption_rate = "0.3 /month"
 
 [[rental]]
 name = "cloud 2"

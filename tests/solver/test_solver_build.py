@@ -499,6 +499,38 @@ def with_places() -> Problem:
     )
 
 
+def with_terms() -> Problem:
+    """Three periods; nodes of the first group are rented for two of them, those of the second for one."""
+    flat = np.ones((2, 3))
+    groups = node_groups(
+        periods=3,
+        count=2,
+        rental_limit_nodes=9 * flat,
+        rental_usd_per_node=30 * flat,
+        rental_term_periods=[2, 0],
+        rental_start_allowed=[[True, True, False], [True, True, True]],
+    )
+    return problem(periods=3, count=2, node_groups=groups, **service([25.0, 60.0, 5.0]))
+
+
+TERMS = {
+    constrain_fleet.rent_for_the_term: """
+term_0_0: - commit_0_0 + rented_0_0 = 0
+term_0_1: - commit_0_0 - commit_0_1 + rented_0_1 = 0
+term_0_2: - commit_0_1 - commit_0_2 + rented_0_2 = 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", TERMS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_terms(constraint: Callable[[Program], None]) -> None:
+    program = empty(with_terms(), frozenset())
+
+    assert rows(constraint, of=with_terms()) == TERMS[constraint].lstrip("\n")
+    assert [each.upBound for each in program.commit.ravel()] == [6, 6, 0, 0, 0, 0]
+    assert rows(constraint, of=every_decision()) == ""
+
+
 PLACES = {
     constrain_limits.stay_within_shared_power: """
 shared_power_0_0: in_service_0_0 + in_service_1_0 + replicas_0_0 <= 50
@@ -527,7 +559,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 
 def test_every_constraint_has_its_golden_rows() -> None:
-    known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES)
+    known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
     assert set(build.CONSTRAINTS) == known
 
 

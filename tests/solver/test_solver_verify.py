@@ -290,6 +290,27 @@ def test_a_job_that_must_run_may_not_be_left_out() -> None:
     assert "job left out" in {each.rule for each in verify(strict, with_decisions(strict, out), TOLERANCE)}
 
 
+def test_a_term_that_is_cut_short_is_found() -> None:
+    """Three nodes are rented for two periods: nobody may give one back after the first."""
+    groups = node_groups(
+        periods=2,
+        purchase_allowed=[[0, 0]],
+        rental_limit_nodes=[[9, 9]],
+        rental_usd_per_node=[[50, 50]],
+        rental_term_periods=[2],
+    )
+    of = problem(periods=2, node_groups=groups, **service([25.0, 5.0]))
+    good = plan(of)
+    assert good.committed.tolist() == [[3, 0]]
+    assert good.rented.tolist() == [[3, 3]]
+    assert good.usd_terms.rental.sum() == 300.0
+
+    given_back = with_decisions(of, dataclasses.replace(good, rented=moved(good.rented, (0, 1), -1)))
+    assert {violation.rule for violation in verify(of, given_back, TOLERANCE)} == {"term"}
+    late = changed(of, "node_groups", rental_start_allowed=[[False, True]])
+    assert {violation.rule for violation in verify(late, good, TOLERANCE)} == {"term begun"}
+
+
 def test_a_number_that_is_none_breaks_a_rule() -> None:
     """NaN compares false with everything; a checker that asks 'is it above?' would let it pass."""
     good = plan(case())
@@ -335,6 +356,8 @@ def test_every_rule_of_the_program_has_its_check() -> None:
         reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
     strict = changed(other_case(), "pausable_options", nodes=np.array([4]), nodes_least=np.array([4]))
     reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
+    longer = dataclasses.replace(good, committed=good.committed + 1)
+    reached |= {check for check in CHECKS if list(check(of, longer, TOLERANCE))}
     sales = Sales(node_group=[0], ordered=[0], usd_per_node=[[0, 0]], may_sell=[[False, True]])  # type: ignore[arg-type]
     of_orders = dataclasses.replace(of, sales=sales)
     sold = with_decisions(of_orders, dataclasses.replace(good, sold=np.array([[0, 99]])))

@@ -83,6 +83,7 @@ COST_LABELS = {
     "idle": "Idle nodes: electricity",
     "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: hours in use",
+    "reserved": "Reserved nodes: rent, used or not",
     "parked": "Parked nodes: electricity",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
@@ -108,6 +109,7 @@ CARBON_LABELS = {
     "moved": "Moved nodes: carriage",
     "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: share of their making and repair",
+    "reserved": "Reserved nodes: their making and repair",
     "parked": "Parked nodes: electricity",
     "contract": "Clean energy: avoided, market-based",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_records
+from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.limit_prices import price_records
@@ -25,6 +26,7 @@ NAMES = (
     "summary",
     "purchases",
     "rental",
+    "commitments",
     "disposals",
     "moves",
     "fleet",
@@ -56,6 +58,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "summary": summary_records(plan, solution),
             "purchases": purchase_records(plan, solution),
             "rental": rental_records(plan, solution),
+            "commitments": commitment_records(plan, solution),
             "disposals": disposal_records(plan, solution),
             "moves": move_records(plan, solution),
             "fleet": fleet_records(plan, solution),

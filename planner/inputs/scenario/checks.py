@@ -28,6 +28,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, owned_and_priced
+from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -170,6 +171,7 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
 OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
+OF_RENTAL = (needless_terms,)
 OF_SITES = (owned_and_priced, counted_twice)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
@@ -192,6 +194,7 @@ class Parts:
     offers: Mapping[int, Offer] = field(default_factory=dict)
     moves: Mapping[int, Move] = field(default_factory=dict)
     sites: Mapping[int, Site] = field(default_factory=dict)
+    rental: Mapping[int, Rental] = field(default_factory=dict)
     futures: Mapping[int, Future] = field(default_factory=dict)
     uncertainty: Uncertainty | None = None
 
@@ -236,6 +239,11 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
             yield from reported((_early_jobs, _deadlines), job, place(("training", i), document), horizon)
     for i, job in parts.jobs.items():
         yield from reported(OF_JOBS, job, place(("training", i), document))
+    for i, rental in parts.rental.items():
+        at = place(("rental", i), document)
+        yield from reported(OF_RENTAL, rental, at)
+        if horizon is not None:
+            yield from reported((between_periods,), rental, at, horizon)
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():

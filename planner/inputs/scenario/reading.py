@@ -18,6 +18,7 @@ from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJo
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
+from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
@@ -186,6 +187,7 @@ def _parts(
         moves=each(Move, "moves"),
         futures=each(Future, "futures"),
         sites=each(Site, "sites"),
+        rental=each(Rental, "rental"),
         uncertainty=read_far(Uncertainty, filled.get("uncertainty"), frame),
     )
 

@@ -27,10 +27,11 @@ from planner.inputs.scenario.fields import (
     Several,
     Text,
 )
-from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer, Rental
+from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_rental import Rental
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
@@ -60,6 +61,11 @@ class Horizon(Part):
     def end(self) -> date:
         """The day after the last one."""
         return self._month_first(self.periods)
+
+    @property
+    def period_months(self) -> int:
+        """Months of a period."""
+        return _MONTHS[self.period]
 
     @property
     def hours(self) -> tuple[float, ...]:
@@ -367,7 +373,7 @@ class Scenario(Part):
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
-    rental: tuple[Rental, ...] = Field((), description="What can be rented by the hour")
+    rental: tuple[Rental, ...] = Field((), description="What can be rented, by the hour or for a term")
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
     moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")

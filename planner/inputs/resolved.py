@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from carbon.grid import projected_kgco2e_per_kwh
 from carbon.market import market_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
+from planner.inputs.housing import not_housed
 from planner.inputs.scenario import (
     Offer,
     Rental,
@@ -95,12 +96,17 @@ class Inputs:
         sites = [site.name for site in self.scenario.sites]
         pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
         for offer in self.scenario.market:
-            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or sites]
+            housed = [site.name for site in self.scenario.sites if self.not_housed(site, offer.sku) is None]
+            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or housed]
         for move in self.scenario.moves:
             carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
             pairs += [(sku_at[sku], sites.index(move.to)) for sku in carried if move.sku in (None, sku)]
         pairs += [(sku_at[one.sku], len(sites) + i) for i, one in enumerate(self.scenario.rental)]
         return tuple(dict.fromkeys(pairs))
+
+    def not_housed(self, site: Site, sku: str) -> str | None:
+        """Why a site cannot house a SKU; nothing where it can."""
+        return not_housed(site, self.catalogue.skus[sku], self.fact)
 
     @cached_property
     def node_group_sku(self) -> NDArray[np.intp]:

@@ -20,6 +20,7 @@ from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
     owned_kgco2e,
+    powered_racks_per_node,
     racks_per_node,
     replacement_kgco2e,
 )
@@ -137,12 +138,30 @@ def node_columns(inputs: Inputs) -> Nodes:
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
         ),
         failure_rate_per_node_h=stops_by_node_group(inputs, rate),
-        racks=derive(
-            racks_per_node,
-            rack_units=pick(inputs.server("rack_units"), sku),
-            usable_rack_units=inputs.fact("rack.usable_units"),
-        ),
+        racks=_racks(inputs),
     )
+
+
+def _racks(inputs: Inputs) -> Traced:
+    """Share of a rack that a node of each group fills: by its units, and by the power of the site's racks."""
+    found = derive(
+        racks_per_node,
+        rack_units=pick(inputs.server("rack_units"), inputs.node_group_sku),
+        usable_rack_units=inputs.fact("rack.usable_units"),
+    )
+    limits = {s: site.rack_power_kw for s, site in enumerate(inputs.sites) if site.rack_power_kw is not None}
+    if not limits:
+        return found
+    each: list[Traced] = [found[p] for p in range(len(inputs.node_groups))]
+    for p, (k, s) in enumerate(inputs.node_groups):
+        if s in limits:
+            each[p] = derive(
+                powered_racks_per_node,
+                racks=each[p],
+                node_kw=inputs.server("max_power")[k],
+                rack_kw=inputs.yours(f"sites.{inputs.sites[s].name}.rack_power", limits[s], "kW"),
+            )
+    return pick(each, np.arange(len(each)))
 
 
 def _idle_h(inputs: Inputs) -> Traced:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Rental
 from planner.physics.nodes import Nodes
+from planner.physics.training_options import Dropped
 from planner.physics.value import Value, bought_value, deposit_interest_usd
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
@@ -120,6 +121,16 @@ def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
     return np.array(
         [math.ceil(leads.get(inputs.skus[k].name, 0.0) / shortest) for k in inputs.node_group_sku], np.intp
     )
+
+
+def not_housed(inputs: Inputs) -> list[Dropped]:
+    """Orders that a site cannot take, for its cooling or the power of its racks."""
+    return [
+        Dropped("orders", offer.sku, why)
+        for offer in inputs.scenario.market
+        for site in inputs.scenario.sites
+        if not offer.sites and (why := inputs.not_housed(site, offer.sku)) is not None
+    ]
 
 
 def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:

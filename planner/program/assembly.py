@@ -19,6 +19,7 @@ from planner.physics.procurement import (
     Rented,
     Reserved,
     buying_columns,
+    not_housed,
     rented_hours,
     reserved_nodes,
 )
@@ -155,7 +156,7 @@ def assemble(inputs: Inputs) -> Assembled:
         parked,
         contracted,
         terms,
-        dropped=(*no_layout, *no_room, *too_slow, *work.dropped),
+        dropped=(*not_housed(inputs), *no_layout, *no_room, *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),
     )

@@ -115,9 +115,7 @@ def test_steady_work_is_reserved_and_a_peak_is_rented_by_the_hour() -> None:
     steady = solved(flat).committed.sum()
 
     assert steady > 1
-    assert all(
-        row["nodes"] <= 1 for row in plan_tables(flat)["rental"]
-    )  # a part
+    assert all(row["nodes"] <= 1 for row in plan_tables(flat)["rental"])  # a part
     assert solved(peaked).committed.sum() == steady
     assert hourly["2027 Q2"] > 2 * steady
     assert max(nodes for period, nodes in hourly.items() if period != "2027 Q2") <= 1

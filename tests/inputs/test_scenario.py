@@ -65,6 +65,8 @@ market_intensity = "400 g/kWh"
 pue = 1.3
 power_cap = "2e6 W"
 racks = 20
+rack_power = "20 kW"
+cooling = "liquid"
 space_price = ["170 USD/kW/month", "0.18 kUSD/kW/month"]
 space_committed = "0.1 MW"
 

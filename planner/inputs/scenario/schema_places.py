@@ -45,6 +45,15 @@ class Site(Part):
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None, alias="wue", description="Water used on site for each kWh of the computers"
     )
+    rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
+        None,
+        alias="rack_power",
+        description="Power that a rack can be given, by the rating of its nodes; default: no limit",
+    )
+    cooling: Annotated[Literal["air", "liquid"] | None, Choice('"air"', ("air", "liquid"))] = Field(
+        None,
+        description="How racks are cooled: by air, nodes that need liquid have no place. Default: either",
+    )
     space: Annotated[Literal["owned"] | None, Choice('"owned"', ("owned",))] = Field(
         None,
         description="Whose the building is: that of an owned one is paid for and charged to nobody; "

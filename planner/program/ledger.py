@@ -365,7 +365,8 @@ def _place_bills(
 ) -> PlaceBills:
     """What the sites charge for what stands there and for what it draws at the highest."""
     problem, nodes, hours = assembled.problem, assembled.nodes, assembled.problem.node_groups.hours
-    groups = np.arange(len(problem.node_groups))
+    stand = np.flatnonzero(solution.in_service.sum(axis=1))
+    off = np.flatnonzero(solution.parked.sum(axis=1))
 
     def at_work(each: Traced, index: NDArray[np.intp], counts: NDArray[Any]) -> Part:
         return rows(each, index[:, None] if np.ndim(each.value) == 1 else index), _some("counts", counts)
@@ -373,10 +374,12 @@ def _place_bills(
     working, used = np.flatnonzero(solution.work_node_h.sum(axis=1)), solution.run > 0
     adding = assembled.work.increment_kw
     drawn: dict[str, Part | None] = {
-        "nodes": (nodes.idle_facility_kw, _some("nodes", solution.in_service - solution.parked)),
+        "nodes": _used(
+            nodes.idle_facility_kw, stand, (solution.in_service - solution.parked)[stand], "nodes"
+        ),
         "parked": None
         if assembled.parked is None
-        else (assembled.parked.facility_kw, _some("parked nodes", solution.parked)),
+        else _used(assembled.parked.facility_kw, off, solution.parked[off], "parked nodes"),
         "training": None
         if runs is None
         else at_work(runs.increment_kw, run_rows, solution.run[used][:, None]),
@@ -391,8 +394,8 @@ def _place_bills(
         ),
     }
     places = {
-        "nodes": groups,
-        "parked": groups,
+        "nodes": stand,
+        "parked": off,
         "training": problem.run_options.node_group[used],
         "serving": problem.serve_options.node_group[options],
         "pools": problem.work_options.node_group[working],
@@ -400,8 +403,8 @@ def _place_bills(
             np.zeros(0, np.intp) if pausable is None else pausable.options
         ],
     }
-    rated = assembled.terms.rated_kw, _some("nodes in service", solution.in_service)
-    return place_bills(problem, assembled.terms, rated, groups, drawn, places)
+    rated = _used(assembled.terms.rated_kw, stand, solution.in_service[stand], "nodes in service")
+    return place_bills(problem, assembled.terms, rated, stand, drawn, places)
 
 
 ACCOUNTING = "by the accounting of the policy; what standing nodes took to make is shown separately"

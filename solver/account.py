@@ -50,6 +50,15 @@ def bought_nodes(problem: Problem, orders: Whole, sold: Whole) -> Whole:
     return arriving(placed, groups.lead_periods) - gone.astype(np.int64)
 
 
+def under_term(problem: Problem, committed: Whole) -> Whole:
+    """Nodes that are rented for a term which has begun and not ended.
+
+    r[p,t] = sum over t' from t - term[p] + 1 to t of committed[p,t']
+    """
+    begun = np.cumsum(committed, axis=1)
+    return begun - arriving(begun, problem.node_groups.rental_term_periods)
+
+
 def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
     """Nodes of each cohort that still stand.
 
@@ -139,6 +148,25 @@ def peak_kw(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
         pausable.node_group, count, pausable.active_kw[:, None] * chosen.done_node_h / groups.hours
     )
     return totals_by(groups.site, len(problem.site_names), power * ~groups.off_site[:, None])
+
+
+def shared_power_kw(problem: Problem, peak: Floats) -> Floats:
+    """Facility power at the peak of the sites that share a limit, per limit and period.
+
+    P[f,t] = sum over s of f of P[s,t]
+    """
+    shared: Floats = problem.limits.shared_power_sites.astype(float) @ peak
+    return shared
+
+
+def occupied_kw(problem: Problem, in_service: Whole) -> Floats:
+    """Rated power of the nodes in service, per site and period.
+
+    K[s,t] = sum over p at s of kw[p] * n[p,t], those off-site not counted
+    """
+    groups = problem.node_groups
+    rated = (groups.space_kw * ~groups.off_site)[:, None] * in_service
+    return totals_by(groups.site, len(problem.site_names), rated)
 
 
 def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats:
@@ -255,9 +283,11 @@ def capex_usd(problem: Problem, orders: Whole) -> Floats:
     return total
 
 
-def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats) -> Terms:
-    """Money = sum of all parts, each a price times a count"""
-    groups, services = problem.node_groups, problem.services
+def _usd_terms(
+    problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, in_service: Whole, idle_nodes: Floats
+) -> Terms:
+    """Money = sum of all parts, each a price times a count; space is max(committed, occupied) kilowatts"""
+    groups, services, places = problem.node_groups, problem.services, problem.places
     rebate = rebate_fraction(problem, chosen.orders)[groups.sku][:, None]
     ordered = groups.order_unit_nodes[:, None] * chosen.orders
     priced = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
@@ -278,6 +308,8 @@ def _usd_terms(problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, 
         contract=problem.contracts.usd_per_kwh * chosen.matched_kwh,
         unmet=priced * services.demand * chosen.shed_fraction,
         left_out=problem.jobs.left_out_usd * chosen.left_out,
+        space=places.space_usd_per_kw * np.maximum(places.committed_kw, occupied_kw(problem, in_service)),
+        peak=places.peak_usd_per_kw * peak_kw(problem, chosen, in_service),
     )
 
 
@@ -303,6 +335,8 @@ def _kgco2e_terms(
         contract=-problem.contracts.kgco2e_per_kwh * chosen.matched_kwh,
         unmet=np.zeros(chosen.shed_fraction.shape),
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
+        space=np.zeros(problem.limits.power_kw.shape),
+        peak=np.zeros(problem.limits.power_kw.shape),
     )
 
 
@@ -344,6 +378,6 @@ def solution(problem: Problem, chosen: Decisions) -> Solution:
         kept=kept,
         in_service=in_service,
         in_use=nodes_in_use(problem, chosen.run, chosen.replicas, chosen.done_node_h),
-        usd_terms=_usd_terms(problem, chosen, bought, kept, idle),
+        usd_terms=_usd_terms(problem, chosen, bought, kept, in_service, idle),
         kgco2e_terms=_kgco2e_terms(problem, chosen, bought, kept, idle),
     )

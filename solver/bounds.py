@@ -172,6 +172,31 @@ def most_retired(problem: Problem) -> Whole:
     return most[:, None] * problem.cohorts.may_retire
 
 
+def most_rented(problem: Problem, useful: Whole, ever: Whole) -> Floats:
+    """Nodes that may be rented at once: no more than could be used, under a term than in any of its periods.
+
+    most[p,t] = min(limit[p,t], useful[p,t]);  min(limit[p,t], max over t of ever[p,t]) where there is a term
+    """
+    groups = problem.node_groups
+    most: Floats = np.where(problem.under_term[:, None], ever.max(axis=1, keepdims=True), useful)
+    return np.minimum(groups.rental_limit_nodes, most)
+
+
+def most_committed(problem: Problem, useful: Whole) -> Floats:
+    """Nodes whose term may begin in a period, within the limit of each period that it covers.
+
+    most[p,t] = min(max of useful[p,t'], min of limit[p,t']) over t <= t' < t + term[p]; 0 without a term
+    """
+    groups = problem.node_groups
+    most = np.zeros(useful.shape)
+    for group in np.flatnonzero(groups.rental_term_periods):
+        for period in np.flatnonzero(groups.rental_start_allowed[group]):
+            held = slice(period, period + int(groups.rental_term_periods[group]))
+            limit = float(groups.rental_limit_nodes[group, held].min())
+            most[group, period] = min(float(useful[group, held].max()), np.floor(limit))
+    return most
+
+
 def most_sold(problem: Problem, orders: Whole) -> Whole:
     """Bought nodes that could be sold again: those of their order, where that makes something less.
 
@@ -181,7 +206,10 @@ def most_sold(problem: Problem, orders: Whole) -> Whole:
     groups, sales = problem.node_groups, problem.sales
     later_usd, later_kgco2e = (
         from_now_on(column)[sales.node_group]
-        for column in (groups.holding_usd_per_node, groups.holding_kgco2e_per_node)
+        for column in (
+            groups.holding_usd_per_node + standing_usd(problem),
+            groups.holding_kgco2e_per_node + np.maximum(groups.idle_kgco2e_per_node, 0.0),
+        )
     )
     aim = problem.objective
     saves = aim.money_weight * (later_usd - sales.usd_per_node) + aim.carbon_weight * later_kgco2e > 0
@@ -193,6 +221,19 @@ def most_sold(problem: Problem, orders: Whole) -> Whole:
     arrives = sales.ordered + groups.lead_periods[sales.node_group]
     here = np.arange(problem.periods) >= arrives[:, None]
     return most[:, None] * (sales.may_sell & here & (saves | capped))
+
+
+def standing_usd(problem: Problem) -> Floats:
+    """The most that a node in service can be charged by its site in a period although nothing uses it.
+
+    s[p,t] = space[s,t] * kw[p] + peak[s,t] * idle[p] + max(idle[p,t], 0); nothing of what is committed is off
+    """
+    groups, places = problem.node_groups, problem.places
+    here = ~groups.off_site
+    space = places.space_usd_per_kw[groups.site] * (groups.space_kw * here)[:, None]
+    peak = places.peak_usd_per_kw[groups.site] * (groups.idle_kw * here)[:, None]
+    charged: Floats = space + peak + np.maximum(groups.idle_usd_per_node, 0.0)
+    return charged
 
 
 def _standing_of_sku(problem: Problem) -> Whole:

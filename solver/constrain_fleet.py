@@ -144,6 +144,27 @@ def count_nodes_in_use(program: Program) -> None:
     )
 
 
+def rent_for_the_term(program: Program) -> None:
+    """rented[p,t] = sum over t' from t - term[p] + 1 to t of commit[p,t'], where rental has a term"""
+    groups, shape = program.problem.node_groups, program.rented.shape
+    term = groups.rental_term_periods
+    if not term.any():
+        return
+    count, minus = np.arange(len(groups)), -np.ones(shape)
+    begun = [
+        grouped(count, program.commit, minus * (term > later)[:, None], later=later)
+        for later in range(min(int(term.max()), shape[1]))
+    ]
+    program.add_rows(
+        "term",
+        cells(*shape),
+        pulp.LpConstraintEQ,
+        np.where(term[:, None] > 0, np.zeros(shape), np.inf).ravel(),
+        each(program.rented, 1.0 * (term[:, None] > 0)),
+        *begun,
+    )
+
+
 def use_what_is_in_service(program: Program) -> None:
     """u[p,t] + spares[p,t] + parked[p,t] <= n[p,t] + rented[p,t] - d[p,t]
 

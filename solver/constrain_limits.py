@@ -6,8 +6,8 @@ import numpy as np
 import pulp
 
 from solver.program import Program
-from solver.rows import Index, cells, each, grouped, linear, name, summed
-from solver.tables import Floats, Whole
+from solver.rows import Index, Part, cells, each, grouped, linear, name, summed
+from solver.tables import Flags, Floats, Whole
 from solver.totals import THOUSAND, weighted_total
 
 
@@ -17,35 +17,80 @@ def stay_within_power(program: Program) -> None:
     Over the node groups at s that are not off-site. x is every run, replica and mean node of work and of
     pausable jobs, and kw[x] what it draws above idle.
     """
-    problem, groups, limit = program.problem, program.problem.node_groups, program.problem.limits.power_kw
-    runs, serves = problem.run_options, problem.serve_options
-    works, pausable = problem.work_options, problem.pausable_options
-    flat, here = np.ones(problem.periods), (~groups.off_site).astype(float)
-    parked = (groups.off_kw - groups.idle_kw) * groups.may_park * here
+    limit, every = program.problem.limits.power_kw, np.arange(len(program.problem.site_names))
     program.add_rows(
         "power",
         cells(*limit.shape),
         pulp.LpConstraintLE,
         limit.ravel(),
-        grouped(groups.site, program.in_service, np.outer(groups.idle_kw * here, flat)),
-        grouped(groups.site, program.parked, np.outer(parked, flat)),
-        grouped(groups.site[runs.node_group], program.run, runs.active_kw * here[runs.node_group][:, None]),
+        *_drawn(program, every, every >= 0),
+        program.gives("power", limit),
+    )
+
+
+def stay_within_shared_power(program: Program) -> None:
+    """sum_s (power of s in t) <= shared_power_kw[f,t] + give, over the sites s of f"""
+    limits = program.problem.limits
+    parts = [
+        part
+        for number, sites in enumerate(limits.shared_power_sites)
+        for part in _drawn(program, np.full(len(sites), number), sites)
+    ]
+    if not parts:
+        return
+    limit = limits.shared_power_kw
+    program.add_rows(
+        "shared_power",
+        cells(*limit.shape),
+        pulp.LpConstraintLE,
+        limit.ravel(),
+        *parts,
+        program.gives("shared power", limit),
+    )
+
+
+def pay_for_space(program: Program) -> None:
+    """sum_p kw[p] * n[p,t] - beyond[s,t] <= committed_kw[s,t], over the node groups at s, where any is"""
+    groups, committed = program.problem.node_groups, program.problem.places.committed_kw
+    some = committed > 0
+    kw = np.outer(groups.space_kw * ~groups.off_site, np.ones(program.problem.periods))
+    program.add_rows(
+        "occupied",
+        cells(*committed.shape),
+        pulp.LpConstraintLE,
+        np.where(some, committed, np.inf).ravel(),
+        grouped(groups.site, program.in_service, kw * some[groups.site]),
+        each(program.beyond, np.where(some, -1.0, 0.0)),
+    )
+
+
+def _drawn(program: Program, row: Whole, counted: Flags) -> tuple[Part, ...]:
+    """Facility power at the peak of the sites that count, each in the row that is told for it."""
+    problem, groups = program.problem, program.problem.node_groups
+    runs, serves = problem.run_options, problem.serve_options
+    works, pausable = problem.work_options, problem.pausable_options
+    flat, at = np.ones(problem.periods), row[groups.site]
+    here = (~groups.off_site & counted[groups.site]).astype(float)
+    parked = (groups.off_kw - groups.idle_kw) * groups.may_park * here
+    return (
+        grouped(at, program.in_service, np.outer(groups.idle_kw * here, flat)),
+        grouped(at, program.parked, np.outer(parked, flat)),
+        grouped(at[runs.node_group], program.run, runs.active_kw * here[runs.node_group][:, None]),
         grouped(
-            groups.site[serves.node_group],
+            at[serves.node_group],
             program.replicas,
             np.outer(serves.active_kw * here[serves.node_group], flat),
         ),
         grouped(
-            groups.site[works.node_group],
+            at[works.node_group],
             program.work,
             np.outer(works.active_kw * here[works.node_group], flat),
         ),
         grouped(
-            groups.site[pausable.node_group],
+            at[pausable.node_group],
             program.done,
             np.outer(pausable.active_kw * here[pausable.node_group], flat),
         ),
-        program.gives("power", limit),
     )
 
 

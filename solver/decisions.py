@@ -19,7 +19,7 @@ from solver.tables import Flags, Floats, Whole
 from solver.totals import objective
 
 # Columns of a plan; where jobs run comes on top.
-FLEET = ("orders", "rented", "retired", "sold", "moved", "left_out")
+FLEET = ("orders", "rented", "committed", "retired", "sold", "moved", "left_out")
 
 
 class Effort(TypedDict):
@@ -55,6 +55,7 @@ class Fleet:
 
     orders: Whole  # [P, T]
     rented: Whole  # [P, T]
+    committed: Whole  # [P, T]
     retired: Whole  # [H, T]
     sold: Whole  # [B, T]
     moved: Whole  # [M, T]
@@ -129,6 +130,7 @@ def hold_fleet(program: Program, fleet: Fleet) -> None:
     for variables, counts in (
         (program.order, fleet.orders),
         (program.rented, fleet.rented),
+        (program.commit, fleet.committed),
         (program.retire, fleet.retired),
         (program.sell, fleet.sold),
         (program.move, fleet.moved),
@@ -187,7 +189,7 @@ def _label(problem: Problem, kind: str, index: Index) -> str:
         return f"job {problem.jobs.name[index[0]]} on {problem.node_group_name(index[1])}"
     if kind == "left_out":
         return f"left out, {problem.jobs.name[index[0]]}"
-    if kind in ("orders", "rented"):
+    if kind in ("orders", "rented", "committed"):
         what = problem.node_group_name(index[0])
     elif kind == "sold":
         sales = problem.sales

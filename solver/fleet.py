@@ -1,4 +1,4 @@
-"""What a fleet is made of: node groups, standing cohorts, their moves, rebates, spares, clean energy."""
+"""What a fleet is made of: node groups, cohorts, their moves, rebates, spares, clean energy, sites."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ class NodeGroups(Table):
 
     Idling is charged by the share of the period that a node in service (bought, standing, rented) is not
     used: `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
-    A rented node serves one period, needs no racks, and its idling draws no power of the site. Parked nodes
-    are charged and draw `off` in place of idle.
+    A rented node serves one period, needs no racks, and its idling draws no power of the site. Where rental
+    has a term, nodes are taken for so many periods from the one in which it begins, used or not, up to the
+    end of the horizon. Parked nodes are charged and draw `off` in place of idle.
     """
 
     sku: Whole  # [P] index into Problem.sku_names
@@ -26,7 +27,7 @@ class NodeGroups(Table):
     lead_periods: Whole  # [P] periods from order to service
     purchase_allowed: Flags  # [P, T] may be ordered in t
     capex_usd_per_node: Floats  # [P, T] cash when ordered in t; only the budget reads it
-    holding_usd_per_node: Floats  # [P, T] maintenance and space of a bought node in service in t
+    holding_usd_per_node: Floats  # [P, T] maintenance of a bought node in service in t
     holding_kgco2e_per_node: Floats  # [P, T] embodied share of a bought node in service in t
     idle_kw: Floats  # [P] facility power of a node that idles
     idle_usd_per_node: Floats  # [P, T] energy of idling through t
@@ -38,6 +39,10 @@ class NodeGroups(Table):
     rental_limit_nodes: Floats = field(default_factory=no_numbers)  # [P, T] nodes that may be rented in t
     rental_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a rented node through t
     rental_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    rental_term_periods: Whole = field(
+        default_factory=no_counts
+    )  # [P] 0 where nodes are rented by the period
+    rental_start_allowed: Flags = field(default_factory=no_flags)  # [P, T] a term may begin in t
     off_site: Flags = field(default_factory=no_flags)  # [P] neither its power nor its racks are the site's
     may_park: Flags = field(default_factory=no_flags)  # [P]
     off_kw: Floats = field(default_factory=no_numbers)  # [P] facility power of a parked node
@@ -45,6 +50,7 @@ class NodeGroups(Table):
     off_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
     idle_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T] only contracts read energy
     off_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    space_kw: Floats = field(default_factory=no_numbers)  # [P] power that a node is rated for
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "sku": ROW,
@@ -64,6 +70,8 @@ class NodeGroups(Table):
         "rental_limit_nodes": Shape("*T", low=0, infinite=True, default=0.0),
         "rental_usd_per_node": Shape("*T", low=0, default=0.0),
         "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
+        "rental_term_periods": Shape("*", int, 0, default=0.0),
+        "rental_start_allowed": Shape("*T", bool, default=1.0),
         "off_site": Shape("*", bool, default=0.0),
         "may_park": Shape("*", bool, default=0.0),
         "off_kw": Shape("*", low=0, default=0.0),
@@ -71,6 +79,7 @@ class NodeGroups(Table):
         "off_kgco2e_per_node": Shape("*T", default=0.0),
         "idle_kwh_per_node": Shape("*T", low=0, default=0.0),
         "off_kwh_per_node": Shape("*T", low=0, default=0.0),
+        "space_kw": Shape("*", low=0, default=0.0),
     }
 
 
@@ -84,7 +93,7 @@ class Cohorts(Table):
 
     node_group: Whole  # [H]
     nodes: Whole  # [H]
-    keep_usd_per_node: Floats  # [H, T] fall of value, interest, maintenance and space while kept
+    keep_usd_per_node: Floats  # [H, T] fall of value, interest and maintenance while kept
     keep_kgco2e_per_node: Floats  # [H, T] zero where embodied carbon is taken as sunk
     retire_usd_per_node: Floats  # [H, T] when retired at the start of t: what the sale takes
     must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
@@ -213,4 +222,22 @@ class Contracts(Table):
         "kgco2e_per_kwh": Shape("*T"),
         "limit_kwh": Shape("*T", low=0, infinite=True),
         "fixed_share": Shape("*", bool, default=0.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places(Table):
+    """What each site charges beyond energy, one row a site: space by rated power, and the peak of a period.
+
+    Space is paid for the rated power of nodes in service, and for what is committed whether used or not.
+    """
+
+    space_usd_per_kw: Floats  # [S, T] a kilowatt through t
+    committed_kw: Floats  # [S, T]
+    peak_usd_per_kw: Floats  # [S, T] a kilowatt of facility power at the peak of t
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "space_usd_per_kw": Shape("*T", low=0),
+        "committed_kw": Shape("*T", low=0),
+        "peak_usd_per_kw": Shape("*T", low=0),
     }

@@ -31,6 +31,7 @@ LIMITS = tuple(family for family in FAMILIES if family not in TASKS)
 UNITS = {
     "power": "kW",
     "space": "racks",
+    "shared power": "kW",
     "supply": "nodes",
     "minimum order": "nodes",
     "budget": "USD",
@@ -230,6 +231,7 @@ def label(problem: Problem, family: str, index: Index) -> str:
     names: dict[str, Sequence[str]] = {
         "power": problem.site_names,
         "space": problem.site_names,
+        "shared power": problem.limits.shared_power_name,
         "supply": problem.sku_names,
         "deadlines": problem.jobs.name,
         "jobs": problem.jobs.name,
@@ -323,6 +325,7 @@ def _work(problem: Problem, index: Index, amount: float) -> Problem:
 _MOVES = {
     "power": _limit("power_kw"),
     "space": _limit("racks"),
+    "shared power": _limit("shared_power_kw"),
     "supply": _limit("supply_nodes"),
     "minimum order": _limit("minimum_nodes", -1.0),
     "budget": _limit("budget_usd"),

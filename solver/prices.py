@@ -17,7 +17,7 @@ import pulp
 
 from solver import account, backend
 from solver.answer import Answer, answer
-from solver.bounds import from_arrival
+from solver.bounds import from_arrival, standing_usd
 from solver.build import THOUSAND, build
 from solver.decisions import fix, minimise_objective
 from solver.infeasible import UNITS, label, moved
@@ -217,7 +217,9 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     demand, demand_h = problem.services.demand, problem.work.demand_h
     bought = ordered.sum(axis=1)
     wanted = np.where(bought > 0, limits.minimum_nodes, 0.0)
-    yield from _each("power", account.peak_kw(problem, plan, plan.in_service), limits.power_kw)
+    peak = account.peak_kw(problem, plan, plan.in_service)
+    yield from _each("power", peak, limits.power_kw)
+    yield from _each("shared power", account.shared_power_kw(problem, peak), limits.shared_power_kw)
     yield from _each("space", racks.max(axis=1, initial=0.0), limits.racks)
     supplied = account.totals_by(groups.sku, len(problem.sku_names), ordered)
     yield from _each("supply", supplied, limits.supply_nodes)
@@ -252,6 +254,7 @@ def _size(problem: Problem, family: str, index: Index) -> float:
     columns = {
         "power": limits.power_kw,
         "space": limits.racks,
+        "shared power": limits.shared_power_kw,
         "supply": limits.supply_nodes,
         "budget": limits.budget_usd,
         "minimum order": limits.minimum_nodes,
@@ -263,7 +266,7 @@ def _size(problem: Problem, family: str, index: Index) -> float:
 
 def _step(problem: Problem, family: str, index: Index) -> float:
     """What one order unit takes of a limit, by the group that takes most; one replica, one node of work."""
-    groups, units = problem.node_groups, problem.node_groups.order_unit_nodes
+    groups, units, limits = problem.node_groups, problem.node_groups.order_unit_nodes, problem.limits
     if family == "demand":
         serves = problem.serve_options
         each = serves.capacity / (1 + serves.standby_fraction)
@@ -275,9 +278,12 @@ def _step(problem: Problem, family: str, index: Index) -> float:
     if family in SIGNED:
         charged = groups.holding_kgco2e_per_node + groups.idle_kgco2e_per_node
         if family == "money cap":
-            charged = groups.holding_usd_per_node + groups.idle_usd_per_node
+            charged = groups.holding_usd_per_node + standing_usd(problem)
         per_node = charged[:, index[0]] if index else from_arrival(problem, charged).max(axis=1)
         return float((per_node * units).max(initial=0.0))
+    if family == "shared power":
+        shared = limits.shared_power_sites[index[0]][groups.site]
+        return float((_busy_kw(problem) * units)[shared].max(initial=0.0))
     per_node, mine = {
         "power": (_busy_kw(problem), groups.site == index[0]),
         "space": (groups.racks_per_node, groups.site == index[0]),

@@ -8,6 +8,7 @@ Sets and their letters, as every docstring of this room uses them:
     i in I services           v in V serve options (service, configuration, node group)
     w in W divisible work     o in O work options (work, node group)  c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
+    f in F powers that several sites share
 
 Tables are columns of numbers, one entry per row of the set; no unit is converted and no physics known here.
 Every table checks itself when it is made, and `Problem` checks that the tables fit together.
@@ -21,9 +22,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Sales, SpareSteps, Tiers
+from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Places, Sales, SpareSteps, Tiers
 from solver.solution import Solution, Terms
-from solver.tables import Floats, ProblemError, Shape, Table, no_numbers
+from solver.tables import Flags, Floats, ProblemError, Shape, Table, no_flags, no_numbers
 from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "NodeGroups",
     "Objective",
     "PausableOptions",
+    "Places",
     "Problem",
     "RunOptions",
     "Sales",
@@ -61,6 +63,11 @@ class Limits(Table):
     money_cap_usd: float = math.inf  # over the whole horizon
     minimum_nodes: Floats = field(default_factory=no_numbers)  # [P] none, or at least this many, are bought
     carbon_cap_by_period_kgco2e: Floats = field(default_factory=no_numbers)  # [T] jobs left out not counted
+    shared_power_kw: Floats = field(
+        default_factory=no_numbers
+    )  # [F, T] facility power of some sites together
+    shared_power_sites: Flags = field(default_factory=no_flags)  # [F, S] which sites share it
+    shared_power_name: tuple[str, ...] = ()  # [F]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "power_kw": Shape("ST", low=0, infinite=True),
@@ -69,6 +76,8 @@ class Limits(Table):
         "budget_usd": Shape("T", low=0, infinite=True),
         "minimum_nodes": Shape("P", low=0, default=0.0),
         "carbon_cap_by_period_kgco2e": Shape("T", infinite=True, default=math.inf),
+        "shared_power_kw": Shape("FT", low=0, infinite=True, default=math.inf),
+        "shared_power_sites": Shape("FS", bool, default=0.0),
     }
 
 
@@ -134,6 +143,7 @@ class Problem:
     sales: Sales = field(default_factory=lambda: Sales.none(0))
     tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
     contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
+    places: Places = field(default_factory=lambda: Places.none(0))
 
     def __post_init__(self) -> None:
         if self.periods < 1:
@@ -147,12 +157,20 @@ class Problem:
             "J": len(self.jobs),
             "I": len(self.services),
             "W": len(self.work),
+            "F": len(self.limits.shared_power_kw),
         }
         for name, table in self.tables().items():
             if len(table) == 0 and name in _MAY_BE_ABSENT:
                 object.__setattr__(self, name, type(table).none(self.periods))
         if len(self.limits.minimum_nodes) == 0:
             object.__setattr__(self, "limits", replace(self.limits, minimum_nodes=np.zeros(sizes["P"])))
+        if len(self.places) == 0:
+            nothing = np.zeros((sizes["S"], self.periods))
+            object.__setattr__(self, "places", Places(nothing, nothing, nothing))
+        for name, length in (("places", sizes["S"]), ("limits.shared_power_name", sizes["F"])):
+            rows = len(self.places) if name == "places" else len(self.limits.shared_power_name)
+            if rows != length:
+                raise ProblemError(f"Problem.{name} has {rows} entries, the problem has {length}")
         for name, table in self.tables().items():
             for column, shape in table.SHAPES.items():
                 for axis, length in zip(shape.axes, getattr(table, column).shape, strict=True):
@@ -217,6 +235,12 @@ class Problem:
         """The tables by the name of their field."""
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return {name: part for name, part in parts.items() if isinstance(part, Table)}
+
+    @property
+    def under_term(self) -> Flags:
+        """Node groups of nodes that are rented for a term [P]."""
+        found: Flags = self.node_groups.rental_term_periods > 0
+        return found
 
     def node_group_name(self, group: int) -> str:
         """What a person calls a node group."""

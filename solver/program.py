@@ -20,6 +20,7 @@ __all__ = ["FAMILIES", "Index", "Program", "Slack", "Variables", "linear", "name
 FAMILIES = (
     "power",
     "space",
+    "shared power",
     "supply",
     "minimum order",
     "budget",
@@ -55,6 +56,7 @@ class Program:
     first_stage: Program | None  # whose decisions on the fleet these are
     order: Variables  # [P, T]
     rented: Variables  # [P, T]
+    commit: Variables  # [P, T] nodes rented for a term that begins in t
     retire: Variables  # [H, T]
     sell: Variables  # [B, T]
     move: Variables  # [M, T]
@@ -72,6 +74,7 @@ class Program:
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
     matched: Variables  # [C, T] mean kW
+    beyond: Variables  # [S, T] rated kW in service beyond what is committed, where anything is
     in_service: Variables  # [P, T]
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]
@@ -163,7 +166,8 @@ class Program:
         used = account.nodes_in_use(problem, run, replicas, done)
         decided = Decisions(
             orders=count(self.order),
-            rented=count(self.rented),
+            rented=_rented(problem, count(self.rented), count(self.commit)),
+            committed=count(self.commit),
             retired=count(self.retire),
             sold=count(self.sell),
             moved=count(self.move),
@@ -198,6 +202,7 @@ class Program:
         counts = (
             self.order,
             self.rented,
+            self.commit[self.problem.under_term],
             self.retire,
             self.sell,
             self.move,
@@ -209,9 +214,11 @@ class Program:
 
     def start(self, solution: Solution) -> dict[str, float]:
         """Values for a warm start: the whole numbers of a neighbour's plan."""
+        problem = self.problem
         pairs = (
             (self.order, solution.orders),
             (self.rented, solution.rented),
+            (self.commit[problem.under_term], solution.committed[problem.under_term]),
             (self.retire, solution.retired),
             (self.sell, solution.sold),
             (self.move, solution.moved),
@@ -264,6 +271,11 @@ def _not_carried(problem: Problem, replicas: Whole) -> Floats:
     return shed
 
 
+def _rented(problem: Problem, rented: Whole, committed: Whole) -> Whole:
+    """Rented nodes: those by the period as they are, those under a term as their commitments say."""
+    return np.where(problem.under_term[:, None], account.under_term(problem, committed), rented)
+
+
 def _fitting(problem: Problem, chosen: Decisions, used: Floats) -> Floats:
     """Parked nodes, no more than are free: rounding may have taken a hair of room."""
     free, in_service = _free_nodes(problem, chosen, used)
@@ -286,7 +298,9 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
     unused = free - chosen.parked - np.maximum(least - mean, 0.0)
     unused = np.floor(np.maximum(unused, 0.0) + ROUNDING).astype(np.int64)
     fewer: Whole = np.where(
-        account.holding_costs(problem), chosen.rented, np.maximum(chosen.rented - unused, 0)
+        account.holding_costs(problem) | problem.under_term[:, None],
+        chosen.rented,
+        np.maximum(chosen.rented - unused, 0),
     )
     return fewer
 

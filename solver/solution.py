@@ -30,6 +30,8 @@ class Terms:
     contract: Floats  # [C, T] premium; carbon avoided is negative
     unmet: Floats  # [I, T]
     left_out: Floats  # [J]
+    space: Floats  # [S, T] rated power in service or committed
+    peak: Floats  # [S, T] demand charge
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""
@@ -56,6 +58,7 @@ class Decisions:
 
     orders: Whole  # [P, T] order units placed at the start of t
     rented: Whole  # [P, T] nodes
+    committed: Whole  # [P, T] nodes rented for a term that begins in t
     retired: Whole  # [H, T] nodes retired at the start of t
     sold: Whole  # [B, T] bought nodes sold at the start of t
     moved: Whole  # [M, T] nodes that leave at the start of t

@@ -89,7 +89,9 @@ def reader(values: Mapping[str, float]) -> Callable[[Variables], Floats]:
 
 def nodes(program: Program) -> tuple[Variables, ...]:
     """What counts nodes by the period."""
-    return program.order, program.rented, program.retire, program.sell, program.move
+    term = program.problem.under_term
+    rented = (program.rented[~term], program.commit[term])
+    return (program.order, *rented, program.retire, program.sell, program.move)
 
 
 def choices(program: Program) -> tuple[Variables, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from solver.build import THOUSAND, build
 from solver.decisions import fix, solve_checked
 from solver.problem import Problem, Solution
 from solver.program import Program
-from solver.tables import Floats, ProblemError, Whole
+from solver.tables import Floats, ProblemError, Whole, no_counts
 
 Aim = Literal["expected", "worst", "regret"]
 SUM = 1e-9  # how far probabilities may be from 1 together
@@ -68,11 +68,12 @@ class FirstStage:
     retired: Whole  # [H, T] nodes
     sold: Whole  # [B, T] nodes
     moved: Whole  # [M, T] nodes
+    committed: Whole = field(default_factory=no_counts)  # [P, T] nodes; free where nothing is told
 
     @classmethod
     def of(cls, plan: Solution) -> FirstStage:
         """The first stage of a plan."""
-        return cls(plan.orders, plan.retired, plan.sold, plan.moved)
+        return cls(plan.orders, plan.retired, plan.sold, plan.moved, plan.committed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +219,8 @@ def answer_held(
         (program.move, held.moved),
     ):
         _hold(variables[:, shared], counts[:, shared].astype(float))
+    if held.committed.size:
+        _hold(program.commit[:, shared], held.committed[:, shared].astype(float))
     for stem, values in also:
         _hold(getattr(program, stem), values)
     outcome, plan = solve_checked(

@@ -28,13 +28,17 @@ def weighted_total(
     """A sum of money and of carbon, each by its weight, over the horizon or within one period.
 
     Idling is charged on nodes in service and rented, and taken back for the hours in which something runs.
-    Jobs left out belong to no period. What a decision is charged later is added up at the decision.
+    Jobs left out belong to no period. What a decision is charged later is added up at the decision. Space
+    that is committed is a constant, and what is occupied beyond it is a variable; where nothing is committed,
+    each node in service pays its own.
     """
     total = pulp.LpAffineExpression()
     weights = _Weights(program, money_weight, carbon_weight, period)
     for variables, coefficients in (*_of_fleet(program, weights), *_of_tasks(program, weights)):
         total.update(terms(variables, coefficients))
+    places = program.problem.places
     total.constant = float((weights.keep * program.problem.cohorts.nodes[:, None]).sum())
+    total.constant += float(weights(places.space_usd_per_kw * places.committed_kw).sum())
     return total
 
 
@@ -49,6 +53,8 @@ class _Weights:
         groups, cohorts = problem.node_groups, problem.cohorts
         self.idle = self(groups.idle_usd_per_node, groups.idle_kgco2e_per_node)
         self.keep = self(cohorts.keep_usd_per_node, cohorts.keep_kgco2e_per_node)
+        here = ~groups.off_site[:, None]
+        self.peak = self(problem.places.peak_usd_per_kw)[groups.site] * here  # [P, T] for a kilowatt
 
     def __call__(self, usd: Floats, kgco2e: Floats | float = 0.0) -> Floats:
         return (self.money * usd + self.carbon * kgco2e) * self.at
@@ -69,6 +75,10 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     rents = groups.rental_limit_nodes > 0
     rented = weigh(groups.rental_usd_per_node, groups.rental_kgco2e_per_node) + weigh.idle
     off = weigh(groups.off_usd_per_node, groups.off_kgco2e_per_node)
+    places, here = problem.places, ~groups.off_site
+    space = weigh(places.space_usd_per_kw)
+    alone = np.where(places.committed_kw > 0, 0.0, space)[groups.site] * (groups.space_kw * here)[:, None]
+    parked = off - weigh.idle + weigh.peak * (groups.off_kw - groups.idle_kw)[:, None]
     return [
         (program.order, ordered),
         (program.rebated, -rebate[:, :, None] * order_usd * (program.most_rebated > 0)),
@@ -76,8 +86,9 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
         (program.sell, weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group]),
         (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
         (program.rented, rented * rents),
-        (program.in_service, weigh.idle),
-        (program.parked, (off - weigh.idle) * groups.may_park[:, None]),
+        (program.in_service, weigh.idle + alone + weigh.peak * groups.idle_kw[:, None]),
+        (program.beyond, np.where(places.committed_kw > 0, space, 0.0)),
+        (program.parked, parked * groups.may_park[:, None]),
     ]
 
 
@@ -92,6 +103,10 @@ def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     serve = weigh(serves.usd, serves.kgco2e) - idle_per_h[serves.node_group] * serves.node_hours
     work = weigh(works.usd_per_node_h, works.kgco2e_per_node_h) - idle_per_h[works.node_group]
     done = weigh(pausable.usd_per_node_h, pausable.kgco2e_per_node_h) - idle_per_h[pausable.node_group]
+    run = run + weigh.peak[runs.node_group] * runs.active_kw
+    serve = serve + weigh.peak[serves.node_group] * serves.active_kw[:, None]
+    work = work * groups.hours + weigh.peak[works.node_group] * works.active_kw[:, None]
+    done = done * groups.hours + weigh.peak[pausable.node_group] * pausable.active_kw[:, None]
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
     return [
@@ -99,7 +114,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
         (program.left_out, weigh.untimed * left_out),
         (program.replicas, serve),
         (program.shed, weigh(unmet * services.demand)),
-        (program.work, work * groups.hours),
-        (program.done, done * groups.hours),
+        (program.work, work),
+        (program.done, done),
         (program.matched, weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours),
     ]

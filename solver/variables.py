@@ -15,7 +15,7 @@ from solver.program import Program
 from solver.rows import Variables, array, name
 from solver.tables import Flags, Floats, Whole
 
-LENT = ("order", "retire", "sell", "move")
+LENT = ("order", "retire", "sell", "move", "commit")
 
 
 def empty(
@@ -35,14 +35,15 @@ def empty(
     """
     siblings = tuple(siblings)
     most = bounds.sizes(problem, any_lateness="deadlines" in relaxed)
-    orders = np.max(
-        [most.orders, *(bounds.sizes(other, any_lateness=False).orders for other in siblings)], axis=0
-    )
-    parts: dict[str, Any] = _use_of_node_groups(problem, most, prefix)
+    others = [bounds.sizes(other, any_lateness=False) for other in siblings]
+    orders = np.max([one.orders for one in (most, *others)], axis=0)
+    useful = np.max([one.useful for one in (most, *others)], axis=0)
+    parts: dict[str, Any] = _use_of_node_groups(problem, most, useful, prefix)
     parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in relaxed)
     rebated = bounds.most_rebated(problem, orders, any_supply="supply" in relaxed)
     sold = np.max([bounds.most_sold(one, orders) for one in (problem, *siblings)], axis=0)
-    parts |= _fleet(problem, orders, sold, rebated, prefix)
+    committed = np.max([bounds.most_committed(one, useful) for one in (problem, *siblings)], axis=0)
+    parts |= _fleet(problem, orders, sold, committed, rebated, prefix)
     if first_stage is not None:
         shared = slice(0, problem.periods if shared_periods is None else shared_periods)
         _check_lent(first_stage, problem, orders, shared)
@@ -73,12 +74,13 @@ def _some(stem: str, most: NDArray[Any]) -> Variables:
     made = np.full(most.shape, None, dtype=object)
     for index in np.argwhere(most > 0).tolist():
         place = tuple(index)
-        made[place] = pulp.LpVariable(name(stem, place), 0, float(most[place]))
+        top = float(most[place])
+        made[place] = pulp.LpVariable(name(stem, place), 0, None if top == np.inf else top)
     return made
 
 
 def _fleet(
-    problem: Problem, orders: Whole, sold: Whole, rebated: Floats, prefix: str
+    problem: Problem, orders: Whole, sold: Whole, committed: Floats, rebated: Floats, prefix: str
 ) -> dict[str, Variables]:
     """Decisions on the fleet, of which futures of a two-stage model share some."""
     cohorts, tiers = len(problem.cohorts), len(problem.tiers)
@@ -87,21 +89,27 @@ def _fleet(
         "retire": _whole(prefix + "retire", bounds.most_retired(problem)),
         "sell": _whole(prefix + "sell", sold),
         "move": _whole(prefix + "move", bounds.most_moved(problem)),
+        "commit": _whole(prefix + "commit", committed),
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
         "rebated": _some(prefix + "rebated", rebated),
     }
 
 
-def _use_of_node_groups(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
-    """What happens to the nodes of a node group: rented, spare, parked, in use."""
+def _use_of_node_groups(
+    problem: Problem, most: bounds.Sizes, useful: Whole, prefix: str
+) -> dict[str, Variables]:
+    """What happens to the nodes of a node group: rented, spare, parked, in use; and the space they take."""
     shape = (len(problem.node_groups), problem.periods)
     return {
-        "rented": _whole(prefix + "rented", np.minimum(problem.node_groups.rental_limit_nodes, most.useful)),
+        "rented": _whole(
+            prefix + "rented", bounds.most_rented(problem, most.useful, useful), ~problem.under_term[:, None]
+        ),
         "spares": _amount(prefix + "spares", most.spares),
         "parked": array(prefix + "parked", shape, None, False),
         "in_service": array(prefix + "in_service", shape, None, False),
         "in_use": _amount(prefix + "in_use", most.in_use),
+        "beyond": _some(prefix + "beyond", np.where(problem.places.committed_kw > 0, np.inf, 0.0)),
     }
 
 

@@ -82,7 +82,18 @@ def _unequal(
 
 def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Orders, nodes, replicas, spares and jobs are whole and >= 0; shares, hours and energy are >= 0"""
-    for name in ("orders", "rented", "retired", "sold", "moved", "run", "chosen", "replicas", "spares"):
+    for name in (
+        "orders",
+        "rented",
+        "committed",
+        "retired",
+        "sold",
+        "moved",
+        "run",
+        "chosen",
+        "replicas",
+        "spares",
+    ):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
         yield from _unequal(f"{name} whole", count, np.round(count), tolerance)
@@ -113,6 +124,19 @@ def orders_are_allowed(problem: Problem, plan: Solution, tolerance: float) -> It
     """order[p,t] = 0 where purchase is not allowed; rented[p,t] <= rental limit"""
     yield from _above("purchase allowed", plan.orders * ~problem.node_groups.purchase_allowed, 0.0, tolerance)
     yield from _above("rental", plan.rented, problem.node_groups.rental_limit_nodes, tolerance)
+
+
+def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """rented[p,t] = sum over t' from t - term[p] + 1 to t of committed[p,t'] where rental has a term
+
+    Nothing is committed elsewhere, nor in a period in which no term may begin.
+    """
+    term = problem.under_term[:, None]
+    due = np.where(term, account.under_term(problem, plan.committed), plan.rented)
+    yield from _unequal("term", plan.rented, due, tolerance)
+    yield from _above(
+        "term begun", plan.committed * ~(term & problem.node_groups.rental_start_allowed), 0.0, tolerance
+    )
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -239,9 +263,14 @@ def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Ite
 
 
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Facility power at the peak <= power_kw[s,t]; racks of nodes in service <= racks[s]"""
+    """Facility power at the peak <= power_kw[s,t], and of sites that share <= shared_power_kw[f,t];
+
+    racks of nodes in service <= racks[s]
+    """
     power = account.peak_kw(problem, plan, plan.in_service)
     yield from _above("power", power, problem.limits.power_kw, tolerance)
+    together = account.shared_power_kw(problem, power)
+    yield from _above("shared power", together, problem.limits.shared_power_kw, tolerance)
     groups = problem.node_groups
     each = (groups.racks_per_node * ~groups.off_site)[:, None]
     racks = account.totals_by(groups.site, len(problem.site_names), each * plan.in_service)
@@ -324,6 +353,7 @@ CHECKS: tuple[Check, ...] = (
     counts_are_counts,
     sums_are_sums,
     orders_are_allowed,
+    terms_are_kept,
     jobs_run_once,
     jobs_stand_on_nodes,
     pausable_jobs_are_done,

@@ -11,7 +11,7 @@ rounded moves the rest elsewhere, or adds to an order. Orders for whole replicas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -116,7 +116,7 @@ def _replicas_first(program: Program, search: Search) -> backend.Outcome | None:
     as_it_was = ranges(program)
     try:
         count([*nodes(program), program.replicas], pulp.LpContinuous)
-        limits = _site_limits(program)
+        limits = [(row, limit) for row, limit, _, _ in _site_limits(program)]
         for row, limit in limits:
             row.changeRHS((1 - TO_SPARE) * limit)
         values = _round_replicas(program, search)
@@ -188,19 +188,21 @@ def _may_grow(program: Program, values: Mapping[str, float]) -> Flags:
     groups = program.problem.node_groups
     placed: Whole = np.cumsum(_most(program.order) > 0, axis=1, dtype=np.int64)
     grows: Flags = account.arriving(placed, groups.lead_periods) > 0
-    for row, limit in _site_limits(program):
+    for row, limit, sites, period in _site_limits(program):
         if sum(factor * values[variable.name] for variable, factor in row.items()) > (1 - TO_SPARE) * limit:
-            site, period = (int(number) for number in row.name.split("_")[-2:])
-            grows[groups.site == site, period] = False
+            grows[sites[groups.site], period] = False
     return grows
 
 
-def _site_limits(program: Program) -> list[tuple[Any, float]]:
-    """The rows of power and of space at each site in each period, and their limits."""
-    sites = np.ndindex(program.problem.limits.power_kw.shape)
-    named = [program.prefix + name(stem, index) for index in sites for stem in ("power", "space")]
-    rows = [program.model.constraints[each] for each in named if each in program.model.constraints]
-    return [(row, float(row.getUb())) for row in rows]
+def _site_limits(program: Program) -> Iterator[tuple[Any, float, Flags, int]]:
+    """The rows of power and of space: of which sites and in which period each is, and its limit."""
+    limits, rows = program.problem.limits, program.model.constraints
+    alone = np.eye(len(limits.racks), dtype=bool)
+    for stem, members in (("power", alone), ("space", alone), ("shared_power", limits.shared_power_sites)):
+        for number, period in np.ndindex(len(members), program.problem.periods):
+            row = rows.get(program.prefix + name(stem, (number, period)))
+            if row is not None:
+                yield row, float(row.getUb()), members[number], period
 
 
 def _most(variables: Variables) -> Floats:

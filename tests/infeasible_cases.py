@@ -120,6 +120,7 @@ def fleet(seed: int) -> Problem:
 def fleet_of_every_kind(seed: int) -> Problem:
     """The same with rented, parked and moved nodes, rebates, jobs in counts and in parts, fractions."""
     case, rng = fleet(seed), np.random.default_rng(seed)
+    case = with_shared_power(case, case.limits.power_kw.sum(axis=0, keepdims=True))
     each, two = np.ones((NODE_GROUPS, PERIODS)), np.ones((2, PERIODS))
     case = changed(
         case,
@@ -185,6 +186,18 @@ def has_plan(case: Problem, engine: str = "highs") -> bool:
     return status.has_plan
 
 
+def with_shared_power(case: Problem, power_kw: Any) -> Problem:
+    """The case with a power that all its sites share."""
+    sites = np.ones((1, len(case.site_names)), dtype=bool)
+    return changed(
+        case,
+        "limits",
+        shared_power_kw=np.minimum(power_kw, 1e4),
+        shared_power_sites=sites,
+        shared_power_name=("campus",),
+    )
+
+
 def without_plan(family: str, seed: int) -> Problem:
     """A fleet, with one family of its limits tightened by a third until it has no plan."""
     case = fleet(seed)
@@ -203,6 +216,8 @@ def without_plan(family: str, seed: int) -> Problem:
                 must_retire_by=np.full(NODE_GROUPS, PERIODS),
             ),
         )
+    if family == "shared power":
+        case = with_shared_power(case, case.limits.power_kw.sum(axis=0, keepdims=True))
     if family == "availability":
         steps = SpareSteps(
             node_group=np.arange(NODE_GROUPS),
@@ -222,6 +237,7 @@ def _tightened(case: Problem, family: str) -> Problem:
     columns = {
         "power": "power_kw",
         "space": "racks",
+        "shared power": "shared_power_kw",
         "supply": "supply_nodes",
         "budget": "budget_usd",
         "carbon cap": "carbon_cap_kgco2e",

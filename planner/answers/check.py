@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.consistency import cards_of, known_names, problems_in, sale_notes, with_cards
+from planner.inputs.consistency import cards_of, known_names, problems_in, sale_notes, space_notes, with_cards
 from planner.inputs.editing.found import Found
 from planner.inputs.job.reading import is_job, read_job
 from planner.inputs.overrides import idle_notes
@@ -103,7 +103,7 @@ def idle_facts(scenario: Scenario) -> list[str]:
     models = {job.model for job in scenario.training} | {pool.model for pool in scenario.pools}
     named: dict[str, Iterable[str | None]] = {
         "accelerator": chips,
-        "rental": chips | {"pue", "utilisation"},
+        "rental": chips | {"pue", "utilisation", "spot", "block", "year_1", "year_3"},
         "server": {sku.server for sku in skus},
         "model": models | {service.model for service in scenario.services},
         "grid": grids | {"decline"},
@@ -122,7 +122,8 @@ def idle_facts(scenario: Scenario) -> list[str]:
 
 def notes_on(scenario: Scenario) -> list[str]:
     """What is worth knowing before a plan is made: how its SKUs are sold, and values that change nothing."""
-    return [*sale_notes(scenario, load_catalogue()), *idle_facts(scenario)]
+    catalogue = with_cards(scenario, load_catalogue())
+    return [*sale_notes(scenario, catalogue), *space_notes(scenario, catalogue), *idle_facts(scenario)]
 
 
 def scenario_record(name: str, scenario: Scenario) -> Record:

@@ -8,11 +8,12 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
+from planner.inputs.housing import not_housed
 from planner.inputs.models import ModelCardError, with_model_cards
-from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
+from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
 from planner.inputs.scenario.checks import entries_of, own_facts, unknown_names
-from planner.inputs.scenario.fields import CARD
-from planner.inputs.scenario.parts import once
+from planner.inputs.scenario.fields import CARD, Frame
+from planner.inputs.scenario.parts import once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
 from planner.inputs.scenario.writing import tables
@@ -96,6 +97,7 @@ def _against(
         *_without_effect(document),
         *_unpriced_rental(document, catalogue),
         *_split_units(document, catalogue),
+        *_without_a_place(document, catalogue),
         *doubled_figures(own_facts(document), catalogue),
         *_measured_elsewhere(measured, shipped),
     ]
@@ -139,6 +141,34 @@ def _measured_elsewhere(measured: Calibration | None, catalogue: Catalogue) -> I
         )
 
 
+def _without_a_place(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Nodes at sites that cannot house them, for their cooling or the power of their racks."""
+    read = [read_far(Site, entry, Frame()) for _, entry in entries_of(document, "sites")]
+    wanted = {"name", "cooling", "rack_power_kw"}
+    sites = {site.name: site for site in read if site is not None and wanted <= vars(site).keys()}
+
+    def reason(name: object, sku: object) -> str | None:
+        site, one = sites.get(str(name)), catalogue.skus.get(str(sku))
+        return None if site is None or one is None else not_housed(site, one, catalogue.fact)
+
+    for i, entry in entries_of(document, "fleet"):
+        if why := reason(entry.get("site"), entry.get("sku")):
+            yield Problem(f"fleet[{i}].site", f"{why}: write another site, or what its racks really have")
+    for i, entry in entries_of(document, "market"):
+        at, named = place(("market", i), document), entry.get("sites")
+        for k, name in enumerate(named if isinstance(named, list) else []):
+            if why := reason(name, entry.get("sku")):
+                yield Problem(f"{at}.sites[{k}]", f"{why}: remove it, or write what its racks really have")
+        found = [reason(name, entry.get("sku")) for name in sites]
+        if "sites" not in entry and found and all(found):
+            yield Problem(at, f"no site can house it: {'; '.join(map(str, found))}")
+    for i, entry in entries_of(document, "moves"):
+        fleet = [one for _, one in entries_of(document, "fleet") if one.get("site") == entry.get("from")]
+        for sku in dict.fromkeys(str(one.get("sku")) for one in fleet):
+            if entry.get("sku", sku) == sku and (why := reason(entry.get("to"), sku)):
+                yield Problem(f"moves[{i}].to", f"{why}: write another site, or name the SKU that moves")
+
+
 def _split_units(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Orders of a part of what is sold as one."""
     for i, entry in entries_of(document, "market"):
@@ -167,6 +197,27 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
                 "its price a guess"
             )
     return notes
+
+
+def space_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
+    """What a plan will assume of space; nothing where every site says it."""
+    return [space_note(scenario, catalogue)] if any(map(space_unstated, scenario.sites)) else []
+
+
+def space_unstated(site: Site) -> bool:
+    """Whether a site says neither that its building is owned nor what its space costs."""
+    return site.space is None and site.space_price_usd_per_kw_month is None
+
+
+def space_note(scenario: Scenario, catalogue: Catalogue) -> str:
+    """The price of space that is assumed, where, and what to write."""
+    price = scenario.facts.get("finance.space", catalogue.fact("finance.space").stated)
+    names = [site.name for site in scenario.sites if space_unstated(site)]
+    where = "every site" if len(names) == len(scenario.sites) > 1 else ", ".join(names)
+    return (
+        f"Space at {where} is charged at {price} by the rated power of its nodes (fact finance.space), "
+        'as nothing is stated there: write space_price, or space = "owned"'
+    )
 
 
 def _unpriced_rental(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from carbon.grid import projected_kgco2e_per_kwh
 from carbon.market import market_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
+from planner.inputs.housing import not_housed
 from planner.inputs.scenario import (
     Offer,
     Rental,
@@ -66,8 +67,27 @@ class Inputs:
 
     @cached_property
     def rented(self) -> NDArray[np.bool_]:
-        """Which node groups are nodes by the hour."""
+        """Which node groups are rented nodes."""
         return self.node_group_site >= len(self.scenario.sites)
+
+    @cached_property
+    def spot(self) -> NDArray[np.bool_]:
+        """Which node groups are rented nodes that may be taken back."""
+        return self._rented_as(("spot",))
+
+    @cached_property
+    def reserved(self) -> NDArray[np.bool_]:
+        """Which node groups are nodes that are rented for a term, used or not."""
+        return self._rented_as(("block", "1 year", "3 years"))
+
+    def _rented_as(self, commitments: Sequence[str]) -> NDArray[np.bool_]:
+        own = [False] * len(self.scenario.sites)
+        ways = [*own, *(one.commitment in commitments for one in self.scenario.rental)]
+        return np.array(ways, dtype=bool)[self.node_group_site]
+
+    def rental_of(self, group: int) -> Rental:
+        """The offer that a node group of rented nodes is of."""
+        return self.scenario.rental[int(self.node_group_site[group]) - len(self.scenario.sites)]
 
     @cached_property
     def node_groups(self) -> tuple[tuple[int, int], ...]:
@@ -76,12 +96,17 @@ class Inputs:
         sites = [site.name for site in self.scenario.sites]
         pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
         for offer in self.scenario.market:
-            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or sites]
+            housed = [site.name for site in self.scenario.sites if self.not_housed(site, offer.sku) is None]
+            pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or housed]
         for move in self.scenario.moves:
             carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
             pairs += [(sku_at[sku], sites.index(move.to)) for sku in carried if move.sku in (None, sku)]
         pairs += [(sku_at[one.sku], len(sites) + i) for i, one in enumerate(self.scenario.rental)]
         return tuple(dict.fromkeys(pairs))
+
+    def not_housed(self, site: Site, sku: str) -> str | None:
+        """Why a site cannot house a SKU; nothing where it can."""
+        return not_housed(site, self.catalogue.skus[sku], self.fact)
 
     @cached_property
     def node_group_sku(self) -> NDArray[np.intp]:
@@ -200,11 +225,40 @@ class Inputs:
                 known = self.catalogue.has(regional)
                 found += [self.fact(regional if known else "electricity.default_price")] * self.periods
             else:
-                found += self._by_period(
+                found += self.by_period(
                     f"sites.{site.name}.electricity_price", site.electricity_price_usd_per_kwh, "USD/kWh"
                 )
         paid = chosen("electricity_usd_per_kwh", 0.0, "in the price of the rented hour")
         return (*found, *(paid for _ in self.scenario.rental for _ in range(self.periods)))
+
+    @cached_property
+    def space_price(self) -> tuple[Traced, ...]:
+        """Price of a rated kilowatt of space at each site and period, site by site; rented hours have it."""
+        found: list[Traced] = []
+        for site in self.scenario.sites:
+            stated, path = site.space_price_usd_per_kw_month, f"sites.{site.name}.space_price"
+            if site.space == "owned":
+                owned = chosen("space_usd_per_kw_h", 0.0, "the building is owned: what it cost is sunk")
+                found += [owned] * self.periods
+            elif stated is None:
+                found += [self.fact("finance.space")] * self.periods
+            else:
+                found += self.by_period(path, stated, "USD/kW/month")
+        paid = chosen("space_usd_per_kw_h", 0.0, "in the price of the rented hour")
+        return (*found, *(paid for _ in self.scenario.rental for _ in range(self.periods)))
+
+    @cached_property
+    def demand_charge(self) -> tuple[Traced, ...]:
+        """Price of a kilowatt of the peak at each site and period, site by site."""
+        found: list[Traced] = []
+        none = chosen("price_usd_per_kw_h", 0.0, "no demand charge is stated, or it is in the rented hour")
+        for site in self.sites:
+            stated = site.demand_charge_usd_per_kw_month
+            if stated is None:
+                found += [none] * self.periods
+            else:
+                found += self.by_period(f"sites.{site.name}.demand_charge", stated, "USD/kW/month")
+        return tuple(found)
 
     @cached_property
     def grid(self) -> tuple[Traced, ...]:
@@ -220,7 +274,7 @@ class Inputs:
         for i, site in enumerate(self.sites):
             if site.grid_kgco2e_per_kwh is not None:
                 section = "sites" if i < len(self.scenario.sites) else "rental"
-                found += self._by_period(
+                found += self.by_period(
                     f"{section}.{site.name}.grid_intensity", site.grid_kgco2e_per_kwh, "kgCO2e/kWh"
                 )
                 continue
@@ -250,7 +304,7 @@ class Inputs:
             here: Sequence[Traced] = self.location_grid[s * self.periods : (s + 1) * self.periods]
             stated = site.market_kgco2e_per_kwh
             if stated is not None:
-                here = self._by_period(f"sites.{site.name}.market_intensity", stated, "kgCO2e/kWh")
+                here = self.by_period(f"sites.{site.name}.market_intensity", stated, "kgCO2e/kWh")
             found += [
                 derive(
                     market_kgco2e_per_kwh,
@@ -349,7 +403,8 @@ class Inputs:
         """Requests a second of the trace that a service's traffic is like."""
         return self.fact(f"traffic.{service.traffic or 'default'}.rate")
 
-    def _by_period(self, path: str, values: Sequence[float], unit: str) -> list[Fact]:
+    def by_period(self, path: str, values: Sequence[float], unit: str) -> list[Fact]:
+        """Values that the scenario states for each period, one fact where all are the same."""
         return [
             self.yours(path if len(set(values)) == 1 else f"{path}[{t}]", value, unit)
             for t, value in enumerate(values)

@@ -14,6 +14,7 @@ from planner.performance.layouts import Layout
 from planner.physics.chance import pool_headroom
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
+from planner.physics.failures import restart_by_node_group
 from planner.physics.nodes import (
     POWER_CURVE,
     energy_by_site,
@@ -33,6 +34,7 @@ from planner.physics.training_options import (
     training_arguments,
 )
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
+from reliability.spares import node_availability_fraction
 
 Column = float | NDArray[Any]
 
@@ -166,10 +168,20 @@ def _utilisation(inputs: Inputs, pool: Pool) -> Traced:
 
 
 def _up_fraction(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
-    """Share of time that a node of each node group is up; who rents one out replaces it."""
+    """Share of time that a node of each node group is up; who rents one out replaces it.
+
+    A spot node that was taken back is up again when another was had and the work restarted.
+    """
     own = node_up_fraction(inputs, failure_rate_per_node_h)
     always = chosen("up_fraction", 1.0, "the provider replaces what fails")
-    each = [always if rented else own[p] for p, rented in enumerate(inputs.rented)]
+    each: list[Traced] = [always if rented else own[p] for p, rented in enumerate(inputs.rented)]
+    if inputs.spot.any():
+        back = derive(
+            node_availability_fraction,
+            failure_rate_per_node_h=failure_rate_per_node_h,
+            repair_h=restart_by_node_group(inputs, np.arange(len(each))),
+        )
+        each = [back[p] if inputs.spot[p] else one for p, one in enumerate(each)]
     return pick(each, np.arange(len(each)))
 
 

@@ -3,20 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.inputs.fits import FittedFleet
-from planner.inputs.resolved import Inputs
+from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.physics.equations.ownership import (
     down_variance_to_mean_ratio,
     node_failure_rate_per_node_h,
     rate_log_sigma,
     rate_shape,
 )
-from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
+
+Column = float | NDArray[Any]
 
 RANGE_CONFIDENCE = 0.95  # what ranges of failure rates are meant to hold, in the catalogue and in fits
+
+
+def interruption_rate_per_node_h(*, taken_back_fraction: Column, month_h: Column) -> Column:
+    """Interruptions of a spot node an hour, from the share of them that are taken back in a month.
+
+    r = -ln(1 - q) / month
+
+    Source: constant hazard; providers publish the share by class of instance.
+    """
+    return -np.log1p(np.negative(taken_back_fraction)) / month_h
+
+
+def stopping_rate_per_node_h(
+    *, failure_rate_per_node_h: Column, interruption_rate_per_node_h: Column
+) -> Column:
+    """How often a node stops working: it fails, or it is taken back.
+
+    r = r_failure + r_interruption
+
+    Source: rates of independent causes add.
+    """
+    return np.add(failure_rate_per_node_h, interruption_rate_per_node_h)
+
+
+def mean_restart_h(
+    *,
+    restart_h: Column,
+    wait_h: Column,
+    failure_rate_per_node_h: Column,
+    interruption_rate_per_node_h: Column,
+) -> Column:
+    """Mean time until work goes on after a node stopped: another spot node has to be had first.
+
+    t = t_restart + t_wait * r_interruption / (r_failure + r_interruption)
+
+    The provider replaces at once what fails.
+
+    Source: mean over causes.
+    """
+    stops = np.add(failure_rate_per_node_h, interruption_rate_per_node_h)
+    share = np.divide(interruption_rate_per_node_h, np.where(stops > 0, stops, 1.0))
+    return restart_h + wait_h * share
+
+
+def stops_by_node_group(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
+    """Stops of a node an hour in each node group: failures, and interruptions where nodes are spot."""
+    if not inputs.spot.any():
+        return failure_rate_per_node_h
+    return derive(
+        stopping_rate_per_node_h,
+        failure_rate_per_node_h=failure_rate_per_node_h,
+        interruption_rate_per_node_h=_interruptions(inputs),
+    )
+
+
+def restart_by_node_group(inputs: Inputs, group: NDArray[np.intp]) -> Traced:
+    """Time from a stop to running again, in the shape of a column of node groups; one where none is spot."""
+    restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
+    if not inputs.spot.any():
+        return restart
+    wait = [
+        inputs.fact("rental.spot.wait") if spot else chosen("wait_h", 0.0, "no node is taken back")
+        for spot in inputs.spot
+    ]
+    return rows(
+        derive(
+            mean_restart_h,
+            restart_h=restart,
+            wait_h=pick(wait, np.arange(len(wait))),
+            failure_rate_per_node_h=failure_rate_by_node_group(inputs),
+            interruption_rate_per_node_h=_interruptions(inputs),
+        ),
+        group,
+    )
+
+
+def _interruptions(inputs: Inputs) -> Traced:
+    """Interruptions of a node an hour: as stated, by its accelerator, or as is usual; 0 if not spot."""
+    month = chosen("month_h", HOURS_PER_YEAR / 12.0, "a twelfth of the mean year")
+    found: list[Traced] = []
+    for group, spot in enumerate(inputs.spot):
+        if not spot:
+            found.append(chosen("interruption_rate_per_node_h", 0.0, "no node is taken back", "1/h"))
+            continue
+        rental, sku = inputs.rental_of(group), inputs.skus[inputs.node_group_sku[group]]
+        stated, own = rental.interruption_rate_per_node_h, f"rental.{sku.accelerator}.interruptions"
+        if stated is not None:
+            found.append(inputs.yours(f"rental.{rental.name}.interruption_rate", stated, "1/h"))
+            continue
+        usual = inputs.fact(own if inputs.has(own) else "rental.spot.interruptions")
+        found.append(derive(interruption_rate_per_node_h, taken_back_fraction=usual, month_h=month))
+    return pick(found, np.arange(len(found)))
 
 
 def failure_rate_by_node_group(inputs: Inputs) -> Traced:

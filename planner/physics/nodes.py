@@ -16,16 +16,16 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.performance.power import host_at_load_kw, node_power_kw
-from planner.physics.equations.money import energy_usd, maintenance_usd, space_usd
+from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
-    kept_usd,
     owned_kgco2e,
+    powered_racks_per_node,
     racks_per_node,
     replacement_kgco2e,
 )
 from planner.physics.equations.time import drawn_kwh
-from planner.physics.failures import failure_rate_by_node_group
+from planner.physics.failures import failure_rate_by_node_group, stops_by_node_group
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 POWER_CURVE = {
@@ -43,7 +43,7 @@ class Nodes:
     accelerators: Traced
     price_usd: Traced
     owned_kgco2e: Traced
-    kept_usd: Traced
+    kept_usd: Traced  # energy, capital and what the site charges apart
     kept_kgco2e: Traced
     sunk_kgco2e: Traced
     idle_node_kw: Traced
@@ -51,7 +51,7 @@ class Nodes:
     idle_kwh: Traced
     idle_usd: Traced
     idle_kgco2e: Traced
-    failure_rate_per_node_h: Traced
+    failure_rate_per_node_h: Traced  # spot nodes that are taken back count as failing
     racks: Traced
 
 
@@ -113,12 +113,6 @@ def node_columns(inputs: Inputs) -> Nodes:
         maintenance_fraction=inputs.fact("finance.maintenance"),
     )
     pue = pick(inputs.pue, site[:, None])
-    space = derive(
-        space_usd,
-        provisioned_kw=by_node_group(inputs.server("max_power")),
-        space_usd_per_kw_h=inputs.fact("finance.space"),
-        hours_h=hours,
-    )
 
     idle_node = by_node_group(idle_node_items(inputs))
     idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
@@ -127,7 +121,7 @@ def node_columns(inputs: Inputs) -> Nodes:
         accelerators=accelerators,
         price_usd=price,
         owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
-        kept_usd=derive(kept_usd, maintenance_usd=maintenance, space_usd=space),
+        kept_usd=maintenance,
         kept_kgco2e=replaced,
         sunk_kgco2e=share,
         idle_node_kw=idle_node,
@@ -143,21 +137,40 @@ def node_columns(inputs: Inputs) -> Nodes:
             facility_energy_kwh=idle_kwh,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
         ),
-        failure_rate_per_node_h=rate,
-        racks=derive(
-            racks_per_node,
-            rack_units=pick(inputs.server("rack_units"), sku),
-            usable_rack_units=inputs.fact("rack.usable_units"),
-        ),
+        failure_rate_per_node_h=stops_by_node_group(inputs, rate),
+        racks=_racks(inputs),
     )
 
 
+def _racks(inputs: Inputs) -> Traced:
+    """Share of a rack that a node of each group fills: by its units, and by the power of the site's racks."""
+    found = derive(
+        racks_per_node,
+        rack_units=pick(inputs.server("rack_units"), inputs.node_group_sku),
+        usable_rack_units=inputs.fact("rack.usable_units"),
+    )
+    limits = {s: site.rack_power_kw for s, site in enumerate(inputs.sites) if site.rack_power_kw is not None}
+    if not limits:
+        return found
+    each: list[Traced] = [found[p] for p in range(len(inputs.node_groups))]
+    for p, (k, s) in enumerate(inputs.node_groups):
+        if s in limits:
+            each[p] = derive(
+                powered_racks_per_node,
+                racks=each[p],
+                node_kw=inputs.server("max_power")[k],
+                rack_kw=inputs.yours(f"sites.{inputs.sites[s].name}.rack_power", limits[s], "kW"),
+            )
+    return pick(each, np.arange(len(each)))
+
+
 def _idle_h(inputs: Inputs) -> Traced:
-    """Hours in which an unused node idles: rented ones go back to the provider."""
-    if not inputs.rented.any():
+    """Hours in which an unused node idles: those that are rented by the hour go back to the provider."""
+    given_back = inputs.rented & ~inputs.reserved
+    if not given_back.any():
         return inputs.period_h
-    hours = inputs.period_h.value * ~inputs.rented[:, None]
-    return chosen("idle_h", hours, "calendar hours of the horizon; rented nodes go back when unused")
+    hours = inputs.period_h.value * ~given_back[:, None]
+    return chosen("idle_h", hours, "calendar hours of the horizon; nodes by the hour go back when unused")
 
 
 def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Rental
 from planner.physics.nodes import Nodes
+from planner.physics.training_options import Dropped
 from planner.physics.value import Value, bought_value, deposit_interest_usd
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
@@ -121,6 +123,16 @@ def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
     )
 
 
+def not_housed(inputs: Inputs) -> list[Dropped]:
+    """Orders that a site cannot take, for its cooling or the power of its racks."""
+    return [
+        Dropped("orders", offer.sku, why)
+        for offer in inputs.scenario.market
+        for site in inputs.scenario.sites
+        if not offer.sites and (why := inputs.not_housed(site, offer.sku)) is not None
+    ]
+
+
 def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:
     """Node groups of which nodes can be bought."""
     offers = {offer.sku: offer for offer in inputs.scenario.market}
@@ -217,31 +229,50 @@ def rented_kgco2e(
     return owned_kgco2e / (np.multiply(owned_h, utilisation_fraction)) * node_h
 
 
+def committed_usd_per_h(*, on_demand_usd_per_h: Column, price_ratio: Column) -> Column:
+    """Price of an hour under a commitment, or of spot, where only that on demand is known.
+
+    p' = p * f
+
+    Source: discounts that providers publish, as ratios to the price on demand.
+    """
+    return np.multiply(on_demand_usd_per_h, price_ratio)
+
+
 @dataclass(frozen=True)
 class Rented:
-    """Node groups of rented nodes (rows), and what an hour in use of one node costs and emits by period."""
+    """Node groups that are rented by the hour (rows); what an hour of a node costs and emits by period."""
 
     node_group: NDArray[np.intp]
     usd: Traced | None
     kgco2e: Traced | None
 
 
+@dataclass(frozen=True)
+class Reserved:
+    """Node groups that are rented for a term (rows): what a node costs and emits through each period.
+
+    Terms begin in the periods where they may, and end after so many; what is due after the horizon is paid
+    at the price of its last period.
+    """
+
+    node_group: NDArray[np.intp]
+    term_periods: NDArray[np.intp]
+    may_begin: NDArray[np.bool_]  # by period
+    hour_usd: Traced | None
+    usd: Traced | None
+    kgco2e: Traced | None
+
+
 def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
-    """An hour of every rented node, by period."""
-    group = np.flatnonzero(inputs.rented)
+    """An hour of every node that is rented by the hour, by period."""
+    group = np.flatnonzero(inputs.rented & ~inputs.reserved)
     if not len(group):
         return Rented(group, None, None)
     hour = chosen("node_h", np.ones((1, inputs.periods)), "one hour in use")
-    first = len(inputs.scenario.sites)
-    offers = range(len(inputs.scenario.rental))
-    usd = pick(
-        [_node_usd_per_h(inputs, i, t) for i in offers for t in range(inputs.periods)],
-        (inputs.node_group_site[group] - first)[:, None] * inputs.periods
-        + np.arange(inputs.periods)[None, :],
-    )
     return Rented(
         group,
-        usd=derive(rent_usd, usd_per_node_h=usd, node_h=hour),
+        usd=derive(rent_usd, usd_per_node_h=_hour_usd(inputs, group), node_h=hour),
         kgco2e=derive(
             rented_kgco2e,
             owned_kgco2e=rows(nodes.owned_kgco2e, group),
@@ -252,12 +283,67 @@ def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
     )
 
 
+def reserved_nodes(inputs: Inputs, nodes: Nodes) -> Reserved:
+    """Every node that is rented for a term, through each period: it is ours, used or not."""
+    group = np.flatnonzero(inputs.reserved)
+    terms = [_term(inputs, inputs.rental_of(p)) for p in group.tolist()]
+    may_begin = np.array([allowed for _, allowed in terms], dtype=bool).reshape(-1, inputs.periods)
+    term = np.array([periods for periods, _ in terms], dtype=np.intp)
+    if not len(group):
+        return Reserved(group, term, may_begin, None, None, None)
+    hour = _hour_usd(inputs, group)
+    return Reserved(
+        group,
+        term,
+        may_begin,
+        hour_usd=hour,
+        usd=derive(rent_usd, usd_per_node_h=hour, node_h=inputs.period_h),
+        kgco2e=rows(nodes.owned_kgco2e, group),
+    )
+
+
+def _term(inputs: Inputs, rental: Rental) -> tuple[int, list[bool]]:
+    """Periods of a term, and whether it may begin in each."""
+    horizon = inputs.scenario.horizon
+    days = (*horizon.period_starts, horizon.end)
+    first = 0 if rental.starts is None else days.index(rental.starts)
+    if rental.commitment == "block":
+        assert rental.ends is not None, "refused on reading"
+        return days.index(rental.ends) - first, [t == first for t in range(inputs.periods)]
+    return rental.term_months // horizon.period_months, [t >= first for t in range(inputs.periods)]
+
+
+def _hour_usd(inputs: Inputs, group: NDArray[np.intp]) -> Traced:
+    """Price of an hour of a node of each group, by period."""
+    offers, first = range(len(inputs.scenario.rental)), len(inputs.scenario.sites)
+    return pick(
+        [_node_usd_per_h(inputs, i, t) for i in offers for t in range(inputs.periods)],
+        (inputs.node_group_site[group] - first)[:, None] * inputs.periods
+        + np.arange(inputs.periods)[None, :],
+    )
+
+
+RATIOS = {"spot": "spot", "block": "block", "1 year": "year_1", "3 years": "year_3"}
+
+
+def _catalogue_usd_per_h(inputs: Inputs, rental: Rental, accelerator: str) -> Traced:
+    """Price of an accelerator-hour by the commitment: its own if it is known, or a share of on demand."""
+    own = f"rental.{accelerator}.{RATIOS.get(rental.commitment, 'price')}"
+    if rental.commitment == "on demand" or inputs.has(own):
+        return inputs.fact(own)
+    return derive(
+        committed_usd_per_h,
+        on_demand_usd_per_h=inputs.fact(f"rental.{accelerator}.price"),
+        price_ratio=inputs.fact(f"rental.{RATIOS[rental.commitment]}.ratio"),
+    )
+
+
 def _node_usd_per_h(inputs: Inputs, rental: int, period: int) -> Traced:
     one = inputs.scenario.rental[rental]
     sku = next(k for k, sku in enumerate(inputs.skus) if sku.name == one.sku)
     price: Traced
     if one.price_usd_per_h is None:
-        price = inputs.fact(f"rental.{inputs.skus[sku].accelerator}.price")
+        price = _catalogue_usd_per_h(inputs, one, inputs.skus[sku].accelerator)
     else:
         stated = one.price_usd_per_h
         path = f"rental.{one.name}.price" + (f"[{period}]" if len(set(stated)) > 1 else "")

@@ -15,7 +15,7 @@ from planner.physics.equations.promises import (
     standby_replicas,
 )
 from planner.physics.equations.serving import COUNTED_REPLICAS, at_most
-from planner.physics.failures import measured_bursts
+from planner.physics.failures import measured_bursts, restart_by_node_group
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, pick, rows
 from reliability.promises import standby_for_restarts
 from reliability.spares import node_availability_fraction
@@ -68,6 +68,7 @@ def standing_by(
     inputs: Inputs,
     failure_rate_per_node_h: Traced,
     service: NDArray[np.intp],
+    node_group: NDArray[np.intp],
     replica_nodes: Traced,
     carrying: Traced,
 ) -> tuple[Traced, Traced]:
@@ -88,6 +89,7 @@ def standing_by(
         most=chosen("most", COUNTED_REPLICAS, "beyond it the share no longer falls"),
     )
     share = rows(replica_nodes, np.arange(len(service))[:, None])
+    restart = restart_by_node_group(inputs, node_group[:, None])
     confidence = reliability.spare_confidence_fraction
     sure: Traced = inputs.yours("reliability.spare_confidence", confidence, "1")
     if reliability.spare_share_fraction is not None:
@@ -99,7 +101,7 @@ def standing_by(
             restart_ratio,
             failure_rate_per_node_h=rows(failure_rate_per_node_h, np.arange(len(service))[:, None]),
             replica_nodes=share,
-            restart_h=inputs.yours("reliability.restart", reliability.restart_h, "h"),
+            restart_h=restart,
         ),
         short_fraction=derive(short_fraction, availability_fraction=target),
         restart_share_fraction=inputs.fact(RESTART_SHARE),

@@ -199,7 +199,7 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
     standby, covered = standing_by(
-        inputs, rows(nodes.failure_rate_per_node_h, group), service, share, carrying
+        inputs, rows(nodes.failure_rate_per_node_h, group), service, group, share, carrying
     )
     # The peak hour of the horizon is that of the period with the largest demand.
     highest = np.array([int(np.argmax(s.peak_requests_per_s)) for s in services])[service]

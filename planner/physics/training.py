@@ -39,7 +39,7 @@ from planner.physics.equations.training import (
     stall_h,
     useful_time_h,
 )
-from planner.physics.failures import failure_rate_shape
+from planner.physics.failures import failure_rate_shape, restart_by_node_group
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
@@ -351,7 +351,7 @@ def training_progress(
     renewal: dict[str, Traced] = {
         "mttf_h": mttf,
         "write_h": write,
-        "restart_h": inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h"),
+        "restart_h": restart_by_node_group(inputs, candidates.node_group),
         "persist_h": persist,
     }
     renewal["interval_h"] = _interval_h(

@@ -13,7 +13,16 @@ from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
-from planner.physics.procurement import Buying, Rented, buying_columns, rented_hours
+from planner.physics.places import Terms, site_terms
+from planner.physics.procurement import (
+    Buying,
+    Rented,
+    Reserved,
+    buying_columns,
+    not_housed,
+    rented_hours,
+    reserved_nodes,
+)
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
@@ -41,6 +50,7 @@ from planner.program.option_tables import (
     with_rent,
     work_option_table,
 )
+from planner.program.places import place_table
 from solver.frontier import CARBON, MONEY
 from solver.problem import (
     Objective,
@@ -65,8 +75,10 @@ class Assembled:
     pausable: PausableJobs | None
     pausable_row: NDArray[np.intp]
     rented: Rented
+    reserved: Reserved
     parked: Parked | None
     contracted: Contracted | None
+    terms: Terms
     dropped: tuple[Dropped, ...]
     candidates: int
     dominated: int
@@ -85,7 +97,8 @@ def assemble(inputs: Inputs) -> Assembled:
     replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
     work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
-    contracted = contract_columns(inputs)
+    reserved = reserved_nodes(inputs, nodes)
+    contracted, terms = contract_columns(inputs), site_terms(inputs)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
@@ -96,8 +109,9 @@ def assemble(inputs: Inputs) -> Assembled:
         sku_names=tuple(sku.name for sku in inputs.skus),
         node_groups=replace(
             node_group_table(inputs, nodes, buying),
-            **rental_columns(inputs),
+            **rental_columns(inputs, reserved),
             **parking_columns(inputs, parked),
+            space_kw=terms.rated_kw.value[:, 0],
         ),
         cohorts=cohort_table(standing, inputs.periods),
         moves=move_table(standing, inputs.periods),
@@ -118,6 +132,7 @@ def assemble(inputs: Inputs) -> Assembled:
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
+        places=place_table(inputs, terms),
         objective=objective(inputs),
     )
     kept, count = (
@@ -137,9 +152,11 @@ def assemble(inputs: Inputs) -> Assembled:
         pausable,
         pausable_row,
         rented,
+        reserved,
         parked,
         contracted,
-        dropped=(*no_layout, *no_room, *too_slow, *work.dropped),
+        terms,
+        dropped=(*not_housed(inputs), *no_layout, *no_room, *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),
     )

@@ -13,9 +13,10 @@ from planner.inputs.resolved import Inputs
 from planner.physics.existing_fleet import Standing
 from planner.physics.failures import down_variance_to_mean
 from planner.physics.nodes import Nodes, Parked
-from planner.physics.procurement import Buying, may_be_ordered, order_lead_periods
+from planner.physics.procurement import Buying, Reserved, may_be_ordered, order_lead_periods
 from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
+from planner.program.places import shared_power
 from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -34,13 +35,27 @@ from solver.problem import (
 )
 
 
-def rental_columns(inputs: Inputs) -> dict[str, Any]:
-    """Columns of the node groups: how many nodes may be rented, off our sites."""
+def rental_columns(inputs: Inputs, reserved: Reserved) -> dict[str, Any]:
+    """Columns of the node groups: how many nodes may be rented, off our sites, and those of terms."""
     limit = np.zeros((len(inputs.node_groups), inputs.periods))
     for p in np.flatnonzero(inputs.rented):
-        rental = inputs.scenario.rental[inputs.node_group_site[p] - len(inputs.scenario.sites)]
+        rental = inputs.rental_of(int(p))
         limit[p] = np.inf if rental.nodes is None else rental.nodes
-    return {"rental_limit_nodes": limit, "off_site": inputs.rented}
+    found: dict[str, Any] = {"rental_limit_nodes": limit, "off_site": inputs.rented}
+    if reserved.usd is None or reserved.kgco2e is None:
+        return found
+    usd, kgco2e, term = np.zeros_like(limit), np.zeros_like(limit), np.zeros(len(limit), dtype=int)
+    begins = np.zeros(limit.shape, dtype=bool)
+    usd[reserved.node_group] = reserved.usd.value
+    kgco2e[reserved.node_group] = reserved.kgco2e.value
+    term[reserved.node_group] = reserved.term_periods
+    begins[reserved.node_group] = reserved.may_begin
+    return found | {
+        "rental_usd_per_node": usd,
+        "rental_kgco2e_per_node": kgco2e,
+        "rental_term_periods": term,
+        "rental_start_allowed": begins,
+    }
 
 
 def parking_columns(inputs: Inputs, parked: Parked | None) -> dict[str, Any]:
@@ -304,4 +319,5 @@ def limit_table(inputs: Inputs) -> Limits:
         carbon_cap_by_period_kgco2e=np.array(
             scenario.policy.carbon_cap_by_period_kgco2e or [np.inf] * inputs.periods, dtype=float
         ),
+        **shared_power(inputs),
     )

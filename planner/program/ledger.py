@@ -28,6 +28,7 @@ from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
+from planner.program.places import PlaceBills, place_bills
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
 from solver.account import active_node_h, rebate_fraction
 from solver.account import idle_nodes as unused_nodes
@@ -122,6 +123,11 @@ def flexibility_terms(
     rate = None if kind == "kwh" else getattr(rented, kind)
     if rate is not None and hours.any():
         found["rental"] = _used_part(rate, np.arange(len(rented.node_group)), hours, "node_h")
+    reserved = assembled.reserved
+    each = None if kind == "kwh" else getattr(reserved, kind)
+    taken = solution.rented[reserved.node_group]
+    if each is not None and taken.any():
+        found["reserved"] = _used_part(each, np.arange(len(taken)), taken, "nodes under a term")
     if assembled.parked is not None and solution.parked.any():
         groups = np.flatnonzero(solution.parked.sum(axis=1))
         each = getattr(assembled.parked, kind)
@@ -135,12 +141,16 @@ def flexibility_terms(
     return found
 
 
-def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
-    """Hours in use of each node group of rented nodes, by period."""
-    active = active_node_h(
+def hours_in_use(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
+    """Node-hours in which something runs, by node group and period."""
+    return active_node_h(
         assembled.problem, solution.run, solution.replicas, solution.work_node_h, solution.done_node_h
     )
-    hours: NDArray[np.float64] = active[assembled.rented.node_group]
+
+
+def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
+    """Hours in use of each node group of nodes that are rented by the hour, by period."""
+    hours: NDArray[np.float64] = hours_in_use(assembled, solution)[assembled.rented.node_group]
     return hours
 
 
@@ -179,6 +189,7 @@ class PlanLedger:
     replica_options: NDArray[np.intp]
     pausable: PausableUse | None
     idle_nodes: NDArray[np.float64]
+    bills: PlaceBills
     location_carbon: Traced | None  # next to a market-based plan, never added to it
 
 
@@ -236,12 +247,14 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
+    bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
             **owned,
             **parts("usd"),
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
+            **bills.parts(),
         },
         "kgco2e": {
             **owning(nodes.owned_kgco2e, standing.keep_kgco2e),
@@ -282,6 +295,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "standing_capital": cohort_node_group,
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,
+        "reserved": assembled.reserved.node_group,
     }
     if buying.vintages is not None:
         places["capital"] = places["sold"] = buying.vintages.node_group[
@@ -329,6 +343,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         replica_options=options,
         pausable=pausable,
         idle_nodes=idle,
+        bills=bills,
         location_carbon=None
         if inputs.scenario.policy.accounting == "location"
         else _summed("plan_kgco2e", kgco2e_at_location(), "by the grids where energy is drawn"),
@@ -339,6 +354,59 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         by_sums = location_kgco2e(inputs, problem, solution)
         _agree("location-based carbon", ledger.location_carbon.value, by_sums)
     return ledger
+
+
+def _place_bills(
+    assembled: Assembled,
+    solution: Solution,
+    runs: TrainingRuns | None,
+    run_rows: NDArray[np.intp],
+    replicas: Replicas | None,
+    options: NDArray[np.intp],
+    pausable: PausableUse | None,
+) -> PlaceBills:
+    """What the sites charge for what stands there and for what it draws at the highest."""
+    problem, nodes, hours = assembled.problem, assembled.nodes, assembled.problem.node_groups.hours
+    stand = np.flatnonzero(solution.in_service.sum(axis=1))
+    off = np.flatnonzero(solution.parked.sum(axis=1))
+
+    def at_work(each: Traced, index: NDArray[np.intp], counts: NDArray[Any]) -> Part:
+        return rows(each, index[:, None] if np.ndim(each.value) == 1 else index), _some("counts", counts)
+
+    working, used = np.flatnonzero(solution.work_node_h.sum(axis=1)), solution.run > 0
+    adding = assembled.work.increment_kw
+    drawn: dict[str, Part | None] = {
+        "nodes": _used(
+            nodes.idle_facility_kw, stand, (solution.in_service - solution.parked)[stand], "nodes"
+        ),
+        "parked": None
+        if assembled.parked is None
+        else _used(assembled.parked.facility_kw, off, solution.parked[off], "parked nodes"),
+        "training": None
+        if runs is None
+        else at_work(runs.increment_kw, run_rows, solution.run[used][:, None]),
+        "serving": None
+        if replicas is None
+        else at_work(replicas.increment_kw, np.arange(len(options)), solution.replicas[options]),
+        "pools": None if adding is None else at_work(adding, working, solution.work_node_h[working] / hours),
+        "pausable": None
+        if pausable is None
+        else at_work(
+            pausable.jobs.increment_kw, pausable.rows, solution.done_node_h[pausable.options] / hours
+        ),
+    }
+    places = {
+        "nodes": stand,
+        "parked": off,
+        "training": problem.run_options.node_group[used],
+        "serving": problem.serve_options.node_group[options],
+        "pools": problem.work_options.node_group[working],
+        "pausable": problem.pausable_options.node_group[
+            np.zeros(0, np.intp) if pausable is None else pausable.options
+        ],
+    }
+    rated = _used(assembled.terms.rated_kw, stand, solution.in_service[stand], "nodes in service")
+    return place_bills(problem, assembled.terms, rated, stand, drawn, places)
 
 
 ACCOUNTING = "by the accounting of the policy; what standing nodes took to make is shown separately"

@@ -165,7 +165,8 @@ def _seen(stated: Scenario, future: Future, catalogue: Catalogue) -> tuple[Input
 
 def _nothing(problem: Problem) -> FirstStage:
     shape = problem.periods
-    rows = (len(problem.node_groups), len(problem.cohorts), len(problem.sales), len(problem.moves))
+    groups = len(problem.node_groups)
+    rows = (groups, len(problem.cohorts), len(problem.sales), len(problem.moves), groups)
     return FirstStage(*(np.zeros((count, shape), dtype=np.int64) for count in rows))
 
 
@@ -195,6 +196,7 @@ def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, p
         (decided.retired, plan.retired),
         (decided.sold, plan.sold),
         (decided.moved, plan.moved),
+        (decided.committed, plan.committed),
     )
     for kept, planned in pairs:
         kept[:, period] = planned[:, period]

@@ -34,6 +34,10 @@ _SHEETS = {
         "What to rent",
         "period location sku nodes node_h rent_usd_per_node_h rent_usd embodied_kgco2e",
     ),
+    "commitments": (
+        "What to reserve",
+        "period location sku commitment nodes ends rent_usd_per_node_h rent_usd due_usd",
+    ),
     "fleet": (
         "The fleet, period by period",
         "period site sku in_service_nodes used_nodes idle_nodes parked_nodes spare_nodes retired_nodes",
@@ -95,6 +99,10 @@ _SHEETS = {
     "use": ("How much of its time each SKU is used", "period site sku node_h used_node_h used_fraction"),
     "carbon": ("Carbon", "label kgco2e"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
+    "places": (
+        "What sites charge",
+        "period site occupied_kw committed_kw space_usd peak_kw peak_usd",
+    ),
     "by_period": ("Period by period", "period cost_usd carbon_kgco2e energy_kwh capex_usd"),
     "limits": ("Limits", "limit where period used allowed left unit share_fraction binding"),
     "contracts": ("Clean energy", "contract site period matched_kwh premium_usd avoided_kgco2e"),

@@ -29,6 +29,7 @@ SUFFIX_UNITS = {
     "min": "min",
     "h": "h",
     "d": "d",
+    "month": "month",
     "y": "y",
     "usd": "USD",
     "kusd": "kUSD",

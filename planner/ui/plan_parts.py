@@ -306,7 +306,17 @@ def details(made: Planned) -> None:
     """Tables of what is moved, rented and served, and the facts below everything."""
     document = made.document
     verified(made)
-    for name in ("disposals", "moves", "rental", "pausable", "services", "pools", "contracts", "by_period"):
+    for name in (
+        "disposals",
+        "moves",
+        "rental",
+        "commitments",
+        "pausable",
+        "services",
+        "pools",
+        "contracts",
+        "by_period",
+    ):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])
             opened_sheet(made, name, rows)

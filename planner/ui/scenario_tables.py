@@ -22,6 +22,7 @@ OTHERS = {
     "pools": "Pools of small jobs",
     "services": "Services",
     "rental": "Rented nodes",
+    "power_groups": "Power that sites share",
     "contracts": "Contracts for clean energy",
     "moves": "Moves between sites",
 }

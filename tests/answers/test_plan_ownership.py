@@ -39,6 +39,7 @@ name = "north"
 grid_intensity = "50 g/kWh"
 pue = 1.1
 power_cap = "400 kW"
+space_price = "184.06 USD/kW/month"
 racks = 20
 electricity_price = "60 USD/MWh"
 
@@ -47,6 +48,7 @@ name = "south"
 grid_intensity = "400 g/kWh"
 pue = 1.2
 power_cap = "400 kW"
+space_price = "184.06 USD/kW/month"
 racks = 20
 electricity_price = "120 USD/MWh"
 
@@ -248,7 +250,7 @@ def test_a_minimum_order_is_none_or_at_least_that() -> None:
 
 
 def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
-    """As many nodes are bought as by economic cost; what remains is price, upkeep and energy."""
+    """As many nodes are bought as by economic cost; what remains is price, upkeep, space and energy."""
     busy = {"services.chat.peak_rate": "600 /s"}
     spread, cash = planned(busy), planned(busy | {"policy.objective": "cash"})
     upkeep = cash.assembled.nodes.kept_usd.value
@@ -258,7 +260,7 @@ def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
     assert term(cash, "ordered") == pytest.approx(2 * 250e3)
     assert term(cash, "bought") == pytest.approx(float((held * upkeep).sum()))
     assert solved(cash).usd == pytest.approx(
-        2 * 250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle"))
+        2 * 250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle", "space"))
     )
     assert "with purchases counted in full" in headline(cash)
     assert "scenario.market.h100-8.price" in steps(cash, "cost.ordered")

@@ -50,7 +50,10 @@ def test_a_new_key_stands_in_its_table_and_a_new_table_at_the_end() -> None:
     )
 
     lines = edited.text.splitlines()
-    assert lines[lines.index('electricity_price = "60 USD/MWh"') - 1] == "racks = 60"
+    assert (
+        lines[lines.index('electricity_price = "60 USD/MWh"') - 1]
+        == 'space_price = "196 USD/kW/month"  # by the rated power of its nodes, energy apart'
+    )
     assert lines[-2:] == ["[performance]", 'calibration = "own.json"']
     assert edited.comments_kept
 

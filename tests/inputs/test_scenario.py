@@ -54,6 +54,8 @@ pue = 1.1
 power_cap = ["1 MW", "1500 kW"]
 racks = 10
 electricity_price = "60 USD/MWh"
+space = "owned"
+demand_charge = "15 USD/kW/month"
 wue = "200 mL/kWh"
 
 [[sites]]
@@ -63,6 +65,15 @@ market_intensity = "400 g/kWh"
 pue = 1.3
 power_cap = "2e6 W"
 racks = 20
+rack_power = "20 kW"
+cooling = "liquid"
+space_price = ["170 USD/kW/month", "0.18 kUSD/kW/month"]
+space_committed = "0.1 MW"
+
+[[power_groups]]
+name = "campus"
+sites = ["North 1.a", "south"]
+power_cap = ["2 MW", "2500 kW"]
 
 [[fleet]]
 sku = "a100-80-8"
@@ -109,6 +120,16 @@ pue = 1.2
 price = ["3.2 USD/h", "3 USD/h"]
 per = "accelerator"
 nodes = [16, 8]
+commitment = "block"
+starts = 2028-04-01
+ends = 2028-07-01
+
+[[rental]]
+name = "spare-cloud"
+sku = "h100-8"
+grid_intensity = "90 g/kWh"
+commitment = "spot"
+interruption_rate = "0.3 /month"
 
 [[rental]]
 name = "cloud 2"
@@ -296,6 +317,10 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
     assert north.electricity_price_usd_per_kwh == pytest.approx((0.06, 0.06))
     assert (north.wue_l_per_kwh, south.wue_l_per_kwh) == (pytest.approx(0.2), None)
     assert (south.grid, south.grid_kgco2e_per_kwh) == (None, pytest.approx((0.25, 0.25)))
+    assert (north.space, north.demand_charge_usd_per_kw_month) == ("owned", pytest.approx((15, 15)))
+    assert (south.space, south.space_price_usd_per_kw_month) == (None, pytest.approx((170, 180)))
+    assert south.space_committed_kw == pytest.approx((100, 100))
+    assert whole.power_groups[0].power_cap_kw == (2000, 2500)
     assert (offer.price_usd, offer.lead_time_h) == (pytest.approx((280e3, 260e3)), 14 * 24)
     assert (offer.order_nodes, offer.supply_nodes, offer.sites) == (4, (8, 0), ("south",))
     assert (job.batch_tokens, job.precision, job.checkpoint) == (4194304.0, "fp8", "asynchronous")
@@ -360,6 +385,7 @@ def test_defaults_are_those_that_the_format_names() -> None:
         "wue",
         "skus",
         "electricity",
+        "demand_charge",
     )
     text = WITHOUT_CONTRACTS.partition("[solve]")[0]
     kept = [line for line in text.splitlines() if not line.startswith(lines)]

@@ -193,6 +193,9 @@ def with_prices_times(scenario: Scenario, factor: float) -> Scenario:
         if site.electricity_price_usd_per_kwh is not None:
             stated = [f"{factor * one!r} USD/kWh" for one in site.electricity_price_usd_per_kwh]
             changes[f"sites.{site.name}.electricity_price"] = stated
+        if site.space_price_usd_per_kw_month is not None:
+            stated = [f"{factor * one!r} USD/kW/month" for one in site.space_price_usd_per_kw_month]
+            changes[f"sites.{site.name}.space_price"] = stated
     for offer in scenario.market:
         if offer.price_usd is not None:
             changes[f"market.{offer.sku}.price"] = [f"{factor * one!r} USD" for one in offer.price_usd]

@@ -22,8 +22,20 @@ from solver_cases import (
 )
 
 from solver import build, constrain_fleet, constrain_limits, constrain_tasks
-from solver.problem import Cohorts, Contracts, Jobs, Moves, PausableOptions, Problem, Sales, Services, Tiers
+from solver.problem import (
+    Cohorts,
+    Contracts,
+    Jobs,
+    Moves,
+    PausableOptions,
+    Places,
+    Problem,
+    Sales,
+    Services,
+    Tiers,
+)
 from solver.program import FAMILIES, Program
+from solver.totals import objective
 from solver.variables import empty
 
 
@@ -463,8 +475,92 @@ def test_rows_that_give_way(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, family.get(constraint.__name__, FAMILIES)) == GIVING_WAY[constraint].lstrip("\n")
 
 
+def with_places() -> Problem:
+    """Two sites with a node group each: 3 kW of space are committed at the first, where a node is rated 2 kW.
+
+    Both share 50 kW. A kilowatt of space is 7 USD, one of the peak 4.
+    """
+    flat = np.ones((2, 2))
+    return problem(
+        periods=2,
+        count=2,
+        site_names=("oregon", "finland"),
+        node_groups=node_groups(periods=2, count=2, site=[0, 1], space_kw=[2, 2]),
+        **service([25.0, 60.0]),
+        limits=limits(
+            periods=2,
+            sites=2,
+            skus=2,
+            shared_power_kw=[[50.0, np.inf]],
+            shared_power_sites=[[True, True]],
+            shared_power_name=("campus",),
+        ),
+        places=Places(space_usd_per_kw=7 * flat, committed_kw=[[3, 0], [0, 0]], peak_usd_per_kw=4 * flat),  # type: ignore[arg-type]
+    )
+
+
+def with_terms() -> Problem:
+    """Three periods; nodes of the first group are rented for two of them, those of the second for one."""
+    flat = np.ones((2, 3))
+    groups = node_groups(
+        periods=3,
+        count=2,
+        rental_limit_nodes=9 * flat,
+        rental_usd_per_node=30 * flat,
+        rental_term_periods=[2, 0],
+        rental_start_allowed=[[True, True, False], [True, True, True]],
+    )
+    return problem(periods=3, count=2, node_groups=groups, **service([25.0, 60.0, 5.0]))
+
+
+TERMS = {
+    constrain_fleet.rent_for_the_term: """
+term_0_0: - commit_0_0 + rented_0_0 = 0
+term_0_1: - commit_0_0 - commit_0_1 + rented_0_1 = 0
+term_0_2: - commit_0_1 - commit_0_2 + rented_0_2 = 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", TERMS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_terms(constraint: Callable[[Program], None]) -> None:
+    program = empty(with_terms(), frozenset())
+
+    assert rows(constraint, of=with_terms()) == TERMS[constraint].lstrip("\n")
+    assert [each.upBound for each in program.commit.ravel()] == [6, 6, 0, 0, 0, 0]
+    assert rows(constraint, of=every_decision()) == ""
+
+
+PLACES = {
+    constrain_limits.stay_within_shared_power: """
+shared_power_0_0: in_service_0_0 + in_service_1_0 + replicas_0_0 <= 50
+""",
+    constrain_limits.pay_for_space: """
+occupied_0_0: - beyond_0_0 + 2 in_service_0_0 <= 3
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", PLACES, ids=lambda constraint: constraint.__name__)
+def test_rows_of_places(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_places()) == PLACES[constraint].lstrip("\n")
+    assert rows(constraint, of=every_decision()) == ""
+
+
+def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -> None:
+    """In thousands: 3 kW at 7 USD; idling 5, peak 4, and space 14 on a node where none is committed."""
+    program = empty(with_places(), frozenset())
+    found = objective(program)
+
+    assert found.constant == pytest.approx(0.021)
+    assert found[program.beyond[0, 0]] == pytest.approx(0.007)
+    assert found[program.in_service[0, 0]] == pytest.approx(0.009)
+    assert found[program.in_service[0, 1]] == found[program.in_service[1, 0]] == pytest.approx(0.023)
+
+
 def test_every_constraint_has_its_golden_rows() -> None:
-    assert set(build.CONSTRAINTS) == set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES)
+    known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
+    assert set(build.CONSTRAINTS) == known
 
 
 def test_late_runs_are_barred_by_their_bound() -> None:

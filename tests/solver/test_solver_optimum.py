@@ -36,6 +36,7 @@ from solver.problem import (
     Moves,
     Objective,
     PausableOptions,
+    Places,
     Problem,
     RunOptions,
     Sales,
@@ -225,7 +226,62 @@ def draw_more(seed: int) -> Problem:
         case = changed(case, "limits", carbon_cap_by_period_kgco2e=caps)
     case = with_pausable_jobs(case, rng) if len(case.jobs) and half() else case
     case = with_sales(case, rng) if not len(case.tiers) and half() else case
-    return with_promises(case, np.random.default_rng([seed, 3]))
+    case = with_promises(case, np.random.default_rng([seed, 3]))
+    case = with_places(case, np.random.default_rng([seed, 4]))
+    return with_terms(case, np.random.default_rng([seed, 5]))
+
+
+def with_terms(case: Problem, rng: np.random.Generator) -> Problem:
+    """Rental for terms of one or two periods, which may not begin in every period."""
+    groups = case.node_groups
+    if not groups.rental_limit_nodes.any() or rng.random() < 0.5:
+        return case
+    return changed(
+        case,
+        "node_groups",
+        rental_term_periods=rng.integers(0, 3, len(groups)),
+        rental_start_allowed=rng.random(groups.rental_limit_nodes.shape) < 0.8,
+    )
+
+
+def every_commitment(case: Problem) -> list[Any]:
+    """Nodes rented for a term by node group and period, for every way to begin terms within the limits."""
+    groups, found = case.node_groups, []
+    limit, term = groups.rental_limit_nodes, groups.rental_term_periods
+    starts = [
+        (p, t)
+        for p in np.flatnonzero(term).tolist()
+        for t in np.flatnonzero(groups.rental_start_allowed[p]).tolist()
+    ]
+    for counts in itertools.product(*(range(int(limit[p, t]) + 1) for p, t in starts)):
+        rented = np.zeros(limit.shape)
+        for (p, t), count in zip(starts, counts, strict=True):
+            rented[p, t : t + int(term[p])] += count
+        if (rented <= limit).all():
+            found.append(rented)
+    return found
+
+
+def with_places(case: Problem, rng: np.random.Generator) -> Problem:
+    """Space by the rated power, some of it committed; a charge on peaks; power that sites share."""
+    if rng.random() < 0.5:
+        return case
+    shape = (len(case.site_names), case.periods)
+    case = changed(case, "node_groups", space_kw=rng.integers(0, 3, len(case.node_groups)))
+    places = Places(
+        space_usd_per_kw=rng.integers(0, 30, shape),
+        committed_kw=rng.choice([0, 0, 2, 5], shape),
+        peak_usd_per_kw=rng.choice([0, 0, 7], shape),
+    )
+    if rng.random() < 0.5:
+        case = changed(
+            case,
+            "limits",
+            shared_power_kw=rng.integers(5, 16, (1, case.periods)),
+            shared_power_sites=[[True, rng.random() < 0.7]],
+            shared_power_name=("campus",),
+        )
+    return dataclasses.replace(case, places=places)
 
 
 PROMISES = 2
@@ -629,8 +685,8 @@ def try_everything(case: Problem) -> float:
 def least_by_fleet(case: Problem) -> list[float]:
     """The least objective of each fleet: what stands, what is bought.
 
-    Two decisions follow from the others: as few nodes are rented as are missing, since renting never earns,
-    and all that are free are parked, since parking never costs more than idling here.
+    Two decisions follow from the others: as few nodes are rented by the period as are missing, since renting
+    never earns, and all that are free are parked, since parking never costs more than idling here.
     """
     groups, limit, rows = case.node_groups, case.limits, range(len(case.node_groups))
     uses = [work_done(case)]
@@ -654,7 +710,9 @@ def least_by_fleet(case: Problem) -> list[float]:
         above[:, s] *= float(not groups.off_site[groups.site == s].any())
     caps = np.append(limit.carbon_cap_by_period_kgco2e, np.inf)
     least = []
-    for (stand, kept), (bought, paid) in itertools.product(every_standing(case), every_purchase(case)):
+    terms = groups.rental_term_periods[:, None] > 0
+    fleets = itertools.product(every_standing(case), every_purchase(case), every_commitment(case))
+    for (stand, kept), (bought, paid), under_term in fleets:
         have, down = bought.copy(), np.zeros_like(bought)
         np.add.at(have, case.cohorts.node_group, stand)
         np.add.at(down, case.cohorts.node_group, (1 - case.cohorts.available_fraction) * stand)
@@ -663,15 +721,23 @@ def least_by_fleet(case: Problem) -> list[float]:
             least.append(math.inf)
             continue
         short = need - (have - down)
-        rented = np.ceil(np.maximum(short, 0.0) - 1e-9)
-        holds = (rented <= groups.rental_limit_nodes + 1e-9).all(axis=(1, 2))
+        rented = np.where(terms, under_term, np.ceil(np.maximum(short, 0.0) - 1e-9))
+        holds = (rented >= short - 1e-9).all(axis=(1, 2))
+        holds &= (rented <= groups.rental_limit_nodes + 1e-9).all(axis=(1, 2))
         parked = np.minimum(np.maximum(rented - short, 0.0), have) * groups.may_park[:, None]
         idle = have + rented - parked - busy
         drawn = groups.idle_kw[:, None] * (have - parked) + groups.off_kw[:, None] * parked
+        usd = use_usd + kept.usd + paid.usd
+        together = np.zeros((len(limit.shared_power_kw), *above[:, 0].shape))
         for s in (0, 1):
             peak = above[:, s] + (drawn * at[s]).sum(axis=1)
             holds &= (peak <= limit.power_kw[s] + 1e-9).all(axis=1)
-        usd = use_usd + kept.usd + paid.usd
+            together += limit.shared_power_sites[:, s][:, None, None] * peak
+            rated = (have * groups.space_kw[:, None] * at[s]).sum(axis=0)
+            space = case.places.space_usd_per_kw[s] * np.maximum(rated, case.places.committed_kw[s])
+            usd[:, :-1] += space + case.places.peak_usd_per_kw[s] * peak
+        for shared, most in zip(together, limit.shared_power_kw, strict=True):
+            holds &= (shared <= most + 1e-9).all(axis=1)
         kg = use_kg + kept.kgco2e + paid.kgco2e
         usd[:, :-1] += (
             groups.idle_usd_per_node * idle

@@ -274,7 +274,7 @@ def test_a_plan_that_was_told_is_kept_though_the_engine_takes_it_back(
     assert verify(case, kept.solution, 1e-6) == []
 
 
-@pytest.mark.parametrize("seed", [57, 136, 153])
+@pytest.mark.parametrize("seed", [136, 153])
 def test_a_stop_among_fractions_keeps_a_plan_that_holds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped with parts of replicas for which there is no room once they are whole: another plan holds."""
     drawn = draw_more(seed)

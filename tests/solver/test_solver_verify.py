@@ -122,10 +122,25 @@ def test_a_limit_that_is_too_low_is_found(limit: str, value: Any, rule: str) -> 
     assert {violation.rule for violation in verify(narrow, plan(case()), TOLERANCE)} == {rule}
 
 
+def test_a_shared_power_that_is_too_low_is_found() -> None:
+    narrow = changed(
+        case(),
+        "limits",
+        shared_power_kw=[[12.0, np.inf]],
+        shared_power_sites=[[True]],
+        shared_power_name=("campus",),
+    )
+
+    assert {violation.rule for violation in verify(narrow, plan(case()), TOLERANCE)} == {"shared power"}
+
+
 @pytest.mark.parametrize("name", ["usd_terms", "kgco2e_terms"])
 @pytest.mark.parametrize(
     "term",
-    ["purchase", "order", "rental", "keep", "retire", "run", "serve", "idle", "parked", "unmet", "left_out"],
+    [
+        *("purchase", "order", "rental", "keep", "retire", "run", "serve", "idle", "parked", "unmet"),
+        *("left_out", "space", "peak"),
+    ],
 )
 def test_a_false_total_is_found(name: str, term: str) -> None:
     """A cent or ten grams too much in any term."""
@@ -275,6 +290,27 @@ def test_a_job_that_must_run_may_not_be_left_out() -> None:
     assert "job left out" in {each.rule for each in verify(strict, with_decisions(strict, out), TOLERANCE)}
 
 
+def test_a_term_that_is_cut_short_is_found() -> None:
+    """Three nodes are rented for two periods: nobody may give one back after the first."""
+    groups = node_groups(
+        periods=2,
+        purchase_allowed=[[0, 0]],
+        rental_limit_nodes=[[9, 9]],
+        rental_usd_per_node=[[50, 50]],
+        rental_term_periods=[2],
+    )
+    of = problem(periods=2, node_groups=groups, **service([25.0, 5.0]))
+    good = plan(of)
+    assert good.committed.tolist() == [[3, 0]]
+    assert good.rented.tolist() == [[3, 3]]
+    assert good.usd_terms.rental.sum() == 300.0
+
+    given_back = with_decisions(of, dataclasses.replace(good, rented=moved(good.rented, (0, 1), -1)))
+    assert {violation.rule for violation in verify(of, given_back, TOLERANCE)} == {"term"}
+    late = changed(of, "node_groups", rental_start_allowed=[[False, True]])
+    assert {violation.rule for violation in verify(late, good, TOLERANCE)} == {"term begun"}
+
+
 def test_a_number_that_is_none_breaks_a_rule() -> None:
     """NaN compares false with everything; a checker that asks 'is it above?' would let it pass."""
     good = plan(case())
@@ -320,6 +356,8 @@ def test_every_rule_of_the_program_has_its_check() -> None:
         reached |= {check for check in CHECKS if list(check(other_case(), false, TOLERANCE))}
     strict = changed(other_case(), "pausable_options", nodes=np.array([4]), nodes_least=np.array([4]))
     reached |= {check for check in CHECKS if list(check(strict, other, TOLERANCE))}
+    longer = dataclasses.replace(good, committed=good.committed + 1)
+    reached |= {check for check in CHECKS if list(check(of, longer, TOLERANCE))}
     sales = Sales(node_group=[0], ordered=[0], usd_per_node=[[0, 0]], may_sell=[[False, True]])  # type: ignore[arg-type]
     of_orders = dataclasses.replace(of, sales=sales)
     sold = with_decisions(of_orders, dataclasses.replace(good, sold=np.array([[0, 99]])))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.answers.plan.fleet import nodes_text, place
+from planner.answers.plan.places import space_held
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution
@@ -132,8 +133,11 @@ def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
             value_usd=None if standing.value is None else standing.value.usd[h, t],
             sale_usd=None if standing.value is None else standing.value.sale_usd[h, t],
             held=tuple(
-                keep[h, s] if capital is None else (keep[h, s] + capital[h, s]).named("held_usd")
+                (keep[h, s] + held if capital is None else keep[h, s] + capital[h, s] + held).named(
+                    "held_usd"
+                )
                 for s in range(t, periods)
+                for held in [space_held(plan, int(standing.node_group[h]), s)]
             ),
         )
     if vintages is None:
@@ -151,7 +155,9 @@ def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
             value_usd=vintages.value.usd[w, t],
             sale_usd=vintages.value.sale_usd[w, t],
             held=tuple(
-                (holding[group, s] + vintages.value.capital_usd[w, s]).named("held_usd")
+                (holding[group, s] + vintages.value.capital_usd[w, s] + space_held(plan, group, s)).named(
+                    "held_usd"
+                )
                 for s in range(t, periods)
             ),
         )

@@ -139,6 +139,11 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
         for s, site in enumerate(problem.site_names):
             add("power", site, label, _peak_kw(plan, solution, s, t), limits.power_kw[s, t], "kW")
             add("racks", site, label, _racks(plan, standing, s, label), limits.racks[s], "racks")
+        for number, name in enumerate(limits.shared_power_name):
+            members = np.flatnonzero(limits.shared_power_sites[number]).tolist()
+            each = {problem.site_names[s]: _peak_kw(plan, solution, s, t) for s in members}
+            together = total("facility_kw", each, "the highest of each site in the period")
+            add("shared power", name, label, together, limits.shared_power_kw[number, t], "kW")
         for k, sku in enumerate(problem.sku_names):
             if limits.supply_nodes[k, t] > 0:
                 ordered = {
@@ -159,6 +164,7 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
 STATED = {
     "power": "sites.{where}.power_cap",
     "racks": "sites.{where}.racks",
+    "shared power": "power_groups.{where}.power_cap",
     "supply": "market.{where}.supply_nodes",
     "budget": "policy.budget",
     "money cap": "policy.money_cap",

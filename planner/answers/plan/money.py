@@ -75,15 +75,16 @@ def stand_in_sentences(plan: Plan) -> list[str]:
 
 COST_LABELS = {
     "capital": "New nodes: fall of value, interest",
-    "bought": "New nodes: maintenance, space",
+    "bought": "New nodes: maintenance",
     "standing_capital": "Standing nodes: fall of value, interest",
-    "standing": "Standing nodes: maintenance, space",
+    "standing": "Standing nodes: maintenance",
     "training": "Training: electricity",
     "serving": "Serving: electricity",
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
     "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: hours in use",
+    "reserved": "Reserved nodes: rent, used or not",
     "parked": "Parked nodes: electricity",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
@@ -92,6 +93,8 @@ COST_LABELS = {
     "sold": "New nodes sold again: what their sale takes",
     "moved": "Moved nodes: carriage, keeping under way",
     "contract": "Clean energy: premium",
+    "space": "Space: rated power in service or committed",
+    "peak": "Demand charge: highest power",
 }
 CASH_LABELS = {
     "ordered": "New nodes: price, when ordered",
@@ -107,6 +110,7 @@ CARBON_LABELS = {
     "moved": "Moved nodes: carriage",
     "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: share of their making and repair",
+    "reserved": "Reserved nodes: their making and repair",
     "parked": "Parked nodes: electricity",
     "contract": "Clean energy: avoided, market-based",
 }

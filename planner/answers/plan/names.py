@@ -31,6 +31,8 @@ def _where(problem: Problem, family: str, row: int) -> str:
     match family:
         case "power" | "space":
             return problem.site_names[row]
+        case "shared power":
+            return problem.limits.shared_power_name[row]
         case "supply":
             return problem.sku_names[row]
         case "minimum order":
@@ -89,6 +91,8 @@ def change_text(problem: Problem, labels: Sequence[str], change: Difference) -> 
         return f"order {nodes} nodes of {problem.node_group_name(first)} in {when}"
     if change.kind == "rented":
         return f"rent {after} instead of {before} nodes of {problem.node_group_name(first)} in {when}"
+    if change.kind == "committed":
+        return f"reserve {after} instead of {before} nodes of {problem.node_group_name(first)} from {when}"
     if change.kind == "sold":
         group = problem.node_group_name(int(problem.sales.node_group[first]))
         return f"sell {after} instead of {before} new nodes of {group} in {when}"

@@ -64,6 +64,9 @@ class _Moved:
             case "power":
                 site = next(one for one in self.scenario.sites if one.name == where)
                 self._period(f"sites.{where}.power_cap", "kW", site.power_cap_kw, period, by)
+            case "shared power":
+                group = next(one for one in self.scenario.power_groups if one.name == where)
+                self._period(f"power_groups.{where}.power_cap", "kW", group.power_cap_kw, period, by)
             case "space":
                 site = next(one for one in self.scenario.sites if one.name == where)
                 self.plain[f"sites.{where}.racks"] = site.racks + math.ceil(by)

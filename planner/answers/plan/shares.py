@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from planner.physics.serving import unmet_items
+from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.trace.quantities import Traced, total
 
@@ -53,7 +54,9 @@ def part_total(
 def _word(plan: Plan, term: str, row: int, period: int | None) -> str:
     """What a row of a term is about, and when."""
     groups = plan.ledger.part_groups.get(term)
-    if groups is None:  # demand that is not carried belongs to a service
+    if term in BILLS:
+        where = plan.problem.site_names[row]
+    elif groups is None:  # demand that is not carried belongs to a service
         where = plan.inputs.scenario.services[list(unmet_items(plan.inputs))[row]].name
     else:
         where = plan.problem.node_group_name(int(groups[row]))

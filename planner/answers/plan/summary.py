@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences
+from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
     ownership_sentences,
@@ -11,6 +12,7 @@ from planner.answers.plan.fleet import (
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.work import (
     flexibility_sentences,
@@ -39,6 +41,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
         *serving_sentences(plan, solution),
+        *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),
         *contract_sentences(plan, solution),
         total_sentence(plan),
@@ -52,6 +55,8 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     ]
     why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)
+    why += commitment_warnings(plan, solution)
+    why += place_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_records
 from planner.answers.plan.chance import chance_records
+from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.limit_prices import price_records
@@ -17,6 +18,7 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.places import place_records
 from planner.answers.plan.stress import stress_records
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
@@ -28,6 +30,7 @@ NAMES = (
     "summary",
     "purchases",
     "rental",
+    "commitments",
     "disposals",
     "moves",
     "fleet",
@@ -35,6 +38,7 @@ NAMES = (
     "pausable",
     "services",
     "pools",
+    "places",
     "cost",
     "contracts",
     "chance",
@@ -70,6 +74,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "summary": summary_records(plan, solution),
             "purchases": purchase_records(plan, solution),
             "rental": rental_records(plan, solution),
+            "commitments": commitment_records(plan, solution),
             "disposals": disposal_records(plan, solution),
             "moves": move_records(plan, solution),
             "fleet": fleet_records(plan, solution),
@@ -79,6 +84,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "pools": pool_records(plan, solution),
             "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
+            "places": place_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

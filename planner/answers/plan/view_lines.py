@@ -22,7 +22,8 @@ from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
-    "bought", "standing", "training", "serving", "pools", "idle", "pausable", "rental", "parked",
+    "bought", "standing", "training", "serving", "pools", "idle", "pausable", "rental", "reserved", "parked",
+    "space", "peak",
 )  # fmt: skip
 
 

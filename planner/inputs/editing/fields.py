@@ -39,6 +39,7 @@ _SAID = re.compile(r"[Dd]efault: ([^;.]+)")
 _FACTS = {
     ("moves", "distance"): "transport.truck.distance",
     ("rental", "pue"): "rental.pue",
+    ("sites", "space_price"): "finance.space",
 }
 
 # Keys that a scenario has to state, and what the catalogue has of them.
@@ -87,6 +88,8 @@ def _catalogued(section: str, key: str, table: Mapping[str, Any], catalogue: Cat
     elif (section, key) == ("market", "price") and sku is not None:
         name = f"server.{sku.server}.price"
     elif (section, key) == ("rental", "price") and sku is not None:
+        if table.get("commitment", "on demand") != "on demand":
+            return catalogue.facts.get(f"rental.{sku.accelerator}.{table['commitment']}")
         name = f"rental.{sku.accelerator}.price"
     return catalogue.facts.get(name)
 

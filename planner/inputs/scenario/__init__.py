@@ -26,7 +26,8 @@ from planner.inputs.scenario.schema import (
     Solve,
     TrainingJob,
 )
-from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer, Rental
+from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
+from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.writing import at_path, change, tables
 
 __all__ = [

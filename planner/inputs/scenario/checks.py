@@ -27,6 +27,8 @@ from planner.inputs.scenario.schema_fleet import (
     order_problems,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
+from planner.inputs.scenario.schema_places import Site, counted_twice, owned_and_priced
+from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -169,10 +171,12 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
 OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
+OF_RENTAL = (needless_terms,)
+OF_SITES = (owned_and_priced, counted_twice)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
-LISTS = ("sites", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
+LISTS = ("sites", "power_groups", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
 RATES = ("failures", "failure_rate", "log")
 # What a future leaves out of itself: the futures, and the policy that is about them.
 AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
@@ -189,6 +193,8 @@ class Parts:
     cohorts: Mapping[int, Cohort] = field(default_factory=dict)
     offers: Mapping[int, Offer] = field(default_factory=dict)
     moves: Mapping[int, Move] = field(default_factory=dict)
+    sites: Mapping[int, Site] = field(default_factory=dict)
+    rental: Mapping[int, Rental] = field(default_factory=dict)
     futures: Mapping[int, Future] = field(default_factory=dict)
     uncertainty: Uncertainty | None = None
 
@@ -211,7 +217,7 @@ class Known:
 def between_tables(document: Mapping[str, Any], parts: Parts) -> Iterator[Problem]:
     """What is wrong with the presence of keys and tables, and with names of one in another."""
     yield from _presence(document)
-    for section in ("sites", "market", "rental", "contracts", "futures", *WORK):
+    for section in ("sites", "power_groups", "market", "rental", "contracts", "futures", *WORK):
         yield from _twice(document, section)
     yield from site_twice(_words(document, "sites", "name"), entries_of(document, "rental"))
     yield from _ways(document)
@@ -233,6 +239,13 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
             yield from reported((_early_jobs, _deadlines), job, place(("training", i), document), horizon)
     for i, job in parts.jobs.items():
         yield from reported(OF_JOBS, job, place(("training", i), document))
+    for i, rental in parts.rental.items():
+        at = place(("rental", i), document)
+        yield from reported(OF_RENTAL, rental, at)
+        if horizon is not None:
+            yield from reported((between_periods,), rental, at, horizon)
+    for i, site in parts.sites.items():
+        yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
         yield from reported(OF_COHORTS, cohort, f"fleet[{i}]")
     for i, offer in parts.offers.items():
@@ -403,7 +416,7 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     sites = _all_words(document, ("sites", "name"))
     skus = _all_words(document, ("fleet", "sku"), ("market", "sku"), ("rental", "sku"))
     with_rented = _all_words(document, ("sites", "name"), ("rental", "name")) if sites else None
-    for section in ("fleet", "market", "moves", "contracts", *WORK):
+    for section in ("power_groups", "fleet", "market", "moves", "contracts", *WORK):
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
             yield from _absent(f"{at}.site", entry.get("site"), "is no site here", sites)

@@ -17,6 +17,8 @@ from planner.inputs.scenario.problems import Problem, ScenarioError, label, show
 from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.schema_places import Site
+from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
@@ -184,6 +186,8 @@ def _parts(
         offers=each(Offer, "market"),
         moves=each(Move, "moves"),
         futures=each(Future, "futures"),
+        sites=each(Site, "sites"),
+        rental=each(Rental, "rental"),
         uncertainty=read_far(Uncertainty, filled.get("uncertainty"), frame),
     )
 

@@ -27,14 +27,16 @@ from planner.inputs.scenario.fields import (
     Several,
     Text,
 )
-from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer, Rental
+from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.schema_places import PowerGroup
+from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_rental import Rental
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
 # The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
 _TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
-_SITE = Text('"dallas"')
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 
@@ -59,6 +61,11 @@ class Horizon(Part):
     def end(self) -> date:
         """The day after the last one."""
         return self._month_first(self.periods)
+
+    @property
+    def period_months(self) -> int:
+        """Months of a period."""
+        return _MONTHS[self.period]
 
     @property
     def hours(self) -> tuple[float, ...]:
@@ -89,38 +96,6 @@ class Horizon(Part):
         if start.month % 3 == 1:
             return f"{start.year} Q{start.month // 3 + 1}"
         return f"{start:%Y-%m}..{(start.month + 1) % 12 + 1:02}"
-
-
-class Site(Part):
-    """A data centre, or the part of one that is yours to fill."""
-
-    name: Annotated[str, _SITE] = Field(description="Name, unique among the sites")
-    grid: Annotated[str | None, Text('"se"')] = Field(
-        None, description="Grid region of the catalogue; its intensity declines over the years"
-    )
-    grid_kgco2e_per_kwh: Annotated[
-        tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
-    ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
-    pue: Annotated[float, Number("1.12", Range(1, 3))] = Field(
-        description="Power of the building over power of the computers"
-    )
-    power_cap_kw: Annotated[
-        tuple[float, ...], EachPeriod(Quantity('"2 MW"', "kW", Range(0, 1e7, open=True)))
-    ] = Field(alias="power_cap", description="Power that the building may draw, cooling included")
-    racks: Annotated[int, Count("60", Range(1, 1_000_000))] = Field(description="Racks of space")
-    market_kgco2e_per_kwh: Annotated[
-        tuple[float, ...] | None, EachPeriod(Quantity('"340 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
-    ] = Field(
-        None,
-        alias="market_intensity",
-        description="Residual mix or supplier's factor, for market-based accounting; default: the grid's",
-    )
-    electricity_price_usd_per_kwh: Annotated[
-        tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
-    ] = Field(None, alias="electricity_price", description="Price of energy; default: the catalogue's")
-    wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
-        None, alias="wue", description="Water used on site for each kWh of the computers"
-    )
 
 
 class TrainingJob(Part):
@@ -413,9 +388,10 @@ class Scenario(Part):
     title: Annotated[str, Text('"Next quarter"', name=False)] = Field(description="One line for the report")
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
+    power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
-    rental: tuple[Rental, ...] = Field((), description="What can be rented by the hour")
+    rental: tuple[Rental, ...] = Field((), description="What can be rented, by the hour or for a term")
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
     moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")

@@ -88,7 +88,7 @@ def energy_usd(*, facility_energy_kwh: Column, electricity_usd_per_kwh: Column) 
 
     U = E_facility * p
 
-    Demand charges are left out.
+    Demand charges are apart (`peak_bill_usd`).
 
     Source: energy charge of a tariff.
     """

@@ -100,11 +100,24 @@ def racks_per_node(*, rack_units: Column, usable_rack_units: Column) -> Column:
 
     n = U / U_rack
 
-    Power may fill a rack before space does: the site's power cap is a limit of its own.
+    Power may fill a rack before space does: `powered_racks_per_node`.
 
     Source: EIA-310 rack units.
     """
     return rack_units / usable_rack_units
+
+
+def powered_racks_per_node(*, racks: Column, node_kw: Column, rack_kw: Column) -> Column:
+    """Share of a rack that a node fills where racks have a power of their own.
+
+    n = max(U / U_rack, 1 / floor(P_rack / P))
+
+    No node draws from two racks, so that the nodes of a rack are counted.
+
+    Source: power of a rack over the rating of a node.
+    """
+    fits = np.floor(np.divide(rack_kw, node_kw) * (1.0 + 1e-6))
+    return np.maximum(racks, 1.0 / np.maximum(fits, 1.0))
 
 
 def facility_power_kw(*, it_power_kw: Column, pue: Column) -> Column:
@@ -125,16 +138,6 @@ def owned_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column
     Source: sum of parts.
     """
     return capital_usd + maintenance_usd + space_usd
-
-
-def kept_usd(*, maintenance_usd: Column, space_usd: Column) -> Column:
-    """Money for having a node in service, capital and energy apart.
-
-    K = maintenance + space
-
-    Source: sum of parts.
-    """
-    return maintenance_usd + space_usd
 
 
 def owned_kgco2e(*, embodied_share_kgco2e: Column, replacement_kgco2e: Column) -> Column:

@@ -1,0 +1,116 @@
+"""Where nodes stand: sites with their power, space and terms, and power that several sites share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.inputs.scenario.base import Part, SiteRef
+from planner.inputs.scenario.fields import Choice, Count, EachPeriod, Number, Quantity, Range, Several, Text
+from planner.inputs.scenario.problems import Problem
+
+_SITE = Text('"dallas"')
+
+
+class Site(Part):
+    """A data centre, or the part of one that is yours to fill."""
+
+    name: Annotated[str, _SITE] = Field(description="Name, unique among the sites")
+    grid: Annotated[str | None, Text('"se"')] = Field(
+        None, description="Grid region of the catalogue; its intensity declines over the years"
+    )
+    grid_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
+    pue: Annotated[float, Number("1.12", Range(1, 3))] = Field(
+        description="Power of the building over power of the computers"
+    )
+    power_cap_kw: Annotated[tuple[float, ...], EachPeriod(Quantity('"2 MW"', "kW", Range(0, 1e7)))] = Field(
+        alias="power_cap",
+        description="Power that the building may draw, cooling included; 0 before it is energised",
+    )
+    racks: Annotated[int, Count("60", Range(1, 1_000_000))] = Field(description="Racks of space")
+    market_kgco2e_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"340 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
+    ] = Field(
+        None,
+        alias="market_intensity",
+        description="Residual mix or supplier's factor, for market-based accounting; default: the grid's",
+    )
+    electricity_price_usd_per_kwh: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
+    ] = Field(None, alias="electricity_price", description="Price of energy; default: the catalogue's")
+    wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
+        None, alias="wue", description="Water used on site for each kWh of the computers"
+    )
+    rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
+        None,
+        alias="rack_power",
+        description="Power that a rack can be given, by the rating of its nodes; default: no limit",
+    )
+    cooling: Annotated[Literal["air", "liquid"] | None, Choice('"air"', ("air", "liquid"))] = Field(
+        None,
+        description="How racks are cooled: by air, nodes that need liquid have no place. Default: either",
+    )
+    space: Annotated[Literal["owned"] | None, Choice('"owned"', ("owned",))] = Field(
+        None,
+        description="Whose the building is: that of an owned one is paid for and charged to nobody; "
+        "default: let, at `space_price`",
+    )
+    space_price_usd_per_kw_month: Annotated[
+        tuple[float, ...] | None,
+        EachPeriod(Quantity('"170 USD/kW/month"', "USD/kW/month", Range(0, 100_000))),
+    ] = Field(
+        None,
+        alias="space_price",
+        description="Price of space and cooling by the rated power of the nodes that stand there, energy "
+        "apart; default: the fact finance.space",
+    )
+    space_committed_kw: Annotated[
+        tuple[float, ...] | None, EachPeriod(Quantity('"100 kW"', "kW", Range(0, 1e7)))
+    ] = Field(
+        None,
+        alias="space_committed",
+        description="Rated power of space that is paid whether used or not; more is had at the same price",
+    )
+    demand_charge_usd_per_kw_month: Annotated[
+        tuple[float, ...] | None,
+        EachPeriod(Quantity('"14.6 USD/kW/month"', "USD/kW/month", Range(0, 10_000))),
+    ] = Field(
+        None,
+        alias="demand_charge",
+        description="Price of the site's highest power in a period, next to the price of energy; default: "
+        "none, the catalogue's prices of energy are mean bills",
+    )
+
+
+class PowerGroup(Part):
+    """A feed or a contract for power that several sites share."""
+
+    name: Annotated[str, Text('"campus-north"')] = Field(description="Name, unique among the power groups")
+    sites: Annotated[tuple[str, ...], Several(SiteRef('"dallas"'))] = Field(description="Sites that share it")
+    power_cap_kw: Annotated[tuple[float, ...], EachPeriod(Quantity('"3 MW"', "kW", Range(0, 1e7)))] = Field(
+        alias="power_cap", description="Power that all of them together may draw, cooling included"
+    )
+
+
+def owned_and_priced(site: Site, at: str) -> Iterator[Problem]:
+    """An owned building has no price; what is committed has one."""
+    for key, name in {
+        "space_price": "space_price_usd_per_kw_month",
+        "space_committed": "space_committed_kw",
+    }.items():
+        if site.space == "owned" and site.has(name):
+            yield Problem(f"{at}.{key}", 'has no effect on an owned building: remove it, or space = "owned"')
+
+
+def counted_twice(site: Site, at: str) -> Iterator[Problem]:
+    """A demand charge next to a price of energy that has one in it."""
+    if site.has("demand_charge_usd_per_kw_month") and not site.has("electricity_price_usd_per_kwh"):
+        yield Problem(
+            f"{at}.electricity_price",
+            "is missing, and demand_charge needs it: the catalogue's prices are mean bills, with demand "
+            'charges in them. Write for example electricity_price = "45 USD/MWh"',
+        )

@@ -1,0 +1,256 @@
+"""Nodes that are rented for a term, for a block of time, or as spot: what is paid, when, and what it does."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.answers.plan.document import plan_document
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
+from planner.physics.failures import interruption_rate_per_node_h, mean_restart_h
+from planner.program.plan import Plan, plan_fleet
+from planner.report.integrity import disagreements
+from planner.trace.explain import explain
+from solver.problem import Solution
+
+JOB = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+CLOUD = {"name": "cloud", "sku": "h100-8", "grid": "se", "pue": 1.2, "price": "2 USD/h"}
+MONTH_H = 8766.0 / 12
+SERVICE = """
+title = "One service in the cloud"
+horizon = { start = 2027-01-01, periods = 4, period = "quarter" }
+reliability = { failures = "meta-rsc-1", restart = "10 min", repair = "5 d", spare_confidence = 0.9 }
+policy = { objective = "money", discount_rate = "8 %", node_life = "5 y" }
+solve = { gap = "0 %" }
+
+[[sites]]
+name = "north"
+grid_intensity = "50 g/kWh"
+pue = 1.1
+power_cap = "400 kW"
+racks = 20
+
+[[rental]]
+name = "term"
+sku = "h100-8"
+grid_intensity = "50 g/kWh"
+commitment = "1 year"
+price = "2 USD/h"
+
+[[rental]]
+name = "hourly"
+sku = "h100-8"
+grid_intensity = "50 g/kWh"
+price = "3 USD/h"
+
+[[services]]
+name = "chat"
+model = "llama-3-8b"
+precision = "bf16"
+tokens_in = 1000
+tokens_out = 200
+peak_rate = "2000 /s"
+mean_to_peak = 0.5
+first_token = "1 s"
+per_token = "50 ms"
+availability = 0.9
+"""
+
+
+def job(rental: list[dict[str, Any]], changes: dict[str, Any] | None = None) -> Plan:
+    """The shipped job, on nodes that are rented alone."""
+    where = {"training.train-8b.sites": [one["name"] for one in rental], "rental": rental}
+    return plan_fleet(with_changes(JOB, {"solve.gap": "0 %"} | where | (changes or {})), baselines=False)
+
+
+def service(changes: dict[str, Any] | None = None) -> Plan:
+    return plan_fleet(with_changes(parse_scenario(SERVICE), changes or {}), baselines=False)
+
+
+def solved(plan: Plan) -> Solution:
+    assert plan.answer.solution is not None
+    return plan.answer.solution
+
+
+def term(plan: Plan, name: str) -> float:
+    return float(plan.ledger.usd_terms[f"{name}_usd"].value)
+
+
+def said(plan: Plan) -> str:
+    document = plan_document(plan)
+    assert disagreements(document) == []
+    return " ".join((*document["headline"], *document["why"]))
+
+
+def test_a_year_is_paid_used_or_not() -> None:
+    """A job of weeks on nodes for a year: every hour from its start to the horizon's end; the rest is due."""
+    plan = job([CLOUD | {"commitment": "1 year"}])
+    nodes = int(solved(plan).committed.sum())
+    (row,) = plan_tables(plan)["commitments"]
+    begins = JOB.horizon.period_starts[JOB.horizon.period_labels.index(row["period"])]
+    held_h = 24.0 * (JOB.horizon.end - begins).days
+    after_h = 24.0 * (begins.replace(year=2028) - JOB.horizon.end).days
+
+    assert nodes > 0
+    assert term(plan, "reserved") == pytest.approx(nodes * 8 * 2.0 * held_h)
+    assert (row["commitment"], row["ends"]) == ("1 year", begins.replace(year=2028).isoformat())
+    assert row["due_usd"] == pytest.approx(nodes * 8 * 2.0 * after_h)
+    assert term(plan, "reserved") == pytest.approx(row["rent_usd"])
+    text = said(plan)
+    assert f"at cloud for 1 year from {row['period']}, to {row['ends']}" in text
+    assert "Reserved nodes are used for" in text
+    assert "fall due after the horizon" in text
+
+
+def test_steady_work_is_reserved_and_a_peak_is_rented_by_the_hour() -> None:
+    """Four times the peak in one quarter: what works in all four is cheaper at two thirds of the price."""
+    flat = service()
+    peaked = service({"services.chat.peak_rate": ["2000 /s", "8000 /s", "2000 /s", "2000 /s"]})
+    hourly = {row["period"]: row["nodes"] for row in plan_tables(peaked)["rental"]}
+    steady = solved(flat).committed.sum()
+
+    assert steady > 1
+    assert all(row["nodes"] <= 1 for row in plan_tables(flat)["rental"])  # a part
+    assert solved(peaked).committed.sum() == steady
+    assert hourly["2027 Q2"] > 2 * steady
+    assert max(nodes for period, nodes in hourly.items() if period != "2027 Q2") <= 1
+    (row,) = plan_tables(flat)["commitments"]
+    assert row["due_usd"] == 0.0
+    assert "more are due" not in said(flat)
+
+
+def test_a_year_that_costs_as_much_is_not_reserved() -> None:
+    """At more than by the hour nobody ties nodes up."""
+    dear = service({"rental.term.price": "3.1 USD/h"})
+
+    assert solved(dear).committed.sum() == 0
+
+
+def test_a_block_is_there_in_its_days_alone() -> None:
+    """April to September: three of four quarters of a year are not paid, and nothing serves in the others."""
+    block = {
+        "rental.term.commitment": "block",
+        "rental.term.starts": date(2027, 4, 1),
+        "rental.term.ends": date(2027, 10, 1),
+    }
+    plan = service(block)
+    group = int(plan.assembled.reserved.node_group[0])
+    rented = solved(plan).rented[group]
+    hours = np.array(plan.inputs.scenario.horizon.hours)
+
+    assert rented[0] == rented[3] == 0
+    assert rented[1] == rented[2] > 0
+    assert term(plan, "reserved") == pytest.approx(rented[1] * 8 * 2.0 * hours[1:3].sum())
+    (row,) = plan_tables(plan)["commitments"]
+    assert (row["period"], row["ends"], row["due_usd"]) == ("2027 Q2", "2027-10-01", 0.0)
+    assert "for a block of time from 2027 Q2, to 2027-10-01" in said(plan)
+
+
+def test_three_years_may_begin_later_and_are_cheaper_than_one() -> None:
+    """The catalogue's ratios to the price on demand, 0.60 and 0.45; the term begins when it is stated."""
+    catalogue = load_catalogue()
+    price = catalogue.fact("rental.h100-sxm-80gb.price").value
+    later = {"starts": date(2027, 4, 1), "price": None}
+    each = {
+        years: job([{k: v for k, v in (CLOUD | later | {"commitment": years}).items() if v is not None}])
+        for years in ("1 year", "3 years")
+    }
+    for years, key in (("1 year", "year_1"), ("3 years", "year_3")):
+        (row,) = plan_tables(each[years])["commitments"]
+        ratio = catalogue.fact(f"rental.{key}.ratio").value
+        assert row["rent_usd_per_node_h"] == pytest.approx(8 * price * ratio)
+        assert row["period"] == "2027 Q2"
+        steps = repr(explain(each[years].ledger.usd_terms["reserved_usd"]).to_dict())
+        assert f"rental.{key}.ratio" in steps
+
+
+def test_interruptions_are_a_rate_and_cost_a_wait() -> None:
+    """17.5 % in a month are 2.63e-4 an hour; of stops of which half are interruptions half wait."""
+    rate = float(interruption_rate_per_node_h(taken_back_fraction=0.175, month_h=MONTH_H))
+
+    assert rate == pytest.approx(2.633e-4, rel=1e-3)
+    assert 1 - np.exp(-rate * MONTH_H) == pytest.approx(0.175)
+    assert mean_restart_h(
+        restart_h=0.5, wait_h=4.0, failure_rate_per_node_h=1e-4, interruption_rate_per_node_h=1e-4
+    ) == pytest.approx(2.5)
+
+
+def test_a_run_on_spot_stops_more_often_and_takes_longer() -> None:
+    """The same price on demand and as spot: more interruptions, shorter intervals, more hours."""
+    plain = job([CLOUD])
+    spot = job([CLOUD | {"commitment": "spot", "interruption_rate": "2 /month"}])
+    rare = job([CLOUD | {"commitment": "spot", "interruption_rate": "0 /month"}])
+
+    def run(plan: Plan) -> dict[str, Any]:
+        (row,) = plan_tables(plan)["jobs"]
+        return row
+
+    assert run(spot)["ettr_fraction"] < run(plain)["ettr_fraction"] - 0.005
+    assert run(spot)["interval_min"] < 0.7 * run(plain)["interval_min"]
+    assert term(spot, "rental") > term(plain, "rental")
+    assert run(rare)["ettr_fraction"] == pytest.approx(run(plain)["ettr_fraction"], rel=1e-9)
+    mttf = float(spot.ledger.runs.mttf_h.value.min())  # type: ignore[union-attr]
+    assert mttf < 0.5 * MONTH_H / run(spot)["nodes"]
+    assert said(spot)
+
+
+def test_what_wears_out_does_not_follow_interruptions() -> None:
+    """A node that is taken back is not broken: parts replaced, and their carbon, are those of failures."""
+    plain, spot = (
+        job([CLOUD | more]).assembled.nodes
+        for more in ({}, {"commitment": "spot", "interruption_rate": "5 /month"})
+    )
+
+    assert spot.owned_kgco2e.value == pytest.approx(plain.owned_kgco2e.value)
+    assert spot.failure_rate_per_node_h.value.max() > 10 * plain.failure_rate_per_node_h.value.max()
+
+
+def test_a_service_on_spot_keeps_more_on_standby() -> None:
+    """Promised 99.9 %: restarts that wait for another node need more standby than those that do not."""
+    cases = {
+        kind: service(
+            {"services.chat.availability": 0.999, "services.chat.sites": ["hourly"]}
+            | {"rental.hourly.commitment": kind}
+            | ({"rental.hourly.interruption_rate": "5 /month"} if kind == "spot" else {})
+        )
+        for kind in ("on demand", "spot")
+    }
+    standby = {
+        kind: max(row["standby"] for row in plan_tables(plan)["services"]) for kind, plan in cases.items()
+    }
+
+    assert standby["spot"] > standby["on demand"]
+
+
+def test_spot_has_prices_of_its_own() -> None:
+    """The price of spot where it is known; half of the price on demand where it is not."""
+    catalogue = load_catalogue()
+    known = job([{k: v for k, v in (CLOUD | {"commitment": "spot"}).items() if k != "price"}])
+    row = plan_tables(known)["rental"][0]
+
+    assert row["rent_usd_per_node_h"] == pytest.approx(8 * catalogue.fact("rental.h100-sxm-80gb.spot").value)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"commitment": "block"}, "rental.cloud.starts: is missing, and a block needs it"),
+        ({"commitment": "block", "starts": date(2027, 1, 5), "ends": date(2027, 4, 1)}, "is inside a period"),
+        (
+            {"commitment": "block", "starts": date(2027, 4, 1), "ends": date(2027, 1, 1)},
+            "is not after starts",
+        ),
+        ({"commitment": "1 year", "ends": date(2027, 4, 1)}, "rental.cloud.ends: has no effect"),
+        ({"starts": date(2027, 4, 1)}, "rental.cloud.starts: has no effect"),
+        ({"interruption_rate": "1 /month"}, "rental.cloud.interruption_rate: has no effect"),
+        ({"commitment": "2 years"}, "is not possible here"),
+    ],
+)
+def test_terms_that_mean_nothing_are_refused(terms: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        with_changes(JOB, {"rental": [CLOUD | terms]})

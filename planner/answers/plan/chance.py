@@ -188,7 +188,10 @@ def free_nodes(plan: Plan, solution: Solution) -> NDArray[np.float64]:
     """Nodes in service that nothing holds and that are no spares (P, T)."""
     works, groups = plan.problem.work_options, plan.problem.node_groups
     held = totals_by(works.node_group, len(groups), works.held_ratio * solution.work_node_h) / groups.hours
-    left = solution.in_service - solution.in_use - solution.spares - held
+    reserved = plan.assembled.reserved.node_group
+    there = solution.in_service.astype(float)
+    there[reserved] = solution.rented[reserved]
+    left = there - solution.in_use - solution.spares - held
     found: NDArray[np.float64] = np.maximum(left, 0.0)
     return found
 

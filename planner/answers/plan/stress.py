@@ -173,8 +173,9 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     room = np.maximum(solution.spares + free_nodes(plan, solution) - down_h * solution.in_use, 0.0)
     there -= np.maximum(extra - room, 0.0)
     rented = plan.assembled.rented.node_group
-    if len(rented):
-        there[rented] = np.inf
+    there[rented] = np.inf
+    reserved = plan.assembled.reserved.node_group
+    there[reserved] = solution.rented[reserved]
     return there
 
 

@@ -17,6 +17,7 @@ from planner.answers.plan.views import even
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
 from planner.physics.serving_options import requests_of
 from planner.program.ledger import DECIDED
+from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
 from planner.trace.quantities import Traced, chosen, derive, rows, total
@@ -25,7 +26,14 @@ from planner.trace.records import Record
 Kind = Literal["usd", "kgco2e"]
 MEASURES: tuple[Kind, ...] = ("usd", "kgco2e")
 EQUATIONS: dict[Kind, Callable[..., float]] = {"usd": weighted_total_usd, "kgco2e": weighted_total_kgco2e}
-HELD = ("bought", "standing", "capital", "standing_capital", "rental")  # what nodes cost, whatever they do
+HELD = (
+    "bought",
+    "standing",
+    "capital",
+    "standing_capital",
+    "rental",
+    "reserved",
+)  # what nodes cost, whatever they do
 UNUSED = ("idle", "parked")
 CHANGES = ("ordered", "retired", "sold", "moved")
 SECONDS_PER_H = 3600.0
@@ -112,6 +120,8 @@ def _stood_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
     stood = solution.in_service * plan.problem.node_groups.hours
     if len(rented):
         stood[rented] = np.sum([held[rented] for held in _held_h(plan, solution).values()], axis=0)
+    reserved = plan.assembled.reserved.node_group
+    stood[reserved] = (solution.rented * plan.problem.node_groups.hours)[reserved]
     return stood
 
 
@@ -168,7 +178,22 @@ def _of_group(plan: Plan, terms: tuple[str, ...], group: int, measure: Kind) -> 
             and (one := _of_rows(plan, term, np.flatnonzero(places == group), measure)) is not None
         ):
             parts[term] = one
+    if terms[0] in HELD and measure == "usd":
+        parts |= _site_bills(plan, group)
     return total(measure, parts)
+
+
+def _site_bills(plan: Plan, group: int) -> dict[str, Traced]:
+    """What a site charges, for the nodes of one group: by their share of what is rated there."""
+    solution, groups = plan.answer.solution, plan.problem.node_groups
+    assert solution is not None, "there is a plan"
+    rated = np.asarray(plan.assembled.terms.rated_kw.value)[:, :1] * solution.in_service
+    there = np.flatnonzero((groups.site == groups.site[group]) & ~groups.off_site)
+    if group not in there or not rated[group].any():
+        return {}
+    share = chosen("share", float(rated[group].sum() / rated[there].sum()), "of the rated power in service")
+    bills = {term: _of_rows(plan, term, groups.site[group : group + 1], "usd") for term in BILLS}
+    return {term: (share * one).named("usd") for term, one in bills.items() if one is not None}
 
 
 def _of_rows(plan: Plan, term: str, index: NDArray[np.intp], measure: Kind) -> Traced | None:
@@ -198,6 +223,13 @@ def _unused(plan: Plan, used: NDArray[np.float64], stood: NDArray[np.float64], m
         if share.value > 1e-12:
             parts[f"nodes of {where}"] = (share * _of_group(plan, HELD, int(p), measure)).named(measure)
         parts[f"electricity of {where}"] = _of_group(plan, UNUSED, int(p), measure)
+    if measure == "usd":
+        groups = plan.problem.node_groups
+        standing = np.unique(groups.site[stood.any(axis=1) & ~groups.off_site])
+        for s in np.setdiff1d(np.arange(len(plan.problem.site_names)), standing).tolist():
+            for term in BILLS:
+                if (one := _of_rows(plan, term, np.array([s]), measure)) is not None:
+                    parts[f"{term} of {plan.problem.site_names[s]}"] = one
     return total(measure, {name: one for name, one in parts.items() if one.value})
 
 

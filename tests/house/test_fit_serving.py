@@ -181,7 +181,7 @@ def test_a_few_questions_come_near_the_peer():
 
 @pytest.mark.slow
 def test_the_page_is_what_the_study_writes():
-    """By night the whole page, by day its lines of the SKUs and of the precision with the fewest questions."""
+    """By night the whole page, by day its lines of some SKUs and of the precision with few questions."""
     page = serving_peers.PAGE.read_text(encoding="utf-8")
     skus, precision = ("a100-80-8", "b300-8", "gb300-nvl72", "rtx-pro-6000-8"), "nvfp4"
     answers = [

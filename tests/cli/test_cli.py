@@ -820,7 +820,7 @@ sys.exit(", ".join(sorted(unneeded & set(sys.modules))) or 0)
 
 
 def test_what_keeps_documents_imports_no_charts() -> None:
-    """A worker of a sweep is a process that plans and keeps: Altair was a quarter of its start."""
+    """A worker of a sweep is a process that plans and keeps: charts were a fifth of its start."""
     flags = """
 import sys
 import planner.answers.sweeps.running

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ MARKED_PATHS = {
 MARKED_FIXTURES = {"browser": "chromium", "package": "built"}
 KINDS = {"slow", *MARKED_PATHS, *MARKED_FIXTURES}
 SLOW_S = 1.0  # above it a test is `slow`
-PATIENCE_S = 6.0  # above it an unmarked one fails: a busy machine counts up to three times as much
+PATIENCE_S = 3.0  # above it an unmarked one fails: a busy machine counts up to three times as much
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,15 +110,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     are short, so that no process works on alone.
     """
     for item in items:
-        place = item.path.relative_to(ROOT / "tests").as_posix()
-        for kind, patterns in MARKED_PATHS.items():
-            if any(fnmatch(place, pattern) for pattern in patterns):
-                item.add_marker(kind)
+        for kind in _kinds_of(item.path):
+            item.add_marker(kind)
         for kind, fixture in MARKED_FIXTURES.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(kind)
     long = {item.path for item in items if any(map(item.get_closest_marker, KINDS))}
     items.sort(key=lambda item: (item.get_closest_marker("browser") is None, item.path not in long))
+
+
+@cache
+def _kinds_of(path: Path) -> tuple[str, ...]:
+    """Kinds of every test of a file; a file holds dozens."""
+    place = path.relative_to(ROOT / "tests").as_posix()
+    return tuple(kind for kind, patterns in MARKED_PATHS.items() if any(fnmatch(place, p) for p in patterns))
 
 
 def pytest_collection_finish() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.report.charts import Record
 from planner.trace.explain import pooled
+from planner.trace.records import Record
 
 # Older editions called every objective money. Step of an explanation -> its name and unit where it is carbon.
 _IN_CARBON = {

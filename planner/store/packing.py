@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from planner.report.data import to_json
 from planner.report.editions import up_to_date
+from planner.report.plain import to_json
 from planner.trace.records import Record
 
 LIBRARIES = ("everfleet", "highspy", "pulp", "numpy", "scipy")

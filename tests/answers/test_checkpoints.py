@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from explained import explained
 from scipy.optimize import minimize_scalar
+from sizes import at_night
 
 from planner.answers.checkpoints import (
     FLAT,
@@ -171,7 +172,7 @@ def test_the_flat_part_holds_the_optimum_and_ends_where_it_says(question: dict[s
 
 
 @pytest.mark.parametrize("storage", ["parallel-fs", "nas", "object-store", "nvme-local"])
-@pytest.mark.parametrize("nodes", [8, 64, 1024])
+@pytest.mark.parametrize("nodes", [8, 64, 1024] if at_night() else [8, 1024])
 def test_writing_in_the_background_never_loses(storage: str, nodes: int) -> None:
     """The job stalls for a shorter time and nothing else gets worse, so the best ETTR cannot fall."""
     plain = document(storage=storage, nodes=nodes)
@@ -740,6 +741,7 @@ def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
 # The command
 
 
+@pytest.mark.slow
 def test_every_new_option_reaches_the_question(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Finish, play, queue, line and folder in one call: each leaves its mark in the answer."""
     out = tmp_path / "out"

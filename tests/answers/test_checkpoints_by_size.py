@@ -62,6 +62,7 @@ def test_each_size_is_the_job_of_that_size() -> None:
         )
 
 
+@pytest.mark.slow
 def test_nothing_on_the_map_beats_the_best_interval() -> None:
     """More time, money and carbon than at the optimum are never negative, and next to none beside it."""
     for size in sizes_around(64):
@@ -94,6 +95,7 @@ def test_no_curve_passes_its_own_optimum() -> None:
         assert optimum["ettr_fraction"] * 0.999 <= highest <= optimum["ettr_fraction"] * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_a_background_write_ends_before_the_next_begins() -> None:
     """The map holds no interval shorter than what the storage still needs after the job goes on."""
     inputs = document(asynchronous=True)["inputs"]

@@ -431,6 +431,7 @@ def test_folder_holds_everything_and_replaces_itself(fit: Record, tmp_path: Path
         save_fit(fit, tmp_path / "fleet")
 
 
+@pytest.mark.slow
 def test_names_of_people_cannot_reach_the_page(tmp_path: Path) -> None:
     """A node named as a script is text in the page and in Markdown."""
     evil = "<script>alert(1)</script>"

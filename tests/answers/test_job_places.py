@@ -101,6 +101,7 @@ def test_each_extreme_opens_to_the_number_that_is_shown() -> None:
     assert any("hourly series 'synthetic-us-camx' of 2023" in step.get("source", "") for step in series)
 
 
+@pytest.mark.slow
 def test_a_month_is_the_run_begun_on_its_first() -> None:
     """Independent route: the mean of the hours that the run covers from 1 July on, the last one in part."""
     found, whole = places("train-8b"), {t["name"]: t["value"] for t in estimate("train-8b")["totals"]}

@@ -461,7 +461,7 @@ def test_a_shipped_scenario_takes_all_of_it_at_once(root: Any) -> None:
     scenario = with_changes(
         load_scenario(root / "data/scenarios/serving-only.toml"),
         {
-            "solve.gap": "2 %",
+            "solve.gap": "50 %",  # any plan will do: what is compared is how it is counted
             "policy.objective": "cash",
             "moves": [{"from": "virginia", "to": "california", "cost": "2 kUSD", "downtime": "30 d"}],
             "fleet[0].life": "5 y",

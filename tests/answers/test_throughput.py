@@ -254,6 +254,7 @@ QUESTION = {
 SIZES = ("active_parameters", "tied_embeddings", "vocab", "hidden")
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     question=st.fixed_dictionaries(QUESTION | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)})
@@ -286,6 +287,7 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(question):
         assert limit_per_s * flop <= share * tp * peak * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     question=st.fixed_dictionaries(QUESTION | {"input_tokens": st.floats(16, 1024)}),
@@ -574,6 +576,7 @@ def test_nothing_that_works_is_an_answer_of_its_own(capsys):
     assert "not on 1 node: the smallest of" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_page_runs_and_prints_what_it_shows(capsys):
     """Each shown line is a line of the output of the command before it, so that no number is out of date."""
     blocks = re.findall(

@@ -819,6 +819,20 @@ sys.exit(", ".join(sorted(unneeded & set(sys.modules))) or 0)
     assert done.returncode == 0, done.stderr
 
 
+def test_what_keeps_documents_imports_no_charts() -> None:
+    """A worker of a sweep is a process that plans and keeps: charts were a fifth of its start."""
+    flags = """
+import sys
+import planner.answers.sweeps.running
+sys.exit(", ".join(sorted({"pandas", "altair", "jinja2", "streamlit"} & set(sys.modules))) or 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", flags], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_commands_are_the_documented_ones() -> None:
     """README and program name the same commands."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -235,7 +235,7 @@ def interrupted(*arguments: str, after: str) -> tuple[int, dict[str, Any]]:
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_keeps_the_points_of_a_front() -> None:
     """The points told before are there, the front says that it is cut short, and that is an answer."""
-    code, found = interrupted("pareto", "clean-and-dirty-sites", "--points", "40", after="point 2")
+    code, found = interrupted("pareto", JOB, "--points", "40", after="point 2")
     front = found["sections"]["front"]
     points = front["tables"]["points"]
 

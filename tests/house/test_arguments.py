@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 DOZEN = 12
 ROOMS = ("planner", "carbon", "reliability", "solver")
 # Each with its reason; a name that is short enough must leave the list.
@@ -27,6 +29,7 @@ def long_functions(root: Path) -> Iterator[tuple[str, str]]:
                         yield node.name, f"{path.relative_to(root)}:{node.lineno} takes {count}"
 
 
+@pytest.mark.slow
 def test_no_function_takes_more_than_a_dozen_arguments(root: Path) -> None:
     """57 did; a bundle names what a reader would have to keep apart by order or by luck."""
     found = dict(long_functions(root))

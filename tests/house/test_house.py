@@ -330,6 +330,7 @@ SPREADSHEETS = {"planner/report/spreadsheets.py", "planner/report/workbook.py"}
 WRITERS_OF_CELLS = {"writer", "DictWriter", "to_csv", "write_csv", "to_excel", "to_clipboard", "Workbook"}
 
 
+@pytest.mark.slow
 def test_one_writer_of_csv_and_one_of_workbooks() -> None:
     """Only they keep text from being taken for a formula, so nothing else writes what a spreadsheet opens."""
     found = []

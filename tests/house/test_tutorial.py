@@ -123,6 +123,7 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
 
 @pytest.mark.usefixtures("few_plan_draws")  # the page shows no range of a plan
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # fourteen commands
 def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

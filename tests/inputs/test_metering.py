@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from planner.inputs.metering import read_metered
 from planner.trace.errors import InputError
@@ -196,6 +197,7 @@ def test_without_a_column_of_accelerators_their_number_is_asked_for(write):
     watts=st.lists(st.floats(0, 1000), min_size=3, max_size=30),
     cut=st.integers(1, 28),
 )
+@settings(max_examples=size(30, nightly=100))
 def test_a_log_cut_in_two_holds_the_same_energy(tmp_path_factory, watts, cut):
     """Energy is additive in time: both halves share the sample at the cut."""
     cut = min(cut, len(watts) - 2)

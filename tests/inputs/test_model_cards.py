@@ -349,6 +349,7 @@ def test_a_missing_file_a_folder_and_a_file_of_weights_are_refused(tmp_path: Pat
         read_shape(tmp_path / "weights.json")
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     layers=st.integers(2, 100),

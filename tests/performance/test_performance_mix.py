@@ -445,6 +445,7 @@ def test_a_quantile_of_the_time_per_token_against_drawn_prompts():
         assert got == pytest.approx(drawn, abs=0.02)
 
 
+@pytest.mark.slow
 @given(load=st.floats(0.02, 0.2), quantile=st.floats(0.5, 0.99))
 def test_a_share_of_requests_in_time_is_never_easier_than_the_mean(load, quantile):
     """Property: a quantile takes away from the rate that the mean allows, and more the higher it is."""

@@ -229,11 +229,11 @@ def test_a_step_that_costs_more_is_told() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["one-training-job", "serving-only", "long-training", "tight-power"])
 def test_no_shipped_demand_costs_more_as_it_falls(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every second step down by day, every one at night."""
-    stride = size(2, nightly=1)
+    """Every third step down by day, every one at night, and longer."""
+    stride = size(3, nightly=1)
     monkeypatch.setattr(demand_ladder, "SHARES", demand_ladder.SHARES[::stride])
     monkeypatch.setattr(demand_ladder, "CODE_PER_S", demand_ladder.CODE_PER_S[::stride])
-    for steps in ladder(name, 20.0):
+    for steps in ladder(name, size(6, nightly=20)):
         for above, below in itertools.pairwise(steps):
             assert not rises(above, below), (above, below)
 

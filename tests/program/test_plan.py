@@ -91,8 +91,8 @@ def planned(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
 
 @cache
 def plan_of(name: str) -> Plan:
-    """The plan of a shipped scenario, solved once; the quarter by day to 3 %, a quarter of the work."""
-    rough = {"solve.gap": "1 %"} if name == QUARTER and not at_night() else {}
+    """The plan of a shipped scenario, solved once; the larger two by day to 3 %, a quarter of the work."""
+    rough = {"solve.gap": "3 %"} if name in (QUARTER, SERVING) and not at_night() else {}
     return plan_fleet(with_changes(shipped(name), rough), baselines=False)
 
 

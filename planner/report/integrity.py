@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from planner.trace.arithmetic import evaluate
-from planner.trace.explain import format_value, whole_step
+from planner.trace.explain import whole_step
+from planner.trace.numbers import exact_text
 from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
@@ -181,5 +182,5 @@ def _compared(place: str, value: object, wanted: float, size: float = 0.0) -> It
         return
     room = CLOSE * max(abs(wanted) if is_number(wanted) else 0.0, size) + 1e-9
     if not is_number(value) or not is_number(wanted) or abs(value - wanted) > room:
-        shown = format_value(value) if is_number(value) else repr(value)
-        yield place, f"is {shown}, and what it comes from gives {format_value(wanted)}"
+        shown = exact_text(value) if is_number(value) else repr(value)
+        yield place, f"is {shown}, and what it comes from gives {exact_text(wanted)}"

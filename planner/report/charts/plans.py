@@ -23,13 +23,11 @@ from planner.report.charts.drawing import (
     every,
     labelled_bars,
     layered,
-    number_text,
-    quantity_text,
     row_axis,
-    shown_scale,
     waterfall,
     with_room,
 )
+from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 MOST_PERIODS, MOST_BARS = 12, 600
@@ -208,7 +206,7 @@ def limits(document: Document) -> Picture | None:
             "limit": broken(" · ".join(str(row[key]) for key in ("limit", "where", "period") if row[key])),
             "share": 100 * row["share_fraction"],
             "state": "binding" if row["binding"] else "room left",
-            "label": f"{100 * row['share_fraction']:.0f} %{', binding' if row['binding'] else ''}",
+            "label": f"{percent_text(row['share_fraction'], 0)}{', binding' if row['binding'] else ''}",
         }
         for row in list(fullest.values())[:MOST_ROWS]
     ]
@@ -234,7 +232,7 @@ def tornado(document: Document) -> Picture | None:
     if not widest:
         return None
     changes = [row[end] - middle for row in widest for end in ("at_low", "at_high")]
-    divisor, unit = shown_scale(document["objective"]["unit"], changes)
+    divisor, unit = scale_of(document["objective"]["unit"], changes)
     rows = [
         {
             "fact": _fact_label(row["fact"]),

@@ -178,7 +178,7 @@ def _accounts(found: FuturesPlan) -> Record:
         **{name: plain_rows(rows) for name, rows in tables.items()},
         "explanations": {name: steps.add(node) for name, node in nodes.items()},
         "cells": numbered(tables, steps),
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
     }
 
 

@@ -38,7 +38,7 @@ def _mass(kgco2e: float) -> str:
 
 
 def _change(fraction: float) -> str:
-    return percent_text(fraction, sign=True) if abs(fraction) >= LEAST_SHOWN else "under 0.1%"
+    return percent_text(fraction, sign=True) if abs(fraction) >= LEAST_SHOWN else "under 0.1 %"
 
 
 def _totals(document: Record) -> str:

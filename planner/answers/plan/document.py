@@ -101,7 +101,7 @@ def plan_document(plan: Plan) -> Record:
             document["why"] += plan.verification["findings"]
     elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
-    document["steps"] = [step.to_dict() for step in steps.to_list()]
+    document["steps"] = steps.packed()
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
     document["why"] += [f"{note}." for note in notes]

@@ -38,13 +38,8 @@ def to_csv_files(document: Document) -> dict[str, str]:
 
 def csv_text(name: str, rows: Sequence[Record]) -> str:
     """Rows of table `name` as CSV, its columns in the order in which the report shows them."""
-    return csv_of([_plain(row) for row in rows], _in_order(name, rows))
-
-
-def _in_order(name: str, rows: Sequence[Record]) -> list[str]:
-    """The columns that rows hold: as the report shows them, then the others as they come."""
-    held = dict.fromkeys(key for row in rows for key in row)
-    return list(dict.fromkeys([*(key for key in COLUMNS.get(name, ()) if key in held), *held]))
+    held = {key for row in rows for key in row}
+    return csv_of([_plain(row) for row in rows], [key for key in COLUMNS.get(name, ()) if key in held])
 
 
 def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[Record]:
@@ -52,7 +47,8 @@ def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[
     found = []
     for name, rows in named.items():
         own = any("unit" in row for row in rows)
-        for key in _in_order(name, rows):
+        held = dict.fromkeys(key for row in rows for key in row)
+        for key in dict.fromkeys((*(key for key in COLUMNS.get(name, ()) if key in held), *held)):
             number = any(isinstance(row.get(key), int | float) for row in rows)
             unit = column_unit(key, rows) or ("that of its row" if own and number else "")
             found.append({"table": name, "column": key, "unit": unit, "schema": schema})

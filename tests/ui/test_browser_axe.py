@@ -64,7 +64,7 @@ def a_long_why(page: Page, app_url: str) -> None:
     """A number opened whose explanation scrolls in its place."""
     opened(page, f"{app_url}/plan")
     page.get_by_role("button", name="why?").first.click()
-    expect(page.get_by_text("Source: capital recovery factor").first).to_be_visible()
+    expect(page.get_by_text("Source: user cost of capital").first).to_be_visible()
 
 
 def a_wrong_scenario(page: Page, app_url: str) -> None:

@@ -47,7 +47,7 @@ def test_plan_the_next_quarter(visitor: Visitor, tmp_path: Path) -> None:
     expect(page.get_by_text("Run our-8b on 2 nodes of a100-80-8 at lund")).to_be_visible()
     taken = json.loads(visitor.take("Data (JSON)"))
     visitor.press("why?")
-    expect(page.get_by_text("Source: capital recovery factor").first).to_be_visible()
+    expect(page.get_by_text("Source: user cost of capital").first).to_be_visible()
 
     assert visitor.interactions <= MOST_INTERACTIONS
     folder = written(tmp_path / "plan", "plan", str(SCENARIO), "--quiet")

@@ -20,6 +20,7 @@ from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.parts import read_far
 from planner.inputs.scenario.problems import shown_key
 from planner.physics.training_options import pool_problems
+from planner.trace.numbers import count_text
 from planner.trace.records import Record
 
 
@@ -167,7 +168,7 @@ def scenario_found(name: str, content: bytes, files: Mapping[str, bytes]) -> Fou
         facts=(
             ("title", scenario.title),
             ("time", f"{horizon.period_labels[0]} to {horizon.period_labels[-1]}, {horizon.periods} periods"),
-            *((what, f"{len(entries):,}") for what, entries in counts.items() if entries),
+            *((what, count_text(len(entries))) for what, entries in counts.items() if entries),
             *(("file next to it", file) for file in sorted(used)),
         ),
         notes=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from planner.inputs.catalogue import load_catalogue
-from planner.trace.explain import format_value
+from planner.trace.numbers import exact_text
 from planner.trace.quantities import Fact
 from planner.trace.records import Record, fact_record
 
@@ -23,9 +23,9 @@ def fact_records(facts: Sequence[Fact]) -> list[Record]:
 
 def fact_line(fact: Fact) -> str:
     """A fact in one line."""
-    spread = f" [{format_value(fact.low)} .. {format_value(fact.high)}]" if fact.low is not None else ""
+    spread = f" [{exact_text(fact.low)} .. {exact_text(fact.high)}]" if fact.low is not None else ""
     unit = "" if fact.unit == "1" else f" {fact.unit}"
     where = ", ".join(part for part in (fact.source.name, fact.locator) if part)
     idle = f"; {said}" if (said := load_catalogue().ranges.without_effect(fact.key)) else ""
-    value = format_value(float(fact.value))
+    value = exact_text(float(fact.value))
     return f"{fact.key} = {value}{unit}{spread}  ({fact.kind}; {where}{idle})"

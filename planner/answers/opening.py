@@ -26,8 +26,8 @@ from planner.trace.records import Record
 # What a folder of an answer holds; the first that is there is read.
 DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
 # The same of answers whose numbers `explain` of the command line does not open.
-ANSWERS = ("pareto.json", "checkpoints.json", "answer.json")
-_OTHERS = ("pareto", "checkpoints", "answer")
+ANSWERS = ("pareto.json", "checkpoints.json", "sweep.json", "answer.json")
+_OTHERS = ("pareto", "checkpoints", "sweep", "answer")
 # What a document that is none of ours, or is damaged, may do to a comparison of its numbers.
 _DAMAGED = (
     ArithmeticError,

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.inputs.execution_traces import ExecutionTrace, read_trace
 from planner.performance.timeline import busy_fraction, covered_s, exposed_s
+from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
 # Node types of Chakra's schema, in its order.
@@ -45,7 +46,9 @@ def traces_text(document: Record) -> str:
     """The document as lines for a terminal."""
     lines = [line for rank in document["ranks"] for line in _rank_lines(rank)]
     if document["slowest_over_mean_step"] is not None:
-        lines.append(f"The slowest step takes {document['slowest_over_mean_step']:.3f} times their mean.")
+        lines.append(
+            f"The slowest step takes {fixed_text(document['slowest_over_mean_step'], 3)} times their mean."
+        )
     if document["least_communication_s"] is not None:
         lines.append(
             f"Collectives take {_ms(document['least_communication_s'])} on the rank that has least of them: "
@@ -94,19 +97,20 @@ def _node_times(trace: ExecutionTrace) -> list[Record]:
 
 
 def _rank_lines(rank: Record) -> Iterator[str]:
-    size = ", ".join(f"{rank[name]:,} {name}" for name in ("nodes", "kernels") if rank[name])
+    size = ", ".join(f"{count_text(rank[name])} {name}" for name in ("nodes", "kernels") if rank[name])
     yield f"{rank['name']}: {rank['format']}, {size or 'nothing on an accelerator'}"
     if rank["step_s"] is not None:
         yield f"  step {_ms(rank['step_s'])}"
     if rank["busy_fraction"] is not None:
         yield (
-            f"  busy {rank['busy_fraction']:.1%} of the time from the first kernel to the last; collectives "
+            f"  busy {percent_text(rank['busy_fraction'])} of the time from the first kernel to the last; "
+            "collectives "
             f"{_ms(rank['communication_s'])}, of which {_ms(rank['exposed_communication_s'])} with nothing "
             "else running"
         )
     for row in rank["node_times"]:
-        yield f"  {row['nodes']:>7,} {row['type']} nodes on the {row['on']}: {_ms(row['time_s'])}"
+        yield f"  {count_text(row['nodes']):>7} {row['type']} nodes on the {row['on']}: {_ms(row['time_s'])}"
 
 
 def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.4g} ms"
+    return f"{number_text(1e3 * seconds)} ms"

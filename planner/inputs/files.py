@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 
 LARGEST_BYTES = 200_000_000
 LONGEST_LINE_CHARACTERS = 1_000_000
@@ -89,7 +90,7 @@ def limited_lines(name: str, lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE_CHARACTERS:
             raise InputError(
-                f"{name}:{number}: is longer than {LONGEST_LINE_CHARACTERS:,} characters: "
+                f"{name}:{number}: is longer than {count_text(LONGEST_LINE_CHARACTERS)} characters: "
                 "is it a table, with a line for each row?"
             )
         yield line
@@ -99,7 +100,8 @@ def refuse_many(name: str, line: int, columns: int) -> None:
     """Refuse a row of far too many cells."""
     if columns > MOST_COLUMNS:
         raise InputError(
-            f"{name}:{line}: has {columns:,} cells, and {MOST_COLUMNS:,} are read at most: "
+            f"{name}:{line}: has {count_text(columns)} cells, and {count_text(MOST_COLUMNS)} are read at "
+            "most: "
             "is it a table, with a line for each row?"
         )
 

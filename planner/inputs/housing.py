@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from planner.inputs.catalogue import Sku
 from planner.inputs.scenario.schema_places import Site
+from planner.trace.numbers import number_text
 from planner.trace.quantities import Fact
 
 CLOSE = 1 + 1e-6  # the power of a rack's trays adds up to that of the rack but for rounding
@@ -24,8 +25,8 @@ def not_housed(site: Site, sku: Sku, fact: Callable[[str], Fact]) -> str | None:
         return None
     what = "a node" if trays == 1 else "a rack"
     return (
-        f"{what} of {sku.name} takes up to {needed:,.4g} kW, and a rack of {site.name} has "
-        f"{site.rack_power_kw:,.4g} kW (rack_power)"
+        f"{what} of {sku.name} takes up to {number_text(needed)} kW, and a rack of {site.name} has "
+        f"{number_text(site.rack_power_kw)} kW (rack_power)"
     )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from planner.trace.numbers import number_text
 from planner.trace.units import UnitError, canonical
 
 COLUMNS = ("pattern", "unit", "low", "high", "use", "note")
@@ -122,7 +123,7 @@ def _family(row: Mapping[str, str]) -> Allowed:
     except UnitError as error:
         raise ValueError(f"{row['pattern']}: {error}") from None
     shown = "" if unit in ("1", "count") else f" {unit.removeprefix('1')}"
-    words = f"from {low:,.10g} to {high:,.10g}{shown}"
+    words = f"from {number_text(low, 10)} to {number_text(high, 10)}{shown}"
     return Allowed(patterns, inside_low, inside_high, inside_unit, words, row["use"])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from planner.inputs.files import parse_json
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 
 MOST_POINTS = 20_000  # of one file; the largest published one has 1,500
 LONGEST_NAME = 200
@@ -102,7 +103,10 @@ def _records(name: str, text: str) -> list[Any]:
     if not records:
         raise InputError(f"{name}: is an empty list: there is nothing measured in it")
     if len(records) > MOST_POINTS:
-        raise InputError(f"{name}: holds {len(records):,} records, and {MOST_POINTS:,} are read: split it")
+        raise InputError(
+            f"{name}: holds {count_text(len(records))} records, and {count_text(MOST_POINTS)} are read: "
+            "split it"
+        )
     return records
 
 
@@ -113,7 +117,7 @@ def _read(name: str, known: _Format, records: Sequence[Any]) -> ResultFile:
         for part in known.parts(one):
             place += 1
             if place > MOST_POINTS:
-                raise InputError(f"{name}: holds more than {MOST_POINTS:,} points: split it")
+                raise InputError(f"{name}: holds more than {count_text(MOST_POINTS)} points: split it")
             try:
                 point = known.point(place, part)
             except _Unusable as reason:

@@ -22,7 +22,8 @@ MOST_CHARTS = 2
 MOST_LETTERS = 200  # of one cell
 _STYLE = (
     "<style>.everfleet td,.everfleet th{text-align:left;padding:.15rem .6rem;vertical-align:top}"
-    ".everfleet .n{text-align:right}.everfleet summary{cursor:pointer}.everfleet svg{max-width:100%}</style>"
+    ".everfleet .n{text-align:right}.everfleet summary{cursor:pointer}.everfleet "
+    "svg{max-width:100%}</style>"
 )
 
 

@@ -13,6 +13,7 @@ from planner.inputs.fits import factor_key
 from planner.inputs.resolved import Inputs
 from planner.physics.engines import is_measured
 from planner.physics.training_options import is_mixture
+from planner.trace.numbers import count_text, percent_text
 from planner.trace.quantities import Fact, Traced, chosen, pick
 
 MEASURED = {"h100-sxm-80gb": "", "b200-sxm-180gb": "@b200"}  # accelerators with runs -> their facts
@@ -112,13 +113,15 @@ def rate_error(inputs: Inputs, accelerator: str, model: str) -> RateError:
 def rate_error_text(title: str, error: RateError) -> str:
     """One sentence on how far off rates on an accelerator may be, and what that rests on."""
     fact = error.fact
-    worst = f", at worst {fact.high:.0%}" if fact.high is not None and fact.high > fact.value else ""
+    worst = (
+        f", at worst {percent_text(fact.high, 0)}" if fact.high is not None and fact.high > fact.value else ""
+    )
     rests = "of other chips, as none of its own is published"
     if error.points is not None:
-        rests = f"from {error.points:,} {'own' if error.own else 'published'} points"
+        rests = f"from {count_text(error.points)} {'own' if error.own else 'published'} points"
     elif fact.key != OTHER_HARDWARE:
         rests = f"from published runs ({fact.key})"
-    said = f"{title}: ±{fact.value:.0%}{worst}, {rests}"
+    said = f"{title}: ±{percent_text(fact.value, 0)}{worst}, {rests}"
     if error.measured_kernels:
         return f"{said}."
     return (

@@ -14,6 +14,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario
 from planner.program.assembly import assemble
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact
 from planner.trace.uncertainty import draw_facts
 from planner.trace.units import UnitError, parse_quantity
@@ -127,7 +128,9 @@ def _statable(fact: Fact) -> bool:
 
 def _counted(points: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     if not 0 < len(points) <= MOST_POINTS:
-        raise GridError(f"a sweep has 1 to {MOST_POINTS:,} points, and this has {len(points):,}")
+        raise GridError(
+            f"a sweep has 1 to {count_text(MOST_POINTS)} points, and this has {count_text(len(points))}"
+        )
     return tuple(points)
 
 

@@ -29,6 +29,7 @@ from planner.program.baselines import (
 )
 from planner.program.engines import refusing, require_trusted
 from planner.program.ledger import PlanLedger, plan_ledger
+from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver.alternatives import Alternative
 from solver.answer import Answer, answer
 from solver.backend import Progress, Status
@@ -265,6 +266,9 @@ class _Search:
         if self.progress is not None:
             self.progress(seen)
             return
-        found = "none yet" if np.isinf(seen.incumbent) else f"{seen.incumbent:,.0f}"
-        within = "" if np.isinf(seen.gap_fraction) else f", within {seen.gap_fraction:.2%}"
-        self._tell(f"plan: {seen.elapsed_s:4.1f} s, best {found}, bound {seen.bound:,.0f}{within}")
+        found = "none yet" if np.isinf(seen.incumbent) else count_text(seen.incumbent)
+        within = "" if np.isinf(seen.gap_fraction) else f", within {percent_text(seen.gap_fraction, 2)}"
+        self._tell(
+            f"plan: {fixed_text(seen.elapsed_s, 1):>4} s, best {found}, bound "
+            f"{count_text(seen.bound)}{within}"
+        )

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from planner.trace.arithmetic import evaluate
-from planner.trace.explain import format_value, whole_step
+from planner.trace.explain import whole_step
+from planner.trace.numbers import exact_text
 from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
@@ -46,6 +47,16 @@ def disagreements(document: Record) -> list[tuple[str, str]]:
         found += _of_jobs(inner)
     if "everfleet_pareto" in inner:
         found += _of_fronts(inner)
+    if "everfleet_calibration" in inner:
+        found += _of_calibration(inner)
+    if "everfleet_sweep" in inner:
+        found += _of_sweep(inner)
+    if "summary" in inner and "rows" in inner:
+        found += _of_validation(inner)
+    if "headlines" in inner and "plans" in inner:
+        found += _of_plans_side_by_side(inner)
+    elif "decisions" in inner and "plans" in inner:
+        found += _of_two_plans(inner)
     return found
 
 
@@ -168,6 +179,86 @@ def _of_fit(document: Record) -> Iterator[tuple[str, str]]:
         yield from _compared("failures (of all causes)", document["failures"], counted)
 
 
+def _of_two_plans(document: Record) -> Iterator[tuple[str, str]]:
+    """What a plan has more than another."""
+    for number, row in enumerate(document["totals"]):
+        if None not in (row["before"], row["after"]):
+            place = f"totals[{number}].difference ({row['label']})"
+            size = max(abs(row["before"]), abs(row["after"]))
+            yield from _compared(place, row["difference"], row["after"] - row["before"], size)
+
+
+def _of_plans_side_by_side(document: Record) -> Iterator[tuple[str, str]]:
+    """Totals are what the plans' explanations come to, and differences what each has more than the first."""
+    for number, row in enumerate(document["totals"]):
+        for plan, (value, kept) in enumerate(zip(row["values"], document["explanations"], strict=True)):
+            if row["name"] in kept:
+                place = f"totals[{number}].values[{plan}] ({row['label']})"
+                yield from _compared(place, value, kept[row["name"]][0]["value"])
+    rows = [(f"totals[{number}]", row) for number, row in enumerate(document["totals"])]
+    for name, terms in document["terms"].items():
+        rows += [(f"terms.{name}[{number}]", term) for number, term in enumerate(terms)]
+    for place, row in rows:
+        first = row["values"][0]
+        for plan, (value, more) in enumerate(zip(row["values"], row["differences"], strict=True)):
+            if first is not None and value is not None:
+                size = max(abs(first), abs(value))
+                yield from _compared(f"{place}.differences[{plan}]", more, value - first, size)
+
+
+def _of_validation(document: Record) -> Iterator[tuple[str, str]]:
+    """Errors are of our value and theirs; the counts are those of the rows."""
+    rows, summary = document["rows"], document["summary"]
+    for number, row in enumerate(rows):
+        ours, theirs = row["ours"], row["expected"]
+        if is_number(ours) and is_number(theirs):
+            wanted = (ours - theirs) / (abs(theirs) or 1.0)
+            yield from _compared(f"rows[{number}].error ({row['id']})", row["error"], wanted, 1.0)
+    yield from _compared("summary.rows", summary["rows"], len(rows))
+    for status in dict.fromkeys(row["status"] for row in rows):
+        counted = sum(row["status"] == status for row in rows)
+        yield from _compared(f"summary.{status}", summary[status], counted)
+
+
+def _of_calibration(document: Record) -> Iterator[tuple[str, str]]:
+    """Errors of each point, and what a factor makes of the value before it."""
+    for number, one in enumerate(document["hardware"]):
+        place = f"hardware[{number}]"
+        for part, value in (("speed", ""), ("power", "_kw")):
+            if held := one[part]:
+                wanted = held[f"before{value}"] * held["factor"]
+                yield from _compared(f"{place}.{part}.after{value}", held[f"after{value}"], wanted)
+        points = [(f"{place}.speed.points", (one["speed"] or {}).get("points", []))]
+        points += [
+            (f"{place}.serving[{which}].points", model["points"])
+            for which, model in enumerate(one["serving"])
+        ]
+        for where, rows in points:
+            for line, row in enumerate(rows):
+                for name in ("before", "after"):
+                    if f"{name}_error" in row:
+                        wanted = row[f"{name}_tokens_per_s"] / row["measured_tokens_per_s"] - 1.0
+                        yield from _compared(
+                            f"{where}[{line}].{name}_error", row[f"{name}_error"], wanted, 1.0
+                        )
+
+
+def _of_sweep(document: Record) -> Iterator[tuple[str, str]]:
+    """Points that no other beats in money and carbon are those that say so."""
+    points = [(number, row) for number, row in enumerate(document["points"]) if is_number(row["cost_usd"])]
+    for number, row in points:
+        own = (row["cost_usd"], row["carbon_kgco2e"])
+        beaten = any(
+            other["cost_usd"] <= own[0]
+            and other["carbon_kgco2e"] <= own[1]
+            and (other["cost_usd"], other["carbon_kgco2e"]) != own
+            for _, other in points
+        )
+        if row["on_front"] is beaten:
+            said, is_so = ("on", "beaten") if beaten else ("behind", "beaten by none")
+            yield f"points[{number}].on_front", f"says {said} the front, and the point is {is_so}"
+
+
 def _summed(
     rows: list[Record], keys: tuple[str, ...], place: str, value: float, table: str
 ) -> Iterator[tuple[str, str]]:
@@ -181,5 +272,5 @@ def _compared(place: str, value: object, wanted: float, size: float = 0.0) -> It
         return
     room = CLOSE * max(abs(wanted) if is_number(wanted) else 0.0, size) + 1e-9
     if not is_number(value) or not is_number(wanted) or abs(value - wanted) > room:
-        shown = format_value(value) if is_number(value) else repr(value)
-        yield place, f"is {shown}, and what it comes from gives {format_value(wanted)}"
+        shown = exact_text(value) if is_number(value) else repr(value)
+        yield place, f"is {shown}, and what it comes from gives {exact_text(wanted)}"

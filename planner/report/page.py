@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from planner.report import charts
-from planner.report.charts import Document, Picture, quantity_text
+from planner.report.charts import Document, Picture
 from planner.report.charts.fronts import money_front
 from planner.report.tables import (
     TITLES,
@@ -20,6 +20,7 @@ from planner.report.tables import (
     tables,
     why_text,
 )
+from planner.trace.numbers import quantity_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 

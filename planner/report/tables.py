@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.report.charts import Document, Record, every, number_text, quantity_text, shown_scale
-from planner.trace.explain import format_value, opened
+from planner.report.charts import Document, Record, every
+from planner.trace.explain import opened
+from planner.trace.numbers import exact_text, number_text, percent_text, quantity_text, scale_of
 
 # Documents of before called one `as_today`.
 BASELINES = ("cost_only", "no_purchases", "keep_everything", "usual_practice", "as_today")
@@ -325,7 +326,7 @@ def range_text(total: Record) -> str:
     """From the 5th to the 95th percentile, with the unit; empty where nothing is uncertain."""
     if total.get("p5") is None or total.get("p95") is None or total["p5"] == total["p95"]:
         return ""
-    divisor, unit = shown_scale(total["unit"], [total["value"]])
+    divisor, unit = scale_of(total["unit"], [total["value"]])
     low, high = (number_text(total[end] / divisor) for end in ("p5", "p95"))
     return f"p5 {low} to p95 {high} {unit}".rstrip()
 
@@ -391,7 +392,7 @@ def provenance(document: Document) -> list[str]:
     status = document["status"]
     checked = "re-checked by plain sums" if status["verified"] else "not re-checked"
     gap = status["gap_fraction"]
-    proved = f"gap {100 * gap:.2g} %, " if gap is not None and math.isfinite(gap) else ""
+    proved = f"gap {percent_text(gap, None)}, " if gap is not None and math.isfinite(gap) else ""
     return [
         f"everfleet {document['everfleet']}, document schema {document['schema']}",
         f"scenario {document['scenario']}, sha256 {document['scenario_digest']}",
@@ -408,7 +409,7 @@ def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]
         return label, values
     if unit == "%":
         return f"{label} (%)", [100 * value if _is_number(value) else value for value in values]
-    divisor, shown = shown_scale(unit, (value for value in values if _is_number(value)))
+    divisor, shown = scale_of(unit, (value for value in values if _is_number(value)))
     scaled = [value / divisor if _is_number(value) and divisor != 1 else value for value in values]
     return f"{label} ({shown})", scaled
 
@@ -425,7 +426,7 @@ def _in_its_unit(row: Record) -> Record:
     scaled = {
         key for key in ("plan", *BASELINES, "used", "allowed", "left", "by") if _is_number(row.get(key))
     }
-    divisor, unit = shown_scale(row["unit"], (row[key] for key in scaled))
+    divisor, unit = scale_of(row["unit"], (row[key] for key in scaled))
     return row | {key: row[key] / divisor for key in scaled if divisor != 1} | {"unit": unit}
 
 
@@ -440,6 +441,6 @@ def _cell(value: Any, exact: bool = False) -> str:
         case bool():
             return "yes" if value else "no"
         case int() | float():
-            return format_value(value) if exact else number_text(value)
+            return exact_text(value) if exact else number_text(value)
         case _:
             return str(value)

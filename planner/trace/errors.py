@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.trace.numbers import count_text
+
 # Of one problem: longer ones quote a value of a file, whose middle says nothing that its ends do not.
 LONGEST_CHARACTERS = 1_500
 _HEAD, _TAIL = 1_000, 400
@@ -30,4 +32,4 @@ def shortened(message: str, more: int = 0) -> str:
     while sum(map(len, cut)) + len(cut) > MOST_CHARACTERS - _ROOM:
         cut.pop()
     more += len(lines) - len(cut)
-    return "\n".join([*cut, f"and {more:,} more problem{'s' * (more > 1)}"] if more else cut)
+    return "\n".join([*cut, f"and {count_text(more)} more problem{'s' * (more > 1)}"] if more else cut)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from planner.trace.arithmetic import Formula
+from planner.trace.numbers import exact_text
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
 
 Index = tuple[int, ...]
@@ -90,7 +91,7 @@ class Explanation:
             lines.append(f"{head}  (opened above)")
             return
         shown.add(number)
-        spread = f" [{format_value(step.low)} .. {format_value(step.high)}]" if step.low is not None else ""
+        spread = f" [{exact_text(step.low)} .. {exact_text(step.high)}]" if step.low is not None else ""
         lines.append(f"{head}{spread}" + (f"  ({step.kind})" if step.kind != "derived" else ""))
         lines.extend(f"{indent}    {text}" for text in (step.equation, step.about, step.source) if text)
         if depth is None or level < depth:
@@ -253,22 +254,11 @@ def pooled(
     return steps, numbers
 
 
-def format_value(value: float | None) -> str:
-    """Six significant digits, thousands set apart, no exponent for everyday sizes."""
-    if value is None:
-        return "?"
-    if value == 0 or 1e-3 <= abs(value) < 1e15:
-        digits = max(0, 5 - int(np.floor(np.log10(abs(value))))) if value else 0
-        text = f"{value:,.{min(digits, 9)}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{value:.6g}"
-
-
 def _value_text(step: Step) -> str:
     """A value with its unit; a limit without an end, which a file writes as null, is no limit."""
     if step.name.startswith("limit") and (step.value is None or math.isinf(step.value)):
         return "no limit"
-    return f"{format_value(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
+    return f"{exact_text(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
 
 
 def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:

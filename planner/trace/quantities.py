@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.trace.arithmetic import COLUMN_SUM, SUM, Formula
+from planner.trace.numbers import exact_text
 from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
 
 P = ParamSpec("P")
@@ -272,7 +273,7 @@ def convert(quantity: Traced, unit: str) -> Traced:
         return quantity * factor
 
     converted.__name__ = f"in {unit}"
-    converted.__doc__ = f"Unit conversion.\n\n    1 {quantity.unit} = {factor:.6g} {unit}\n"
+    converted.__doc__ = f"Unit conversion.\n\n    1 {quantity.unit} = {exact_text(factor)} {unit}\n"
     return Derived(
         converted(quantity=quantity.value),
         unit,

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, written_text
 
 if TYPE_CHECKING:
     import pint
@@ -291,7 +292,7 @@ def everyday(text: str) -> str:
             return text
         wanted = EVERYDAY_UNITS.get(unit, unit)
         one = 1.0 if wanted == unit else parse_quantity(f"1 {wanted}", unit)
-        return f"{float(number) / one:.12g} {wanted}"
+        return f"{written_text(float(number) / one, 12)} {wanted}"
     except ValueError:  # a title may end in what looks like a unit
         return text
 
@@ -326,7 +327,7 @@ def _canonical_unit(unit: str) -> str:
 def _unit(unit: str) -> pint.Quantity[float]:
     text = unit.strip()
     if len(text) > MOST_UNIT_CHARACTERS:
-        quoted = f"'{text[:20]}…' of {len(text):,} characters"
+        quoted = f"'{text[:20]}…' of {count_text(len(text))} characters"
         raise UnitError(f"the unit {quoted} is not known here: write one such as 'kW' or '1/h'")
     if text in (DIMENSIONLESS, "", "count"):
         text = "1"

@@ -22,6 +22,7 @@ from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
+from planner.trace.numbers import number_text, percent_text
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 
@@ -92,8 +93,9 @@ def own_log() -> None:
             rate = document["rate"]
             st.markdown(
                 shared.plain(
-                    f"{document['title']}: {rate['value']:.3g} in 1000 node-days, {rate['low']:.3g} to "
-                    f"{rate['high']:.3g}."
+                    f"{document['title']}: {number_text(rate['value'], 3)} in 1000 node-days, "
+                    f"{number_text(rate['low'], 3)} to "
+                    f"{number_text(rate['high'], 3)}."
                 )
             )
             logs.few_failures(document)
@@ -227,17 +229,19 @@ def whole_text(inputs: dict[str, Any]) -> str:
 def _answer(document: Document) -> str:
     """The best interval for time, and how wide the choice is."""
     best, flat = document["marks"][0], document["flat"]
-    interval = shared.plain(f"{best['interval_min']:.3g} min")
+    interval = shared.plain(f"{number_text(best['interval_min'], 3)} min")
     said = (
-        f": {best['ettr_fraction']:.2%} of it goes into training. Anything from {flat['low_min']:.3g} to "
-        f"{flat['high_min']:.3g} min loses at most {100 * flat['loss_fraction']:.2g}% against that."
+        f": {percent_text(best['ettr_fraction'], 2)} of it goes into training. Anything from "
+        f"{number_text(flat['low_min'], 3)} to "
+        f"{number_text(flat['high_min'], 3)} min loses at most {percent_text(flat['loss_fraction'], None)} "
+        "against that."
     )
     return f"A checkpoint every **{interval}** loses the least time{shared.plain(said)}"
 
 
 def _best_words(one: Document) -> str:
     behind = [
-        f"{key.removesuffix('_more_fraction')} takes {value:.2%} more"
+        f"{key.removesuffix('_more_fraction')} takes {percent_text(value, 2)} more"
         for key, value in one.items()
         if key.endswith("_more_fraction") and not key.startswith(one["policy"])
     ]

@@ -7,10 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from planner.report import findings
-from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record, number_text
+from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record
 from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
+from planner.trace.numbers import count_text, number_text
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_kept
 
@@ -145,7 +146,7 @@ def opens(document: Document, section: str, table: str) -> shared.Opens:
 def left_out(document: Document) -> None:
     """Rows that could not be read, and why."""
     if document["bad_row_count"]:
-        label = f"Rows left out ({document['bad_row_count']:,})"
+        label = f"Rows left out ({count_text(document['bad_row_count'])})"
         shared.data("", document["bad_rows"], label, key="left-out-of-fit")
 
 
@@ -192,7 +193,7 @@ def _headline(document: Document) -> list[tuple[str, str, str, str]]:
     high = "any" if large["high_mttf_h"] is None else f"{number_text(large['high_mttf_h'])} h"
     found.append(
         (
-            f"Between failures at {large['accelerators']:,} accelerators",
+            f"Between failures at {count_text(large['accelerators'])} accelerators",
             f"{number_text(large['mttf_h'])} h",
             f"{number_text(large['low_mttf_h'])} h to {high}, 90 % interval",
             "mttf",

@@ -10,6 +10,7 @@ import streamlit as st
 from planner.report.charts import Document, jobs
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import percent_text
 from planner.ui import shared
 from planner.ui.chart_cache import draw_kept
 from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
@@ -132,7 +133,8 @@ def split(document: Document, digest: str, why: Why) -> None:
             st.markdown("Of the training run, by what its hours were for:")
             shared.lines(
                 [
-                    f"{row['state']}: {said(row['kgco2e'], 'kgCO2e')}, {row['of_training_fraction']:.2%}"
+                    f"{row['state']}: {said(row['kgco2e'], 'kgCO2e')}, "
+                    f"{percent_text(row['of_training_fraction'], 2)}"
                     for row in document["failures"]
                 ]
             )

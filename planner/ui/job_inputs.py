@@ -15,6 +15,7 @@ import streamlit as st
 
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import percent_text
 from planner.ui import shared
 
 FIRST = "train-8b"
@@ -227,7 +228,7 @@ def switches(text: str, base: Base, document: dict[str, Any] | None) -> None:
             )
             row = found.get(label)
             if row is not None:
-                st.markdown(f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}")
+                st.markdown(f"{said(row['kgco2e'], 'kgCO2e')}, {percent_text(row['of_total_fraction'])}")
             else:
                 st.markdown("not worked out" if name in now else "not counted")
 

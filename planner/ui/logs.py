@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from planner.report.charts import Document, number_text
+from planner.report.charts import Document
 from planner.report.tables import table_of
+from planner.trace.numbers import count_text, number_text
 from planner.ui import shared, workers
 from planner.ui.progress import work_shown
 
@@ -142,7 +143,9 @@ def _what_was_read(read: Document) -> None:
     shared.sheet(table_of("", section["tables"]["read"]), "What was recognised")
     left_out = read["bad_row_count"]
     if left_out:
-        st.warning(f"{left_out:,} rows left out; the reason of each is below.", icon=":material/warning:")
+        st.warning(
+            f"{count_text(left_out)} rows left out; the reason of each is below.", icon=":material/warning:"
+        )
         shared.data("", read["bad_rows"], f"Rows left out ({number_text(left_out)})", key="left-out")
     else:
         st.caption("No row was left out.")

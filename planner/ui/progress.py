@@ -8,8 +8,8 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from planner.report.charts import quantity_text
 from planner.report.charts.searching import search_trace
+from planner.trace.numbers import count_text, percent_text, quantity_text
 from planner.ui import shared
 from planner.ui.workers import Seen, ask_as, forget, leave, stop
 from planner.ui.workers import seen as look_at
@@ -61,8 +61,8 @@ def _watched(key: str) -> None:
 def _heading(seen: Seen) -> str:
     if seen.state == "waiting":
         before = {0: "", 1: "; yours is next"}.get(seen.place, f"; {seen.place - 1} before")
-        return f"Waiting for other work to end: {seen.elapsed_s:.0f} s{before}"
-    return f"Working: {seen.elapsed_s:.0f} s"
+        return f"Waiting for other work to end: {count_text(seen.elapsed_s)} s{before}"
+    return f"Working: {count_text(seen.elapsed_s)} s"
 
 
 def _search(seen: Seen) -> None:
@@ -73,7 +73,7 @@ def _search(seen: Seen) -> None:
         for label, value in (("Best so far", last.incumbent), ("Bound", last.bound)):
             st.metric(label, "none yet" if value is None else quantity_text(value, unit), border=True)
         gap = last.gap_fraction
-        st.metric("Gap", "not known yet" if gap is None else f"{gap:.2%}", border=True)
+        st.metric("Gap", "not known yet" if gap is None else percent_text(gap, 2), border=True)
     st.caption(shared.plain(seen.text))
     if (drawn := search_trace([asdict(step) for step in seen.trail], unit)) is not None:
         shared.draw(drawn)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from planner.trace.numbers import count_text
 from planner.ui import scenario_edits, scenario_form, scenario_imports, scenario_tables, session, shared
 
 PAGES = Path(__file__).parent
@@ -91,7 +92,7 @@ def text() -> None:
         args=(key, turn),
     )
     for name, content in held.files:
-        st.markdown(shared.plain(f"Its file: {name}, {len(content):,} bytes"))
+        st.markdown(shared.plain(f"Its file: {name}, {count_text(len(content))} bytes"))
     with st.expander("Every key, and the values it may have"):
         from planner.inputs.reference import key_rows
 

@@ -15,6 +15,7 @@ from planner.answers.failures.upload import log_found
 from planner.inputs.editing import SIGNALS, Found, change_rows, series_found, signal_of, traffic_found
 from planner.inputs.scenario import Scenario
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.ui import scenario_edits, session, shared, workers
 
 LARGEST_SCENARIO_MB, LARGEST_SERIES_MB, LARGEST_LOG_MB = 1, 25, 25
@@ -207,6 +208,6 @@ def _shown(found: Found) -> None:
     if not found.dropped_count:
         st.markdown("No row was left out.")
         return
-    st.warning(f"Rows left out: {found.dropped_count:,}")
+    st.warning(f"Rows left out: {count_text(found.dropped_count)}")
     with st.expander("Rows left out, and why"):
         st.dataframe(found.dropped_rows(), hide_index=True, alt="Rows left out")

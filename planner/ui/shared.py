@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner.report.charts import PLAN_PICTURES, Document, Picture, Record, quantity_text
+from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import Table, infeasibility_tables, range_text, table_of, why_text
 from planner.trace.explain import opened as explained
+from planner.trace.numbers import quantity_text, written_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -338,4 +339,4 @@ def zipped(files: Mapping[str, str]) -> bytes:
 
 def _rounded(value: Any) -> Any:
     """Six significant digits: what a table shows; files hold every digit."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return float(written_text(value)) if isinstance(value, float) else value

@@ -16,6 +16,7 @@ from planner.report.charts import Record
 from planner.report.data import csv_text
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, exact_text
 from planner.ui import session, shared
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def render() -> None:
     st.markdown("Every number that an answer rests on, with its range, its kind and where it comes from.")
     wanted = looked_for()
     found = _found(_key(wanted), wanted)
-    st.markdown(f"**{len(found):,}** facts of {len(_catalogue().facts):,}")
+    st.markdown(f"**{count_text(len(found))}** facts of {count_text(len(_catalogue().facts))}")
     if found.empty:
         st.info("No fact holds all of these. Take a word or a choice away.")
         changed()
@@ -90,9 +91,9 @@ def opened(found: list[str]) -> None:
 
 def fact(row: Record) -> None:
     """A fact with its range and its source; an address stands as text."""
-    st.metric(shared.plain(row["key"]), f"{_number(row['value'])} {row['unit']}".rstrip())
+    st.metric(shared.plain(row["key"]), f"{exact_text(row['value'])} {row['unit']}".rstrip())
     said = {
-        "Range": f"{_number(row['low'])} to {_number(row['high'])} {row['unit']}".rstrip()
+        "Range": f"{exact_text(row['low'])} to {exact_text(row['high'])} {row['unit']}".rstrip()
         if row["low"] is not None
         else "none is given",
         "As the source states it": row["stated"],
@@ -143,7 +144,7 @@ def own_value(row: Record) -> None:
     """A value of your own for a fact, in the scenario of this session."""
     st.markdown("**A value of your own**")
     st.markdown("It goes into the facts of your scenario, and explanations name the scenario as its source.")
-    stated = f"{_number(row['value'])} {row['unit']}".strip()
+    stated = f"{exact_text(row['value'])} {row['unit']}".strip()
     typed = st.text_input(
         "Value with its unit", key=f"sources.own.{row['key']}", placeholder=f"for example {stated}"
     )
@@ -202,12 +203,6 @@ def _catalogue() -> Catalogue:
     from planner.inputs.catalogue import load_catalogue
 
     return load_catalogue()
-
-
-def _number(value: float | None) -> str:
-    from planner.trace.explain import format_value
-
-    return format_value(value)
 
 
 def _key(wanted: Wanted) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from planner.trace.errors import InputError
+from planner.trace.numbers import exact_text, number_text, percent_text
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.accuracy import (
     INSIDE,
@@ -126,9 +126,9 @@ def _source_text(source: str, rows: Sequence[Row]) -> str:
             lines.append(f"{head} {row['status']}: {row['note']}")
             continue
         lines.append(
-            f"{head} ours {_number(row['ours']):>12} theirs {_number(row['expected']):>12} "
+            f"{head} ours {number_text(row['ours'], 5):>12} theirs {number_text(row['expected'], 5):>12} "
             f"{row['unit']:<20.40} "
-            f"{_percent(row['error']):>9}  ({row['tolerance']}) {row['status']}"
+            f"{percent_text(row['error'], None, sign=True):>9}  ({row['tolerance']}) {row['status']}"
         )
     return "\n".join(lines)
 
@@ -172,7 +172,7 @@ def _accuracy_lines(what: str, found: Sequence[Accuracy]) -> list[str]:
 
 
 def _share(share: float | None) -> str:
-    return "-" if share is None else _percent(share, sign=False)
+    return "-" if share is None else percent_text(share, None)
 
 
 def _keys(form: Form) -> list[str]:
@@ -198,7 +198,7 @@ def _parameter(name: str) -> str:
 def _spelled(form: Form, key: str) -> str:
     """A key of the files, with what one of it is in the unit of the argument."""
     factor = form.spellings[key][1]
-    return key if factor == 1 else f"{key} (x {factor:.6g})"
+    return key if factor == 1 else f"{key} (x {exact_text(factor)})"
 
 
 def _unit_word(unit: str) -> str:
@@ -215,17 +215,6 @@ def _in_order(rows: Sequence[Row], name: str) -> list[str]:
 
 def _count(rows: Sequence[Row], status: str) -> int:
     return sum(row["status"] == status for row in rows)
-
-
-def _percent(share: float, *, sign: bool = True) -> str:
-    if abs(share) < 5e-6:
-        return "0 %"
-    digits = max(0, min(4, 1 - math.floor(math.log10(abs(100 * share)))))
-    return f"{100 * share:{'+' if sign else ''}.{digits}f} %"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.5g}"
 
 
 def _few(names: list[str], most: int = 4) -> str:

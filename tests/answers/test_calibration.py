@@ -43,6 +43,7 @@ from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
 from planner.physics.training_step import AS_FAST
 from planner.trace.errors import InputError
+from planner.trace.numbers import percent_text
 from planner.validation.stated import RECOMPUTE
 
 SAMPLE = data_folder() / "samples" / "measurements.csv"
@@ -173,7 +174,10 @@ def test_one_size_takes_its_error_from_published_series(write):
 
     assert (error["median"], error["worst"]) == (fact.value, fact.high)
     assert error["errors"] == []
-    assert f"{fact.value:.1%}, nine in ten within {fact.high:.1%}: published series" in to_text(document)
+    assert (
+        f"{percent_text(fact.value)}, nine in ten within {percent_text(fact.high)}: published series"
+        in to_text(document)
+    )
 
 
 def test_a_size_at_which_nothing_fits_says_why(write):

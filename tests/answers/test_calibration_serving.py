@@ -224,7 +224,7 @@ def test_the_text_says_how_serving_is_used():
     text = to_text(document)
 
     assert "each of the 3 measured batches predicted from the others" in text
-    assert "at other splits: at worst 12.2%" in text
+    assert "at other splits: at worst 12.2 %" in text
     assert "[facts]" not in facts_toml(document)
     assert 'calibration = "mine.json"' in facts_toml(document)
 

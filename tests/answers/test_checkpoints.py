@@ -642,7 +642,7 @@ def test_the_text_marks_every_optimum() -> None:
         assert text.count(name) == 1
     assert "64 nodes of h100-8, failures as meta-llama-3-405b" in text
     table = text.splitlines()[3:]
-    intervals = [float(line.split()[0]) for line in table[: table.index("")]]
+    intervals = [float(line.split()[0].replace(",", "")) for line in table[: table.index("")]]
     assert intervals == sorted(intervals)
 
 

@@ -134,7 +134,7 @@ def test_outages_are_the_published_ones(fit: Record) -> None:
     assert fit["outage"]["mean_h"] == pytest.approx(mean, rel=1e-3)
     assert fit["outage"]["median_h"] == pytest.approx(median, rel=5e-3)
     assert fit["variance_to_mean"] == pytest.approx(bursts, rel=5e-3)
-    assert "away 2.31% of the time" in said(fit, "downtime")
+    assert "away 2.31 % of the time" in said(fit, "downtime")
 
 
 def test_shapes_are_the_published_ones(fit: Record) -> None:

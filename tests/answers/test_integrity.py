@@ -16,13 +16,14 @@ from explained import as_before
 from planner import notebook as ef
 from planner.answers.failures import fit_of_sample
 from planner.answers.opening import open_answer
+from planner.answers.saved.side_by_side import Compared, side_by_side
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import ScenarioError
 from planner.report.data import to_json
 from planner.report.integrity import disagreements
 
 Record = dict[str, Any]
-SOLVED = data_folder() / "solved"
+SOLVED, SAMPLES = data_folder() / "solved", data_folder() / "samples"
 
 
 def front() -> Record:
@@ -37,6 +38,34 @@ def throughput() -> Record:
     return {"everfleet_answer": "throughput", "document": found.to_dict()}
 
 
+@cache
+def two_plans() -> tuple[Any, Any]:
+    """A small plan, and the same with dear carbon."""
+    changes = {"policy.carbon_price": "300 USD/t"}
+    return ef.plan("one-training-job", baselines=False), ef.plan(
+        "one-training-job", changes=changes, baselines=False
+    )
+
+
+def wrapped(kind: str, document: Record) -> Record:
+    return {"everfleet_answer": kind, "document": document}
+
+
+def several() -> Record:
+    plans = [Compared({"title": str(number)}, {}, plan.to_dict()) for number, plan in enumerate(two_plans())]
+    return wrapped("compare", side_by_side(plans))
+
+
+def sweep() -> Record:
+    rows = [
+        {"point": number, "cost_usd": usd, "carbon_kgco2e": kg, "on_front": front}
+        for number, (usd, kg, front) in enumerate(
+            [(1.0, 5.0, True), (2.0, 3.0, True), (2.5, 4.0, False), (None, None, False)]
+        )
+    ]
+    return {"everfleet_sweep": 2, "points": rows}
+
+
 ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {
     "throughput": ("answer.json", throughput),
     "checkpoints": ("checkpoints.json", lambda: {"everfleet_checkpoints": 1, **ef.checkpoint().to_dict()}),
@@ -47,6 +76,16 @@ ANSWERS: dict[str, tuple[str, Callable[[], Record]]] = {
     "fit": ("fit.json", lambda: fit_of_sample("slurm")),
     "fit of before": ("fit.json", lambda: as_before(fit_of_sample("slurm"))),
     "front": ("pareto.json", front),
+    "validation": ("answer.json", lambda: wrapped("validate", ef.validate().to_dict())),
+    "calibration": (
+        "answer.json",
+        lambda: wrapped("calibrate", ef.calibrate(SAMPLES / "measurements.csv").to_dict()),
+    ),
+    "two plans": ("answer.json", lambda: wrapped("compare", ef.compare(*two_plans()).to_dict())),
+    "several plans": ("answer.json", several),
+    "sweep": ("sweep.json", sweep),
+    "job": ("job.json", lambda: ef.job_carbon(model="llama-3.1-8b", tokens=1e12, nodes=64).to_dict()),
+    "plan": ("plan.json", lambda: two_plans()[0].to_dict()),
 }
 
 
@@ -68,7 +107,7 @@ def planted(name: str, path: str, factor: float) -> Record:
     at: Any = document
     for key in way:
         at = at[int(key)] if isinstance(at, list) else at[key]
-    at[last] *= factor
+    at[int(last) if isinstance(at, list) else last] *= factor
     return document
 
 
@@ -102,6 +141,17 @@ def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
         ("front", "sections/front/tables/points/2/cost_usd", "sections.front.points[2].cost_usd"),
         ("front", "plans/1/tables/cost/0/usd", "plans[1].cost[0].usd"),
         ("front", "plans/0/tables/carbon/0/kgco2e", "plans[0].carbon[0].kgco2e"),
+        ("validation", "document/rows/0/ours", "rows[0].error"),
+        ("validation", "document/rows/3/expected", "rows[3].error"),
+        ("validation", "document/summary/inside", "summary.inside"),
+        ("calibration", "document/hardware/0/speed/points/0/measured_tokens_per_s", "points[0].before_error"),
+        ("calibration", "document/hardware/0/speed/after", "hardware[0].speed.after"),
+        ("two plans", "document/totals/0/after", "totals[0].difference"),
+        ("several plans", "document/totals/0/values/1", "totals[0].values[1]"),
+        ("several plans", "document/terms/cost/0/values/0", "terms.cost[0].differences[1]"),
+        ("job", "totals/0/value", "totals.carbon"),
+        ("job", "phases/0/energy_kwh", "phases[0].energy_kwh"),
+        ("plan", "totals/0/value", "totals.cost"),
     ],
 )
 def test_a_number_that_was_changed_is_refused(name: str, path: str, says: str, tmp_path: Path) -> None:
@@ -112,6 +162,14 @@ def test_a_number_that_was_changed_is_refused(name: str, path: str, says: str, t
         assert disagreements(document)
         with pytest.raises(ScenarioError, match=re.escape(says)):
             open_answer(saved(name, document, tmp_path))
+
+
+def test_a_point_that_was_beaten_is_on_no_front(tmp_path: Path) -> None:
+    """The third point made as cheap as the first: it is beaten by none, and says that it is behind."""
+    document = planted("sweep", "points/2/cost_usd", 0.2)
+
+    with pytest.raises(ScenarioError, match=re.escape("points[2].on_front")):
+        open_answer(saved("sweep", document, tmp_path))
 
 
 @pytest.mark.parametrize(

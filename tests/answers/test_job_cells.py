@@ -29,7 +29,8 @@ from planner.inputs.scenario import ScenarioError
 from planner.report.cells import opened_cell
 from planner.report.data import to_json
 from planner.trace.errors import InputError
-from planner.trace.explain import Explanation, explain, format_value
+from planner.trace.explain import Explanation, explain
+from planner.trace.numbers import exact_text
 from planner.trace.quantities import Derived, facts_of, recompute
 from planner.trace.records import table_rows
 from planner.trace.uncertainty import ranged_facts, spread
@@ -326,7 +327,7 @@ def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: st
             text = opens(len(rows) - 1, column)
             assert (text is not None) == is_number(value), (key, column)
             if text is not None:
-                assert f"= {format_value(value)}" in text.splitlines()[0], (key, column)
+                assert f"= {exact_text(value)}" in text.splitlines()[0], (key, column)
                 opened[key] = opened.get(key, 0) + 1
 
     monkeypatch.setattr(shared, "data", data)

@@ -265,7 +265,7 @@ def test_ends_of_facts_are_told_in_carbon() -> None:
 def test_charts_tell_their_numbers_in_words(make: Any) -> None:
     picture = make(estimate("train-8b"))
 
-    assert "t CO2e" in picture.alt
+    assert "tCO2e" in picture.alt
     assert "<svg" in charts.to_svg(picture)
 
 

@@ -231,7 +231,7 @@ def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
     """By hand: nodes that serve over 0.7, less those that stand free and the headroom of the replicas."""
     plan = planned(BUSY)
     solution, tables = solved(plan), plan_tables(plan)
-    row = cases(tables)["h100-8 delivers 30% less"]
+    row = cases(tables)["h100-8 delivers 30 % less"]
     groups = plan.problem.node_groups
     free = free_nodes(plan, solution)
     wanted = 0.0

@@ -225,7 +225,7 @@ def test_a_rebate_is_worth_its_share_of_the_capital_of_every_node() -> None:
     assert bought(rebated) == nodes == 11
     assert solved(plain).usd - solved(rebated).usd == pytest.approx(saved, rel=1e-9)
     assert rebated.ledger.capex.value == pytest.approx(0.8 * 11 * 250e3)
-    assert "The contract for h100-8 reaches a rebate of 20.0% on 11 nodes." in headline(rebated)
+    assert "The contract for h100-8 reaches a rebate of 20.0 % on 11 nodes." in headline(rebated)
     assert "scenario.market.h100-8.tiers[0].rebate" in steps(rebated, "cost.capital")
     assert plan_tables(rebated)["by_period"][0]["capex_usd"] == pytest.approx(0.8 * 11 * 250e3)
 

@@ -26,9 +26,9 @@ from planner.answers.tradeoffs.sensitivity import sensitivity_document, time_lef
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
-from planner.report.format import money
 from planner.report.page import to_html
 from planner.report.text import to_markdown
+from planner.trace.numbers import money
 from solver.backend import Status
 from solver.frontier import Front, Point
 

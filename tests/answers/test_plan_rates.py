@@ -12,6 +12,7 @@ from planner.inputs.catalogue import load_catalogue, make_fact
 from planner.inputs.fits import factor_fact, factor_key
 from planner.physics.engines import is_measured
 from planner.physics.requests import SERVICE, inputs_of
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Source
 
 SKUS = ("h100-8", "mi300x-8", "gaudi3-8")
@@ -58,7 +59,7 @@ def test_the_error_of_a_chip_and_its_points(kind, whose):
 
     (one,) = said(serve=["mi300x-8"], facts=facts)
 
-    assert one.startswith(f"Rates of serving on mi300x-8: ±18%, at worst 40%, from 14 {whose} points")
+    assert one.startswith(f"Rates of serving on mi300x-8: ±18 %, at worst 40 %, from 14 {whose} points")
 
 
 def test_a_chip_without_points_has_the_error_of_others():
@@ -66,7 +67,7 @@ def test_a_chip_without_points_has_the_error_of_others():
 
     (one,) = said(serve=["gaudi3-8"])
 
-    assert f"±{error.value:.0%}, at worst {error.high:.0%}, of other chips" in one
+    assert f"±{percent_text(error.value, 0)}, at worst {percent_text(error.high, 0)}, of other chips" in one
 
 
 def test_a_chip_that_is_bought_on_a_prior_is_told_as_such():
@@ -89,7 +90,7 @@ def test_a_model_that_was_measured_has_the_range_of_its_points():
 
     (one,) = said(serve=["h100-8"], facts=facts)
 
-    assert "llama-3.1-70b: at worst ±10% at other batches, from 2 own points" in one
+    assert "llama-3.1-70b: at worst ±10 % at other batches, from 2 own points" in one
 
 
 def test_training_says_its_error_too():
@@ -99,8 +100,11 @@ def test_training_says_its_error_too():
 
     first, second = said(train=["h100-8", "gaudi3-8"])
 
-    assert first.startswith(f"Rates of training on h100-8: ±{fit.value:.0%}, at worst {fit.high:.0%}")
-    assert f"{own.low / own.value - 1:+.0%} .. {own.high / own.value - 1:+.0%}, as no training run" in second
+    assert first.startswith(
+        f"Rates of training on h100-8: ±{percent_text(fit.value, 0)}, at worst {percent_text(fit.high, 0)}"
+    )
+    low, high = (percent_text(end / own.value - 1, 0, sign=True) for end in (own.low, own.high))
+    assert f"{low} .. {high}, as no training run" in second
 
 
 def test_idle_skus_are_not_spoken_of():

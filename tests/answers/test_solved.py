@@ -66,7 +66,7 @@ def test_one_of_other_facts_or_another_version_is_not_shown(
 
 def test_a_plan_that_was_cut_short_is_not_shipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A busy machine must not decide what the app opens with."""
-    status = {"name": "time limit", "text": "Stopped early; at most 2.7% above the best."}
+    status = {"name": "time limit", "text": "Stopped early; at most 2.7 % above the best."}
     monkeypatch.setattr(shipped, "plan_fleet", lambda scenario: None)
     monkeypatch.setattr(shipped, "plan_document", lambda plan: {"status": status})
     monkeypatch.setattr(shipped, "solved_path", lambda stem: tmp_path / f"{stem}.json.gz")

@@ -209,13 +209,13 @@ def test_charts_of_fronts_say_every_point_in_words() -> None:
     drawn = money_front({"sections": {"front": {"tables": {"points": rows}}}}, references, opened=2)
     assert drawn is not None
 
-    for words in ("cleanest 2 MUSD at 100 t CO2e", "knee 1.5 MUSD", "as today 3 MUSD at 400 t CO2e"):
+    for words in ("cleanest 2 MUSD at 100 tCO2e", "knee 1.5 MUSD", "as today 3 MUSD at 400 tCO2e"):
         assert words in drawn.alt
     assert "1.6 MUSD" not in drawn.alt
     assert money_front({"sections": {"front": {"tables": {}}}}) is None
     late = time_front(times())
     assert late is not None
-    assert f"cleanest {time_rows()[-1]['carbon_kgco2e'] / 1000:.4g} t CO2e" in late.alt
+    assert f"cleanest {time_rows()[-1]['carbon_kgco2e'] / 1000:.4g} tCO2e" in late.alt
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -278,10 +278,10 @@ def test_tables_of_a_comparison_name_units_and_signs() -> None:
     )
 
     assert totals_rows(record, "AB") == [
-        {"total": "Cost", "A": "2.15 MUSD", "B": "2.149 MUSD", "B − A": "-1 kUSD", "B − A, share": "-0.05%"}
+        {"total": "Cost", "A": "2.15 MUSD", "B": "2.149 MUSD", "B − A": "-1 kUSD", "B − A, share": "-0.05 %"}
     ]
     assert inputs_rows(record, "AB") == [{"input": "x", "A": "1", "B": "–"}]
-    assert signed_text(3e6, "kgCO2e") == "+3,000 t CO2e"
+    assert signed_text(3e6, "kgCO2e") == "+3,000 tCO2e"
     drawn = terms_side_by_side(record, "cost", "AB")
     assert drawn is not None
     assert "A, t: 2.15 MUSD; B, t: 2.149 MUSD" in drawn.alt

@@ -14,7 +14,7 @@ from solver.sensitivity import Regret
 @pytest.mark.parametrize(
     ("first", "last", "said"),
     [
-        (1000.0, 750.0, "it emits 750 kgCO2e, 25.0% less."),
+        (1000.0, 750.0, "it emits 750 kgCO2e, 25.0 % less."),
         (-1000.0, -1500.0, "it emits -1.50 tCO2e, 500 kgCO2e less."),
         (0.0, -500.0, "it emits -500 kgCO2e, 500 kgCO2e less."),
     ],
@@ -31,7 +31,7 @@ def test_less_carbon_is_a_share_only_of_something(first: float, last: float, sai
 
 
 @pytest.mark.parametrize(
-    ("best", "more"), [(1000.0, "2.50%"), (-1000.0, "25.0 kgCO2e"), (0.0, "25.0 kgCO2e")]
+    ("best", "more"), [(1000.0, "2.50 %"), (-1000.0, "25.0 kgCO2e"), (0.0, "25.0 kgCO2e")]
 )
 def test_keeping_a_fleet_costs_a_share_only_of_something(best: float, more: str) -> None:
     lever: Any = SimpleNamespace(unit="times")

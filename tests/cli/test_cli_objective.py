@@ -93,8 +93,8 @@ def test_tables_and_charts_say_kilograms() -> None:
     assert "USD" not in picture.alt.replace("USD/", "")
     assert "CO2e" in json.dumps(picture.chart.to_dict()["layer"][0]["encoding"]["x"]["title"])
     assert [name for name in table_of("tornado", rows).headings if name.startswith("objective at")] == [
-        "objective at low (t CO2e)",
-        "objective at high (t CO2e)",
+        "objective at low (tCO2e)",
+        "objective at high (tCO2e)",
     ]
     assert (units["at_low"], units["at_high"]) == ("kgCO2e", "kgCO2e")
     assert opened is not None

@@ -28,6 +28,7 @@ from planner.report.page import to_html
 from planner.report.saving import ReportError, save
 from planner.report.tables import range_text, table_of, tables, why_text
 from planner.report.text import to_markdown, to_terminal
+from planner.trace.numbers import quantity_text
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "sample_plan.json").read_text(encoding="utf-8"))
 HOSTILE = "<script>alert(1)</script> | `x` *b* \x1b[31m\nred"
@@ -125,9 +126,9 @@ class Elements(HTMLParser):
         (6_352_261.0, "USD", "6.352 MUSD"),
         (742_118.0, "USD", "742.1 kUSD"),
         (-96_000.0, "USD", "-96 kUSD"),
-        (5_473_578.0, "kgCO2e", "5,474 t CO2e"),
-        (999.4, "kgCO2e", "999.4 kg CO2e"),
-        (0.0, "kgCO2e", "0 kg CO2e"),
+        (5_473_578.0, "kgCO2e", "5,474 tCO2e"),
+        (999.4, "kgCO2e", "999.4 kgCO2e"),
+        (0.0, "kgCO2e", "0 kgCO2e"),
         (1_000.0, "kW", "1 MW"),
         (0.98, "1", "0.98"),
         (44, "nodes", "44 nodes"),
@@ -136,16 +137,30 @@ class Elements(HTMLParser):
     ],
 )
 def test_a_quantity_is_shown_in_the_unit_that_reads_best(value: float | None, unit: str, shown: str) -> None:
-    assert charts.quantity_text(value, unit) == shown
+    assert quantity_text(value, unit) == shown
 
 
 @given(st.floats(min_value=1e-3, max_value=1e11), st.sampled_from(["USD", "kgCO2e", "kWh", "kW", "h"]))
 def test_a_shown_quantity_is_the_quantity_to_four_digits(value: float, unit: str) -> None:
-    """Read back by its prefix, the text is within half a unit of the fourth digit: 5e-4 of the value."""
-    number, _, name = charts.quantity_text(value, unit).partition(" ")
-    larger = {"MUSD": 1e6, "kUSD": 1e3, "t CO2e": 1e3, "GWh": 1e6, "MWh": 1e3, "MW": 1e3}
+    """Read back by its prefix, the text is within half a unit of the fourth digit: 5e-4 of the value.
 
-    assert float(number.replace(",", "")) * larger.get(name, 1.0) == pytest.approx(value, rel=5.1e-4)
+    Single dollars have three digits.
+    """
+    number, _, name = quantity_text(value, unit).partition(" ")
+    larger = {
+        "MUSD": 1e6,
+        "kUSD": 1e3,
+        "tCO2e": 1e3,
+        "ktCO2e": 1e6,
+        "GUSD": 1e9,
+        "GWh": 1e6,
+        "MWh": 1e3,
+        "MW": 1e3,
+    }
+
+    assert float(number.replace(",", "")) * larger.get(name, 1.0) == pytest.approx(
+        value, rel=5.1e-3 if name == "USD" else 5.1e-4
+    )
 
 
 def test_a_column_has_one_unit_and_a_share_is_shown_in_percent() -> None:
@@ -263,7 +278,7 @@ def test_every_chart_says_in_words_what_it_shows(document: dict[str, Any]) -> No
     assert "deadline 2027-09-30" in words["timeline"]
     assert "Electricity 0.7421" in words["cost"]
     assert "Electricity used 3,912" in words["carbon"]
-    assert "no purchases: 8,113 t CO2e" in words["baselines"]
+    assert "no purchases: 8,113 tCO2e" in words["baselines"]
     assert "oregon · 2027 Q4 100 %, binding" in words["limits"]
     assert "server.price.h200-8 at its low: -412 kUSD" in words["tornado"]
 
@@ -306,7 +321,7 @@ def test_markdown_holds_the_plan(document: dict[str, Any]) -> None:
 
     assert text.startswith("# Next quarter: pre-training, fine-tuning, chat and code\n")
     assert all(f"- {line}" in text for line in document["why"])
-    assert "| Carbon | 5,474 t CO2e | p5 4,379 to p95 6,897 t CO2e |" in text
+    assert "| Carbon | 5,474 tCO2e | p5 4,379 to p95 6,897 tCO2e |" in text
     assert "| Resale of retired nodes | -0.096 |" in text
     assert document["facts_digest"] in text
 

@@ -12,8 +12,8 @@ import pytest
 
 from planner.answers.futures.page import aligned, futures_text, save_futures
 from planner.report.charts import FUTURES_PICTURES, to_svg
-from planner.report.format import amount
 from planner.report.saving import ReportError
+from planner.trace.numbers import amount_text
 
 DOCUMENT: dict[str, Any] = {
     "everfleet_futures": 2,
@@ -107,7 +107,7 @@ def test_a_carbon_objective_is_told_as_carbon(tmp_path: Path) -> None:
 
     assert low["had_it_been_known_kgco2e"] == "1000000.0"
     assert picture is not None
-    assert "low (50%), had it been known: 1,000 t CO2e" in picture.alt
+    assert "low (50 %), had it been known: 1,000 tCO2e" in picture.alt
 
 
 def test_regret_is_an_amount_where_nothing_is_a_share() -> None:
@@ -119,8 +119,8 @@ def test_regret_is_an_amount_where_nothing_is_a_share() -> None:
     )
 
     assert "3.00 MUSD" in low
-    assert "%" not in low.split("50.0%", 1)[1]
-    assert "0.0%" in high
+    assert "%" not in low.split("50.0 %", 1)[1]
+    assert "0.0 %" in high
 
 
 def test_no_plan_is_a_report_too(tmp_path: Path) -> None:
@@ -139,12 +139,12 @@ def test_the_chart_names_every_bar() -> None:
 
     assert picture is not None
     assert picture.alt == (
-        "Bars of the objective in each future. low (50%), this plan: 2 MUSD; low (50%), had it been known: "
-        "1 MUSD; low (50%), plan for the mean: 1.5 MUSD; high (50%), this plan: 3 MUSD; high (50%), had it "
-        "been known: 3 MUSD."
+        "Bars of the objective in each future. low (50 %), this plan: 2 MUSD; low (50 %), had it been known: "
+        "1 MUSD; low (50 %), plan for the mean: 1.5 MUSD; high (50 %), this plan: 3 MUSD; high (50 %), had "
+        "it been known: 3 MUSD."
     )
     drawn = to_svg(picture)
-    assert all(f">{label}<" in drawn for label in ("low (50%)", "1.5 MUSD", "plan for the mean"))
+    assert all(f">{label}<" in drawn for label in ("low (50 %)", "1.5 MUSD", "plan for the mean"))
 
 
 def test_a_chart_of_many_futures_says_how_many_it_draws() -> None:
@@ -166,4 +166,4 @@ def test_a_folder_of_others_is_not_touched(tmp_path: Path) -> None:
 def test_cells_stand_below_each_other() -> None:
     """Two blanks between columns, none at the end of a line."""
     assert aligned([["a", "bb"], ["ccc", ""]]) == ["a    bb", "ccc"]
-    assert (amount(2e6, "USD"), amount(2e6, "kgCO2e")) == ("2.00 MUSD", "2.00 ktCO2e")
+    assert (amount_text(2e6, "USD"), amount_text(2e6, "kgCO2e")) == ("2.00 MUSD", "2,000 tCO2e")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.report.format import energy, mass, money, share_of
+from planner.trace.numbers import energy, mass, money, share_of
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_money_has_three_digits(usd: float, said: str) -> None:
 
 def test_carbon_is_told_in_tonnes_of_a_thousand_kilograms() -> None:
     """1 t = 1,000 kg, 1 kt = 1,000 t."""
-    assert [mass(kg) for kg in (2.0, 1921.7, 3e6)] == ["2.00 kgCO2e", "1.92 tCO2e", "3.00 ktCO2e"]
+    assert [mass(kg) for kg in (2.0, 1921.7, 3e6)] == ["2.00 kgCO2e", "1.92 tCO2e", "3,000 tCO2e"]
 
 
 def test_energy_is_told_in_powers_of_a_thousand() -> None:

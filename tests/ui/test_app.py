@@ -225,7 +225,7 @@ def test_each_page_runs(open_page: Open, name: str) -> None:
 def test_start_shows_the_solved_example_at_once(open_page: Open, document: dict[str, Any]) -> None:
     page = open_page("start")
 
-    assert [metric.value for metric in page.metric] == ["6.352 MUSD", "5,474 t CO2e", "12.79 GWh"]
+    assert [metric.value for metric in page.metric] == ["6.352 MUSD", "5,474 tCO2e", "12.79 GWh"]
     assert all(shared.plain(line) in texts(page) for line in document["headline"])
     assert len(page.get("page_link")) == 3
     assert len(page.get("vega_lite_chart")) == 1
@@ -237,12 +237,12 @@ def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document
 
     assert [metric.value for metric in page.metric] == [
         "6.352 MUSD",
-        "5,474 t CO2e",
+        "5,474 tCO2e",
         "12.79 GWh",
         "7.173 MUSD",
         "20.34 MUSD",
     ]
-    assert shared.plain("p5 4,379 to p95 6,897 t CO2e") in texts(page)
+    assert shared.plain("p5 4,379 to p95 6,897 tCO2e") in texts(page)
     assert sum("sites.oregon.pue" in code for code in codes) >= 2, "carbon and energy open down to the PUE"
     assert any("die" in code and "Gupta" in code for code in codes), "and to the paper"
     assert all(shared.plain(line) in texts(page) for line in document["why"])
@@ -368,7 +368,7 @@ def test_a_search_is_watched_and_cancelled(open_page: Open, works: Works) -> Non
     (task, arguments) = works.started[0]
 
     assert (task, arguments["name"]) == ("plan", "next-quarter.toml")
-    assert [metric.value for metric in page.metric] == ["2.5 MUSD", "2 MUSD", "20.00%"]
+    assert [metric.value for metric in page.metric] == ["2.5 MUSD", "2 MUSD", "20.00 %"]
     assert page.status[0].label == "Working: 3 s"
     assert len(page.get("vega_lite_chart")) == 1
     key = work_key(task, arguments)
@@ -403,7 +403,7 @@ def test_what_a_search_kept_when_it_was_stopped_is_a_plan(
     open_page: Open, works: Works, document: dict[str, Any]
 ) -> None:
     """The incumbent of a cancelled search is shown, and the page says that it is no more than that."""
-    document["status"] |= {"name": "interrupted", "text": "Stopped early; at most 0.9% above the best."}
+    document["status"] |= {"name": "interrupted", "text": "Stopped early; at most 0.9 % above the best."}
     works.next = done(document)
     page = open_page("plan")
 

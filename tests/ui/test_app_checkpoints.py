@@ -92,7 +92,7 @@ def test_each_measure_is_drawn(measure: str, tab: str) -> None:
     [
         ("Intervals", "marks", "interval (min)", "in min = "),
         ("Intervals", "rows", "writing (%)", "state_fraction = "),
-        (POLICIES, "policies", "carbon per useful hour (kg CO2e)", "useful_hour_kgco2e = "),
+        (POLICIES, "policies", "carbon per useful hour (kgCO2e)", "useful_hour_kgco2e = "),
         (POLICIES, "curves", "money per useful hour, high (kUSD)", "useful_hour_usd = "),
         (SIZES, "sizes", "best for money (min)", "in min = "),
         (SIZES, "map", "money more (%)", "more_fraction = "),

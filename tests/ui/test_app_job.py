@@ -23,6 +23,7 @@ from planner.cli import main
 from planner.inputs.job.reading import PLACES, WITHOUT_INPUTS
 from planner.inputs.reference import meaning_of
 from planner.inputs.scenario.files import write_toml
+from planner.trace.numbers import percent_text
 from planner.ui import job_inputs, progress, shared, workers
 from planner.ui.workers.jobs import estimate
 
@@ -93,7 +94,7 @@ def test_an_estimate_stands_at_once(page: AppTest) -> None:
 
     assert not page.exception
     assert not page.error
-    assert [metric.value for metric in page.metric][:3] == ["14.56 t CO2e", "13.4 t CO2e", "1.154 t CO2e"]
+    assert [metric.value for metric in page.metric][:3] == ["14.56 tCO2e", "13.4 tCO2e", "1.154 tCO2e"]
     assert shared.plain(document["model_card"]) in shown(page)
     assert len(page.get("vega_lite_chart")) == 2
     assert len(page.title) == 1
@@ -153,7 +154,7 @@ def test_another_example_brings_its_own_inputs(page: AppTest) -> None:
     field(page.number_input, "nodes").set_value(32).run()
     page.selectbox("job.example").set_value("bloom").run()
 
-    assert [metric.value for metric in page.metric][1:3] == ["24.69 t CO2e", "11.2 t CO2e"]
+    assert [metric.value for metric in page.metric][1:3] == ["24.69 tCO2e", "11.2 tCO2e"]
     assert field(page.number_input, "accelerator_hours").value == 1_082_990
     assert field(page.selectbox, "grid").value == job_inputs.OWN
     look_at(page, "Where and when")
@@ -201,7 +202,7 @@ def test_a_name_in_the_address_is_one_of_the_list() -> None:
     app.run()
 
     assert not app.exception
-    assert app.metric[0].value == "14.56 t CO2e"
+    assert app.metric[0].value == "14.56 tCO2e"
 
 
 def test_a_job_file_is_told_before_it_is_used(page: AppTest) -> None:
@@ -210,7 +211,7 @@ def test_a_job_file_is_told_before_it_is_used(page: AppTest) -> None:
     recognised = page.dataframe[0].value.to_dict("records")
 
     assert {"part": "training", "states": "accelerator hours, power kw"} in recognised
-    assert page.metric[0].value == "14.56 t CO2e"
+    assert page.metric[0].value == "14.56 tCO2e"
     page.button("job.use_file").click().run()
     document = uploaded_document(HOURS, "mine.toml", {})
     assert "mine" in [header.value for header in page.subheader]
@@ -345,7 +346,7 @@ def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
         "Network",
     ]
     for row in document["phases"]:
-        assert f"{said(row['kgco2e'], 'kgCO2e')}, {row['of_total_fraction']:.1%}" in shown(page)
+        assert f"{said(row['kgco2e'], 'kgCO2e')}, {percent_text(row['of_total_fraction'])}" in shown(page)
     assert [label for label, one in switches.items() if one.disabled] == [
         "Data",
         "Fine-tuning",
@@ -361,7 +362,7 @@ def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
     assert "building: 1,500 kg a kW" in shown(page).replace("\\", "")
     field(page.toggle, "phase.building").set_value(False)
     field(page.toggle, "phase.storage").set_value(True).run()
-    assert page.metric[0].value == "14.56 t CO2e"
+    assert page.metric[0].value == "14.56 tCO2e"
 
 
 @pytest.mark.parametrize("phase", WITHOUT_INPUTS)
@@ -409,7 +410,7 @@ def test_a_wrong_file_is_refused_and_the_page_goes_on(
     assert not page.exception
     assert page.error[0].value.endswith("nothing of it was taken.")
     assert any(said in code.value for code in page.code)
-    assert page.metric[0].value == "14.56 t CO2e"
+    assert page.metric[0].value == "14.56 tCO2e"
 
 
 def test_a_wrong_text_is_refused_and_kept(page: AppTest) -> None:
@@ -418,7 +419,7 @@ def test_a_wrong_text_is_refused_and_kept(page: AppTest) -> None:
 
     assert not page.exception
     assert "the catalogue has no grid region 'nowhere'" in shown(page)
-    assert page.metric[0].value == "14.56 t CO2e"
+    assert page.metric[0].value == "14.56 tCO2e"
     assert 'grid = "nowhere"' in page.text_area[0].value
 
 

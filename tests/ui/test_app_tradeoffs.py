@@ -233,8 +233,8 @@ def test_time_is_a_front_of_its_own(open_page: Open) -> None:
 
     assert not page.exception
     assert page.selectbox(key="opened-times").options == [
-        "Point 1 (earliest): by 2027-05-01, 200 t CO2e",
-        "Point 2 (cleanest): by 2027-06-30, 100 t CO2e",
+        "Point 1 (earliest): by 2027-05-01, 200 tCO2e",
+        "Point 2 (cleanest): by 2027-06-30, 100 tCO2e",
     ]
 
 

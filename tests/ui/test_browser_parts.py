@@ -139,7 +139,7 @@ def test_a_curve_is_drawn_in_the_measure_that_is_asked_for(page: Page, app_url: 
     opened(page, f"{app_url}/checkpoints")
     curve = page.get_by_test_id("stVegaLiteChart").first
     expect(curve.get_by_text("ETTR (%)")).to_be_visible()
-    page.get_by_role("radio", name="carbon per useful hour (kg CO2e)").click()
+    page.get_by_role("radio", name="carbon per useful hour (kgCO2e)").click()
 
     expect(curve.get_by_text("carbon per useful hour")).to_be_visible()
 

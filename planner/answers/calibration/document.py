@@ -20,6 +20,7 @@ from planner.performance.calibrate import (
     joint_factor,
     power_ratio,
 )
+from planner.trace.numbers import written_text
 from planner.trace.quantities import Source
 from planner.trace.records import Record
 
@@ -147,7 +148,7 @@ def _speed(name: str, points: Sequence[_Point], sizes: Sequence[int], catalogue:
         "before": before,
         "factor": factor,
         "after": after,
-        "stated": f"{after:.6g}",
+        "stated": written_text(after),
         "points": [_point_row(point, after, catalogue) for point in points],
         "expected_error": error,
         "sizes": _sizes(points[0], sizes, after, error["worst"], catalogue),
@@ -250,7 +251,7 @@ def _power(
         "factor": factor,
         "left_out_errors": _left_out([row["factor"] for row in rows]),
         "after_kw": tdp_kw * factor,
-        "stated": f"{1000 * tdp_kw * factor:.6g} W",
+        "stated": f"{written_text(1000 * tdp_kw * factor)} W",
         "points": rows,
     }
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from planner.inputs.catalogue import COLUMNS
 from planner.performance.calibrate import copied_gb_per_s, square_product_tflop_per_s
 from planner.report.spreadsheets import csv_of
+from planner.trace.numbers import fixed_text, number_text, written_text
 from planner.trace.records import Record
 
 SOURCE = "everfleet-probe"
@@ -93,7 +94,7 @@ def probe_document(device: Device, day: date, plan: Plan | None = None) -> Recor
             "matrix_power",
             "W",
             _settled(steady.power_w),
-            f"square matrices of {width} for {steady.elapsed_s:.1f} s",
+            f"square matrices of {width} for {fixed_text(steady.elapsed_s, 1)} s",
         ),
         Seen("idle_power", "W", idle, "with an open context"),
     )
@@ -128,7 +129,8 @@ def probe_text(document: Record) -> str:
     """The document for a terminal."""
     lines = [f"{document['device']}, driver {document['driver']}, {document['software']}, {document['day']}"]
     lines += [
-        f"{one['key']} = {one['value']:.5g} {one['unit']} [{one['low']:.5g} .. {one['high']:.5g}]  "
+        f"{one['key']} = {number_text(one['value'], 5)} {one['unit']} [{number_text(one['low'], 5)} .. "
+        f"{number_text(one['high'], 5)}]  "
         f"({one['note']})"
         for one in document["facts"]
     ]
@@ -138,7 +140,7 @@ def probe_text(document: Record) -> str:
 def probe_csv(document: Record) -> str:
     """The document as rows of `data/facts`."""
     shown = [
-        {**one, **{end: float(f"{one[end]:.6g}") for end in ("value", "low", "high")}}
+        {**one, **{end: float(written_text(one[end])) for end in ("value", "low", "high")}}
         for one in document["facts"]
     ]
     return csv_of(shown, COLUMNS, line_end="\n")

@@ -14,6 +14,7 @@ from planner.inputs.files import limited_lines, no_cells, read_limited, refuse_m
 from planner.performance.calibrate_serving import measured_rate_per_s
 from planner.physics.precisions import FORMATS
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.units import UnitError, convert_factor
 
 # What may be measured -> the unit that it is kept in.
@@ -183,7 +184,7 @@ def _header_problems(header: list[str]) -> list[str]:
     problems = [f"the column '{name}' is missing" for name in (*NEEDED, *kind) if name not in header]
     unknown = [name for name in header if name not in COLUMNS]
     problems += [f"the column '{name[:64]}' is not known{near(name, COLUMNS)}" for name in unknown[:FEW]]
-    problems += [f"{len(unknown) - FEW:,} more columns are not known"] if len(unknown) > FEW else []
+    problems += [f"{count_text(len(unknown) - FEW)} more columns are not known"] if len(unknown) > FEW else []
     return problems + [
         f"the column '{name}' occurs twice" for name in {n for n in header if header.count(n) > 1}
     ]

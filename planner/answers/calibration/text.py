@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
 SERVED = (
@@ -41,7 +42,7 @@ def _files(document: Record) -> Iterator[str]:
 
 
 def _points(count: int) -> str:
-    return f"{count:,} point{'s' * (count != 1)}"
+    return f"{count_text(count)} point{'s' * (count != 1)}"
 
 
 def facts_toml(document: Record) -> str:
@@ -62,7 +63,8 @@ def _speed(speed: Record) -> Iterator[str]:
     )
     yield from map(_point, speed["points"])
     yield (
-        f"  matrix efficiency {speed['before']:.4g} x {speed['factor']:.3f} = {speed['after']:.4g}; "
+        f"  matrix efficiency {number_text(speed['before'])} x {fixed_text(speed['factor'], 3)} = "
+        f"{number_text(speed['after'])}; "
         "networks, memory and host as before"
     )
     yield f"  error to expect at other sizes: {_error(speed['expected_error'])}"
@@ -73,24 +75,27 @@ def _speed(speed: Record) -> Iterator[str]:
 def _error(error: Record) -> str:
     """Own points show their worst; what is published says what nine in ten keep."""
     reach = "at worst" if error["errors"] else "nine in ten within"
-    return f"{error['median']:.1%}, {reach} {error['worst']:.1%}: {error['from']}"
+    return f"{percent_text(error['median'])}, {reach} {percent_text(error['worst'])}: {error['from']}"
 
 
 def _point(row: Record) -> str:
     return (
-        f"  {row['line']:>4} {row['accelerators']:>12,} {row['measured_tokens_per_s']:>13,.0f} "
-        f"{row['before_tokens_per_s']:>13,.0f} {row['before_error']:>+7.1%} {row['factor']:>7.3f} "
-        f"{row['after_tokens_per_s']:>13,.0f} {row['after_error']:>+7.1%}  {row['model']} {row['precision']}"
+        f"  {row['line']:>4} {count_text(row['accelerators']):>12} "
+        f"{count_text(row['measured_tokens_per_s']):>13} "
+        f"{count_text(row['before_tokens_per_s']):>13} {percent_text(row['before_error'], sign=True):>7} "
+        f"{fixed_text(row['factor'], 3):>7} "
+        f"{count_text(row['after_tokens_per_s']):>13} {percent_text(row['after_error'], sign=True):>7}  "
+        f"{row['model']} {row['precision']}"
     )
 
 
 def _size(size: Record) -> str:
     if "reason" in size:
-        return f"  {size['accelerators']:>17,} {size['reason']}"
-    between = f"{size['low_tokens_per_s']:,.0f} .. {size['high_tokens_per_s']:,.0f}"
+        return f"  {count_text(size['accelerators']):>17} {size['reason']}"
+    between = f"{count_text(size['low_tokens_per_s'])} .. {count_text(size['high_tokens_per_s'])}"
     return (
-        f"  {size['accelerators']:>17,} {size['before_tokens_per_s']:>13,.0f} "
-        f"{size['after_tokens_per_s']:>13,.0f} {between:>27}  {size['layout']}"
+        f"  {count_text(size['accelerators']):>17} {count_text(size['before_tokens_per_s']):>13} "
+        f"{count_text(size['after_tokens_per_s']):>13} {between:>27}  {size['layout']}"
     )
 
 
@@ -106,11 +111,14 @@ def _constants(fitted: Record) -> Iterator[str]:
     """Factors on the constants of the accelerator and its engines."""
     yield (
         f"  constants of serving, fitted to {fitted['points']} points: median error "
-        f"{fitted['before_error']:.1%} before, {fitted['after_error']:.1%} after"
+        f"{percent_text(fitted['before_error'])} before, {percent_text(fitted['after_error'])} after"
     )
     for one in fitted["constants"]:
         what = WHAT[one["constant"]] + (f", {one['engine']}" if one["engine"] else "")
-        yield f"    {what:<48} x {one['factor']:.3f} ({one['low_factor']:.3f} .. {one['high_factor']:.3f})"
+        yield (
+            f"    {what:<48} x {fixed_text(one['factor'], 3)} ({fixed_text(one['low_factor'], 3)} .. "
+            f"{fixed_text(one['high_factor'], 3)})"
+        )
     yield f"  error to expect of other models: {_error(fitted['expected_error'])}"
 
 
@@ -122,19 +130,20 @@ def _serving(model: Record) -> Iterator[str]:
     )
     for row in model["points"]:
         yield (
-            f"  {row['line']:>4} {row['accelerators']:>12,} {row['batch']:>9,.4g} "
-            f"{row['measured_tokens_per_s']:>11,.0f} {row['before_tokens_per_s']:>11,.0f} "
-            f"{row['before_error']:>+7.1%} {row['factor']:>7.3f}"
+            f"  {row['line']:>4} {count_text(row['accelerators']):>12} {number_text(row['batch']):>9} "
+            f"{count_text(row['measured_tokens_per_s']):>11} {count_text(row['before_tokens_per_s']):>11} "
+            f"{percent_text(row['before_error'], sign=True):>7} {fixed_text(row['factor'], 3):>7}"
         )
     error = model["expected_error"]
     yield f"  error to expect at other batches: {_error(error)}"
-    yield f"  at other splits: at worst {max(error['worst'], error['other_splits_worst']):.1%}"
+    yield f"  at other splits: at worst {percent_text(max(error['worst'], error['other_splits_worst']))}"
     yield f"  {'accelerators':>17} {'batch':>9} {'ours':>11} {'after':>11} {'low .. high':>21}"
     for size in model["batches"]:
-        between = f"{size['low_tokens_per_s']:,.0f} .. {size['high_tokens_per_s']:,.0f}"
+        between = f"{count_text(size['low_tokens_per_s'])} .. {count_text(size['high_tokens_per_s'])}"
         yield (
-            f"  {size['accelerators']:>17,} {size['batch']:>9,.4g} {size['before_tokens_per_s']:>11,.0f} "
-            f"{size['after_tokens_per_s']:>11,.0f} {between:>21}"
+            f"  {count_text(size['accelerators']):>17} {number_text(size['batch']):>9} "
+            f"{count_text(size['before_tokens_per_s']):>11} "
+            f"{count_text(size['after_tokens_per_s']):>11} {between:>21}"
         )
 
 
@@ -142,16 +151,21 @@ def _power(power: Record) -> Iterator[str]:
     for row in power["points"]:
         yield (
             f"  line {row['line']}: {row['quantity'].replace('_', ' ')} "
-            f"{1000 * row['measured_kw']:,.0f} W is {1000 * row['accelerator_kw']:,.0f} W an accelerator; "
-            f"ours {1000 * row['before_kw']:,.0f} W, factor {row['factor']:.3f}"
+            f"{count_text(1000 * row['measured_kw'])} W is {count_text(1000 * row['accelerator_kw'])} W an "
+            "accelerator; "
+            f"ours {count_text(1000 * row['before_kw'])} W, factor {fixed_text(row['factor'], 3)}"
         )
     yield (
-        f"  rating that the power law scales {1000 * power['before_kw']:,.0f} W x {power['factor']:.3f} = "
-        f"{1000 * power['after_kw']:,.0f} W"
+        f"  rating that the power law scales {count_text(1000 * power['before_kw'])} W x "
+        f"{fixed_text(power['factor'], 3)} = "
+        f"{count_text(1000 * power['after_kw'])} W"
     )
     errors = power["left_out_errors"]
     if errors:
-        yield f"  each power predicted from the others: {', '.join(f'{error:+.1%}' for error in errors)}"
+        yield (
+            "  each power predicted from the others: "
+            f"{', '.join(percent_text(error, sign=True) for error in errors)}"
+        )
     else:
         yield "  one power measured: how far off others may be, only a second one says"
 

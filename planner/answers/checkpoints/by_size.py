@@ -19,6 +19,7 @@ from planner.answers.checkpoints.policies import (
 from planner.answers.checkpoints.question import Terms
 from planner.answers.checkpoints.rows import columns, flat_of, more_than, row, rows_of
 from planner.answers.checkpoints.setting import setting_of
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, convert
 from planner.trace.records import Record
 
@@ -92,7 +93,7 @@ def _nodes(policy: Policy, requested: int) -> Traced:
     own = policy.setting.nodes
     if own.value == requested:
         return own
-    why = f"next to the {requested:,} that were asked for, each size twice the one before"
+    why = f"next to the {count_text(requested)} that were asked for, each size twice the one before"
     return chosen("nodes", own.value, why)
 
 

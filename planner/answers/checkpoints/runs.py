@@ -13,6 +13,7 @@ from planner.answers.checkpoints.rows import ends_of
 from planner.physics.equations.training import accelerators_in_use, expected_duration_h
 from planner.physics.requests import given
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive, replaced
 from planner.trace.records import Record
 from reliability.finish import finish_quantile_h
@@ -55,7 +56,7 @@ def simulation_rows(
 ) -> list[Record]:
     """ETTR of each policy at its best interval, played, next to the closed form."""
     if not 2 <= replicas <= MOST_REPLICAS:
-        raise InputError(f"replicas have to be from 2 to {MOST_REPLICAS:,}, got {replicas}")
+        raise InputError(f"replicas have to be from 2 to {count_text(MOST_REPLICAS)}, got {replicas}")
     if seed < 0:
         raise InputError(f"the seed has to be 0 or more, got {seed}")
     found = []
@@ -65,7 +66,7 @@ def simulation_rows(
         useful, finish = _played(policy, pattern, target_h, replicas, seed)
         played = monte_carlo(finish)
         ettr = useful / played.mean
-        about = f"played {replicas:,} times, failure by failure, with seed {seed}"
+        about = f"played {count_text(replicas)} times, failure by failure, with seed {seed}"
         numbers = {
             "useful_h": useful,
             "simulated_ettr_fraction": ettr,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planner.answers.checkpoints.policies import OBJECTIVES
-from planner.trace.explain import format_value
+from planner.trace.numbers import count_text, exact_text, fixed_text, percent_text
 from planner.trace.records import Record
 
 
@@ -16,8 +16,8 @@ def to_text(document: Record) -> str:
     inputs = document["inputs"]
     lines = [
         f"{inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}, failures as {inputs['failures']}: "
-        f"one every {format_value(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
-        f"{format_value(inputs['write_min'] * 60)} s, a restart {format_value(inputs['restart_min'])} min",
+        f"one every {exact_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
+        f"{exact_text(inputs['write_min'] * 60)} s, a restart {exact_text(inputs['restart_min'])} min",
         "",
         *_intervals(document),
         *_policies(document),
@@ -49,14 +49,14 @@ def scenario_text(document: Record) -> str:
 def _size(one: Record) -> str:
     band = ""
     if "ettr_low_fraction" in one:
-        band = f"{one['ettr_low_fraction']:.2%} .. {one['ettr_high_fraction']:.2%}"
-    flat = f"{one['flat_low_min']:.2f} .. {one['flat_high_min']:.2f}"
+        band = f"{percent_text(one['ettr_low_fraction'], 2)} .. {percent_text(one['ettr_high_fraction'], 2)}"
+    flat = f"{fixed_text(one['flat_low_min'], 2)} .. {fixed_text(one['flat_high_min'], 2)}"
     return (
-        f"{one['sku']:<12} {one['site']:<12} {one['nodes']:>6} {one['mttf_h']:>8.2f} "
-        f"{60 * one['write_min']:>8.1f} {one['stated_interval_min']:>11.2f} "
-        f"{one['stated_ettr_fraction']:>8.2%}   "
-        f"{one['policy']:<13} {one['interval_min']:>8.2f} {one['local_saves'] or 1:>6} "
-        f"{one['ettr_fraction']:>8.2%} {band:>16} {flat:>16}"
+        f"{one['sku']:<12} {one['site']:<12} {one['nodes']:>6} {fixed_text(one['mttf_h'], 2):>8} "
+        f"{fixed_text(60 * one['write_min'], 1):>8} {fixed_text(one['stated_interval_min'], 2):>11} "
+        f"{percent_text(one['stated_ettr_fraction'], 2):>8}   "
+        f"{one['policy']:<13} {fixed_text(one['interval_min'], 2):>8} {one['local_saves'] or 1:>6} "
+        f"{percent_text(one['ettr_fraction'], 2):>8} {band:>16} {flat:>16}"
     )
 
 
@@ -79,27 +79,33 @@ def _intervals(document: Record) -> Iterator[str]:
         if not np.isclose(row["interval_min"], marked, rtol=1e-6).any()
     ]
     for _, name, row in sorted(named + plain, key=lambda one: one[0]):
-        span = f"{row['ettr_low_fraction']:.2%} .. {row['ettr_high_fraction']:.2%}" if band else ""
+        span = (
+            f"{percent_text(row['ettr_low_fraction'], 2)} .. {percent_text(row['ettr_high_fraction'], 2)}"
+            if band
+            else ""
+        )
         out = " out of its range" if linear and not row["linear_in_range"] else ""
         yield (
-            f"{row['interval_min']:>14.2f} {row['ettr_fraction']:>8.2%} {row['lost_fraction']:>8.2%} "
-            f"{row['checkpoint_fraction']:>8.2%} {row['restart_fraction']:>8.2%} "
-            f"{row['usd_per_useful_h']:>14,.2f} {row['kgco2e_per_useful_h']:>13,.3f}"
+            f"{fixed_text(row['interval_min'], 2):>14} {percent_text(row['ettr_fraction'], 2):>8} "
+            f"{percent_text(row['lost_fraction'], 2):>8} "
+            f"{percent_text(row['checkpoint_fraction'], 2):>8} {percent_text(row['restart_fraction'], 2):>8} "
+            f"{fixed_text(row['usd_per_useful_h'], 2):>14} {fixed_text(row['kgco2e_per_useful_h'], 3):>13}"
             + (f" {span:>18}" if band else "")
-            + (f" {row['ettr_with_queue_fraction']:>11.2%}" if queue else "")
-            + (f" {row['linear_ettr_fraction']:>8.2%}{out}" if linear else "")
+            + (f" {percent_text(row['ettr_with_queue_fraction'], 2):>11}" if queue else "")
+            + (f" {percent_text(row['linear_ettr_fraction'], 2):>8}{out}" if linear else "")
             + name
         )
     flat = document["flat"]
     yield ""
     yield (
-        f"From {flat['low_min']:.1f} to {flat['high_min']:.1f} min the loss is below "
-        f"{flat['loss_fraction']:.1%} of the best."
+        f"From {fixed_text(flat['low_min'], 1)} to {fixed_text(flat['high_min'], 1)} min the loss is below "
+        f"{percent_text(flat['loss_fraction'])} of the best."
     )
     worth = document["worth"]
     yield (
-        f"At the best, {worth['not_training_h_a_day']:.2f} h of a day train nothing; a point of ETTR is "
-        f"worth {worth['usd_a_point_and_day']:,.0f} USD a day."
+        f"At the best, {fixed_text(worth['not_training_h_a_day'], 2)} h of a day train nothing; a point of "
+        "ETTR is "
+        f"worth {count_text(worth['usd_a_point_and_day'])} USD a day."
     )
 
 
@@ -112,16 +118,17 @@ def _policies(document: Record) -> Iterator[str]:
     for objective in OBJECTIVES:
         for one in document["policies"]:
             if one["objective"] == objective:
-                flat = f"{one['flat_low_min']:.2f} .. {one['flat_high_min']:.2f}"
+                flat = f"{fixed_text(one['flat_low_min'], 2)} .. {fixed_text(one['flat_high_min'], 2)}"
                 yield (
-                    f"{objective:<8} {one['policy']:<13} {one['interval_min']:>13.2f} "
-                    f"{one['local_saves'] or 1:>6} {flat:>18} {one['ettr_fraction']:>8.2%} "
-                    f"{one['usd_per_useful_h']:>14,.2f} {one['kgco2e_per_useful_h']:>13,.3f}"
+                    f"{objective:<8} {one['policy']:<13} {fixed_text(one['interval_min'], 2):>13} "
+                    f"{one['local_saves'] or 1:>6} {flat:>18} {percent_text(one['ettr_fraction'], 2):>8} "
+                    f"{fixed_text(one['usd_per_useful_h'], 2):>14} "
+                    f"{fixed_text(one['kgco2e_per_useful_h'], 3):>13}"
                 )
     yield ""
     for one in document["best"]:
         behind = [
-            f"{key.removesuffix('_more_fraction')} takes {value:.2%} more"
+            f"{key.removesuffix('_more_fraction')} takes {percent_text(value, 2)} more"
             for key, value in one.items()
             if key.endswith("_more_fraction") and not key.startswith(one["policy"])
         ]
@@ -144,14 +151,18 @@ def _finish(rows: list[Record]) -> Iterator[str]:
 
 
 def _cell(value: float | None, width: int, digits: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width},.{digits}f}"
+    return f"{fixed_text(value, digits):>{width}}"
 
 
 def _simulation(rows: list[Record]) -> Iterator[str]:
     yield ""
-    yield f"Played {rows[0]['replicas']:,} times with seed {rows[0]['seed']}, ETTR and its standard error:"
+    yield (
+        f"Played {count_text(rows[0]['replicas'])} times with seed {rows[0]['seed']}, ETTR and its "
+        "standard error:"
+    )
     for row in rows:
         yield (
-            f"{row['policy']:<13} {row['simulated_ettr_fraction']:.4%} "
-            f"+- {row['standard_error_fraction']:.4%}, closed form {row['closed_form_ettr_fraction']:.4%}"
+            f"{row['policy']:<13} {percent_text(row['simulated_ettr_fraction'], 4)} "
+            f"+- {percent_text(row['standard_error_fraction'], 4)}, closed form "
+            f"{percent_text(row['closed_form_ettr_fraction'], 4)}"
         )

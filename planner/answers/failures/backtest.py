@@ -8,6 +8,7 @@ from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.downtime import outages_of, spares_scores
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.trace.errors import InputError
+from planner.trace.numbers import fixed_text, number_text
 from planner.trace.records import Record
 from reliability.backtest import Backtest, backtest_forecasts
 from reliability.forecast import forecast_count, poisson_forecast
@@ -66,10 +67,11 @@ def backtest_document(
 def _forecasts(past: Periods, tested: dict[str, Backtest], question: FitQuestion) -> Section:
     ours = tested["drifting"]
     said = [
-        f"{ours.actual.size} forecasts of {past.length_h / DAY_H:.1f} d each, from the periods before "
+        f"{ours.actual.size} forecasts of {fixed_text(past.length_h / DAY_H, 1)} d each, from the periods "
+        "before "
         f"them alone. A good {ends(question.interval_fraction)} interval holds about that share of counts; "
         "pinball loss is lower the better.",
-        f"The {past.skipped_h / DAY_H:.1f} d before the first whole period are not counted.",
+        f"The {fixed_text(past.skipped_h / DAY_H, 1)} d before the first whole period are not counted.",
     ]
     scores = [
         {
@@ -105,7 +107,8 @@ def _held_spares(scores: list[Record], question: FitQuestion) -> Section:
             title, ["The log ends too few outages, or is too short, to size pools of spares from its past."]
         )
     said = [
-        f"Pools for {question.spare_confidence_fraction:.4g} of the time, each sized from the past alone and "
+        f"Pools for {number_text(question.spare_confidence_fraction)} of the time, each sized from the "
+        "past alone and "
         f"held for {question.review_d:g} d."
     ]
     return Section(title, said, {"pools": scores})

@@ -10,6 +10,7 @@ import numpy as np
 from planner.answers.failures.cell import IN_1000_NODE_DAYS_H, Cell, in_papers_unit
 from planner.answers.failures.rates import prior_of
 from planner.inputs.catalogue import load_catalogue
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Column, Fact, Traced, chosen, convert, derive, derive_parts, ratio
 from reliability.checkpoint import optimal_interval_h
 from reliability.ettr import ettr_fraction
@@ -130,7 +131,9 @@ def measured_cell(cell: Cell) -> Traced:
     if key == "node_h":
         return cell.here("of the jobs of this size", "h")
     if key.startswith("queue_"):
-        return cell.here(f"{key.split('_')[1]} wait of the {row['jobs']:,} runs of this size", "min")
+        return cell.here(
+            f"{key.split('_')[1]} wait of the {count_text(row['jobs'])} runs of this size", "min"
+        )
     size = cell.counted("nodes", row["nodes"])
     model = derive(job_mttf_h, nodes=size, failure_rate_per_node_h=cell.kept("rate"))
     if key == "model_mttf_h":

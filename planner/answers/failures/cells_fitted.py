@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from planner.answers.failures.cell import IN_1000_NODE_DAYS_H, Cell, in_papers_unit
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Column, Fact, Source, Traced, chosen, convert, derive
 from reliability.cohorts import cohort_forecast
 from reliability.competing import cumulative_incidence
@@ -174,7 +175,9 @@ def node_cell(cell: Cell) -> Traced:
 
 def outage_cell(cell: Cell) -> Traced:
     """How long outages lasted."""
-    failures = f"of {cell.document['failures']:,} failures, those with a known end; {cell.row['outage']}"
+    failures = (
+        f"of {count_text(cell.document['failures'])} failures, those with a known end; {cell.row['outage']}"
+    )
     hours = cell.counted("outage", cell.row["length_h"], "h", failures)
     return hours if cell.key == "length_h" else convert(hours, "d")
 
@@ -260,14 +263,14 @@ def _parameters(cell: Cell, fit: dict[str, str]) -> dict[str, Traced]:
     source = Source("log", f"the log '{cell.document['source']}', by highest likelihood")
     return {
         name.strip().replace(" ", "_"): Fact(
-            float(value),
+            float(value.replace(",", "")),
             "d" if days else "1",
             key=f"{fit['lifetime']}.{name.strip()}",
             source=source,
             locator="",
             kind="estimated",
-            low=float(low),
-            high=float(high),
+            low=float(low.replace(",", "")),
+            high=float(high.replace(",", "")),
             note=f"to four digits; {100 * cell.kept('rate', 'confidence_fraction').value:g} % interval",
         )
         for name, value, days, low, high in _PARAMETER.findall(fit["parameters"])

@@ -16,6 +16,7 @@ from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
 from planner.inputs.catalogue import load_catalogue
+from planner.trace.numbers import count_text, fixed_text
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
 from reliability.logs import FailureLog, Mapping, mapping_text
@@ -118,18 +119,18 @@ def _left_out(log: FailureLog) -> Record:
 def _facts_of(log: FailureLog) -> Iterator[tuple[str, str]]:
     yield "kind", log.kind
     start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
-    yield "watched", f"{log.window_h / DAY_H:,.1f} d from {start}"
+    yield "watched", f"{fixed_text(log.window_h / DAY_H, 1)} d from {start}"
     if not log.units.empty:
-        yield "units", f"{log.units['unit'].nunique():,}"
+        yield "units", count_text(log.units["unit"].nunique())
     if not log.jobs.empty:
-        yield "runs of jobs", f"{int(log.jobs['jobs'].sum()):,}"
-    yield "node-days", f"{exposure_h(log) / DAY_H:,.0f}"
-    yield "failures", f"{failure_count(log):,}"
+        yield "runs of jobs", count_text(int(log.jobs["jobs"].sum()))
+    yield "node-days", count_text(exposure_h(log) / DAY_H)
+    yield "failures", count_text(failure_count(log))
     if planned := int(log.events["planned"].sum()):
-        yield "planned stops, not counted", f"{planned:,}"
+        yield "planned stops, not counted", count_text(planned)
     for severity, count in log.failures["severity"].value_counts().items():
-        yield f"severity {severity}", f"{count:,}"
-    yield "rows left out", f"{log.bad_row_count:,}"
+        yield f"severity {severity}", count_text(count)
+    yield "rows left out", count_text(log.bad_row_count)
 
 
 def _contract(log: FailureLog, question: FitQuestion, rate: Rate) -> Record:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, log_fact
+from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 from reliability.logs import FailureLog, joined_outages
@@ -79,15 +80,14 @@ def downtime_section(
         "longest": lasted.max(),
     }
     sizes, explained, spares = _spares_by_rule(log, outages, question, rate, seen.variance_to_mean_ratio)
+    kept = number_text(question.spare_confidence_fraction)
+    most = nodes_down_quantile(outages.history, time_fraction=question.spare_confidence_fraction)
     said = [
-        f"{len(lasted):,} outages; nodes are away {away:.2%} of the time, {seen.mean_down:.1f} at once on "
-        f"average. The count of nodes down has {seen.variance_to_mean_ratio:.2f} times the variance of a "
-        "Poisson count.",
-        f"For {question.spare_confidence_fraction:.4g} of the time on record at most "
-        f"{nodes_down_quantile(outages.history, time_fraction=question.spare_confidence_fraction):.0f} were "
-        "down at once.",
-        f"Hold {spares} spares for {question.spare_confidence_fraction:.4g} of the time until a review in "
-        f"{question.review_d:g} d.",
+        f"{count_text(len(lasted))} outages; nodes are away {percent_text(away, 2)} of the time, "
+        f"{fixed_text(seen.mean_down, 1)} at once on average. The count of nodes down has "
+        f"{fixed_text(seen.variance_to_mean_ratio, 2)} times the variance of a Poisson count.",
+        f"For {kept} of the time on record at most {count_text(most)} were down at once.",
+        f"Hold {spares} spares for {kept} of the time until a review in {question.review_d:g} d.",
     ]
     if outages.without_end:
         said.append(f"{outages.without_end} outages without an end are left out here.")

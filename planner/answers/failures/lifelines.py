@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.answers.failures.lifetimes import covariate_columns, life_columns, lives_of
 from planner.answers.failures.options import FitQuestion, Section
+from planner.trace.numbers import number_text
 from planner.trace.records import Record
 from reliability.crosscheck import Comparison, cross_check
 from reliability.logs import FailureLog
@@ -23,7 +24,7 @@ def cross_check_section(log: FailureLog, question: FitQuestion) -> Section:
     furthest = max(found.compared, key=lambda one: one.largest_relative_difference)
     said = [
         f"{len(found.compared)} estimates fitted by lifelines to the same rows; the furthest apart is "
-        f"{furthest.estimate}, by {furthest.largest_relative_difference:.1g} of the value."
+        f"{furthest.estimate}, by {number_text(furthest.largest_relative_difference, 1)} of the value."
     ]
     said += [f"{name} is not compared: {why}." for name, why in found.failed.items()]
     curves_last = sorted(found.compared, key=_is_curve)

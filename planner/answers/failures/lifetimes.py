@@ -12,6 +12,7 @@ import pandas as pd
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import MOST_LEVELS
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, fixed_text, number_text
 from planner.trace.records import Record
 from reliability.competing import cumulative_incidence
 from reliability.cox import fit_cox, proportional_hazards_test
@@ -42,7 +43,8 @@ def lives_section(log: FailureLog, question: FitQuestion) -> tuple[Section, Fit[
     what = "until its death" if log.kind == "lives" else "from the start of watching to its first failure"
     deaths = int(lives["died"].sum())
     said = [
-        f"{len(lives):,} units, {deaths:,} of them followed {what}; the others are censored.",
+        f"{count_text(len(lives))} units, {count_text(deaths)} of them followed {what}; the others are "
+        "censored.",
         _choice(ranked),
     ]
     said += [f"No {name} lifetime fits: {why}." for name, why in ranked.failed.items()]
@@ -68,7 +70,7 @@ def lives_of(log: FailureLog) -> tuple[pd.DataFrame, str]:
     if log.kind == "jobs":
         return lives, "A job log follows no node from its first day on: lifetimes need events or lives."
     if (deaths := int(lives["died"].sum())) < FEWEST_DEATHS:
-        return lives, f"{deaths} of {len(lives):,} units failed: too few for a lifetime."
+        return lives, f"{deaths} of {count_text(len(lives))} units failed: too few for a lifetime."
     return lives, ""
 
 
@@ -104,7 +106,9 @@ def _choice(ranked: RankedFits) -> str:
     if second is None:
         return f"Only one lifetime fits: {best}."
     near = "; the log hardly tells the two apart" if ranked.aic_difference < 2 else ""
-    return f"Lowest AIC: {best}; {_name(second.model)} is {ranked.aic_difference:.1f} above it{near}."
+    return (
+        f"Lowest AIC: {best}; {_name(second.model)} is {fixed_text(ranked.aic_difference, 1)} above it{near}."
+    )
 
 
 def _doubt(best: Record) -> list[str]:
@@ -112,7 +116,8 @@ def _doubt(best: Record) -> list[str]:
     if best["fit_p"] is None or best["fit_p"] >= REFUSED_BELOW:
         return []
     return [
-        f"The log refuses even the {best['lifetime']} (p = {best['fit_p']:.1g}): units fail in bursts, or "
+        f"The log refuses even the {best['lifetime']} (p = {number_text(best['fit_p'], 1)}): units fail in "
+        "bursts, or "
         "are of several kinds. Read the steps of the curve rather than its line."
     ]
 
@@ -147,7 +152,10 @@ def _parameters(fit: Fit[Lifetime], question: FitQuestion) -> str:
         low, high = fit.parameter_interval(name, confidence_fraction=question.interval_fraction)
         by, unit = (DAY_H, " d") if name.endswith("_h") else (1.0, "")
         word = name.removesuffix("_h").replace("_", " ")
-        texts.append(f"{word} {getattr(model, name) / by:.4g}{unit} ({low / by:.4g} to {high / by:.4g})")
+        texts.append(
+            f"{word} {number_text(getattr(model, name) / by)}{unit} ({number_text(float(low) / by)} to "
+            f"{number_text(float(high) / by)})"
+        )
     return ", ".join(texts)
 
 
@@ -263,6 +271,6 @@ def _ratios(
     ]
     return ratios, [
         f"Hazard ratios (Cox) to the first level of each covariate, {ends(question.interval_fraction)} "
-        f"intervals; concordance {fit.concordance_fraction():.3f}, proportional hazards p = "
-        f"{p_value:.2g}{doubt}."
+        f"intervals; concordance {fixed_text(fit.concordance_fraction(), 3)}, proportional hazards p = "
+        f"{number_text(p_value, 2)}{doubt}."
     ]

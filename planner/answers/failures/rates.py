@@ -11,6 +11,7 @@ from planner.answers.failures.counts import Periods, exposure_h, failure_count, 
 from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
 from planner.inputs.catalogue import Catalogue, make_fact
 from planner.trace.errors import InputError
+from planner.trace.numbers import fixed_text, number_text
 from planner.trace.quantities import Column, Derived, Fact, Source, Traced, chosen, derive_parts
 from planner.trace.records import Record
 from reliability.definitions import FailureDefinition, FailureScope
@@ -84,7 +85,7 @@ def rate_of(log: FailureLog, question: FitQuestion, catalogue: Catalogue) -> Rat
             "variance_to_mean",
             ratio,
             "1",
-            f"between {periods.size} periods of {periods.length_h / 24:.1f} d",
+            f"between {periods.size} periods of {fixed_text(periods.length_h / 24, 1)} d",
         ),
     }
     wide = counted | {"confidence_fraction": chosen("confidence_fraction", RANGE_FRACTION, "range of a fact")}
@@ -199,8 +200,10 @@ def _scatter(rate: Rate) -> str:
     found, periods = rate.scatter, rate.periods
     used = "" if rate.variance_to_mean_ratio > 1 else "; counts are taken as Poisson"
     return (
-        f"Counts of periods of {periods.length_h / 24:.1f} d have {found.variance_to_mean_ratio:.3g} "
-        f"times the variance of Poisson counts ({found.low_ratio:.3g} to {found.high_ratio:.3g}){used}."
+        f"Counts of periods of {fixed_text(periods.length_h / 24, 1)} d have "
+        f"{number_text(found.variance_to_mean_ratio, 3)} "
+        f"times the variance of Poisson counts ({number_text(found.low_ratio, 3)} to "
+        f"{number_text(found.high_ratio, 3)}){used}."
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from planner.answers.failures.counts import by_unit
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import in_1000_node_days
+from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 from reliability.fitting import fit_weibull
 from reliability.lemons import find_lemons, removal_gain, worst_nodes_fraction
@@ -76,7 +77,8 @@ def _trend(log: FailureLog) -> list[str]:
     chance = "as at a constant rate" if test.laplace_p_value >= 0.05 else f"{way} than at a constant rate"
     return [
         f"Within the time that a node is watched, failures come {chance} (Laplace's z "
-        f"{test.laplace_z:.2f}, p {test.laplace_p_value:.2g}; bursts alone can do that)."
+        f"{fixed_text(test.laplace_z, 2)}, p {number_text(test.laplace_p_value, 2)}; bursts alone can do "
+        "that)."
     ]
 
 
@@ -111,14 +113,15 @@ def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
     tables = {"nodes": rows}
     lemons = int(found.is_lemon.sum())
     said = [
-        f"{lemons} of {len(names):,} nodes fail more often than the rest would by chance, at "
-        f"{FALSE_DISCOVERIES:.0%} false discoveries, over {parts} parts of "
-        f"{log.window_h / parts / DAY_H:.0f} d. Lasting rates of nodes differ by "
-        f"{found.spread_fraction:.0%} of their mean (one standard deviation)."
+        f"{lemons} of {count_text(len(names))} nodes fail more often than the rest would by chance, at "
+        f"{percent_text(FALSE_DISCOVERIES, 0)} false discoveries, over {parts} parts of "
+        f"{count_text(log.window_h / parts / DAY_H)} d. Lasting rates of nodes differ by "
+        f"{percent_text(found.spread_fraction, 0)} of their mean (one standard deviation)."
     ]
     worst = math.ceil(WORST_FRACTION * len(names))
     said.append(
-        f"{worst_nodes_fraction(failures=total, worst=worst):.1%} of the failures on record fell on the "
+        f"{percent_text(worst_nodes_fraction(failures=total, worst=worst))} of the failures on record fell "
+        "on the "
         f"{worst} nodes that failed most, chance and repeats of one fault among them."
     )
     if log.kind == "jobs":
@@ -126,10 +129,12 @@ def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
     if 0 < lemons < len(names):
         gain = removal_gain(expected_per_node_h=found.expected_per_node_h, removed=found.is_lemon)
         said.append(
-            f"Without them {gain.failures_fraction:.1%} of failures would go, from "
-            f"{in_1000_node_days(gain.before_per_node_h):.3g} to "
-            f"{in_1000_node_days(gain.after_per_node_h):.3g} for each 1000 node-days; a job's time "
-            f"between failures would be {gain.job_mttf_factor:.3f} times as long. Past failures of a node "
+            f"Without them {percent_text(gain.failures_fraction)} of failures would go, from "
+            f"{number_text(in_1000_node_days(gain.before_per_node_h), 3)} to "
+            f"{number_text(in_1000_node_days(gain.after_per_node_h), 3)} for each 1000 node-days; a job's "
+            "time "
+            f"between failures would be {fixed_text(gain.job_mttf_factor, 3)} times as long. Past failures "
+            "of a node "
             "overstate this: rates are drawn to the fleet's."
         )
     return Section(title, said, tables)

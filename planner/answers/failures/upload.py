@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.inputs.editing.found import MOST_DROPPED, Found
 from planner.report.data import to_json
+from planner.trace.numbers import number_text
 
 LONGEST_STEM = 60  # characters of the name; with its ending it still is a name of one file
 
@@ -16,7 +17,10 @@ def log_found(name: str, document: dict[str, Any]) -> Found:
     read = document["sections"]["read"]
     file = f"{Path(name).name.partition('.')[0][:LONGEST_STEM] or 'log'}-fit.json"
     section, rate = document["sections"]["rate"], document["rate"]
-    shown = f"{rate['value']:.3g} {rate['unit']}, 95 % interval {rate['low']:.3g} to {rate['high']:.3g}"
+    shown = (
+        f"{number_text(rate['value'], 3)} {rate['unit']}, 95 % interval {number_text(rate['low'], 3)} "
+        f"to {number_text(rate['high'], 3)}"
+    )
     return Found(
         what="a failure log",
         facts=(*((row["read"], row["value"]) for row in read["tables"]["read"]), ("failure rate", shown)),

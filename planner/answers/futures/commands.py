@@ -19,9 +19,9 @@ from planner.program.futures import Watch, plan_futures
 from planner.program.grids import drawn
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
-from planner.report.format import amount, share_of
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
+from planner.trace.numbers import amount_text, percent_text, share_of
 from planner.trace.records import Record
 
 
@@ -154,7 +154,7 @@ def replay_text(document: Record) -> str:
     ways = [
         [
             way["way"],
-            none if way["objective_value"] is None else amount(way["objective_value"], unit),
+            none if way["objective_value"] is None else amount_text(way["objective_value"], unit),
             _regret(way, unit),
         ]
         for way in document["ways"]
@@ -173,8 +173,8 @@ def replay_text(document: Record) -> str:
 def _regret(way: Record, unit: str) -> str:
     """The share by which a way takes more; the amount where nothing is a share of what it is measured by."""
     if way["regret_fraction"] is not None:
-        return f"{way['regret_fraction']:.1%}"
-    return "" if way.get("regret_value") is None else amount(way["regret_value"], unit)
+        return percent_text(way["regret_fraction"])
+    return "" if way.get("regret_value") is None else amount_text(way["regret_value"], unit)
 
 
 def _way(played: Replay, name: str, found: Answer | None) -> Record:

@@ -14,8 +14,8 @@ from planner.inputs.scenario import digest
 from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
-from planner.report.format import amount, share_of
 from planner.trace.explain import Steps
+from planner.trace.numbers import amount_text, percent_text, share_of
 from planner.trace.quantities import Chosen, chosen
 from planner.trace.records import Record, fact_record, numbered, plain_rows
 
@@ -178,16 +178,16 @@ def _accounts(found: FuturesPlan) -> Record:
         **{name: plain_rows(rows) for name, rows in tables.items()},
         "explanations": {name: steps.add(node) for name, node in nodes.items()},
         "cells": numbered(tables, steps),
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
     }
 
 
 def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
     said = first_stage_text(document["first_stage"]) or ["Order, retire and move nothing now."]
-    shown = partial(amount, unit=document["objective"]["unit"])
+    shown = partial(amount_text, unit=document["objective"]["unit"])
     shares = all(row["regret_fraction"] is not None for row in document["futures"])
     worst = max(document["futures"], key=lambda row: row["regret_fraction" if shares else "regret_value"])
-    more = f"{worst['regret_fraction']:.1%}" if shares else shown(worst["regret_value"])
+    more = percent_text(worst["regret_fraction"]) if shares else shown(worst["regret_value"])
     said.append(
         f"Over {len(found.futures)} futures this takes {shown(float(found.expected.value))} in the mean; at "
         f"most {more} more than had the future been known ({worst['future']})."
@@ -216,7 +216,9 @@ def _status(found: FuturesPlan) -> Record:
     if hedge.plans and hedge.status is Status.OPTIMAL:
         text += "; no better one exists for these futures."
     elif hedge.plans and hedge.bound:
-        text += f"; proved to within {max(apart, 0.0) / abs(hedge.value or 1.0):.2%} of the best."
+        text += (
+            f"; proved to within {percent_text(max(apart, 0.0) / abs(hedge.value or 1.0), 2)} of the best."
+        )
     return {
         "name": STATUS_NAMES[hedge.status],
         "text": text if hedge.plans else _why_not(found),

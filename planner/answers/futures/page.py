@@ -10,8 +10,8 @@ from typing import Any
 from planner.report import findings
 from planner.report.charts import Document, Record
 from planner.report.data import to_json
-from planner.report.format import amount, mass, money
 from planner.report.saving import FolderKind, write_folder
+from planner.trace.numbers import amount_text, mass, money, percent_text
 
 FUTURES = FolderKind(
     "a folder of futures",
@@ -62,17 +62,17 @@ def futures_text(document: Mapping[str, Any]) -> str:
     lines = list(document["headline"])
     if not document["futures"]:
         return "\n".join(lines)
-    shown = partial(amount, unit=document["objective"]["unit"])
+    shown = partial(amount_text, unit=document["objective"]["unit"])
     header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
     rows = [
         [
             row["future"],
-            f"{row['probability_fraction']:.1%}",
+            percent_text(row["probability_fraction"]),
             shown(row["objective_value"]),
             shown(row["known_value"]),
             shown(row["regret_value"])
             if row["regret_fraction"] is None
-            else f"{max(row['regret_fraction'], 0.0):.1%}",
+            else percent_text(max(row["regret_fraction"], 0.0)),
             "no plan" if row["mean_plan_value"] is None else shown(row["mean_plan_value"]),
             money(row["cost_usd"]),
             mass(row["carbon_kgco2e"]),

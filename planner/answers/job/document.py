@@ -95,7 +95,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "facts": [_fact_record(fact) for _, fact in sorted(facts.items())],
     }
     document["predicted"] = document["predicted"][0] if document["predicted"] else {}
-    document["steps"] = [step.to_dict() for step in steps.to_list()]
+    document["steps"] = steps.packed()
     document["model_card"] = card_of(document)
     if found := disagreements(document):
         raise TotalsDisagree("; ".join(f"{place} {text}" for place, text in found[:5]))

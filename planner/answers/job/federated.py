@@ -30,6 +30,7 @@ from planner.answers.job.equations import (
 )
 from planner.answers.job.setting import Setting
 from planner.inputs.job.schema import Federated
+from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Parts, Traced, chosen, convert, derive, derive_parts, pick
 from planner.trace.units import DIMENSIONLESS
 
@@ -83,8 +84,9 @@ def federated_work(setting: Setting, stated: Federated) -> FederatedWork:
             server_h=lasts,
             **dict(energy.items()),
         ),
-        f"{_rounds(stated)}: {sessions.value:,.0f} sessions of devices, {stated.concurrency:,} at once, "
-        f"{lasts.value:,.3g} h",
+        f"{_rounds(stated)}: {count_text(sessions.value)} sessions of devices, "
+        f"{count_text(stated.concurrency)} at once, "
+        f"{number_text(lasts.value, 3)} h",
         tuple(f"fairness: {warning}" for warning in _participation(setting, stated)),
     )
 
@@ -92,8 +94,11 @@ def federated_work(setting: Setting, stated: Federated) -> FederatedWork:
 def _rounds(stated: Federated) -> str:
     """What `rounds` counts in the job's mode."""
     if stated.mode == "asynchronous":
-        return f"{stated.rounds:,.10g} updates of {stated.buffer:,.10g} sessions each, without rounds"
-    return f"{stated.rounds:,.10g} rounds of all devices at once"
+        return (
+            f"{number_text(stated.rounds, 10)} updates of {number_text(stated.buffer, 10)} sessions "
+            "each, without rounds"
+        )
+    return f"{number_text(stated.rounds, 10)} rounds of all devices at once"
 
 
 def federated_variants(setting: Setting, stated: Federated) -> Iterator[tuple[str, str, str, Federated, str]]:

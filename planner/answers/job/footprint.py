@@ -32,6 +32,7 @@ from planner.answers.job.inference import Answered, answered
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
+from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive
 
 
@@ -220,8 +221,8 @@ def _storage(setting: Setting) -> Phase:
         _powered(setting, "storage", it, setting.grid(None, kept)),
         embodied=setting.node_share_kgco2e(drives, kept),
         boundary="storage",
-        said=f"{stored.value / 1000:,.4g} TB on {stated.medium}, {copies.value:g} times, "
-        f"{kept.value / 730.5:,.3g} months",
+        said=f"{number_text(stored.value / 1000)} TB on {stated.medium}, {copies.value:g} times, "
+        f"{number_text(kept.value / 730.5, 3)} months",
     )
 
 
@@ -254,7 +255,7 @@ def _network(setting: Setting, worked: list[Phase]) -> Phase:
         operational=derive(fabric_kgco2e, operational_kgco2e=running, power_fraction=power),
         embodied=derive(network_kgco2e, "embodied=network", server_kgco2e=made, network_fraction=share),
         boundary="network",
-        said=f"{power.value:.1%} of the nodes' power, {share.value:.1%} of their making",
+        said=f"{percent_text(power.value)} of the nodes' power, {percent_text(share.value)} of their making",
     )
 
 
@@ -278,7 +279,7 @@ def _building(setting: Setting, worked: list[Phase]) -> Phase:
         "building",
         embodied=_sum(phases_kgco2e, "kgco2e", shares),
         boundary="building",
-        said=f"{carbon.value:,.0f} kg a kW over {years.value:g} years",
+        said=f"{count_text(carbon.value)} kg a kW over {years.value:g} years",
     )
 
 

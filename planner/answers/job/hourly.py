@@ -16,6 +16,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Site
 from planner.inputs.series import load_series, read_series, shipped_series
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Source
 
 Column = float | NDArray[Any]
@@ -97,7 +98,7 @@ def _as_fact(
         key=f"series.{series.zone}",
         source=source,
         boundary={"grid": str(series.signal)},
-        locator=f"{len(values):,} hours from {first}",
+        locator=f"{count_text(len(values))} hours from {first}",
         kind="measured" if series.made == "measured" else "assumed",
         note=f"year {first.year}",
     )

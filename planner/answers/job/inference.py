@@ -22,6 +22,7 @@ from planner.physics.nodes import node_columns
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, peak_demand_per_s
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Traced, derive, rows
 from planner.trace.units import DIMENSIONLESS
 
@@ -71,7 +72,7 @@ def _measured(setting: Setting, inference: Inference, requests: Traced) -> Done:
     )
     node_kw = node_kw_of(setting, PHASE, inference.power_kw, inference.sku, "performance.power.decode")
     it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
-    said = f"{requests.value:,.0f} requests on {sku.name} (measured rate)"
+    said = f"{count_text(requests.value)} requests on {sku.name} (measured rate)"
     return Done(sku.name, node_h, it, said=said)
 
 
@@ -94,8 +95,9 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
     size = int(replica.candidates.accelerators[0])
     demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
     said = (
-        f"{requests.value:,.0f} requests to {inference.model} on {sku}, {size} accelerators each (predicted, "
-        f"as one of the replicas that share {demand_per_s:,.4g} requests/s)"
+        f"{count_text(requests.value)} requests to {inference.model} on {sku}, {size} accelerators each "
+        "(predicted, "
+        f"as one of the replicas that share {number_text(demand_per_s)} requests/s)"
     )
     return Done(sku, node_h, it, said=said)
 

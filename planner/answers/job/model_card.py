@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.report.format import energy, mass
-from planner.trace.explain import format_value
+from planner.trace.numbers import count_text, energy, mass, number_text, percent_text
 from planner.trace.records import Record
 
 GRAMS = 0.1  # kg: below it, grams read better
@@ -23,14 +22,14 @@ def said(value: float, unit: str) -> str:
         case "kWh":
             return energy(value)
         case "L":
-            return f"{value / 1000:,.4g} m3" if value >= 1000 else f"{small(value)} L"
+            return f"{number_text(value / 1000)} m3" if value >= 1000 else f"{small(value)} L"
         case _:
-            return f"{format_value(float(f'{value:.4g}'))} {unit}"
+            return f"{number_text(value)} {unit}"
 
 
 def small(value: float) -> str:
     """Three digits, no exponent where it can be helped."""
-    return format_value(float(f"{value:.3g}"))
+    return number_text(value, 3)
 
 
 def card_of(document: Record) -> str:
@@ -71,7 +70,7 @@ def assumed_said(document: Record) -> str:
 def _hours(totals: Record) -> str:
     if "accelerator_hours" not in totals:
         return "The job used "
-    return f"The job used {totals['accelerator_hours']['value']:,.0f} accelerator-hours and "
+    return f"The job used {count_text(totals['accelerator_hours']['value'])} accelerator-hours and "
 
 
 def to_card(document: Record) -> str:
@@ -91,7 +90,8 @@ def to_card(document: Record) -> str:
     for row in document["phases"]:
         parts = " | ".join(said(row[name], "kgCO2e") for name in ("electricity_kgco2e", "hardware_kgco2e"))
         lines.append(
-            f"| {row['phase']} | {said(row['kgco2e'], 'kgCO2e')} | {row['of_total_fraction']:.1%} | {parts} |"
+            f"| {row['phase']} | {said(row['kgco2e'], 'kgCO2e')} | "
+            f"{percent_text(row['of_total_fraction'])} | {parts} |"
         )
     said_too = [assumed_said(document), *document["notes"]]
     lines += [f"\n- {note}" for note in said_too if note]

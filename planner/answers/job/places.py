@@ -80,7 +80,7 @@ def place_document(job: Job, catalogue: Catalogue | None = None) -> Record:
         "notes": [note for place in places if place.hours is not None for note in place.hours.notes],
         "explanations": named,
         "cells": cells,
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
     }
 
 

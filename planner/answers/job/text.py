@@ -6,6 +6,7 @@ import textwrap
 
 from planner.answers.job.model_card import assumed_said, grid_said, said
 from planner.report.tables import why_text
+from planner.trace.numbers import fixed_text, percent_text
 from planner.trace.records import Record
 
 WIDTH = 100
@@ -37,7 +38,7 @@ def _mass(kgco2e: float) -> str:
 
 
 def _change(fraction: float) -> str:
-    return f"{fraction:+.1%}" if abs(fraction) >= LEAST_SHOWN else "under 0.1%"
+    return percent_text(fraction, sign=True) if abs(fraction) >= LEAST_SHOWN else "under 0.1 %"
 
 
 def _totals(document: Record) -> str:
@@ -63,7 +64,7 @@ def _phases(document: Record) -> str:
     for row in document["phases"]:
         parts = "".join(f"{_mass(row[name]):>13}" for name in ("electricity_kgco2e", "hardware_kgco2e"))
         what = textwrap.shorten(row["what"], WIDTH - 66, placeholder="…")
-        share = f"{row['of_total_fraction']:.1%}"
+        share = percent_text(row["of_total_fraction"])
         lines.append(f"{row['phase']:<17}{_mass(row['kgco2e']):>13}{share:>8}{parts}  {what}")
     for row in document["metered"]:
         ours, theirs = _mass(row["electricity_kgco2e"]), _mass(row["tool_kgco2e"])
@@ -97,7 +98,7 @@ def _failures(document: Record) -> str:
     if not document["failures"]:
         return ""
     shown = [
-        f"{row['state']} {_mass(row['kgco2e'])} ({row['of_training_fraction']:.2%})"
+        f"{row['state']} {_mass(row['kgco2e'])} ({percent_text(row['of_training_fraction'], 2)})"
         for row in document["failures"]
     ]
     return _wrapped(f"Of the training run: {'; '.join(shown)}.")
@@ -129,6 +130,6 @@ def _embodied(document: Record) -> str:
     lines = ["Why others print other figures for the accelerator"]
     for row in document["embodied"]:
         said_of = f"{row['figure']}: {row['step']}"
-        ratio = f"  {row['of_ours_ratio']:.2f} x  {row['boundary']}" if "boundary" in row else ""
-        lines.append(f"  {row['accelerator']:<16}{said_of:<62}{row['kgco2e']:>8.1f} kg{ratio}")
+        ratio = f"  {fixed_text(row['of_ours_ratio'], 2)} x  {row['boundary']}" if "boundary" in row else ""
+        lines.append(f"  {row['accelerator']:<16}{said_of:<62}{fixed_text(row['kgco2e'], 1):>8} kg{ratio}")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.scenario.problems import shown
 from planner.inputs.series import shipped_series
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from planner.trace.records import Record
 
 Files = Mapping[str, bytes]
@@ -137,16 +138,16 @@ def job_rows(job: Job) -> list[Record]:
 def metered_rows(seen: MeteredEnergy) -> list[Record]:
     """What was recognised in a metered file, in words."""
     accelerators = "not said" if seen.accelerators is None else str(seen.accelerators)
-    hours = "not said" if seen.accelerator_h is None else f"{seen.accelerator_h:,.4g} h"
+    hours = "not said" if seen.accelerator_h is None else f"{number_text(seen.accelerator_h)} h"
     stamps = [f"{stamp:%Y-%m-%d %H:%M}" for stamp in (seen.first, seen.last) if stamp is not None]
     rows = {
         "written by": seen.tool,
         "it saw": seen.seen,
-        "energy, without PUE": f"{seen.it_kwh:,.4g} kWh",
+        "energy, without PUE": f"{number_text(seen.it_kwh)} kWh",
         "accelerators": accelerators,
         "accelerator-hours": hours,
         "when": " to ".join(stamps) or "not said",
-        "not metered in between": f"{seen.gaps_h:,.3g} h, not counted",
+        "not metered in between": f"{number_text(seen.gaps_h, 3)} h, not counted",
     }
     return [{"property": label, "found": text} for label, text in rows.items()]
 

@@ -14,6 +14,7 @@ from planner.answers.job.shifting import hour_changes
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Work
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text, percent_text
 from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, derive, pick, rows
 from planner.trace.records import Record
 from planner.trace.uncertainty import tornado
@@ -204,7 +205,7 @@ def _utilisation(footprint: Footprint) -> Iterator[Change]:
     now = hardware.utilisation_fraction or footprint.setting.fact("embodied.utilisation").value
     for end in _ends(footprint.setting.catalogue, "embodied.utilisation"):
         changed = variant(footprint.setting, hardware=hardware.but(utilisation_fraction=end))
-        yield Change("share of its life in use", f"{now:.0%}", f"{end:.0%}", changed.carbon)
+        yield Change("share of its life in use", percent_text(now, 0), percent_text(end, 0), changed.carbon)
 
 
 def _lifetime(footprint: Footprint) -> Iterator[Change]:
@@ -226,7 +227,7 @@ def _ends(catalogue: Catalogue, key: str) -> tuple[float, ...]:
 
 
 def _minutes(hours: float) -> str:
-    return f"{hours * 60:.3g} min"
+    return f"{number_text(hours * 60, 3)} min"
 
 
 def supposed(node: Traced, facts: Mapping[str, Fact]) -> Traced:

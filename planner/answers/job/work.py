@@ -26,6 +26,7 @@ from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, fixed_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
 from reliability.checkpoint import hours_by_state
 
@@ -61,7 +62,7 @@ def _contrasts(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str
     """What the file says of itself next to what the job counts with."""
     if found.own_kgco2e is not None:
         yield (
-            f"{found.tool}'s own figure is {found.own_kgco2e:,.4g} kgCO2e: electricity alone, "
+            f"{found.tool}'s own figure is {number_text(found.own_kgco2e)} kgCO2e: electricity alone, "
             "by its own grid factor and PUE"
         )
     named, grid = named_by_meter(found, setting.catalogue), setting.job.site.grid or "of the job's own"
@@ -110,7 +111,7 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
     notes += [f"{path.name}: {said}" for said in _contrasts(setting, sku.name, found)]
     notes += [f"{path.name}: {row}" for row in found.bad_rows]
     if found.gaps_h:
-        notes.append(f"{path.name}: {found.gaps_h:,.3g} h were not metered and are not counted")
+        notes.append(f"{path.name}: {number_text(found.gaps_h, 3)} h were not metered and are not counted")
     duration = _metered(path, found, f"{phase}.duration", found.duration_h, "h") if found.first else None
     useful = (
         None if work.useful_fraction is None else setting.yours(f"{phase}.useful", work.useful_fraction, "1")
@@ -122,7 +123,7 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         useful,
         None,
-        f"{found.accelerator_h:,.4g} accelerator-hours on {sku.name} (metered by {found.tool})",
+        f"{number_text(found.accelerator_h)} accelerator-hours on {sku.name} (metered by {found.tool})",
         tuple(notes),
         None if found.first is None else found.first.date(),
         tool=found.tool,
@@ -160,7 +161,7 @@ def hours_done(setting: Setting, phase: str, hours: float, power_kw: float | Non
     )
     node_kw = node_kw_of(setting, phase, power_kw, sku, "performance.power.training")
     it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
-    return Done(one.name, node_h, it, said=f"{hours:,.0f} accelerator-hours on {one.name} (measured)")
+    return Done(one.name, node_h, it, said=f"{count_text(hours)} accelerator-hours on {one.name} (measured)")
 
 
 def node_kw_of(setting: Setting, phase: str, power_kw: float | None, sku: str | None, state: str) -> Traced:
@@ -214,7 +215,9 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
-        said=f"{work.tokens:.3g} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)",
+        said=(
+            f"{number_text(work.tokens, 3)} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)"
+        ),
         notes=(f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains",),
         start=work.start,
     )
@@ -243,7 +246,8 @@ def _planned(
     if not len(runs.candidate):
         years = runs.duration_h.value[0] / HOURS_PER_YEAR
         raise InputError(
-            f"{phase}: {where} would take {years:.1f} years; more than {MOST_YEARS} are not planned: "
+            f"{phase}: {where} would take {fixed_text(years, 1)} years; more than {MOST_YEARS} are not "
+            "planned: "
             "use more nodes"
         )
     first = np.array(0)  # the interval of least time

@@ -10,7 +10,7 @@ from planner.answers.plan.names import changes_text, labels_of
 from planner.program.ledger import objective_of
 from planner.program.plan import Plan
 from planner.program.searches import Alternative, near_optimal
-from planner.report.format import mass, money
+from planner.trace.numbers import mass, money
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
 

@@ -23,6 +23,7 @@ from planner.physics.equations.chance import in_time_fraction, met_fraction
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
 
@@ -46,7 +47,7 @@ def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
         if row["work"] not in seen and len(seen) < LEAST_SURE:
             seen.add(row["work"])
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
-            least.append(f"{row['work']} {when} with {row['chance_fraction']:.0%}")
+            least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
     line = (
         "How sure, with rates, demand, deliveries and failures as they may turn out: the least sure "
         f"{'is' if len(least) == 1 else 'are'} {', '.join(least)}."

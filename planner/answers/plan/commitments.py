@@ -12,7 +12,7 @@ from planner.answers.plan.fleet import nodes_text
 from planner.program.ledger import hours_in_use
 from planner.program.plan import Plan
 from planner.program.solution import Solution
-from planner.report.format import money
+from planner.trace.numbers import money, percent_text
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 
@@ -74,12 +74,12 @@ def commitment_warnings(plan: Plan, solution: Solution) -> Iterator[str]:
         return
     held = float((solution.rented[groups] * plan.problem.node_groups.hours).sum())
     used = float(hours_in_use(plan.assembled, solution)[groups].sum())
-    yield f"Reserved nodes are used for {used / held:.0%} of the hours that are paid for."
+    yield f"Reserved nodes are used for {percent_text(used / held, 0)} of the hours that are paid for."
     due, cost = sum(row["due_usd"] for row in rows), float(plan.ledger.cost.value)
     if due > MUCH * abs(cost):
         yield (
-            f"{money(due)} of what is reserved fall due after the horizon, {due / cost:.0%} of its cost: "
-            "they are not in it, and need work to follow. A longer horizon counts them."
+            f"{money(due)} of what is reserved fall due after the horizon, {percent_text(due / cost, 0)} of "
+            "its cost: they are not in it, and need work to follow. A longer horizon counts them."
         )
 
 

@@ -9,6 +9,7 @@ from planner.answers.plan.alternatives import with_alternatives
 from planner.answers.plan.limit_prices import with_prices
 from planner.answers.plan.verified import with_verification
 from planner.program.plan import Plan
+from planner.trace.numbers import percent_text
 
 Watch = Callable[[str], None]
 
@@ -39,7 +40,9 @@ def defended(
     seconds = plan.inputs.scenario.solve.time_limit_s
     try:
         if defence.verify:
-            plan = with_verification(plan, tell=lambda share: tell(f"playing the services: {share:.0%}"))
+            plan = with_verification(
+                plan, tell=lambda share: tell(f"playing the services: {percent_text(share, 0)}")
+            )
         if defence.prices:
             tell("looking for what the limits are worth")
             plan = with_prices(plan, time_limit_s=seconds)

@@ -12,7 +12,7 @@ from planner.answers.plan.places import space_held
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution
-from planner.report.format import money
+from planner.trace.numbers import money
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 

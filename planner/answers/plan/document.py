@@ -29,6 +29,7 @@ from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
+from planner.trace.numbers import count_text, percent_text
 from planner.trace.quantities import facts_of
 from planner.trace.records import (
     Record,
@@ -111,7 +112,7 @@ def plan_document(plan: Plan) -> Record:
             document["why"] += plan.verification["findings"]
     elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
-    document["steps"] = [step.to_dict() for step in steps.to_list()]
+    document["steps"] = steps.packed()
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
     document["why"] += [f"{note}." for note in notes]
@@ -184,10 +185,15 @@ def _status(plan: Plan) -> Record:
         case Status.OPTIMAL:
             text = "No better plan exists for these facts."
         case Status.WITHIN_GAP:
-            text = f"Proved to be within {max(gap or 0.0, 1e-4):.2%} of the best plan that can exist."
+            text = (
+                f"Proved to be within {percent_text(max(gap or 0.0, 1e-4), 2)} of the best plan that "
+                "can exist."
+            )
         case Status.TIME_LIMIT | Status.INTERRUPTED:
             known = (
-                "not known yet how close to the best" if gap is None else f"at most {gap:.1%} above the best"
+                "not known yet how close to the best"
+                if gap is None
+                else f"at most {percent_text(gap)} above the best"
             )
             text = f"Stopped early; the best plan found so far, {known}."
         case Status.INFEASIBLE:
@@ -219,12 +225,14 @@ def _objective_text(plan: Plan) -> str:
         case "lexicographic":
             first, second = ("carbon", "cost") if policy.first == "carbon" else ("cost", "carbon")
             given = 100 * first_tolerance(policy)
-            return f"least {first}, then least {second} with {given:.3g} % more of the first"
+            return (
+                f"least {first}, then least {second} with {percent_text(given / 100, None)} more of the first"
+            )
         case "cash":
             return "least money spent in the horizon"
         case _:
             price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
-            return f"least cost, with carbon at {price:,.0f} USD/t"
+            return f"least cost, with carbon at {count_text(price)} USD/t"
 
 
 def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:

@@ -18,7 +18,7 @@ from planner.program.solution import (
     Solution,
     rebate_fraction,
 )
-from planner.report.format import mass, money
+from planner.trace.numbers import count_text, mass, money, percent_text
 from planner.trace.quantities import Fact, Traced, chosen, convert, total
 from planner.trace.records import Record, plain_rows
 
@@ -259,7 +259,8 @@ def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
         steps = ", ".join(f"{one['nodes']} in {one['period']}" for one in mine)
         hours, paid = (sum(one[key] for one in mine) for key in ("node_h", "rent_usd"))
         yield (
-            f"Rent up to so many nodes of {place[0]} at {place[1]}: {steps}; {hours:,.0f} node-hours for "
+            f"Rent up to so many nodes of {place[0]} at {place[1]}: {steps}; {count_text(hours)} "
+            "node-hours for "
             f"{money(paid)}."
         )
 
@@ -297,7 +298,7 @@ def _rebates(plan: Plan, solution: Solution) -> list[str]:
     problem = plan.problem
     ordered = (solution.orders * problem.node_groups.order_unit_nodes[:, None]).sum(axis=1)
     return [
-        f"The contract for {sku} reaches a rebate of {share:.1%} on "
+        f"The contract for {sku} reaches a rebate of {percent_text(share)} on "
         f"{nodes_text(int(ordered[problem.node_groups.sku == k].sum()))}."
         for k, (sku, share) in enumerate(
             zip(problem.sku_names, rebate_fraction(problem, solution.orders), strict=True)
@@ -351,7 +352,7 @@ def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
         price = problem.node_groups.capex_usd_per_node[p, t] * (1.0 - off[problem.node_groups.sku[p]])
         cash = float(nodes[p, t] * price)
         said.append(
-            f"Order {nodes[p, t]:.0f} nodes of {problem.node_group_name(int(p))} in {labels[t]} "
+            f"Order {count_text(nodes[p, t])} nodes of {problem.node_group_name(int(p))} in {labels[t]} "
             f"for {money(cash)}."
         )
     return said or ["Buy nothing."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.inputs.ranges import Ranges
-from planner.report.format import money
+from planner.trace.numbers import money, percent_text
 from planner.trace.quantities import chosen
 from planner.trace.records import Record, plain_rows
 from planner.trace.uncertainty import Swing, cause_of, narrowed
@@ -40,7 +40,7 @@ def knowable_sentences(rows: Sequence[Record]) -> list[str]:
     if not rows:
         return []
     named = ", ".join(
-        f"{row['facts']} (the range narrows by {row['narrows_fraction']:.0%})"
+        f"{row['facts']} (the range narrows by {percent_text(row['narrows_fraction'], 0)})"
         for row in plain_rows(rows)[:NAMED]
     )
     return [f"Your firm may know better than the catalogue, most of all: {named}. State it under [facts]."]
@@ -54,5 +54,5 @@ def median_sentences(totals: Sequence[Record]) -> list[str]:
     off = cost["p50"] / cost["value"] - 1.0
     return [
         f"The cost of {money(cost['value'])} takes each fact at its value; half of the draws of all facts "
-        f"are above {money(cost['p50'])}, {abs(off):.0%} {'more' if off > 0 else 'less'}."
+        f"are above {money(cost['p50'])}, {percent_text(abs(off), 0)} {'more' if off > 0 else 'less'}."
     ]

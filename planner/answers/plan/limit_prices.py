@@ -11,7 +11,7 @@ from planner.program.assembly import objective_unit
 from planner.program.plan import Plan
 from planner.program.searches import AT_LEAST, Move, Price, prices
 from planner.program.solution import LIMITS
-from planner.report.format import amount
+from planner.trace.numbers import amount_text, number_text
 from planner.trace.records import Record
 
 CONFIRMED = tuple(family for family in LIMITS if family not in ("deadlines", "end of life"))
@@ -78,7 +78,7 @@ def price_sentences(plan: Plan) -> list[str]:
 
 def objective_text(plan: Plan, value: float) -> str:
     """An amount of the objective."""
-    return amount(value, objective_unit(plan.problem.objective))
+    return amount_text(value, objective_unit(plan.problem.objective))
 
 
 def _sentence(plan: Plan, price: Price) -> str:
@@ -103,7 +103,7 @@ def _step(plan: Plan, move: Move, price: Price, *, eased: bool) -> str:
     unit = price.unit
     more = eased != (price.family in AT_LEAST)
     counted = ONE_IS.get(unit, unit) if abs(move.amount) == 1 else unit
-    amount = f"{abs(move.amount):,.4g} {counted} {'more' if more else 'less'}"
+    amount = f"{number_text(abs(move.amount))} {counted} {'more' if more else 'less'}"
     if math.isinf(move.change):
         return f"with {amount} there is no plan"
     if math.isnan(move.change):
@@ -112,9 +112,8 @@ def _step(plan: Plan, move: Move, price: Price, *, eased: bool) -> str:
     verb = "saves" if eased else "costs"
     if move.least <= 0 <= move.most and abs(change) <= (move.most - move.least) / 2 + NOTHING:
         return f"{amount} changes nothing beyond the gap of the search"
-    per_unit = (
-        "" if abs(move.amount) == 1 else f" ({objective_text(plan, change / abs(move.amount))} per {unit})"
-    )
+    each = objective_text(plan, change / abs(move.amount))
+    per_unit = "" if abs(move.amount) == 1 else f" ({each} per {ONE_IS.get(unit, unit)})"
     return f"{amount} {verb} {objective_text(plan, change)}{per_unit}"
 
 

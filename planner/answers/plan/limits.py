@@ -12,6 +12,7 @@ from planner.answers.plan.fleet import fleet_records, place, purchase_records
 from planner.answers.plan.money import period_records
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution
+from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 
@@ -38,9 +39,10 @@ def _sentence(plan: Plan, found: Sequence[tuple[Record, int]]) -> str:
     order = "one more node" if nodes == 1 else f"one more order of {nodes} nodes"
     how = "is nearly full" if row["used"] > 0 else "is too small for any order"
     return (
-        f"The {row['limit']} limit of {row['where']} {how} in {when}: {row['used']:,.4g} of "
-        f"{row['allowed']:,.4g} {row['unit']} are used, and {order} of {plan.problem.node_group_name(group)} "
-        f"takes {need:,.4g}."
+        f"The {row['limit']} limit of {row['where']} {how} in {when}: {number_text(row['used'])} of "
+        f"{number_text(row['allowed'])} {row['unit']} are used, and {order} of "
+        f"{plan.problem.node_group_name(group)} "
+        f"takes {number_text(need)}."
     )
 
 
@@ -281,7 +283,7 @@ def limit_sentences(plan: Plan, solution: Solution) -> list[str]:
     return [
         *(
             f"The {row['limit']} limit of {row['where']} binds in {row['period']}: "
-            f"{row['used']:,.0f} of {row['allowed']:,.0f} {row['unit']}."
+            f"{count_text(row['used'])} of {count_text(row['allowed'])} {row['unit']}."
             for row in tight
         ),
         *full,

@@ -15,7 +15,7 @@ from planner.program.ledger import objective_of
 from planner.program.market_based import stand_ins
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution, capex_usd
-from planner.report.format import energy, mass, money
+from planner.trace.numbers import energy, mass, money
 from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
 

@@ -7,7 +7,7 @@ import numpy as np
 from planner.inputs.consistency import space_note, space_unstated
 from planner.program.plan import Plan
 from planner.program.solution import Solution
-from planner.report.format import money
+from planner.trace.numbers import count_text, money, percent_text
 from planner.trace.quantities import Traced, chosen
 from planner.trace.records import Record
 
@@ -52,7 +52,8 @@ def place_sentences(plan: Plan, solution: Solution) -> list[str]:
         t = int(unused[s].argmax())
         said.append(
             f"{names[s]} pays {money(float(wasted[s].sum()))} for committed space that nothing uses, at most "
-            f"{unused[s, t]:,.0f} of {wide[s, t]:,.0f} kW in {plan.inputs.scenario.horizon.period_labels[t]}."
+            f"{count_text(unused[s, t])} of {count_text(wide[s, t])} kW in "
+            f"{plan.inputs.scenario.horizon.period_labels[t]}."
         )
     if bills.peak_usd is not None:
         peaks = float(np.sum(bills.peak_usd.value))
@@ -61,7 +62,7 @@ def place_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _share(part: float, whole: float) -> str:
-    return f", {part / whole:.0%} of the cost" if whole > 0 else ""
+    return f", {percent_text(part / whole, 0)} of the cost" if whole > 0 else ""
 
 
 def space_held(plan: Plan, group: int, period: int) -> Traced:

@@ -13,6 +13,7 @@ from planner.physics.engines import is_measured
 from planner.physics.measured_serving import factors_of, rate_error, rate_error_text
 from planner.program.plan import Plan
 from planner.program.solution import Solution
+from planner.trace.numbers import percent_text
 
 
 def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
@@ -42,12 +43,17 @@ def _training(inputs: Inputs, sku: int) -> str:
     calibration = inputs.scenario.calibration
     if calibration is not None and one.accelerator in calibration.training_errors:
         worst, what = calibration.training_errors[one.accelerator]
-        return f"{title}: at worst ±{worst:.0%}, calibrated: {what}."
+        return f"{title}: at worst ±{percent_text(worst, 0)}, calibrated: {what}."
     own, fit = inputs.fact(f"accelerator.{one.accelerator}.matrix_efficiency"), inputs.fact(OUT_OF_SAMPLE)
     if own.source.name == TRAINED or own.low is None or own.high is None:
-        most = f", at worst {fit.high:.0%}" if fit.high is not None else ""
-        return f"{title}: ±{fit.value:.0%}{most}, from published runs, each publication left out."
-    ends = f"{own.low / own.value - 1.0:+.0%} .. {own.high / own.value - 1.0:+.0%}"
+        most = f", at worst {percent_text(fit.high, 0)}" if fit.high is not None else ""
+        return (
+            f"{title}: ±{percent_text(fit.value, 0)}{most}, from published runs, each publication left out."
+        )
+    ends = (
+        f"{percent_text(own.low / own.value - 1.0, 0, sign=True)} .. "
+        f"{percent_text(own.high / own.value - 1.0, 0, sign=True)}"
+    )
     return f"{title}: {ends}, as no training run fixes its efficiency ({own.source.title})."
 
 
@@ -61,6 +67,9 @@ def _serving(inputs: Inputs, sku: int, services: list[int]) -> Iterator[str]:
         if points:
             worst = max(float((fact.high or fact.value) / fact.value - 1.0) for _, fact in points)
             count = f"{len(points)} own point{'s' * (len(points) != 1)}"
-            yield f"{title}, {service.model}: at worst ±{worst:.0%} at other batches, from {count}."
+            yield (
+                f"{title}, {service.model}: at worst ±{percent_text(worst, 0)} at other batches, from "
+                f"{count}."
+            )
         else:
             yield rate_error_text(title, rate_error(inputs, one.accelerator, service.model))

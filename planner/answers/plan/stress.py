@@ -17,7 +17,7 @@ from planner.answers.plan.chance import free_nodes
 from planner.physics.chance import demand_sigmas
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
-from planner.report.format import mass, money
+from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
 from planner.trace.quantities import Traced, chosen, facts_of, recompute, total
 from planner.trace.records import Record, plain_rows
 
@@ -64,7 +64,9 @@ def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
     inputs, groups = plan.inputs, plan.problem.node_groups
     left = 1.0 - inputs.fact("planning.stress.rate").value
     for sku in np.unique(groups.sku[solution.in_service.any(axis=1)]).tolist():
-        yield Case(f"{plan.problem.sku_names[sku]} delivers {1 - left:.0%} less", rate={sku: left})
+        yield Case(
+            f"{plan.problem.sku_names[sku]} delivers {percent_text(1 - left, 0)} less", rate={sku: left}
+        )
     services, pools = inputs.scenario.services, inputs.scenario.pools
     grown: dict[str, Nodes] = {}
     if services:
@@ -100,7 +102,8 @@ def _held_up(plan: Plan, solution: Solution, case: Case) -> Record:
         t = int(np.flatnonzero(short.any(axis=0))[0])
         p = int(np.argmax(short[:, t]))
         names = ", ".join(sorted(works[p, t]))
-        first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {short[p, t]:.1f} nodes short for {names}"
+        nodes = fixed_text(short[p, t], 1)
+        first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {nodes} nodes short for {names}"
     row["breaks_first"] = "; ".join(filter(None, (first, late or "")))
     most = max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0)
     row["short_nodes"] = most
@@ -202,7 +205,7 @@ def _late_run(plan: Plan, solution: Solution, case: Case) -> str | None:
                 start_h += float(inputs.scenario.horizon.hours[start])
         late_d = (start_h + took - inputs.scenario.horizon.hours_from_start(job.deadline)) / 24.0
         if late_d > 0:
-            return f"{job.name} is done {late_d:.0f} days after its deadline (95 % chance)"
+            return f"{job.name} is done {count_text(late_d)} days after its deadline (95 % chance)"
     return None
 
 

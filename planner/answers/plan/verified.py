@@ -23,6 +23,7 @@ from planner.physics.serving import BUNDLES, replica_arguments, under_a_cap
 from planner.physics.serving_options import layout_columns
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
+from planner.trace.numbers import count_text, fixed_text, percent_text
 from planner.trace.quantities import chosen
 from planner.trace.records import Record
 
@@ -85,7 +86,10 @@ def verification(
         "about": ABOUT,
         "rows": rows,
         "findings": [line for row in rows for line in _findings(row)]
-        or [f"Every target is met, and no quantile of the closed form is off by more than {OFF:.0%}."]
+        or [
+            "Every target is met, and no quantile of the closed form is off by more than "
+            f"{percent_text(OFF, 0)}."
+        ]
         * bool(rows),
     }
 
@@ -440,13 +444,13 @@ def _findings(row: Record) -> Iterator[str]:
     share, wanted = row["in_time_fraction"], row["quantile_fraction"]
     if share < wanted:
         yield (
-            f"{where}: a target is missed: {share:.1%} of first tokens come within "
-            f"{row['first_token_target_s']:g} s, {wanted:.0%} are asked for."
+            f"{where}: a target is missed: {percent_text(share)} of first tokens come within "
+            f"{row['first_token_target_s']:g} s, {percent_text(wanted, 0)} are asked for."
         )
     each, most = row["mean_per_token_s"], row["per_token_target_s"]
     if each is not None and each > most:
         yield (
-            f"{where}: a target is missed: a further token takes {1000 * each:.1f} ms on average, "
+            f"{where}: a target is missed: a further token takes {fixed_text(1000 * each, 1)} ms on average, "
             f"{1000 * most:g} ms are allowed."
         )
     for key, what in MEASURES.items():
@@ -455,8 +459,8 @@ def _findings(row: Record) -> Iterator[str]:
         if off is None or abs(off) <= OFF:
             continue
         yield (
-            f"{where}: P99 of the {what} is {1000 * theirs:,.0f} ms when played, "
-            f"{1000 * ours:,.0f} ms in the plan's closed form ({off:+.0%})."
+            f"{where}: P99 of the {what} is {count_text(1000 * theirs)} ms when played, "
+            f"{count_text(1000 * ours)} ms in the plan's closed form ({percent_text(off, 0, sign=True)})."
         )
 
 

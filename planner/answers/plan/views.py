@@ -20,7 +20,7 @@ from planner.physics.value import holding_usd
 from planner.program.ledger import Disagreement
 from planner.program.plan import Plan
 from planner.program.solution import Solution
-from planner.report.format import money
+from planner.trace.numbers import money
 from planner.trace.quantities import Traced, chosen, derive, total
 from planner.trace.records import Record, plain_rows
 

@@ -22,8 +22,8 @@ from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
-from planner.report.format import money
 from planner.trace.explain import Steps
+from planner.trace.numbers import count_text, money, percent_text
 from planner.trace.quantities import Traced, chosen, convert, total
 from planner.trace.records import Record
 
@@ -222,7 +222,7 @@ def pausable_placements(plan: Plan, solution: Solution) -> dict[str, str]:
         options = problem.pausable_options
         group = problem.node_group_name(int(options.node_group[e]))
         placed.setdefault(problem.jobs.name[options.job[e]], []).append(
-            f"{solution.done_node_h[e].sum():,.0f} node-hours on {group}"
+            f"{count_text(solution.done_node_h[e].sum())} node-hours on {group}"
         )
     return {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
 
@@ -245,17 +245,17 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
     for row, e in zip(pausable.rows, pausable.options, strict=True):
         job = plan.inputs.scenario.training[options.job[e]]
         done = solution.done_node_h[e]
-        steps = ", ".join(f"{done[t]:,.0f} in {labels[t]}" for t in np.flatnonzero(done > 0.5))
+        steps = ", ".join(f"{count_text(done[t])} in {labels[t]}" for t in np.flatnonzero(done > 0.5))
         copies = "" if solution.chosen[e] == 1 else f"{solution.chosen[e]} x "
         part = solution.completed[e] / solution.chosen[e]
-        said = "" if part > 1 - 1e-6 else f"; {part:.0%} of it is done"
+        said = "" if part > 1 - 1e-6 else f"; {percent_text(part, 0)} of it is done"
         interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
-            f"It is done by {job.deadline} with {job.deadline_confidence_fraction:.0%} chance; "
+            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance; "
             "checkpoint every "
-            f"{interval_h * 60:.0f} min."
+            f"{count_text(interval_h * 60)} min."
         )
 
 
@@ -264,7 +264,8 @@ def _parking(plan: Plan, solution: Solution) -> Iterator[str]:
     parked, stood = (float((nodes * hours).sum()) for nodes in (solution.parked, solution.in_service))
     if parked > 0.5:
         yield (
-            f"Switch idle nodes off for {parked:,.0f} node-hours, {parked / stood:.0%} of all in service; "
+            f"Switch idle nodes off for {count_text(parked)} node-hours, {percent_text(parked / stood, 0)} "
+            "of all in service; "
             "waking them is taken to need no time."
         )
 
@@ -273,7 +274,8 @@ def _unmet(plan: Plan, solution: Solution) -> Iterator[str]:
     labels = plan.inputs.scenario.horizon.period_labels
     for i, t in np.argwhere(solution.shed_fraction > 1e-6):
         yield (
-            f"Leave {solution.shed_fraction[i, t]:.1%} of the peak of {plan.problem.services.name[i]} in "
+            f"Leave {percent_text(solution.shed_fraction[i, t])} of the peak of "
+            f"{plan.problem.services.name[i]} in "
             f"{labels[t]} uncarried, at its penalty of {money(float(solution.usd_terms.unmet[i, t]))}."
         )
 
@@ -319,7 +321,7 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
 def _where(plan: Plan, amounts: NDArray[Any], what: str) -> str:
     """How much of something is on which node group."""
     said = [
-        f"{amount:,.0f} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.node_group_name(p)}"
+        f"{count_text(amount)} {what}{'s' if round(amount) != 1 else ''} on {plan.problem.node_group_name(p)}"
         for p, amount in enumerate(np.asarray(amounts, dtype=float))
         if amount > 0.5
     ]
@@ -340,7 +342,7 @@ def _share(left_out: float, count: int) -> str:
     """How much of a job, or how many of several, is left out; nothing where it is all of one."""
     if count > 1:
         return f"{left_out:g} of {count} "
-    return "" if left_out == 1 else f"{left_out:.0%} of "
+    return "" if left_out == 1 else f"{percent_text(left_out, 0)} of "
 
 
 def training_sentences(plan: Plan, solution: Solution) -> list[str]:
@@ -364,13 +366,18 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
             f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
-            f"{runs.interval_h.value[c] * 60:.0f} min; effective training time {runs.ettr.value[c]:.1%}."
+            f"{count_text(runs.interval_h.value[c] * 60)} min; effective training time "
+            f"{percent_text(runs.ettr.value[c])}."
         )
     return said
 
 
 def _capped(power_cap_fraction: float) -> str:
-    return "" if power_cap_fraction == UNCAPPED else f", accelerators capped at {power_cap_fraction:.0%},"
+    return (
+        ""
+        if power_cap_fraction == UNCAPPED
+        else f", accelerators capped at {percent_text(power_cap_fraction, 0)},"
+    )
 
 
 def serving_sentences(plan: Plan, solution: Solution) -> list[str]:

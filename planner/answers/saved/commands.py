@@ -13,10 +13,9 @@ from planner.answers.saved.exporting import export_futures, export_plan
 from planner.answers.saved.recompute import Repeat, recompute
 from planner.inputs.scenario import Scenario
 from planner.report import findings
-from planner.report.format import mass, money
 from planner.report.text import to_terminal
 from planner.store.store import Fit, SavedFuturesPlan, SavedPlan, Store, open_store
-from planner.trace.explain import format_value
+from planner.trace.numbers import mass, money, percent_text, quantities_text
 from planner.trace.records import Record
 from planner.trace.units import everyday
 
@@ -167,12 +166,11 @@ def _change_line(row: Mapping[str, Any]) -> str:
 
 
 def _total_line(row: Mapping[str, Any]) -> str:
-    unit = "" if row["unit"] == "1" else f" {row['unit']}"
-    was, now = (
-        "none" if value is None else f"{format_value(value)}{unit}" for value in (row["before"], row["after"])
-    )
+    was, now = quantities_text((row["before"], row["after"]), row["unit"])
     share = row["difference_fraction"]
-    return f"{row['label']}: {was} -> {now}" + ("" if share is None else f" ({share:+.1%})")
+    return f"{row['label']}: {was} -> {now}" + (
+        "" if share is None else f" ({percent_text(share, sign=True)})"
+    )
 
 
 def _shown(value: Any) -> str:

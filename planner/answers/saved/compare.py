@@ -11,8 +11,8 @@ from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.bundle import restored
 from planner.inputs.scenario.problems import label
 from planner.inputs.scenario.writing import tables
-from planner.report.format import share_of
 from planner.store.store import SavedPlan, Store
+from planner.trace.numbers import share_of
 from planner.trace.records import Record
 
 

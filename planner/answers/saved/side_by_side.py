@@ -10,9 +10,9 @@ from typing import Any
 from planner.answers.saved.compare import flat_inputs, head_of
 from planner.inputs.scenario.bundle import restored
 from planner.report.cells import FORMER_TERMS
-from planner.report.format import share_of
 from planner.store.store import Store
 from planner.trace.explain import opened
+from planner.trace.numbers import share_of
 from planner.trace.records import Record
 
 MOST_PLANS = 6

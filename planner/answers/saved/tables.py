@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.report.charts import Record, quantity_text
+from planner.report.charts import Record
 from planner.report.charts.compared import UNITS
-from planner.report.format import share_of
-from planner.trace.explain import format_value
+from planner.trace.numbers import exact_text, percent_text, quantity_text, share_of
 from planner.trace.units import everyday
 
 
@@ -62,7 +61,7 @@ def _row(
     for name, more in list(zip(names, differences, strict=True))[1:]:
         row[f"{name} − {names[0]}"] = signed_text(more, unit)
         share = share_of(more, first)
-        row[f"{name} − {names[0]}, share"] = "–" if share is None else f"{share:+.2%}"
+        row[f"{name} − {names[0]}, share"] = "–" if share is None else percent_text(share, 2, sign=True)
     return row
 
 
@@ -76,4 +75,4 @@ def _text(value: Any) -> str:
     if value is None:
         return "–"
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return format_value(value) if number else everyday(str(value))
+    return exact_text(value) if number else everyday(str(value))

@@ -17,8 +17,8 @@ from planner.inputs.scenario.files import write_toml
 from planner.inputs.scenario.writing import tables
 from planner.program.plan import plan_fleet
 from planner.program.solution import Status
-from planner.report.format import mass, money
 from planner.trace.errors import InputError
+from planner.trace.numbers import mass, money, percent_text
 from planner.trace.records import Record
 
 Mix = frozenset[str]  # the groups that are as after
@@ -227,7 +227,7 @@ def _sentences(
         yield f"Each is the mean over {orders} of the {every} orders in which the changes could come{left}."
         gap = max(outcome.gap_fraction or 0.0 for outcome in outcomes.values())
         if gap > 0:
-            yield f"Plans are proved within {gap:.2%}: changes below that may be the search's."
+            yield f"Plans are proved within {percent_text(gap, 2)}: changes below that may be the search's."
 
 
 def _signed(value: float, text: Callable[[float], str]) -> str:

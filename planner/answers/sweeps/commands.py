@@ -12,9 +12,9 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
 from planner.report.data import csv_text, to_json
-from planner.report.format import mass, money
 from planner.report.saving import FolderKind, write_folder
 from planner.store import open_store
+from planner.trace.numbers import mass, money
 from planner.trace.records import Record
 
 SWEEP = FolderKind("a sweep folder", "sweep.json", "everfleet_sweep", ("sweep.json", "csv"))

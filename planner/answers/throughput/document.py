@@ -29,6 +29,7 @@ from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps
+from planner.trace.numbers import count_text
 from planner.trace.quantities import derive
 from planner.trace.records import Record
 
@@ -132,7 +133,7 @@ def _reached(
         record = {"sku": sku, "fits": False}
         if working:
             most = rows[max(working, key=lambda place: float(rows[place]["rate_per_s"]))]
-            record["reason"] = f"{most['rate_per_s']:,.0f} /s at most, on {most['nodes']} nodes"
+            record["reason"] = f"{count_text(most['rate_per_s'])} /s at most, on {most['nodes']} nodes"
         else:
             record["reason"] = rows[own[-1]]["reason"]
         found.append((record, ()))

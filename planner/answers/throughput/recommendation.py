@@ -26,6 +26,7 @@ from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.recommendation_step import CHIP, SHAPE, recommendation_arguments
 from planner.physics.requests import given
 from planner.physics.training_options import link_domain
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 BATCH = 65_536  # samples of a step where none is requested
@@ -57,7 +58,7 @@ def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
     fits = np.asarray(memory.value) <= room
     for row_at, needed, has in zip(place[~fits], memory.value[~fits], room[~fits], strict=True):
         listed[row_at]["reason"] = (
-            f"tables and activations need {needed:,.0f} GB of {has:,.0f} GB that are usable"
+            f"tables and activations need {count_text(needed)} GB of {count_text(has)} GB that are usable"
         )
     for row_at in place[fits]:
         listed[row_at] |= {

@@ -15,6 +15,7 @@ from planner.performance.training import shape_efficiency_fraction
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.precisions import FORMATS
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 
@@ -65,7 +66,9 @@ def alone_table(
     room = usable_fraction * np.asarray(inputs.of_sku(inputs.accelerator("memory"), sku_at).value)
     fits = needed <= room
     for at, needs, has in zip(place[~fits], needed[~fits], room[~fits], strict=True):
-        listed[at]["reason"] = f"one accelerator needs {needs:,.0f} GB of {has:,.0f} GB that are usable"
+        listed[at]["reason"] = (
+            f"one accelerator needs {count_text(needs)} GB of {count_text(has)} GB that are usable"
+        )
     for at in place[fits]:
         listed[at] |= {"fits": True, "batch": batch}
     index = np.flatnonzero(fits)

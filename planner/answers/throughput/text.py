@@ -9,6 +9,7 @@ from itertools import groupby
 from planner.answers.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened
+from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
 Cell = tuple[str, int, Callable[[Record], str]]
@@ -34,30 +35,27 @@ def to_csv(document: Record) -> str:
     return csv_of(rows, line_end="\n").rstrip("\n")
 
 
-def number(value: float) -> str:
-    """Four digits and no exponent, for a column."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
 def _title(document: Record) -> str:
     about = document["about"]
     head = f"{document['model']}, {WORDS[document['kind']]} in {document['precision']}"
     if document["kind"] == TEXT:
         tokens = about["batch"] * about["sequence_tokens"]
         return (
-            f"{head}: {about['batch']:,} sequences of {about['sequence_tokens']:,.0f} tokens in a step, "
-            f"{tokens:,.0f} tokens"
+            f"{head}: {count_text(about['batch'])} sequences of {count_text(about['sequence_tokens'])} "
+            "tokens in a step, "
+            f"{count_text(tokens)} tokens"
         )
     if document["kind"] == ANSWERS:
         return (
-            f"{head}: {about['mix']}, {about['input_tokens']:,.0f} tokens in and "
-            f"{about['output_tokens']:,.0f} out on average; {about['quantile_fraction']:.0%} within "
+            f"{head}: {about['mix']}, {count_text(about['input_tokens'])} tokens in and "
+            f"{count_text(about['output_tokens'])} out on average; "
+            f"{percent_text(about['quantile_fraction'], 0)} within "
             f"{about['ttft_s']:g} s to the first token and {1000 * about['tpot_s']:g} ms a token; "
-            f"one of the replicas that share {number(about['demand_per_s'])} requests/s"
+            f"one of the replicas that share {number_text(about['demand_per_s'])} requests/s"
         )
     if document["kind"] in (SCORE, GENERATE):
-        return f"{head}: {about['batch']:,} {document['unit']} at once on each accelerator"
-    return f"{head}: {about['batch']:,} {document['unit']} in a step"
+        return f"{head}: {count_text(about['batch'])} {document['unit']} at once on each accelerator"
+    return f"{head}: {count_text(about['batch'])} {document['unit']} in a step"
 
 
 def _tables(document: Record) -> Iterator[str]:
@@ -86,7 +84,7 @@ def _calibrated(document: Record, row: Record) -> bool:
 
 def _range(row: Record) -> str:
     error = float(row["error_fraction"])
-    return f"-{1.0 - 1.0 / (1.0 + error):.0%} .. +{error:.0%}"
+    return f"-{percent_text(1.0 - 1.0 / (1.0 + error), 0)} .. +{percent_text(error, 0)}"
 
 
 def _reasons(rows: Sequence[Record]) -> Iterator[str]:
@@ -105,48 +103,56 @@ def _cells(document: Record) -> list[Cell]:
     rows = [row for row in document["rows"] if row["fits"]]
     unit, turn = document["unit"], "batch" if document["kind"] in (SCORE, GENERATE) else "step"
     cells: list[Cell] = [
-        ("nodes", 6, lambda row: f"{row['nodes']:,}"),
-        ("chips", 6, lambda row: f"{row['accelerators']:,}"),
-        (f"{unit}/s", 11, lambda row: number(row["rate_per_s"])),
-        ("low .. high", 23, lambda row: f"{number(row['low_per_s'])} .. {number(row['high_per_s'])}"),
-        ("per chip", 9, lambda row: number(row["rate_per_s"] / row["accelerators"])),
+        ("nodes", 6, lambda row: count_text(row["nodes"])),
+        ("chips", 6, lambda row: count_text(row["accelerators"])),
+        (f"{unit}/s", 11, lambda row: number_text(row["rate_per_s"])),
+        (
+            "low .. high",
+            23,
+            lambda row: f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}",
+        ),
+        ("per chip", 9, lambda row: number_text(row["rate_per_s"] / row["accelerators"])),
     ]
     optional: list[tuple[str, Cell]] = [
-        ("mfu_fraction", ("MFU", 5, lambda row: f"{row['mfu_fraction']:.1%}")),
-        ("exposed_fraction", ("waits", 5, lambda row: f"{row['exposed_fraction']:.1%}")),
-        ("step_s", (f"{turn} s", 8, lambda row: number(row["step_s"]))),
-        ("node_kw", ("node kW", 7, lambda row: f"{row['node_kw']:.2f}")),
-        ("per_kwh", (f"{unit}/kWh", 11, lambda row: number(row["per_kwh"]))),
+        ("mfu_fraction", ("MFU", 6, lambda row: percent_text(row["mfu_fraction"]))),
+        ("exposed_fraction", ("waits", 6, lambda row: percent_text(row["exposed_fraction"]))),
+        ("step_s", (f"{turn} s", 8, lambda row: number_text(row["step_s"]))),
+        ("node_kw", ("node kW", 7, lambda row: fixed_text(row["node_kw"], 2))),
+        ("per_kwh", (f"{unit}/kWh", 11, lambda row: number_text(row["per_kwh"]))),
         ("layout", ("layout", 0, lambda row: _layout(row, document))),
     ]
     return cells + [cell for name, cell in optional if rows and name in rows[0]]
 
 
 def _layout(row: Record, document: Record) -> str:
-    other = f"; batch {row['batch']:,}" if row["batch"] != document["about"]["batch"] else ""
+    other = f"; batch {count_text(row['batch'])}" if row["batch"] != document["about"]["batch"] else ""
     return f"{row['layout']}{other}"
 
 
 def _answer_cells(document: Record) -> list[Cell]:
     """Columns of a table of replicas."""
     cells: list[Cell] = [
-        ("chips", 5, lambda row: f"{row['accelerators']:,}"),
-        ("batch", 5, lambda row: f"{row['batch']:.0f}"),
-        ("requests/s", 10, lambda row: number(row["rate_per_s"])),
-        ("low .. high", 16, lambda row: f"{number(row['low_per_s'])} .. {number(row['high_per_s'])}"),
-        ("at most", 7, lambda row: number(row["limit_per_s"])),
-        ("TTFT s", 6, lambda row: f"{row['ttft_s']:.3f}"),
-        ("TPOT ms", 7, lambda row: f"{1000 * row['tpot_s']:.1f}"),
-        ("running", 7, lambda row: f"{row['running']:.1f}"),
-        ("tokens/s", 9, lambda row: number(row["tokens_per_s"])),
-        ("kW", 6, lambda row: f"{row['replica_kw']:.2f}"),
-        ("J/token", 8, lambda row: f"{3.6e6 / row['tokens_per_kwh']:.3g}"),
+        ("chips", 5, lambda row: count_text(row["accelerators"])),
+        ("batch", 5, lambda row: count_text(row["batch"])),
+        ("requests/s", 10, lambda row: number_text(row["rate_per_s"])),
+        (
+            "low .. high",
+            16,
+            lambda row: f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}",
+        ),
+        ("at most", 7, lambda row: number_text(row["limit_per_s"])),
+        ("TTFT s", 6, lambda row: fixed_text(row["ttft_s"], 3)),
+        ("TPOT ms", 7, lambda row: fixed_text(1000 * row["tpot_s"], 1)),
+        ("running", 7, lambda row: fixed_text(row["running"], 1)),
+        ("tokens/s", 9, lambda row: number_text(row["tokens_per_s"])),
+        ("kW", 6, lambda row: fixed_text(row["replica_kw"], 2)),
+        ("J/token", 8, lambda row: number_text(3.6e6 / row["tokens_per_kwh"], 3)),
     ]
     if any("replicas" in row for row in document["rows"]):
         cells += [
-            ("replicas", 8, lambda row: f"{row['replicas']:.0f}+{row['spares']:.0f}"),
-            ("all chips", 9, lambda row: f"{row['pool_accelerators']:,.0f}"),
-            ("all kW", 7, lambda row: f"{row['pool_kw']:.1f}"),
+            ("replicas", 8, lambda row: f"{count_text(row['replicas'])}+{count_text(row['spares'])}"),
+            ("all chips", 9, lambda row: count_text(row["pool_accelerators"])),
+            ("all kW", 7, lambda row: fixed_text(row["pool_kw"], 1)),
         ]
     return cells
 
@@ -163,10 +169,13 @@ def _apart(document: Record) -> Iterator[str]:
     )
     for row in rows:
         names = f"{row['prefill_sku']:<12} {{:>10}} {row['decode_sku']:<12} {{:>10}}"
-        together = "-" if row["joint_accelerators"] is None else f"{row['joint_accelerators']:,}"
+        together = "-" if row["joint_accelerators"] is None else count_text(row["joint_accelerators"])
         if row["fits"]:
             counts = [f"{row[f'{one}_replicas']} x {row[f'{one}_tp']}" for one in ("prefill", "decode")]
-            yield f"{names.format(*counts)} {row['accelerators']:>6,} {together:>8} {row['ttft_s']:>7.3f}"
+            yield (
+                f"{names.format(*counts)} {count_text(row['accelerators']):>6} {together:>8} "
+                f"{fixed_text(row['ttft_s'], 3):>7}"
+            )
         else:
             yield f"{names.format('-', '-')} {'-':>6} {together:>8}  a target is out of reach"
     yield ""
@@ -174,7 +183,10 @@ def _apart(document: Record) -> Iterator[str]:
 
 def _target(document: Record) -> Iterator[str]:
     unit = document["unit"]
-    yield f"Smallest size that delivers {number(document['target_per_s'])} {unit}/s; sure: at its low end too"
+    yield (
+        f"Smallest size that delivers {number_text(document['target_per_s'])} {unit}/s; sure: at its low "
+        "end too"
+    )
     yield (
         f"{'SKU':<12} {'nodes':>6} {'sure':>6} {'chips':>7} {unit + '/s':>12} {'low .. high':>25} "
         f"{'all kW':>9} {unit + '/kWh':>12}"
@@ -183,10 +195,12 @@ def _target(document: Record) -> Iterator[str]:
         if not row["fits"]:
             yield f"{row['sku']:<12} {'-':>6} {row['reason']}"
             continue
-        span = f"{number(row['low_per_s'])} .. {number(row['high_per_s'])}"
+        span = f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}"
         yield (
-            f"{row['sku']:<12} {row['nodes']:>6,} {row['sure_nodes'] or '-':>6} {row['accelerators']:>7,} "
-            f"{number(row['rate_per_s']):>12} {span:>25} {_drawn(row):>9,.1f} {number(row['per_kwh']):>12}"
+            f"{row['sku']:<12} {count_text(row['nodes']):>6} {row['sure_nodes'] or '-':>6} "
+            f"{count_text(row['accelerators']):>7} "
+            f"{number_text(row['rate_per_s']):>12} {span:>25} {fixed_text(_drawn(row), 1):>9} "
+            f"{number_text(row['per_kwh']):>12}"
         )
     if document["kind"] in (TEXT, RECOMMEND):
         yield ""

@@ -17,7 +17,7 @@ from planner.program.assembly import Assembled, assemble
 from planner.program.engines import require_trusted
 from planner.program.searches import Front, Point, gathered, pareto_front
 from planner.program.solution import Problem, Solution, Status
-from planner.report.format import mass, money, share_of
+from planner.trace.numbers import count_text, mass, money, percent_text, share_of
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -206,7 +206,7 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
         dearer = _more(knee.usd - cheapest.usd, cheapest.usd, money)
         cleaner = _more(cheapest.kgco2e - knee.kgco2e, cheapest.kgco2e, mass)
         price = _slope(knee, cheapest)
-        paid = "" if price is None else f", at {price:,.0f} USD for each tonne"
+        paid = "" if price is None else f", at {count_text(price)} USD for each tonne"
         said.append(
             f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer} dearer than the cheapest plan "
             f"and {cleaner} cleaner{paid}."
@@ -220,7 +220,7 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
 def _more(difference: float, of: float, amount: Callable[[float], str]) -> str:
     """A difference as a share; as an amount where there is nothing to have a share of."""
     share = share_of(difference, of)
-    return amount(difference) if share is None else f"{share:.1%}"
+    return amount(difference) if share is None else percent_text(share)
 
 
 def _pair(point: Point) -> str:

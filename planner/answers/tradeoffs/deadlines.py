@@ -20,8 +20,8 @@ from planner.program.assembly import assemble
 from planner.program.plan import Plan
 from planner.program.searches import dominated, knee, lexicographic
 from planner.program.solution import Solution
-from planner.report.format import mass, money, share_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import mass, money, share_of
 from planner.trace.records import Record
 
 LEAST_GAP = 0.005  # points are for reading: half a per cent of carbon is less than the facts are sure of

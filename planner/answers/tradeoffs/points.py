@@ -45,7 +45,7 @@ def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None =
         "tables": {name: plain_rows(rows) for name, rows in tables.items()},
         "explanations": {name: steps.add(node) for name, node in nodes.items()},
         "cells": cells_of(tables, steps),
-        "steps": [step.to_dict() for step in steps.to_list()],
+        "steps": steps.packed(),
         "changes": dict(changes),
     }
 

@@ -19,7 +19,7 @@ from planner.program.assembly import assemble, objective_unit
 from planner.program.plan import Plan, plan_fleet
 from planner.program.searches import Flip, Sensitivity, find_flips
 from planner.program.solution import Problem, Status
-from planner.report.format import amount, share_of
+from planner.trace.numbers import amount_text, count_text, number_text, percent_text, share_of
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -83,7 +83,11 @@ def time_left_text(spent_s: float, *, done: int, of: int) -> str:
     if done == 0:
         return ""
     left_s = spent_s / done * (of - done)
-    return f"; about {left_s / 60:.0f} min left" if left_s >= 90 else f"; about {left_s:.0f} s left"
+    return (
+        f"; about {count_text(left_s / 60)} min left"
+        if left_s >= 90
+        else f"; about {count_text(left_s)} s left"
+    )
 
 
 def _flips(
@@ -169,7 +173,7 @@ def _sentence(plan: Plan, lever: Lever, found: Sensitivity) -> str:
     """Up to where the fleet stays best, and what changes there."""
     name = f"{lever.name[0].upper()}{lever.name[1:]}" if " " in lever.name else lever.name
     if found.below is None and found.above is None:
-        return f"{name}: the fleet stays from {lever.low:.3g} to {_value(lever, lever.high)}."
+        return f"{name}: the fleet stays from {number_text(lever.low, 3)} to {_value(lever, lever.high)}."
     said = []
     for word, flip in (("below", found.below), ("above", found.above)):
         if flip is not None:
@@ -192,9 +196,9 @@ def _keeping(plan: Plan, lever: Lever, flip: Flip) -> str:
         return ""
     share = share_of(flip.at_end.regret, flip.at_end.objective_best)
     unit = objective_unit(plan.problem.objective)
-    more = amount(flip.at_end.regret, unit) if share is None else f"{share:.2%}"
+    more = amount_text(flip.at_end.regret, unit) if share is None else percent_text(share, 2)
     return f" (keeping this fleet costs {more} more at {end})"
 
 
 def _value(lever: Lever, value: float) -> str:
-    return f"{value:.3g} {lever.unit}".rstrip() + (" today's" if lever.unit == "times" else "")
+    return f"{number_text(value, 3)} {lever.unit}".rstrip() + (" today's" if lever.unit == "times" else "")

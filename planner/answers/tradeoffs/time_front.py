@@ -10,7 +10,7 @@ import numpy as np
 from planner.answers.tradeoffs.carbon_front import fleet_text
 from planner.answers.tradeoffs.deadlines import TimeFront, days_text
 from planner.inputs.scenario import digest
-from planner.report.format import mass, share_of
+from planner.trace.numbers import mass, percent_text, share_of
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -82,7 +82,7 @@ def _sentences(found: TimeFront, rows: Sequence[Record]) -> list[str]:
     for row in (row for row in kept[1:] if row["mark"] or row is kept[-1]):
         saved = first["carbon_kgco2e"] - row["carbon_kgco2e"]
         share = share_of(saved, first["carbon_kgco2e"])
-        less = mass(saved) if share is None else f"{share:.1%}"
+        less = mass(saved) if share is None else percent_text(share)
         at = ", at the knee," if row["mark"] == "knee" else ""
         said.append(f"Done by {row['deadline']}{at} it emits {mass(row['carbon_kgco2e'])}, {less} less.")
     if found.complete and kept[-1]["deadline"] < found.scenario.horizon.end.isoformat():

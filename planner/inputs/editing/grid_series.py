@@ -14,6 +14,7 @@ from planner.inputs.scenario import Horizon, Scenario, Site
 from planner.inputs.series import read_series
 from planner.inputs.series.table import read_table
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, exact_text, number_text
 
 _MONTHS = {"month": 1, "quarter": 3}
 _OWN = "average/direct/production"
@@ -68,20 +69,20 @@ def series_found(
     if signal and signal != meant:
         notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
     if read.repeated_rows:
-        notes.append(f"Rows that repeat a time: {read.repeated_rows:,}; their mean was taken.")
+        notes.append(f"Rows that repeat a time: {count_text(read.repeated_rows)}; their mean was taken.")
     changes, said = _changes(own, values)
     last = series.first_hour + np.timedelta64(len(series.grid_kgco2e_per_kwh), "h")
     return Found(
         what="an hourly grid series",
         facts=(
-            ("hours", f"{len(series.grid_kgco2e_per_kwh):,}"),
-            ("hours without a value, left out", f"{read.missing_hours:,}"),
+            ("hours", count_text(len(series.grid_kgco2e_per_kwh))),
+            ("hours without a value, left out", count_text(read.missing_hours)),
             ("time", f"{series.first_hour} to {last}, UTC"),
             ("times read as", time_zone or "the offsets in the file, or UTC where the header says so"),
             ("columns", ", ".join(header)),
             ("unit of its values", unit or "the one that the header names"),
             ("meaning", signal or meant),
-            ("mean", f"{1000 * series.mean_kgco2e_per_kwh:.4g} g/kWh"),
+            ("mean", f"{number_text(1000 * series.mean_kgco2e_per_kwh)} g/kWh"),
             *(
                 (f"mean in {label}", text)
                 for label, text in zip(scenario.horizon.period_labels, values, strict=True)
@@ -105,7 +106,7 @@ def by_period(series: HourlyIntensity, horizon: Horizon) -> tuple[list[str], lis
             known &= np.isin(month, wanted)
         else:
             short.append(label)
-        found.append(f"{1000 * float(values[known].mean()):.6g} g/kWh")
+        found.append(f"{exact_text(1000 * float(values[known].mean()))} g/kWh")
     notes = ["Each period takes the mean of its calendar months; no decline over the years is assumed."]
     if short:
         notes.append(

@@ -8,6 +8,7 @@ from planner.inputs.editing.found import MOST_DROPPED, Found, as_file
 from planner.inputs.scenario import Scenario
 from planner.inputs.series.table import Table, read_table
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, fixed_text, number_text, written_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def traffic_found(
     read = ", ".join(f"{column} as {what}" for what, column in columns.items() if column)
     return Found(
         what="a trace of requests",
-        facts=(("rows used", f"{len(held):,}"), ("columns read", read), *facts),
+        facts=(("rows used", count_text(len(held))), ("columns read", read), *facts),
         notes=tuple(notes),
         dropped=tuple(dropped[:MOST_DROPPED]),
         dropped_count=len(dropped),
@@ -105,8 +106,8 @@ def _tokens(
         ("tokens_out", "tokens of an answer, mean"),
     ):
         mean = float((held[what] * weight).sum())
-        facts.append((label, f"{mean:,.4g}"))
-        changes[f"{at}.{what}"] = float(f"{mean:.6g}")
+        facts.append((label, number_text(mean)))
+        changes[f"{at}.{what}"] = float(written_text(mean))
     changes[f"{at}.traffic"] = None
     notes.append("Only the means are used: requests then come as independent ones do, at random.")
 
@@ -119,15 +120,16 @@ def _rates(
     first, last = held["time"].min(), held["time"].max()
     span_h = (last - first).total_seconds() / 3600.0
     facts.append(("time", f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}; UTC where no zone is named"))
-    facts.append(("requests", f"{held['requests'].sum():,.0f}"))
+    facts.append(("requests", count_text(held["requests"].sum())))
     if span_h < SHORTEST_H:
         notes.append(
-            f"It spans {span_h:.1f} h, and a day is wanted to say how the busiest hour compares: the rates "
+            f"It spans {fixed_text(span_h, 1)} h, and a day is wanted to say how the busiest hour "
+            "compares: the rates "
             "of the service stay."
         )
         return
     peak_per_s, mean_per_s = float(hourly.max()) / 3600.0, float(held["requests"].sum()) / (3600.0 * span_h)
-    facts.append(("requests a second in the busiest hour", f"{peak_per_s:.4g}"))
-    facts.append(("mean over peak", f"{min(1.0, mean_per_s / peak_per_s):.3g}"))
-    changes[f"{at}.peak_rate"] = f"{peak_per_s:.6g} /s"
-    changes[f"{at}.mean_to_peak"] = float(f"{min(1.0, mean_per_s / peak_per_s):.4g}")
+    facts.append(("requests a second in the busiest hour", number_text(peak_per_s)))
+    facts.append(("mean over peak", number_text(min(1.0, mean_per_s / peak_per_s), 3)))
+    changes[f"{at}.peak_rate"] = f"{written_text(peak_per_s)} /s"
+    changes[f"{at}.mean_to_peak"] = float(written_text(min(1.0, mean_per_s / peak_per_s), 4))

@@ -22,6 +22,7 @@ from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import near, shown
 from planner.trace.errors import InputError
+from planner.trace.numbers import exact_text, number_text, written_text
 from planner.trace.units import parse_quantity
 
 # Flag -> its place in a job file.
@@ -141,12 +142,12 @@ def title_of(document: Mapping[str, Any]) -> str:
         title = PurePath(name).stem if CARD.fullmatch(name) else name
         title += f" on {_tokens_said(tokens)}" if isinstance(tokens, int | float) else ""
     else:
-        title = f"{hours:,.10g} accelerator-hours" if isinstance(hours, int | float) else ""
+        title = f"{number_text(hours, 10)} accelerator-hours" if isinstance(hours, int | float) else ""
     return title if title.isprintable() and len(title) <= LONGEST_TITLE else ""
 
 
 def _tokens_said(tokens: float) -> str:
-    return f"{tokens / 1e9:,.6g} billion tokens" if tokens >= 1e9 else f"{tokens:,.6g} tokens"
+    return f"{exact_text(tokens / 1e9)} billion tokens" if tokens >= 1e9 else f"{exact_text(tokens)} tokens"
 
 
 def is_job(document: Mapping[str, Any]) -> bool:
@@ -363,7 +364,7 @@ def with_simple(tables: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[st
         if name == "grid":
             for other in _OTHER_GRIDS:
                 table.pop(other, None)
-        table[key] = f"{value:.15g} y" if name == "lifetime_y" else value
+        table[key] = f"{written_text(value, 15)} y" if name == "lifetime_y" else value
     return changed
 
 

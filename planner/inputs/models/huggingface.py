@@ -15,6 +15,7 @@ from typing import Any
 from planner.inputs.files import parse_json, read_limited
 from planner.inputs.models.shape import ModelShape
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 
 MAX_BYTES = 1_000_000
 # Of one figure, such as a width or a vocabulary: a thousand times the largest that was published.
@@ -184,7 +185,9 @@ def _figure(
         problems.append(f"{key} is a whole number from {lowest}, got {json.dumps(value)}")
         return None
     if value > LARGEST_FIGURE:
-        problems.append(f"{key} is larger than any model has, a whole number up to {LARGEST_FIGURE:,}")
+        problems.append(
+            f"{key} is larger than any model has, a whole number up to {count_text(LARGEST_FIGURE)}"
+        )
         return None
     return value
 

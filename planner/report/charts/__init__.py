@@ -12,18 +12,7 @@ from planner.report.charts.checkpoints import (
     policy_curves,
     size_curves,
 )
-from planner.report.charts.drawing import (
-    INK,
-    OUTLINE,
-    PALETTE,
-    Document,
-    Picture,
-    every,
-    number_text,
-    quantity_text,
-    shown_scale,
-    to_svg,
-)
+from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Document, Picture, every, to_svg
 from planner.report.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.charts.futures import FUTURES_PICTURES
 from planner.report.charts.jobs import JOB_PICTURES
@@ -48,10 +37,7 @@ __all__ = [
     "checkpoint_curve",
     "every",
     "interval_map",
-    "number_text",
     "policy_curves",
-    "quantity_text",
-    "shown_scale",
     "size_curves",
     "to_svg",
 ]

@@ -7,18 +7,19 @@ from typing import Any
 
 import altair as alt
 
-from planner.report.charts.drawing import PALETTE, Document, Picture, chart_of, columns, every, number_text
+from planner.report.charts.drawing import PALETTE, Document, Picture, chart_of, columns, every
+from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.records import Record
 
 MEASURES = {
     "ettr_fraction": "share of time that trains, ETTR (%)",
     "usd_per_useful_h": "money per useful hour (USD)",
-    "kgco2e_per_useful_h": "carbon per useful hour (kg CO2e)",
+    "kgco2e_per_useful_h": "carbon per useful hour (kgCO2e)",
 }
 SHORT = {
     "ettr_fraction": "ETTR (%)",
     "usd_per_useful_h": "USD per useful h",
-    "kgco2e_per_useful_h": "kg CO2e per useful h",
+    "kgco2e_per_useful_h": "kgCO2e per useful h",
 }
 BANDS = {
     "ettr_fraction": ("ettr_low_fraction", "ettr_high_fraction"),
@@ -71,7 +72,7 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
         "Checkpoint interval",
         f"Line of {MEASURES[measure]} against the checkpoint interval. {words}. Shaded: "
         f"{number_text(flat['low_min'])} to {number_text(flat['high_min'])} min, "
-        f"where at most {number_text(100 * flat['loss_fraction'])} % is lost.{_band_words(points, marks[0])}",
+        f"where at most {percent_text(flat['loss_fraction'], None)} is lost.{_band_words(points, marks[0])}",
         alt.layer(
             shade.encode(x="low:Q", x2="high:Q"),
             *_band(points, x, MEASURES[measure]),
@@ -193,7 +194,7 @@ def _size_curve(row: Record, points: list[Record], measure: str, domain: list[fl
     best = _best(points, measure)
     x, y = _interval_axis("interval (min)"), _measure_axis(SHORT[measure], domain)
     dot = chart_of([best]).mark_point(shape="diamond", filled=True, size=90, opacity=1, color=PALETTE[1])
-    title = f"{row['nodes']:,} nodes"
+    title = f"{count_text(row['nodes'])} nodes"
     return Picture(
         title,
         f"{title}: line of {MEASURES[measure]} against the interval; best at "

@@ -14,13 +14,11 @@ from planner.report.charts.drawing import (
     chart_of,
     colour,
     layered,
-    number_text,
-    quantity_text,
     row_axis,
-    shown_scale,
     waterfall,
     with_room,
 )
+from planner.trace.numbers import number_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 UNITS = {"cost": "USD", "carbon": "kgCO2e"}
@@ -33,7 +31,7 @@ def terms_side_by_side(record: Record, name: str, names: Sequence[str]) -> Pictu
     if not terms:
         return None
     unit = UNITS[name]
-    divisor, shown = shown_scale(unit, [value for term in terms for value in term["values"]])
+    divisor, shown = scale_of(unit, [value for term in terms for value in term["values"]])
     rows: list[Record] = [
         {
             "plan": broken(plan),

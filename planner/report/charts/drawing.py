@@ -12,6 +12,7 @@ from typing import Any
 
 import altair as alt
 
+from planner.trace.numbers import number_text, scale_of
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -32,15 +33,6 @@ SHORT_LABEL = 10  # letters
 FLUSH_PX = 12  # so near to the end of an axis a label is next to its tick: in the middle it would be cut
 
 
-# Unit -> the larger units a reader expects, the largest first.
-_LARGER: dict[str, tuple[tuple[float, str], ...]] = {
-    "USD": ((1e6, "MUSD"), (1e3, "kUSD")),
-    "kgCO2e": ((1e3, "t CO2e"), (1.0, "kg CO2e")),
-    "kWh": ((1e6, "GWh"), (1e3, "MWh")),
-    "kW": ((1e3, "MW"),),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A chart with its title and its words for those who do not see it."""
@@ -48,31 +40,6 @@ class Picture:
     title: str
     alt: str
     chart: Any  # a layered chart of Altair
-
-
-def shown_scale(unit: str, values: Iterable[float | None]) -> tuple[float, str]:
-    """Divisor and unit in which the largest of `values` reads best."""
-    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(sizes, default=0.0)
-    for divisor, name in _LARGER.get(unit, ()):
-        if largest >= divisor:
-            return divisor, name
-    return 1.0, {"1": "", "kgCO2e": "kg CO2e"}.get(unit, unit)
-
-
-def number_text(value: float | None) -> str:
-    """Four significant digits, thousands set apart; a dash where there is no number."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if abs(value) >= 1000 or float(value).is_integer():
-        return f"{value:,.0f}" if abs(value) < 1e12 else f"{value:.3e}"
-    return f"{value:.4g}"
-
-
-def quantity_text(value: float | None, unit: str) -> str:
-    """A number with the unit in which it reads best, for example '6.352 MUSD'."""
-    divisor, name = shown_scale(unit, [value])
-    return f"{number_text(None if value is None else value / divisor)} {name}".rstrip()
 
 
 def to_svg(picture: Picture, width: int = 430) -> str:
@@ -102,7 +69,7 @@ def waterfall(terms: Sequence[Record], key: str, unit: str, title: str) -> Pictu
     if not terms:
         return None
     total = math.fsum(term[key] for term in terms)
-    divisor, name = shown_scale(unit, [total, *(term[key] for term in terms)])
+    divisor, name = scale_of(unit, [total, *(term[key] for term in terms)])
     rows, reached = [], 0.0
     for term in terms:
         start, reached = reached, reached + term[key] / divisor

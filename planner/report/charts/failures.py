@@ -17,11 +17,11 @@ from planner.report.charts.drawing import (
     chart_of,
     colour,
     layered,
-    number_text,
     row_axis,
     tall,
     with_room,
 )
+from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.records import Record
 
 MOST_CAUSES = 12
@@ -58,8 +58,10 @@ def survival(document: Document) -> Picture | None:
     last, name = points[-1], _fit_rows(document, "lives", "fits")[0]["lifetime"]
     return Picture(
         "How long units last",
-        f"{SURVIVAL_KEY} At {number_text(last['age'])} d {last['log']:.0f} % of units are without a failure "
-        f"({last['low']:.0f} to {last['high']:.0f} %); the {name} lifetime says {last['model']:.0f} %.",
+        f"{SURVIVAL_KEY} At {number_text(last['age'])} d {count_text(last['log'])} % of units are without "
+        "a failure "
+        f"({count_text(last['low'])} to {count_text(last['high'])} %); the {name} lifetime says "
+        f"{count_text(last['model'])} %.",
         tall(band, steps, model),
     )
 
@@ -103,7 +105,7 @@ def failure_counts(document: Document) -> Picture | None:
         {
             "cause": broken(row["cause"]),
             "failures": row["failures"],
-            "label": f"{row['failures']:,} ({100 * row['of_all_fraction']:.0f} %)",
+            "label": f"{count_text(row['failures'])} ({percent_text(row['of_all_fraction'], 0)})",
         }
         for row in _fit_rows(document, "rate", "causes")[:MOST_CAUSES]
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.report.charts.drawing import OUTLINE, PALETTE, Document, quantity_text
+from planner.report.charts.drawing import OUTLINE, PALETTE, Document
+from planner.trace.numbers import quantity_text
 
 METERS = "energy at the meters"
 OVERHEAD = "cooling and power supply"

@@ -7,17 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from planner.report.charts.drawing import (
-    INK,
-    OUTLINE,
-    PALETTE,
-    Document,
-    Picture,
-    chart_of,
-    columns,
-    quantity_text,
-    shown_scale,
-)
+from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Document, Picture, chart_of, columns
+from planner.trace.numbers import quantity_text, scale_of
 from planner.trace.records import Record
 
 POINT = "point"  # the selection of a chart, and the field by which it names a plan
@@ -45,8 +36,8 @@ def money_front(
     points = document["sections"]["front"]["tables"].get("points", [])
     if not points:
         return None
-    usd, usd_unit = shown_scale("USD", [row["cost_usd"] for row in (*points, *references)])
-    kg, kg_unit = shown_scale("kgCO2e", [row["carbon_kgco2e"] for row in (*points, *references)])
+    usd, usd_unit = scale_of("USD", [row["cost_usd"] for row in (*points, *references)])
+    kg, kg_unit = scale_of("kgCO2e", [row["carbon_kgco2e"] for row in (*points, *references)])
 
     def mark(row: Record) -> Record:
         return {"x": row["carbon_kgco2e"] / kg, "y": row["cost_usd"] / usd, "said": _pair(row)}
@@ -65,7 +56,7 @@ def time_front(document: Document, opened: int | None = None) -> Picture | None:
     points = document["sections"]["times"]["tables"].get("times", [])
     if not points:
         return None
-    kg, kg_unit = shown_scale("kgCO2e", [row["carbon_kgco2e"] for row in points])
+    kg, kg_unit = scale_of("kgCO2e", [row["carbon_kgco2e"] for row in points])
 
     def said(row: Record) -> str:
         return f"{quantity_text(row['carbon_kgco2e'], 'kgCO2e')} by {row['deadline']}"

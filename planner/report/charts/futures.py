@@ -15,10 +15,9 @@ from planner.report.charts.drawing import (
     colour,
     labelled_bars,
     layered,
-    quantity_text,
-    shown_scale,
     with_room,
 )
+from planner.trace.numbers import percent_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 # Column of a future's row -> whose plan it is.
@@ -35,10 +34,10 @@ def by_future(document: Document) -> Picture | None:
     if not futures:
         return None
     unit = document["objective"]["unit"]
-    divisor, shown = shown_scale(unit, (row[key] for row in futures for key in PLANS))
+    divisor, shown = scale_of(unit, (row[key] for row in futures for key in PLANS))
     heads, rows = [], list[Record]()
     for number, future in enumerate(futures):
-        title = f"{future['future']} ({future['probability_fraction']:.0%})"
+        title = f"{future['future']} ({percent_text(future['probability_fraction'], 0)})"
         heads.append({"row": f"{number}\n", "title": title})
         rows += [
             {

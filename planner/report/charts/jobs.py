@@ -16,12 +16,10 @@ from planner.report.charts.drawing import (
     chart_of,
     colour,
     layered,
-    number_text,
-    quantity_text,
     row_axis,
-    shown_scale,
     waterfall,
 )
+from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 MOST_BARS = 12
@@ -52,7 +50,7 @@ def range_bars(document: Document) -> Picture | None:
     totals = [total for total in document["totals"] if total["name"] in _CARBON]
     if not totals:
         return None
-    divisor, unit = shown_scale("kgCO2e", [total["p95"] for total in totals])
+    divisor, unit = scale_of("kgCO2e", [total["p95"] for total in totals])
     rows = [
         {
             "total": broken(total["label"]),
@@ -89,7 +87,7 @@ def changes(document: Document) -> Picture | None:
             "row": broken(f"{row['what']}: {row['to']}"),
             "end": "less" if row["change_kgco2e"] < 0 else "more",
             "kgco2e": row["change_kgco2e"],
-            "label": f"{100 * row['change_fraction']:+.3g} %",
+            "label": percent_text(row["change_fraction"], None, sign=True),
         }
         for row in widest
     ]
@@ -138,7 +136,7 @@ def _diverging(rows: Sequence[Record], title: str, legend: str, ends: list[str])
     """Bars to the left and to the right of the total as it is."""
     if not rows:
         return None
-    divisor, unit = shown_scale("kgCO2e", [row["kgco2e"] for row in rows])
+    divisor, unit = scale_of("kgCO2e", [row["kgco2e"] for row in rows])
     drawn = [row | {"from": 0.0, "to": row["kgco2e"] / divisor} for row in rows]
     reach = 1.6 * max(abs(row["to"]) for row in drawn) or 1.0  # the labels stand outside the bars
     scale = alt.Scale(domain=[-reach, reach], nice=False)
@@ -160,7 +158,7 @@ def _map(rows: Sequence[Record], title: str, across: str) -> Picture | None:
     """A field of places against times: the colour is the carbon, marks stand on the ends of each place."""
     if not rows:
         return None
-    divisor, unit = shown_scale("kgCO2e", [row["kgco2e"] for row in rows])
+    divisor, unit = scale_of("kgCO2e", [row["kgco2e"] for row in rows])
     names = list(dict.fromkeys(row["place"] for row in rows))
     drawn = [
         {
@@ -168,7 +166,8 @@ def _map(rows: Sequence[Record], title: str, across: str) -> Picture | None:
             "x": row["x"],
             "value": row["kgco2e"] / divisor,
             "mark": mark,
-            "label": f"{quantity_text(row['kgco2e'], 'kgCO2e')}, {100 * row['change_fraction']:+.3g} %",
+            "label": f"{quantity_text(row['kgco2e'], 'kgCO2e')}, "
+            "{percent_text(row['change_fraction'], None, sign=True)}",
         }
         for name in names
         for row, mark in _marked([row for row in rows if row["place"] == name])

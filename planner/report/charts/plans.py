@@ -23,14 +23,12 @@ from planner.report.charts.drawing import (
     every,
     labelled_bars,
     layered,
-    number_text,
-    quantity_text,
     row_axis,
-    shown_scale,
     tall,
     waterfall,
     with_room,
 )
+from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 MOST_PERIODS, MOST_BARS = 12, 600
@@ -163,7 +161,7 @@ def cash_by_month(document: Document) -> Picture | None:
     if not months:
         return None
     values = [row[key] for row in months for key in (*CASH_PARTS, "so_far_usd")]
-    divisor, unit = shown_scale("USD", values)
+    divisor, unit = scale_of("USD", values)
     rows = [
         {"month": row["month"], "part": part, "paid": row[key] / divisor}
         for row in months
@@ -256,7 +254,7 @@ def limits(document: Document) -> Picture | None:
             "limit": broken(" · ".join(str(row[key]) for key in ("limit", "where", "period") if row[key])),
             "share": 100 * row["share_fraction"],
             "state": "binding" if row["binding"] else "room left",
-            "label": f"{100 * row['share_fraction']:.0f} %{', binding' if row['binding'] else ''}",
+            "label": f"{percent_text(row['share_fraction'], 0)}{', binding' if row['binding'] else ''}",
         }
         for row in list(fullest.values())[:MOST_ROWS]
     ]
@@ -282,7 +280,7 @@ def tornado(document: Document) -> Picture | None:
     if not widest:
         return None
     changes = [row[end] - middle for row in widest for end in ("at_low", "at_high")]
-    divisor, unit = shown_scale(document["objective"]["unit"], changes)
+    divisor, unit = scale_of(document["objective"]["unit"], changes)
     rows = [
         {
             "fact": _fact_label(row["fact"]),

@@ -19,11 +19,10 @@ from planner.report.charts.drawing import (
     chart_of,
     day,
     layered,
-    number_text,
-    quantity_text,
     row_axis,
     with_room,
 )
+from planner.trace.numbers import number_text, quantity_text
 from planner.trace.records import Record
 
 RANGES = ("cost", "carbon", "energy")

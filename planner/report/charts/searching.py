@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from planner.report.charts.drawing import PALETTE, Picture, chart_of, every, quantity_text, shown_scale, tall
+from planner.report.charts.drawing import PALETTE, Picture, chart_of, every, tall
+from planner.trace.numbers import count_text, quantity_text, scale_of
 from planner.trace.records import Record
 
 LINES = {"incumbent": "best so far", "bound": "bound: nothing is below"}
@@ -19,7 +20,7 @@ def search_trace(steps: Sequence[Record], unit: str) -> Picture | None:
     if not known:
         return None
     drawn = every(known, MOST_STEPS)
-    divisor, shown = shown_scale(unit, (step["incumbent"] for step in drawn))
+    divisor, shown = scale_of(unit, (step["incumbent"] for step in drawn))
     rows = [
         {"seconds": step["elapsed_s"], "line": label, "value": step[key] / divisor}
         for key, label in LINES.items()
@@ -41,5 +42,5 @@ def search_trace(steps: Sequence[Record], unit: str) -> Picture | None:
     )
     last = drawn[-1]
     words = ", ".join(f"{label} {quantity_text(last[key], unit)}" for key, label in LINES.items())
-    alt_text = f"Lines over {last['elapsed_s']:.0f} s of search. At last: {words}."
+    alt_text = f"Lines over {count_text(last['elapsed_s'])} s of search. At last: {words}."
     return Picture("How the search closes in", alt_text, tall(lines).properties(height=260))

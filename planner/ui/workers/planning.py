@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from planner.trace.numbers import percent_text
 from planner.trace.records import Record, finite
 from planner.ui.workers.messages import Step, Tell
 
@@ -50,7 +51,9 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
                 played = with_verification(
                     made,
                     should_stop=should_stop,
-                    tell=lambda share: tell(f"playing the services request by request: {share:.0%}"),
+                    tell=lambda share: tell(
+                        f"playing the services request by request: {percent_text(share, 0)}"
+                    ),
                 )
             except Stopped:
                 return answer

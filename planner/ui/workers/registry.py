@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner.trace.numbers import count_text
 from planner.trace.records import Record
 from planner.ui.workers.folders import WorkerFolder, clear_left
 from planner.ui.workers.messages import ENDED, Seen, Step, line, message_of, work_key
@@ -306,7 +307,9 @@ class Registry:
                 work.cut = work.cut or STOPPED
                 _kill(work)
         elif now - work.began > longest_s:
-            work.cut = f"It took longer than {longest_s:.0f} s, which is the most that one piece of work may"
+            work.cut = (
+                f"It took longer than {count_text(longest_s)} s, which is the most that one piece of work may"
+            )
             self.stop(work.key)
         elif self._is_left(work, others_wait=others_wait):
             work.cut = LEFT

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from planner.trace.numbers import count_text
 from planner.trace.records import Record
 from planner.ui.workers.messages import Tell
 
@@ -43,7 +44,7 @@ def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
 
         def met(inputs: Inputs, assembled: Assembled, point: Point) -> None:
             plan = Plan(inputs, assembled, point.answer, {}, None)
-            title = f"{scenario.title}: at most {point.kgco2e / 1000:,.0f} t CO2e"
+            title = f"{scenario.title}: at most {count_text(point.kgco2e / 1000)} tCO2e"
             changes = capped_changes(title, point.kgco2e)
             records[id(point)] = point_record(plan, changes, own.answer.solution)
             row = {"point": len(records), "cost_usd": point.usd, "carbon_kgco2e": point.kgco2e, "mark": ""}

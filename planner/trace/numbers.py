@@ -1,0 +1,127 @@
+"""Numbers as a reader sees them: the one place that turns them into text.
+
+Digits are significant and go by context: `SPOKEN` in a sentence, `SHOWN` in a table or a label, `EXACT` where
+a number is to be followed. Digits before the point are always shown; thousands are set apart. What has no
+number is a dash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeGuard
+
+SPOKEN, SHOWN, EXACT = 3, 4, 6
+NONE = "–"
+# Unit -> the larger units that a reader expects, the largest first.
+_LARGER: dict[str, tuple[tuple[float, str], ...]] = {
+    "USD": ((1e9, "GUSD"), (1e6, "MUSD"), (1e3, "kUSD")),
+    "kgCO2e": ((1e6, "ktCO2e"), (1e3, "tCO2e")),
+    "kWh": ((1e6, "GWh"), (1e3, "MWh")),
+    "kW": ((1e3, "MW"),),
+}
+_FROM = {"ktCO2e": 1e7}  # thousands of tonnes are read as tonnes
+
+
+def number_text(value: float | None, digits: int = SHOWN) -> str:
+    """A number without needless zeros; with an exponent from 1e12 on (exact: 1e15) and below 1e-4."""
+    if not _known(value):
+        return NONE
+    size = abs(value)
+    if size >= (1e15 if digits >= EXACT else 1e12) or 0 < size < 1e-4:
+        return f"{value:.{digits}g}"
+    text = fixed_text(value, _decimals(value, digits))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exact_text(value: float | None) -> str:
+    """A number that is to be followed: six digits."""
+    return number_text(value, EXACT)
+
+
+def written_text(value: float, digits: int = EXACT) -> str:
+    """A number as a file takes it: nothing between thousands."""
+    return f"{value:.{digits}g}"
+
+
+def fixed_text(value: float | None, decimals: int, *, sign: bool = False) -> str:
+    """A number with this many decimals, so that a column stands in line; nothing has no sign."""
+    return f"{value + 0.0:{'+' if sign else ''},.{decimals}f}" if _known(value) else NONE
+
+
+def count_text(value: float | None) -> str:
+    """A whole number, thousands set apart."""
+    return fixed_text(value, 0)
+
+
+def percent_text(fraction: float | None, decimals: int | None = 1, *, sign: bool = False) -> str:
+    """A share in percent; without `decimals` two digits, as an error or a change is told."""
+    if not _known(fraction):
+        return NONE
+    if decimals is None:
+        if abs(fraction) < 5e-6:
+            return "0 %"
+        decimals = min(4, _decimals(100 * fraction, 2))
+    return f"{fixed_text(100 * fraction, decimals, sign=sign)} %"
+
+
+def scale_of(unit: str, values: Iterable[float | None]) -> tuple[float, str]:
+    """Divisor and unit in which the largest of `values` reads best."""
+    largest = max((abs(value) for value in values if _known(value)), default=0.0)
+    for divisor, name in _LARGER.get(unit, ()):
+        if largest >= _FROM.get(name, divisor):
+            return divisor, name
+    return 1.0, "" if unit == "1" else unit
+
+
+def quantity_text(value: float | None, unit: str, digits: int = SHOWN) -> str:
+    """A number in the unit in which it reads best: '6.352 MUSD', '913 USD'."""
+    divisor, name = scale_of(unit, [value])
+    if unit == "USD" and divisor == 1.0:
+        digits = min(digits, SPOKEN)
+    return f"{number_text(value / divisor if _known(value) else None, digits)} {name}".rstrip()
+
+
+def quantities_text(values: Iterable[float | None], unit: str) -> list[str]:
+    """Numbers that are compared, with as many digits as tell them apart."""
+    held = list(values)
+    for digits in range(SHOWN, 12):
+        said = [quantity_text(value, unit, digits) for value in held]
+        if len(set(said)) == len(set(held)):
+            return said
+    return [f"{exact_text(value)} {unit if unit != '1' else ''}".rstrip() for value in held]
+
+
+def amount_text(value: float, unit: str) -> str:
+    """A number in a sentence, at the precision that a plan deserves: '4.86 MUSD', '12.0 tCO2e'."""
+    divisor, name = scale_of(unit, [value])
+    number = value / divisor
+    return f"{fixed_text(number, _decimals(number, SPOKEN))} {name}".rstrip()
+
+
+def money(usd: float) -> str:
+    """Money in a sentence."""
+    return amount_text(usd, "USD")
+
+
+def mass(kgco2e: float) -> str:
+    """Carbon in a sentence."""
+    return amount_text(kgco2e, "kgCO2e")
+
+
+def energy(kwh: float) -> str:
+    """Energy in a sentence."""
+    return amount_text(kwh, "kWh")
+
+
+def share_of(part: float | None, whole: float | None) -> float | None:
+    """A part as a share of a whole; none of nothing, nor of less than nothing."""
+    return None if part is None or whole is None or whole <= 0 else part / whole
+
+
+def _decimals(value: float, digits: int) -> int:
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)

@@ -23,7 +23,7 @@ from planner.ui.workers.tradeoffs import POINTS, front, front_of_time
 
 PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
 # The cleanest plans are the hardest to prove; the gap of the front of time is half a per cent.
-WIDEST_GAP = 0.10
+WIDEST_GAP = 0.05
 PROVEN = {"optimal", "within gap", "time limit"}  # each point says how far it is proven
 VARIANTS = {
     "As today": {"market": None},

@@ -111,6 +111,7 @@ def planted(name: str, path: str, factor: float) -> Record:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
     document = json.loads(answer(name))

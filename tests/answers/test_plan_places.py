@@ -100,7 +100,7 @@ def test_a_price_that_nobody_stated_is_told_with_its_share() -> None:
     said = "Space at every site is charged at 195.94 USD/kW/month by the rated power of its nodes"
 
     assert said in why(plan)
-    assert f", {share:.0%} of the cost." in why(plan)
+    assert f", {100 * share:.0f} % of the cost." in why(plan)
     assert [said in note for note in notes_on(plan.inputs.scenario)] == [True]
     assert "Space at every site is charged at 98 USD/kW/month" in why(half)
 

@@ -459,7 +459,7 @@ def test_facts_without_words_are_all_facts(run: Run) -> None:
     assert [row["key"] for row in rows] == list(catalogue.facts)
     assert all(row["source"] and row["kind"] for row in rows)
     assert not any(line.endswith(", )") for line in lines)
-    assert {row["use"] for row in rows} == {"input", "check", "reference"}
+    assert {row["use"] for row in rows} == {"input", "check", "knowable", "reference"}
     idle = {line.partition(" = ")[0] for line in lines if line.endswith("it is shown for reference)")}
     assert idle == {row["key"] for row in rows if row["use"] == "reference"}
 

@@ -75,7 +75,7 @@ def above_the_best(page: Page) -> float:
     said = page.get_by_text(re.compile("the best plan found so far, at most .* above the best"))
     expect(said).to_be_visible(timeout=180_000)  # ms; the plan is added up and its ranges drawn first
     settled(page)
-    found = re.search(r"at most ([\d.]+)%", said.inner_text())
+    found = re.search(r"at most ([\d.]+)\s?%", said.inner_text())
     assert found is not None
     return float(found[1]) / 100
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 TESTS = Path(__file__).resolve().parent
 SCENARIO, CLASH = TESTS / "own_scenario.toml", TESTS / "own_clash.toml"
 JOB, LOG = TESTS / "own_job.toml", TESTS / "logs" / "sacct.txt"
+ROW_PX, HEADING_PX = 35, 35  # of a table
 OPTIMAL = "No better plan exists for these facts."
 
 _DONE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
@@ -59,6 +60,30 @@ def opened(page: Page, address: str) -> None:
     """Go to an address and wait for what stands there."""
     page.goto(address)
     settled(page)
+
+
+def at_rest(table: Locator) -> Locator:
+    """The same table, once nothing moves it any more: an expander unfolds, a chart above is being drawn."""
+    table.locator("canvas").first.wait_for()
+    before = None
+    while before != (now := table.bounding_box()):
+        before = now
+        table.page.wait_for_timeout(200)  # ms
+    return table
+
+
+def go_to_cell(table: Locator, *, column: int, row: int = 0) -> None:
+    """Click the first cell of a row and go right by the keys.
+
+    The table is one picture; the words behind it say which cell is chosen: each step waits for the last one.
+    """
+    at_rest(table).click(position={"x": 40, "y": HEADING_PX + ROW_PX * (row + 0.5)})
+    for now in range(column + 1):
+        if now:
+            table.page.keyboard.press("ArrowRight")
+        chosen = table.locator("[role=gridcell][aria-selected=true]")
+        expect(chosen).to_have_attribute("aria-colindex", str(now + 1))
+        settled(table.page)
 
 
 def scrolls_sideways(page: Page) -> bool:

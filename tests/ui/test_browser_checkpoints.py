@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from browsing import opened, scrolls_sideways, settled
+from browsing import go_to_cell, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
 from test_browser_axe import found_by_axe
 
 pytestmark = pytest.mark.browser
-ROW_PX = 35
-
-
-def choose(page: Page, *, table: int, column: int) -> None:
-    """A number of a table's first row, from the name that stands first in it by the arrow keys."""
-    shown = page.get_by_test_id("stDataFrame").nth(table)
-    shown.locator("canvas").first.wait_for()
-    page.wait_for_timeout(1_000)  # ms; charts above that are being drawn move the table down
-    shown.click(position={"x": 30, "y": 1.5 * ROW_PX})
-    settled(page)
-    for _ in range(column):
-        page.wait_for_timeout(300)  # ms; the picture of a table says nothing of having taken a key
-        page.keyboard.press("ArrowRight")
-    settled(page)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +28,7 @@ def test_a_number_is_opened_by_keys(
         page.get_by_role("tab", name=tab).click()
         settled(page)
     page.locator("[data-testid=stVegaLiteChart] svg:visible").first.wait_for()
-    choose(page, table=table, column=column)
+    go_to_cell(page.get_by_test_id("stDataFrame").nth(table), column=column)
 
     expect(page.get_by_test_id("stCode").filter(has_text=top).first).to_be_visible()
     assert not found_by_axe(page)

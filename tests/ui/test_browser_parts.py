@@ -12,24 +12,26 @@ from typing import Any
 import pytest
 from browsing import (
     CLASH,
+    HEADING_PX,
     OPTIMAL,
     TESTS,
     Visitor,
     address_of_plan,
+    at_rest,
     found_by_axe,
+    go_to_cell,
     opened,
     plan_of_own,
     scrolls_sideways,
     settled,
 )
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from planner.inputs.catalogue import data_folder
 from planner.report.page import to_html
 
 SAMPLE = json.loads((TESTS / "sample_plan.json").read_text(encoding="utf-8"))
 CANCEL = "Cancel: keep the best so far"
-ROW_PX, HEADING_PX = 35, 35  # of a table that is edited
 pytestmark = pytest.mark.browser
 
 NewPage = Callable[[], Page]
@@ -42,22 +44,6 @@ def long_scenario(tmp_path: Path) -> Path:
     path = tmp_path / "to-the-last-dollar.toml"
     path.write_text(re.sub(r"^gap = .*$", 'gap = "0 %"', text, flags=re.MULTILINE), encoding="utf-8")
     return path
-
-
-def cell(table: Locator, row: int) -> tuple[float, float]:
-    """Where the first cell of a row is drawn: the table is one picture."""
-    box = table.bounding_box()
-    assert box is not None
-    return box["x"] + 40, box["y"] + HEADING_PX + ROW_PX * (row + 0.5)
-
-
-def at_rest(table: Locator) -> Locator:
-    """The same table, once the expander around it is open: it unfolds for a moment."""
-    before = None
-    while before != (now := table.bounding_box()):
-        before = now
-        table.page.wait_for_timeout(200)  # ms
-    return table
 
 
 def searching(page: Page, app_url: str, scenario: Path) -> None:
@@ -105,10 +91,7 @@ def test_a_number_of_a_table_is_opened_by_keys(page: Page, app_url: str) -> None
     settled(page)
     panel = page.locator("[role=tabpanel]:visible")
     expect(panel.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
-    page.mouse.click(*cell(at_rest(panel.get_by_test_id("stDataFrame").first), row=0))
-    settled(page)
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
+    go_to_cell(panel.get_by_test_id("stDataFrame").first, column=3)
 
     expect(panel.get_by_text("nodes (pretrain-70b, oregon, h100-8) = 24")).to_be_visible()
     assert not found_by_axe(page)
@@ -122,14 +105,11 @@ def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: 
     expect(page.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
-    x, y = cell(at_rest(table), row=0)
-    for _ in range(2):  # rising, then falling
-        page.mouse.click(x - 25, y - ROW_PX)  # left of the menu of the column
-        page.wait_for_timeout(500)  # ms; the picture of a table says nothing of being sorted
-    page.mouse.click(x, y)
-    settled(page)
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
+    first = table.locator("[role=gridcell][aria-colindex='1']").first
+    for period in ("2027 Q1", "2027 Q4"):  # rising, then falling
+        at_rest(table).click(position={"x": 15, "y": HEADING_PX / 2})  # left of the menu of the column
+        expect(first).to_have_text(period)
+    go_to_cell(table, column=3)
 
     expect(page.get_by_text("in_service_nodes (2027 Q4, ").first).to_be_visible()
 
@@ -150,12 +130,9 @@ def test_a_cell_that_is_edited_ends_in_the_file(page: Page, app_url: str) -> Non
     visitor = Visitor(page)
     visitor.click(page.get_by_role("radio", name="Tables"))
     settled(page)
-    page.mouse.click(*cell(page.get_by_test_id("stDataFrame").first, row=0))
-    page.wait_for_timeout(300)  # ms; the picture of a table says nothing of having taken a click
-    for key in ("ArrowRight", "ArrowRight"):
-        page.keyboard.press(key)
-    page.keyboard.type("40", delay=80)
-    page.wait_for_timeout(300)
+    go_to_cell(page.get_by_test_id("stDataFrame").first, column=2)
+    page.keyboard.press("Enter")  # the number is opened for writing; a key typed before it is open gets lost
+    page.get_by_test_id("portal").get_by_role("textbox").fill("40")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 edit")).to_be_visible()
     before = (data_folder() / "scenarios" / "next-quarter.toml").read_text(encoding="utf-8")

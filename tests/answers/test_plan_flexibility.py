@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explained import explained
+from plain import plain
 from scipy.stats import poisson
 
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
@@ -51,7 +52,7 @@ def one_job() -> Scenario:
 
 def serving() -> Scenario:
     """One service in one period on new nodes: small enough to be solved at once."""
-    text = (data_folder() / "scenarios" / "serving-only.toml").read_text(encoding="utf-8")
+    text = plain("serving-only").read_text(encoding="utf-8")
     scenario = parse_scenario(text)
     rate, service = "25 /s", canonical_text(scenario)
     chat = service.index("[[services]]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain import plain
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.repairs import repair_changes, repaired_text, repairs
@@ -23,7 +24,7 @@ ONE_QUARTER = {
 
 def tight(**changes: Any) -> Scenario:
     """A quarter of a small building, with limits of the test's own."""
-    base = load_scenario(SCENARIOS / "tight-power.toml", ONE_QUARTER)
+    base = load_scenario(plain("tight-power"), ONE_QUARTER)
     return with_changes(base, {path.replace("__", "."): value for path, value in changes.items()})
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plain import plain
 from scipy.special import polygamma
 
 from planner.inputs.catalogue import data_folder, load_catalogue
@@ -31,12 +32,35 @@ def with_log(folder: Path, repair: str = "", **changes: object) -> Scenario:
 
 @pytest.fixture
 def serving():
-    return load_scenario(SCENARIOS / "serving-only.toml")
+    return load_scenario(plain("serving-only"))
 
 
 @pytest.mark.parametrize("name", ["next-quarter", "serving-only", "one-training-job"])
 def test_shipped_scenarios_stand(name):
     check_scenario(load_scenario(SCENARIOS / f"{name}.toml"), load_catalogue())
+
+
+DECISIONS = {
+    "resale": lambda s: any(entry.has("resale_usd") for entry in s.fleet),
+    "extension": lambda s: any(entry.has("extend_to_y") for entry in s.fleet),
+    "rent by the hour": lambda s: any(one.commitment == "on demand" for one in s.rental),
+    "rent for a term": lambda s: any(one.commitment in ("1 year", "3 years", "block") for one in s.rental),
+    "spot": lambda s: any(one.commitment == "spot" for one in s.rental),
+    "rebates": lambda s: any(offer.tiers for offer in s.market),
+    "contracts": lambda s: bool(s.contracts),
+    "moves": lambda s: bool(s.moves),
+    "pausing": lambda s: any(job.pausable for job in s.training),
+    "caps": lambda s: any(job.power_caps_fraction for job in s.training),
+    "committed space": lambda s: any(site.has("space_committed_kw") for site in s.sites),
+    "demand charge": lambda s: any(site.has("demand_charge_usd_per_kw_month") for site in s.sites),
+    "rack power": lambda s: any(site.has("rack_power_kw") for site in s.sites),
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_the_shipped_families_use_each_decision_twice(decision):
+    stated = [load_scenario(path) for path in sorted(SCENARIOS.glob("*.toml"))]
+    assert sum(DECISIONS[decision](scenario) for scenario in stated) >= 2
 
 
 def test_direct_and_life_cycle_grids_are_not_planned_side_by_side(serving):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explained import explained
+from plain import plain
 from sizes import size
 
 from planner.answers.futures import (
@@ -33,7 +34,7 @@ from planner.answers.futures.commands import (
     replay_text,
 )
 from planner.answers.plan.summary import why_this_plan
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import (
     Scenario,
@@ -95,7 +96,7 @@ MUST = {"services.code.unmet_penalty": None}
 
 @cache
 def shipped(name: str) -> Scenario:
-    return load_scenario(data_folder() / "scenarios" / f"{name}.toml")
+    return load_scenario(plain(name))
 
 
 def small(changes: Mapping[str, Any] = PAIR) -> Scenario:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pytest
 from explained import explained
+from plain import plain
 from sizes import at_night, size
 
 from planner.answers.check import check as check_text
@@ -82,7 +83,7 @@ TWIN_SITES = ONE_QUARTER | {
 
 
 def shipped(name: str) -> Scenario:
-    return load_scenario(data_folder() / "scenarios" / f"{name}.toml")
+    return load_scenario(plain(name))
 
 
 def planned(name: str, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -468,18 +469,18 @@ def test_an_offer_that_nobody_wants_changes_nothing() -> None:
 @pytest.mark.parametrize("name", [JOB, SERVING])
 def test_names_do_not_decide(name: str) -> None:
     """Sites called otherwise, and sorted otherwise, are planned alike."""
-    text = (data_folder() / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
+    text = plain(name).read_text(encoding="utf-8")
     for old, new in (("stockholm", "zug"), ("virginia", "zzyzx"), ("california", "aachen")):
         text = text.replace(old, new)
     short = ONE_QUARTER if name == SERVING else {}
-    plain = planned(name, short)
+    stated = planned(name, short)
     renamed = plan_fleet(with_changes(parse_scenario(text), EXACT | short), baselines=False)
-    assert plain.answer.solution is not None
+    assert stated.answer.solution is not None
     assert renamed.answer.solution is not None
 
-    assert cost(renamed) == pytest.approx(cost(plain), rel=ROUNDING)
-    assert carbon(renamed) == pytest.approx(carbon(plain), rel=ROUNDING)
-    assert np.array_equal(renamed.answer.solution.orders, plain.answer.solution.orders)
+    assert cost(renamed) == pytest.approx(cost(stated), rel=ROUNDING)
+    assert carbon(renamed) == pytest.approx(carbon(stated), rel=ROUNDING)
+    assert np.array_equal(renamed.answer.solution.orders, stated.answer.solution.orders)
 
 
 def test_the_order_of_sites_does_not_decide() -> None:

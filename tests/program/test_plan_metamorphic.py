@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain import plain
 from sizes import size
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.writing import tables
@@ -55,7 +56,7 @@ DECISIONS = ("orders", "retired", "run", "replicas", "spares")
 
 
 def short(name: str) -> Scenario:
-    return with_changes(load_scenario(data_folder() / "scenarios" / f"{name}.toml"), SHORT[name])
+    return with_changes(load_scenario(plain(name)), SHORT[name])
 
 
 def assembled(scenario: Scenario) -> Assembled:

@@ -178,6 +178,7 @@ def most_rented(problem: Problem, useful: Whole, ever: Whole) -> Floats:
     most[p,t] = min(limit[p,t], useful[p,t]);  min(limit[p,t], max over t of ever[p,t]) where there is a term
     """
     groups = problem.node_groups
+    ever = np.maximum(ever, groups.rental_signed_nodes)
     most: Floats = np.where(problem.under_term[:, None], ever.max(axis=1, keepdims=True), useful)
     return np.minimum(groups.rental_limit_nodes, most)
 
@@ -186,6 +187,7 @@ def most_committed(problem: Problem, useful: Whole) -> Floats:
     """Nodes whose term may begin in a period, within the limit of each period that it covers.
 
     most[p,t] = min(max of useful[p,t'], min of limit[p,t']) over t <= t' < t + term[p]; 0 without a term
+    What is signed is held, useful or not.
     """
     groups = problem.node_groups
     most = np.zeros(useful.shape)
@@ -194,7 +196,7 @@ def most_committed(problem: Problem, useful: Whole) -> Floats:
             held = slice(period, period + int(groups.rental_term_periods[group]))
             limit = float(groups.rental_limit_nodes[group, held].min())
             most[group, period] = min(float(useful[group, held].max()), np.floor(limit))
-    return most
+    return np.maximum(most, groups.rental_signed_nodes)
 
 
 def most_sold(problem: Problem, orders: Whole) -> Whole:

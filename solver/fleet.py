@@ -43,6 +43,8 @@ class NodeGroups(Table):
         default_factory=no_counts
     )  # [P] 0 where nodes are rented by the period
     rental_start_allowed: Flags = field(default_factory=no_flags)  # [P, T] a term may begin in t
+    rental_signed_nodes: Floats = field(default_factory=no_numbers)  # [P, T] of terms from t that are signed
+    term_left_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a term from t, after the end
     off_site: Flags = field(default_factory=no_flags)  # [P] neither its power nor its racks are the site's
     may_park: Flags = field(default_factory=no_flags)  # [P]
     off_kw: Floats = field(default_factory=no_numbers)  # [P] facility power of a parked node
@@ -72,6 +74,8 @@ class NodeGroups(Table):
         "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
         "rental_term_periods": Shape("*", int, 0, default=0.0),
         "rental_start_allowed": Shape("*T", bool, default=1.0),
+        "rental_signed_nodes": Shape("*T", low=0, default=0.0),
+        "term_left_usd_per_node": Shape("*T", low=0, default=0.0),
         "off_site": Shape("*", bool, default=0.0),
         "may_park": Shape("*", bool, default=0.0),
         "off_kw": Shape("*", low=0, default=0.0),

@@ -17,6 +17,7 @@ class Terms:
     purchase: Floats  # [P, T] bought nodes in service in t, rebates taken off
     order: Floats  # [P, T] counted when ordered, rebates taken off
     rental: Floats  # [P, T]
+    term_left: Floats  # [P, T] terms that begin in t: what is due after the horizon, beyond its worth
     keep: Floats  # [H, T]
     retire: Floats  # [H, T]
     sell: Floats  # [B, T] bought nodes: what the sale takes less capital cost counted at the order

@@ -86,6 +86,7 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
         (program.sell, weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group]),
         (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
         (program.rented, rented * rents),
+        (program.commit, weigh(groups.term_left_usd_per_node)),
         (program.in_service, weigh.idle + alone + weigh.peak * groups.idle_kw[:, None]),
         (program.beyond, np.where(places.committed_kw > 0, space, 0.0)),
         (program.parked, parked * groups.may_park[:, None]),

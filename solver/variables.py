@@ -84,12 +84,15 @@ def _fleet(
 ) -> dict[str, Variables]:
     """Decisions on the fleet, of which futures of a two-stage model share some."""
     cohorts, tiers = len(problem.cohorts), len(problem.tiers)
+    commit = _whole(prefix + "commit", committed)
+    for index in np.argwhere(problem.node_groups.rental_signed_nodes > 0).tolist():
+        commit[tuple(index)].lowBound = float(problem.node_groups.rental_signed_nodes[tuple(index)])
     return {
         "order": _whole(prefix + "order", orders),
         "retire": _whole(prefix + "retire", bounds.most_retired(problem)),
         "sell": _whole(prefix + "sell", sold),
         "move": _whole(prefix + "move", bounds.most_moved(problem)),
-        "commit": _whole(prefix + "commit", committed),
+        "commit": commit,
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
         "rebated": _some(prefix + "rebated", rebated),

@@ -129,7 +129,7 @@ def orders_are_allowed(problem: Problem, plan: Solution, tolerance: float) -> It
 def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """rented[p,t] = sum over t' from t - term[p] + 1 to t of committed[p,t'] where rental has a term
 
-    Nothing is committed elsewhere, nor in a period in which no term may begin.
+    Nothing is committed elsewhere, nor in a period in which no term may begin; what is signed is held.
     """
     term = problem.under_term[:, None]
     due = np.where(term, account.under_term(problem, plan.committed), plan.rented)
@@ -137,6 +137,7 @@ def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterat
     yield from _above(
         "term begun", plan.committed * ~(term & problem.node_groups.rental_start_allowed), 0.0, tolerance
     )
+    yield from _above("term signed", problem.node_groups.rental_signed_nodes, plan.committed, tolerance)
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:

@@ -107,7 +107,8 @@ def retired_at_five(scenario: Scenario, problem: Problem) -> Problem:
     starts = scenario.horizon.period_starts
     ends = [_years_after(cohort.in_service, LIFE_YEARS) for cohort in scenario.fleet]
     last = np.array([sum(start < end for start in starts) for end in ends], dtype=int)
-    earlier = np.minimum(problem.cohorts.must_retire_by, last)
+    home = [*range(len(ends)), *problem.moves.from_cohort.tolist()]  # what moves makes a cohort of its own
+    earlier = np.minimum(problem.cohorts.must_retire_by, last[home])
     return replace(problem, cohorts=replace(problem.cohorts, must_retire_by=earlier))
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.inputs.resolved import Inputs
+from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import Rental
 from planner.physics.nodes import Nodes
 from planner.physics.training_options import Dropped
-from planner.physics.value import Value, bought_value, deposit_interest_usd
+from planner.physics.value import Value, bought_value, deposit_interest_usd, rest_worth_usd
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
@@ -253,15 +254,19 @@ class Reserved:
     """Node groups that are rented for a term (rows): what a node costs and emits through each period.
 
     Terms begin in the periods where they may, and end after so many; what is due after the horizon is paid
-    at the price of its last period.
+    at the price of its last period. Those hours are worth less by then, as nodes are: the difference is a
+    cost of the plan, as accounts provide for an onerous contract (IAS 37, 68), so that no long term is a
+    cheap way to have a short one.
     """
 
     node_group: NDArray[np.intp]
     term_periods: NDArray[np.intp]
     may_begin: NDArray[np.bool_]  # by period
+    signed_nodes: NDArray[np.float64]  # by period: terms from there that are signed already
     hour_usd: Traced | None
     usd: Traced | None
     kgco2e: Traced | None
+    left_usd: Traced | None  # of a term by the period in which it begins
 
 
 def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
@@ -289,17 +294,55 @@ def reserved_nodes(inputs: Inputs, nodes: Nodes) -> Reserved:
     terms = [_term(inputs, inputs.rental_of(p)) for p in group.tolist()]
     may_begin = np.array([allowed for _, allowed in terms], dtype=bool).reshape(-1, inputs.periods)
     term = np.array([periods for periods, _ in terms], dtype=np.intp)
+    signed = np.zeros(may_begin.shape)
+    for i, p in enumerate(group.tolist()):
+        rental = inputs.rental_of(p)
+        if rental.signed and rental.nodes is not None:
+            signed[i, int(may_begin[i].argmax())] = rental.nodes[0]
     if not len(group):
-        return Reserved(group, term, may_begin, None, None, None)
+        return Reserved(group, term, may_begin, signed, None, None, None, None)
     hour = _hour_usd(inputs, group)
     return Reserved(
         group,
         term,
         may_begin,
+        signed,
         hour_usd=hour,
         usd=derive(rent_usd, usd_per_node_h=hour, node_h=inputs.period_h),
         kgco2e=rows(nodes.owned_kgco2e, group),
+        left_usd=_left_usd(inputs, group, term, hour),
     )
+
+
+def term_end(begins: date, months: int) -> date:
+    """The day after the last one of a term."""
+    later = begins.month - 1 + months
+    return date(begins.year + later // 12, later % 12 + 1, 1)
+
+
+def term_after_h(inputs: Inputs, term_periods: int, begins: int) -> float:
+    """Hours of a term after the end of the horizon."""
+    horizon = inputs.scenario.horizon
+    ends = term_end(horizon.period_starts[begins], term_periods * horizon.period_months)
+    return max(24.0 * (ends - horizon.end).days, 0.0)
+
+
+def _left_usd(
+    inputs: Inputs, group: NDArray[np.intp], term: NDArray[np.intp], hour_usd: Traced
+) -> Traced | None:
+    """What falls due after the horizon beyond what it is worth then; None where nothing does."""
+    starts = inputs.period_start_h.value[0]
+    after = np.array([[term_after_h(inputs, n, t) for t in range(inputs.periods)] for n in term.tolist()])
+    if not after.any() or inputs.scenario.policy.objective == "cash":
+        return None
+    one = np.arange(len(group))
+    middle_y = (inputs.period_end_h.value[0, -1] - starts[None, :] + after / 2) / HOURS_PER_YEAR
+    due = derive(
+        rent_usd,
+        usd_per_node_h=pick([hour_usd[i, inputs.periods - 1] for i in range(len(group))], one[:, None]),
+        node_h=chosen("after_h", after, "from the horizon's end to that of a term"),
+    )
+    return (due - rest_worth_usd(inputs, inputs.node_group_sku[group], due, middle_y)).named("left_usd")
 
 
 def _term(inputs: Inputs, rental: Rental) -> tuple[int, list[bool]]:

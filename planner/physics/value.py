@@ -250,6 +250,21 @@ def _curve(inputs: Inputs, k: int, entry: int | None) -> _Curve:
     )
 
 
+def rest_worth_usd(
+    inputs: Inputs, skus: NDArray[np.intp], due_usd: Traced, middle_y: NDArray[np.float64]
+) -> Traced:
+    """What the rest of a term is worth: hours that were priced at its start, by how nodes lose value since.
+
+    Rows are node groups, columns the periods in which a term begins; `middle_y` is the time from there to the
+    middle of what is left, where the value of the hours is taken.
+    """
+    curves = [_curve(inputs, int(k), None) for k in skus]
+    index = np.arange(len(curves))[:, None]
+    shape = {name: pick([one.shape[name] for one in curves], index) for name in curves[0].shape}
+    age = chosen("age_y", middle_y, "from the start of a term to the middle of its rest")
+    return derive(curves[0].function, price_usd=due_usd, age_y=age, **shape)
+
+
 def _values(
     curves: Sequence[_Curve],
     prices: Sequence[Traced],

@@ -45,16 +45,21 @@ def rental_columns(inputs: Inputs, reserved: Reserved) -> dict[str, Any]:
     if reserved.usd is None or reserved.kgco2e is None:
         return found
     usd, kgco2e, term = np.zeros_like(limit), np.zeros_like(limit), np.zeros(len(limit), dtype=int)
-    begins = np.zeros(limit.shape, dtype=bool)
+    begins, signed, left = np.zeros(limit.shape, dtype=bool), np.zeros_like(limit), np.zeros_like(limit)
     usd[reserved.node_group] = reserved.usd.value
     kgco2e[reserved.node_group] = reserved.kgco2e.value
     term[reserved.node_group] = reserved.term_periods
     begins[reserved.node_group] = reserved.may_begin
+    signed[reserved.node_group] = reserved.signed_nodes
+    if reserved.left_usd is not None:
+        left[reserved.node_group] = reserved.left_usd.value
     return found | {
         "rental_usd_per_node": usd,
         "rental_kgco2e_per_node": kgco2e,
         "rental_term_periods": term,
         "rental_start_allowed": begins,
+        "rental_signed_nodes": signed,
+        "term_left_usd_per_node": left,
     }
 
 

@@ -128,6 +128,11 @@ def flexibility_terms(
     taken = solution.rented[reserved.node_group]
     if each is not None and taken.any():
         found["reserved"] = _used_part(each, np.arange(len(taken)), taken, "nodes under a term")
+    begun = solution.committed[reserved.node_group]
+    if kind == "usd" and reserved.left_usd is not None and begun.any():
+        found["term_left"] = _used_part(
+            reserved.left_usd, np.arange(len(begun)), begun, "nodes whose term begins"
+        )
     if assembled.parked is not None and solution.parked.any():
         groups = np.flatnonzero(solution.parked.sum(axis=1))
         each = getattr(assembled.parked, kind)
@@ -296,6 +301,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,
         "reserved": assembled.reserved.node_group,
+        "term_left": assembled.reserved.node_group,
     }
     if buying.vintages is not None:
         places["capital"] = places["sold"] = buying.vintages.node_group[

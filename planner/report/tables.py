@@ -37,7 +37,7 @@ _SHEETS = {
     ),
     "commitments": (
         "What to reserve",
-        "period location sku commitment nodes ends rent_usd_per_node_h rent_usd due_usd",
+        "period location sku commitment signed nodes ends rent_usd_per_node_h rent_usd due_usd left_usd",
     ),
     "fleet": (
         "The fleet, period by period",

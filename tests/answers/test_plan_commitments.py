@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -17,6 +18,7 @@ from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
 from planner.trace.explain import explain
 from solver.problem import Solution
+from solver.verify import verify
 
 JOB = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
 CLOUD = {"name": "cloud", "sku": "h100-8", "grid": "se", "pue": 1.2, "price": "2 USD/h"}
@@ -169,6 +171,58 @@ def test_three_years_may_begin_later_and_are_cheaper_than_one() -> None:
         assert f"rental.{key}.ratio" in steps
 
 
+def test_what_is_due_after_the_horizon_is_charged_above_its_worth() -> None:
+    """An hour of the rest is worth its price times what nodes keep of their value until its middle."""
+    plan = job([CLOUD | {"commitment": "1 year"}], {"horizon.periods": 2})
+    (row,) = plan_tables(plan)["commitments"]
+    begins = JOB.horizon.period_starts[JOB.horizon.period_labels.index(row["period"])]
+    rest_h = 24.0 * (begins.replace(year=2028) - date(2027, 7, 1)).days
+    due = row["nodes"] * 8 * 2.0 * rest_h
+    kept = load_catalogue().fact("resale.common.year_1.kept").value
+    middle_y = (24.0 * (date(2027, 7, 1) - begins).days + rest_h / 2) / 8766.0
+
+    assert row["due_usd"] == pytest.approx(due)
+    assert row["left_usd"] == pytest.approx(due * (1 - kept**middle_y))
+    assert term(plan, "term_left") == pytest.approx(row["left_usd"])
+    assert "above what those hours are worth by then" in said(plan)
+    lines = {row["line"]: row for row in plan_tables(plan)["bridge"]}
+    assert lines["Terms after the horizon, above their worth"]["to_cash_usd"] == pytest.approx(
+        -row["left_usd"]
+    )
+
+
+def test_a_long_term_is_no_cheap_way_to_a_short_one() -> None:
+    """A peak in the last quarter, at 0.45 of the price for three years: it is rented by the hour."""
+    changes = {
+        "rental.term.commitment": "3 years",
+        "rental.term.price": "1.35 USD/h",
+        "services.chat.peak_rate": ["1 /s", "1 /s", "1 /s", "8000 /s"],
+    }
+    assert solved(service(changes)).committed.sum() == 0
+
+
+def test_what_is_signed_is_paid_in_any_case() -> None:
+    """Ten nodes for half a year that nothing needs: all are paid, and work uses them before others."""
+    signed = {
+        "rental.term.commitment": "block",
+        "rental.term.starts": date(2027, 1, 1),
+        "rental.term.ends": date(2027, 7, 1),
+        "rental.term.nodes": 10,
+        "rental.term.signed": True,
+        "services.chat.peak_rate": "1 /s",
+    }
+    plan = service(signed)
+    group = int(plan.assembled.reserved.node_group[0])
+    hours = np.array(plan.inputs.scenario.horizon.hours)
+
+    assert solved(plan).rented[group].tolist() == [10, 10, 0, 0]
+    assert term(plan, "reserved") == pytest.approx(10 * 8 * 2.0 * hours[:2].sum())
+    assert {row["period"] for row in plan_tables(plan)["rental"]} == {"2027 Q3", "2027 Q4"}
+    assert "Pay what is signed: 10 nodes of h100-8 at term" in said(plan)
+    broken = replace(solved(plan), committed=np.zeros_like(solved(plan).committed))
+    assert "term signed" in {one.rule for one in verify(plan.problem, broken, 1e-6)}
+
+
 def test_interruptions_are_a_rate_and_cost_a_wait() -> None:
     """17.5 % in a month are 2.63e-4 an hour; of stops of which half are interruptions half wait."""
     rate = float(interruption_rate_per_node_h(taken_back_fraction=0.175, month_h=MONTH_H))
@@ -249,6 +303,15 @@ def test_spot_has_prices_of_its_own() -> None:
         ({"starts": date(2027, 4, 1)}, "rental.cloud.starts: has no effect"),
         ({"interruption_rate": "1 /month"}, "rental.cloud.interruption_rate: has no effect"),
         ({"commitment": "2 years"}, "is not possible here"),
+        ({"signed": True}, "rental.cloud.signed: has no effect on what is rented by the hour"),
+        (
+            {"signed": True, "commitment": "1 year", "nodes": 4},
+            "rental.cloud.starts: is missing, and what is",
+        ),
+        (
+            {"signed": True, "commitment": "1 year", "starts": date(2027, 1, 1)},
+            "rental.cloud.nodes: is how many were taken",
+        ),
     ],
 )
 def test_terms_that_mean_nothing_are_refused(terms: dict[str, Any], message: str) -> None:

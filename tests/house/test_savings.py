@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain import plain
 from sizes import at_night
 
 from benchmarks.studies import savings
@@ -174,7 +175,7 @@ def test_cohorts_leave_in_the_first_period_past_their_fifth_year() -> None:
 
 def test_confidence_of_a_plan_s_spares_is_what_was_asked() -> None:
     """The joint plan has the fewest spares with 99 %: one fewer in its worst group would not reach it."""
-    inputs = Inputs(shipped(LONG), load_catalogue())
+    inputs = Inputs(load_scenario(plain(LONG)), load_catalogue())
     program = assemble(inputs)
     plan = answer(program.problem, gap_fraction=0.0, time_limit_s=60).solution
     assert plan is not None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 import numpy as np
 
 from planner.answers.plan.decisions import DECIDED
 from planner.answers.plan.fleet import nodes_text
+from planner.physics.procurement import term_after_h, term_end
 from planner.program.ledger import hours_in_use
 from planner.program.plan import Plan
 from planner.program.solution import Solution
@@ -28,11 +28,11 @@ def commitment_records(plan: Plan, solution: Solution) -> list[Record]:
     for i, t in np.argwhere(solution.committed[reserved.node_group] > 0).tolist():
         group, last = int(reserved.node_group[i]), min(t + int(reserved.term_periods[i]), inputs.periods)
         rental = inputs.rental_of(group)
-        ends = _ends(horizon.period_starts[t], int(reserved.term_periods[i]) * horizon.period_months)
+        ends = term_end(horizon.period_starts[t], int(reserved.term_periods[i]) * horizon.period_months)
         nodes = chosen("nodes", int(solution.committed[group, t]), DECIDED)
         after = chosen(
             "after_h",
-            max(24.0 * (ends - horizon.end).days, 0.0),
+            term_after_h(inputs, int(reserved.term_periods[i]), t),
             "from the horizon's end to that of the term",
         )
         paid: dict[str, Traced] = {
@@ -44,11 +44,15 @@ def commitment_records(plan: Plan, solution: Solution) -> list[Record]:
                 "location": rental.name,
                 "sku": rental.sku,
                 "commitment": rental.commitment,
+                "signed": rental.signed,
                 "nodes": nodes,
                 "ends": ends.isoformat(),
                 "rent_usd_per_node_h": reserved.hour_usd[i, t],
                 "rent_usd": total("rent_usd", paid, "the periods of the term within the horizon"),
                 "due_usd": (nodes * after * reserved.hour_usd[i, inputs.periods - 1]).named("due_usd"),
+                "left_usd": chosen("left_usd", 0.0, "no term goes on after the horizon")
+                if reserved.left_usd is None
+                else (nodes * reserved.left_usd[i, t]).named("left_usd"),
             }
         )
     return found
@@ -58,11 +62,15 @@ def commitment_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
     """What to reserve, from when to when, how much of it is used, and what is due after the horizon."""
     rows = plain_rows(commitment_records(plan, solution))
     for row in rows:
+        after = (
+            f"; {money(row['due_usd'])} more are due after it, {money(row['left_usd'])} above what those "
+            "hours are worth by then."
+        )
+        begins = "Pay what is signed:" if row["signed"] else "Reserve"
         yield (
-            f"Reserve {nodes_text(int(row['nodes']))} of {row['sku']} at {row['location']} for "
+            f"{begins} {nodes_text(int(row['nodes']))} of {row['sku']} at {row['location']} for "
             f"{_said(row)} from {row['period']}, to {row['ends']}, for {money(row['rent_usd'])} in the "
-            "horizon, used or not"
-            + (f"; {money(row['due_usd'])} more are due after it." if row["due_usd"] > 0 else ".")
+            "horizon, used or not" + (after if row["due_usd"] > 0 else ".")
         )
 
 
@@ -79,14 +87,9 @@ def commitment_warnings(plan: Plan, solution: Solution) -> Iterator[str]:
     if due > MUCH * abs(cost):
         yield (
             f"{money(due)} of what is reserved fall due after the horizon, {percent_text(due / cost, 0)} of "
-            "its cost: they are not in it, and need work to follow. A longer horizon counts them."
+            "its cost: only what they are above their worth by then is in it, and they need work to follow."
         )
 
 
 def _said(row: Record) -> str:
     return "a block of time" if row["commitment"] == "block" else str(row["commitment"])
-
-
-def _ends(begins: date, months: int) -> date:
-    later = begins.month - 1 + months
-    return date(begins.year + later // 12, later % 12 + 1, 1)

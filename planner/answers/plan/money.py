@@ -85,6 +85,7 @@ COST_LABELS = {
     "pausable": "Pausable jobs: electricity",
     "rental": "Rented nodes: hours in use",
     "reserved": "Reserved nodes: rent, used or not",
+    "term_left": "Reserved nodes: rent after the horizon, above its worth then",
     "parked": "Parked nodes: electricity",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",

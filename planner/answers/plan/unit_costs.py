@@ -33,6 +33,7 @@ HELD = (
     "standing_capital",
     "rental",
     "reserved",
+    "term_left",
 )  # what nodes cost, whatever they do
 UNUSED = ("idle", "parked")
 CHANGES = ("ordered", "retired", "sold", "moved")

@@ -324,6 +324,13 @@ class Views:
         parts = {name: terms[name] for name in ("unmet_usd", "left_out_usd") if name in terms}
         return total("penalties_usd", {name: one for name, one in parts.items() if one.value}, "as stated")
 
+    @cached_property
+    def terms_left(self) -> Traced:
+        """What is due for reserved nodes after the horizon beyond its worth: nobody has billed it yet."""
+        terms = self.plan.ledger.usd_terms
+        parts = {name: terms[name] for name in ("term_left_usd",) if name in terms}
+        return total("terms_left_usd", parts, "terms that go on after the horizon")
+
     def over(self, name: str, line: list[Traced]) -> Traced:
         """A line over the horizon."""
         labels = self.inputs.scenario.horizon.period_labels

@@ -35,6 +35,7 @@ LINES = {
     "friction": "What sales take of the value; in the accounts book value less proceeds",
     "interest": "Interest on value and deposits",
     "penalties": "Penalties, as stated",
+    "terms_left": "Terms after the horizon: rent above its worth then",
 }
 
 
@@ -68,6 +69,7 @@ def _lines(views: Views) -> tuple[dict[str, Traced], dict[str, Traced], dict[str
         "friction": views.over("friction_usd", views.friction),
         "interest": views.over("interest_usd", views.interest),
         "penalties": views.penalties,
+        "terms_left": views.terms_left,
     }
     cash = {"bills": bills, "purchases": views.plan.ledger.capex, "sales": sales}
     accounts = {
@@ -93,6 +95,7 @@ def bridge_records(views: Views, lines: list[Record]) -> list[Record]:
         "Economic cost": (first, first),
         "Interest": (minus * economic["interest"],) * 2,
         "Penalties": (minus * economic["penalties"],) * 2,
+        "Terms after the horizon, above their worth": (minus * economic["terms_left"],) * 2,
         "Value of the fleet at the end; for the accounts above its book value": (end, end - end_book),
         "Value of the fleet today; for the accounts above its book value": (
             minus * start,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SkuName
-from planner.inputs.scenario.fields import Choice, Count, Day, EachPeriod, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields import Choice, Count, Day, EachPeriod, Flag, Number, Quantity, Range, Text
 from planner.inputs.scenario.problems import Problem
 
 
@@ -81,6 +81,12 @@ class Rental(Part):
         )
     )
 
+    signed: Annotated[bool, Flag("true")] = Field(
+        False,
+        description="Whether a block or a term is signed already: all its nodes are paid in any case, from "
+        "`starts`; a term that has begun is a block to its last day",
+    )
+
     @property
     def by_the_hour(self) -> bool:
         """Whether only hours in use are paid."""
@@ -106,6 +112,15 @@ def needless_terms(rental: Rental, at: str) -> Iterator[Problem]:
         yield Problem(
             f"{at}.starts", "has no effect on what is rented by the hour: remove it, or write commitment"
         )
+    if rental.signed and rental.by_the_hour:
+        yield Problem(f"{at}.signed", "has no effect on what is rented by the hour: remove it")
+    elif rental.signed:
+        if not rental.has("starts"):
+            yield Problem(f"{at}.starts", "is missing, and what is signed needs it: write its first day")
+        if rental.nodes is None or len(set(rental.nodes)) > 1:
+            yield Problem(
+                f"{at}.nodes", "is how many were taken, one number, where a term is signed: write it"
+            )
     if rental.has("interruption_rate_per_node_h") and rental.commitment != "spot":
         yield Problem(f"{at}.interruption_rate", 'has no effect: write commitment = "spot", or remove it')
 

@@ -20,6 +20,7 @@ _SHEETS = {
         "The plan and its baselines",
         "measure unit plan cost_only no_purchases keep_everything usual_practice",
     ),
+    "actions": ("What to do, by when", "by action nodes sku where cash_usd then"),
     "purchases": (
         "What to buy",
         "period site sku server accelerator nodes accelerators order_units order_by arrives lead_time_d "

@@ -21,7 +21,6 @@ from planner.report.tables import (
 )
 
 TERMINAL_COLUMNS = 100
-_BUY = ("period", "site", "sku", "nodes", "order_by", "arrives", "price_usd_per_node", "capex_usd")
 _PLAYED = (
     "service",
     "period",
@@ -83,11 +82,11 @@ def to_terminal(document: Document) -> str:
 def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
     """The tables that fit a terminal, narrowed to the columns that decide."""
     held, periods = document["tables"], document["horizon"]["periods"]
-    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("purchases", _BUY), ("jobs", _JOB))
+    wide: tuple[tuple[str, tuple[str, ...]], ...] = (("summary", ()), ("actions", ()), ("jobs", _JOB))
     if document["totals"]:
         yield "Totals", totals_table(document)
     for name, keys in wide:
-        if held[name] and (name != "summary" or compared(document)):
+        if held.get(name) and (name != "summary" or compared(document)):
             yield TITLES[name], table_of(name, held[name], keys)
     if held["fleet"]:
         rows = across_periods(held["fleet"], ("site", "sku"), "in_service_nodes", periods)

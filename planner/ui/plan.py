@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import plan_parts, plan_source, saved, scenario_edits, session, shared
+from planner.ui import frame, plan_parts, plan_source, saved, scenario_edits, session, shared
 from planner.ui.plan_source import Planned
 
 PAGES = Path(__file__).parent
@@ -15,15 +15,18 @@ LARGEST_SCENARIO_MB = 1
 
 def render() -> None:
     """Draw the page."""
-    st.title("Plan")
+    heading = st.empty()
+    heading.title("Plan")
     held, named = session.draft(), saved.digest_in_address()
     if named is not None and not plan_source.belongs_to(named, held):
         made = elsewhere(named)
     else:
-        chosen_scenario(held)
+        with st.sidebar:
+            chosen_scenario(held)
         left_out()
         made = plan_source.plan_of(session.draft(), named=True)
     if made is not None:
+        heading.title(shared.plain(made.document["title"]))
         plan_parts.plan(made)
     saved.listed()
     shared.next_step("what it trades, money and time against carbon", "tradeoffs")
@@ -63,19 +66,17 @@ def chosen_scenario(held: session.Draft) -> None:
     is_shipped = own in names and held.text == shared.scenario_text(own)
     label = own if is_shipped else f"{own} (yours)"
     st.session_state["scenario"] = label  # what stands in the session is what is chosen here
-    shipped, file = st.columns(2)
-    with shipped:
-        options = names if is_shipped else [label, *names]
-        st.selectbox("Scenario", options, key="scenario", on_change=_begin_with_shipped)
-        st.page_link(PAGES / "scenario.py", label="Change it", icon=":material/tune:")
-    with file:
-        st.file_uploader(
-            "or a TOML file of your own",
-            type="toml",
-            key="own",
-            max_upload_size=LARGEST_SCENARIO_MB,
-            on_change=_begin_with_own,
-        )
+    frame.heading("Planned here")
+    options = names if is_shipped else [label, *names]
+    st.selectbox("Scenario", options, key="scenario", on_change=_begin_with_shipped)
+    st.page_link(PAGES / "scenario.py", label="Change it", icon=":material/tune:")
+    st.file_uploader(
+        "or a TOML file of your own",
+        type="toml",
+        key="own",
+        max_upload_size=LARGEST_SCENARIO_MB,
+        on_change=_begin_with_own,
+    )
 
 
 def left_out() -> None:

@@ -34,9 +34,11 @@ JOB_WHYS = {
 def plan(made: Planned) -> None:
     """Everything about a plan, or about why there is none."""
     document = made.document
-    st.subheader(shared.plain(document["title"]))
-    shared.status_line(document)
-    kept(made)
+    status, saving = st.columns([3, 2], vertical_alignment="center")
+    with status:
+        shared.status_line(document)
+    with saving:
+        kept(made)
     if document["clash"] is not None:
         shared.infeasibility(document)
         ways_out(made)
@@ -97,8 +99,8 @@ def _opens(made: Planned, name: str, rows: list[Record]) -> shared.Opens:
 
 def results(made: Planned) -> None:
     """The plan: the answer first, what it is made of in tabs, each drawn when it is looked at."""
+    shared.totals(made.document, "plan", shared.FIRST_TOTALS, sure=True)
     shared.story(made.document, made.identity)
-    shared.totals(made.document, "plan")
     tabs: dict[str, Callable[[Planned], None]] = {
         "Why this plan": reasons,
         "Jobs and arrivals": when_and_where,
@@ -305,6 +307,8 @@ def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
 def details(made: Planned) -> None:
     """Tables of what is moved, rented and served, and the facts below everything."""
     document = made.document
+    others = [total["name"] for total in document["totals"] if total["name"] not in shared.FIRST_TOTALS]
+    shared.totals(document, "details", others)
     verified(made)
     for name in (
         "disposals",

@@ -20,9 +20,9 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import Table, infeasibility_tables, range_text, table_of, why_text
+from planner.report.tables import TITLES, Table, infeasibility_tables, range_text, table_of, why_text
 from planner.trace.explain import opened as explained
-from planner.trace.numbers import quantity_text, written_text
+from planner.trace.numbers import percent_text, quantity_text, written_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from planner.trace.explain import Explanation
 
 FIRST = "next-quarter"
+FIRST_TOTALS = ("cost", "carbon", "energy")  # of the first screen; the others are details
 LONG_TREE = 20  # lines
 TREE_PX = 420
 SHORT_TREE = 40  # steps; with all its lines a longer one would weigh more than the page
@@ -123,27 +124,66 @@ def lines(texts: Sequence[str]) -> None:
 
 
 def story(document: Document, identity: str = "") -> None:
-    """What a manager reads first, next to the fleet."""
-    headline, chart = st.columns([2, 3])
-    with headline:
-        lines(document["headline"])
+    """What a manager reads first: what to do and by when, next to the fleet over time; then in words."""
+    to_do, chart = st.columns(2)
+    with to_do:
+        st.subheader(TITLES["actions"], anchor=False)
+        rows = document["tables"].get("actions")  # an earlier everfleet saved the plan without
+        if rows is None:
+            st.markdown("The sentences below say it: this plan was kept without the table.")
+        elif rows:
+            sheet(table_of("actions", rows), TITLES["actions"], cells(document, "actions", rows), "actions")
+        else:
+            st.markdown("Nothing to order, sell, move or rent: what stands is kept.")
     with chart:
         picture("mix", document, identity)
         rows = document["tables"]["fleet"]
         data("fleet", rows, opens=cells(document, "fleet", rows), key="story")
+    lines(document["headline"])
 
 
-def totals(document: Document, place: str, names: Sequence[str] = ()) -> None:
-    """Cards of the totals with their range and their why; `place` keeps keys of two pages apart."""
-    chosen = [total for total in document["totals"] if not names or total["name"] in names]
+def totals(document: Document, place: str, names: Sequence[str], *, sure: bool = False) -> None:
+    """Cards of totals with their range and their why, and how sure the plan is.
+
+    `place` keeps keys of two pages apart.
+    """
+    chosen = [total for total in document["totals"] if total["name"] in names]
     with st.container(horizontal=True, key=f"totals-{place}"):
         for total in chosen:
-            with st.container(border=True, width=250, height="stretch"):
-                st.markdown(plain(total["label"]))
-                value = quantity_text(total["value"], total["unit"])
-                st.metric(total["name"], value, label_visibility="collapsed")
-                st.caption(plain(range_text(total)) or "no range")
+            with card(total["label"], quantity_text(total["value"], total["unit"]), range_text(total)):
                 why(document, total["explain"], place)
+        if sure:
+            _sureness(document, place)
+
+
+def card(label: str, value: str, note: str) -> Any:
+    """A figure with what it is above it and how sure it is below; more may be put into the card."""
+    held = st.container(border=True, width=182, height="stretch", gap="xxsmall")
+    held.caption(plain(label))
+    held.metric(label, value, label_visibility="collapsed")
+    held.caption(plain(note) or "no range")
+    return held
+
+
+def _sureness(document: Document, place: str) -> None:
+    """How sure the least sure of all work is, and in how many bad cases the plan holds."""
+    rows = document["tables"].get("chance") or []
+    if rows:
+        least = min(range(len(rows)), key=lambda row: rows[row]["chance_fraction"])
+        row = rows[least]
+        with card("Least sure", percent_text(row["chance_fraction"], 0), f"{row['work']}, {row['period']}"):
+            text = cells(document, "chance", rows)(least, "chance_fraction")
+            if text is not None:
+                with st.popover("why?", key=f"why-{place}-chance", type="tertiary"):
+                    tree(text)
+    if cases := document["tables"].get("stress"):
+        kept = sum(case["holds"] == "yes" for case in cases)
+        broken = next((case["case"] for case in cases if case["holds"] != "yes"), "")
+        card(
+            "Bad cases it holds in",
+            f"{kept} of {len(cases)}",
+            f"not if {broken}" if broken else "all of them",
+        )
 
 
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
@@ -152,10 +192,10 @@ def why(document: Document, name: str | None, place: str, label: str = "why?") -
     if found is None:
         return
     if len(found.steps) <= SHORT_TREE:
-        with st.popover(label, key=f"why-{place}-{name}"):
+        with st.popover(label, key=f"why-{place}-{name}", type="tertiary"):
             tree(found.to_text())
         return
-    opened = st.popover(label, key=f"why-{place}-{name}", on_change="rerun")
+    opened = st.popover(label, key=f"why-{place}-{name}", on_change="rerun", type="tertiary")
     if opened.open:
         with opened:
             tree(found.to_text())

@@ -27,7 +27,7 @@ def render() -> None:
     if document["clash"] is not None:
         shared.infeasibility(document)
         return
-    shared.totals(document, "start", ("cost", "carbon", "energy"))
+    shared.totals(document, "start", shared.FIRST_TOTALS, sure=True)
     shared.story(document, made.identity)
 
 

@@ -106,7 +106,7 @@ def test_plan_prints_the_plan_and_talks_aside(run: Run, few_draws: None) -> None
     code, out, err = run("plan", JOB)
 
     assert code == ANSWER
-    for heading in ("Totals", "What to buy", "Training jobs", "Cost", "Carbon", "Why this plan"):
+    for heading in ("Totals", "What to do, by when", "Training jobs", "Cost", "Carbon", "Why this plan"):
         assert f"\n{heading}\n" in out
     assert "train-8b" in out
     assert "working out what each option takes" in err

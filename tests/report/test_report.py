@@ -219,10 +219,12 @@ def test_a_waterfall_ends_at_the_total(document: dict[str, Any], name: str, key:
 
 
 def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
-    """No bar is told by its colour alone: its name stands in it, or at the end of its row."""
+    """No part of a bar is told by its colour alone: its name stands in it, or on top of the bar."""
+    document["tables"]["fleet"][0] |= {"in_service_nodes": 1}  # too low for a name
     picture = plans.mix(document)
     bars, ends = spec_rows(picture, "sku"), spec_rows(picture, "nodes", without="sku")
-    named = ", ".join(row["label"] for row in [*bars, *ends]).split(", ")
+    tops = [name for end in ends for name in re.sub(", .*", "", end["label"]).splitlines()]
+    named = [*(bar["label"].partition("\n")[0] for bar in bars), *tops]
 
     assert sum(bar["nodes"] for bar in bars) == sum(
         row["in_service_nodes"] for row in document["tables"]["fleet"]
@@ -230,6 +232,7 @@ def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
     assert sum(end["nodes"] for end in ends) == sum(bar["nodes"] for bar in bars)
     assert sorted(filter(None, named)) == sorted(f"{bar['sku']}: {bar['nodes']}" for bar in bars)
     assert any(end["label"] for end in ends)
+    assert any(bar["label"].endswith(f"\n{bar['site']}") for bar in bars)
 
 
 def test_the_fullest_period_of_each_limit_is_drawn(document: dict[str, Any]) -> None:

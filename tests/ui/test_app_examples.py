@@ -25,7 +25,7 @@ def test_each_page_of_the_story_leads_to_the_next() -> None:
     for name in ("scenario", "plan", "tradeoffs", "compare"):
         page = app.switch_page(str(ROOT / "planner" / "ui" / f"{name}.py")).run()
         assert not page.exception
-        last = page.get("page_link")[-1].proto
+        last = page.main.get("page_link")[-1].proto
         assert last.label.startswith("Next: ")
         leads[name] = last.page
 

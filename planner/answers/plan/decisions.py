@@ -28,6 +28,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "keep_everything": "the best plan that keeps the same limits, and every node to the end of its life: "
         f"{BEST_ELSEWHERE}",
     },
+    "actions": {
+        "nodes": f"{DECIDED}: orders, sales, moves and rents of the tables with those names",
+    },
     "purchases": {
         "order_units": f"{DECIDED}: orders of this period, within the supply of the SKU and the budget",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.answers.plan.actions import action_records
 from planner.answers.plan.alternatives import alternative_records
 from planner.answers.plan.chance import chance_records
 from planner.answers.plan.commitments import commitment_records
@@ -28,6 +29,7 @@ from planner.trace.records import Record, plain_rows
 
 NAMES = (
     "summary",
+    "actions",
     "purchases",
     "rental",
     "commitments",
@@ -97,6 +99,9 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "accelerator_hours": accelerator_hour_records(plan, solution),
             "use": use_records(plan, solution),
         }
+        horizon = plan.inputs.scenario.horizon
+        days = [day.isoformat() for day in horizon.period_starts]
+        tables["actions"] = action_records(tables, dict(zip(horizon.period_labels, days, strict=True)))
     return tables
 
 

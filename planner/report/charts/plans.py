@@ -32,6 +32,7 @@ from planner.trace.numbers import number_text, percent_text, quantity_text, scal
 from planner.trace.records import Record
 
 MOST_PERIODS, MOST_BARS = 12, 600
+WIDE_PERIODS = 6  # bars of more are too narrow for a name across
 
 TIMELINE_KEY = (
     "Wide bar: start to median finish. Thin bar: up to the 95 % finish. Upright tick: deadline. "
@@ -40,57 +41,68 @@ TIMELINE_KEY = (
 
 
 def mix(document: Document) -> Picture | None:
-    """Nodes in service by site, period and SKU."""
+    """Nodes in service over time, by SKU and site."""
     periods, fleet = document["horizon"]["periods"], document["tables"]["fleet"]
     kept = every(periods, max(1, min(MOST_PERIODS, MOST_BARS * len(periods) // max(1, len(fleet)))))
     rows = [
-        {"where": f"{row['site']} · {row['period']}", "sku": row["sku"], "nodes": row["in_service_nodes"]}
-        for row in sorted(fleet, key=lambda row: str(row["site"]))
+        {key: row[key] for key in ("period", "site", "sku")} | {"nodes": row["in_service_nodes"]}
+        for row in sorted(fleet, key=lambda row: (periods.index(row["period"]), str(row["site"]), row["sku"]))
         if row["period"] in kept and row["in_service_nodes"] > 0
     ]
     if not rows:
         return None
-    names, ends = _names_and_ends(rows)
-    scale = with_room(end["nodes"] for end in ends)
+    names, ends = _names_and_ends(rows, upright=len(kept) > WIDE_PERIODS)
+    scale = alt.Scale(domain=[0, 1.12 * max(end["nodes"] for end in ends)], nice=False)
+    when = alt.X(
+        "period:N",
+        sort=None,
+        title=None,
+        axis=alt.Axis(labelAngle=0, labelFlush=False, labelOverlap="parity"),
+    )
 
-    def stacked(**where: Any) -> alt.X:
-        axis = alt.Axis(tickMinStep=1)
-        return alt.X("nodes:Q", stack="zero", title="nodes in service", axis=axis, scale=scale, **where)
+    def stacked(**where: Any) -> alt.Y:
+        axis = alt.Axis(tickMinStep=1, tickCount=5)
+        return alt.Y("nodes:Q", stack="zero", title="nodes in service", axis=axis, scale=scale, **where)
 
     base = chart_of(names).encode(
-        y=row_axis("where"), order=alt.Order("sku:O"), tooltip=["where:N", "sku:N", "nodes:Q"]
+        x=when, order=alt.Order("place:Q"), tooltip=["period:N", "site:N", "sku:N", "nodes:Q"]
     )
-    bars = base.mark_bar(stroke=OUTLINE).encode(x=stacked(), color=colour("sku", "SKU"))
-    inside = base.mark_text(color=LETTERS, fontSize=11)
-    after = chart_of(ends).mark_text(color=INK, align="left", dx=4, fontSize=11)
-    last = [row for row in rows if row["where"].endswith(f"· {kept[-1]}")]
-    words = ", ".join(f"{row['nodes']} {row['sku']} at {row['where'].rpartition(' · ')[0]}" for row in last)
+    bars = base.mark_bar(stroke=OUTLINE).encode(y=stacked(), color=colour("sku", "SKU"))
+    turned = {"angle": 270} if len(kept) > WIDE_PERIODS else {}
+    inside = base.mark_text(color=LETTERS, fontSize=11, lineBreak="\n", lineHeight=13, **turned)
+    after = chart_of(ends).mark_text(color=INK, baseline="bottom", dy=-4, fontSize=11, lineBreak="\n")
+    last = [row for row in rows if row["period"] == kept[-1]]
+    words = ", ".join(f"{row['nodes']} {row['sku']} at {row['site']}" for row in last)
     return Picture(
         "Fleet: nodes in service",
-        f"Bars of nodes in service by site, period and SKU. In {kept[-1]}: {words or 'none'}."
+        f"Bars of nodes in service by period, site and SKU. In {kept[-1]}: {words or 'none'}."
         + ("" if len(kept) == len(periods) else f" {len(kept)} of {len(periods)} periods are drawn."),
-        layered(
-            22,
+        tall(
             bars,
-            inside.encode(x=stacked(bandPosition=0.5), text="label:N", detail="sku:N"),
-            after.encode(x="nodes:Q", y=row_axis("where"), text="label:N"),
+            inside.encode(y=stacked(bandPosition=0.5), text="label:N", detail=["sku:N", "site:N"]),
+            after.encode(y=alt.Y("nodes:Q", scale=scale), x=when, text="label:N"),
         ),
     )
 
 
-def _names_and_ends(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """Each bar with its name, or, where the bar is too short for it, with the name at the end of its row."""
+def _names_and_ends(rows: Sequence[Record], *, upright: bool) -> tuple[list[Record], list[Record]]:
+    """Each part of a bar with its name, or, where it is too low for it, with the name on top of the bar."""
     ends: dict[str, Record] = {}
     for row in rows:
-        end = ends.setdefault(row["where"], {"where": row["where"], "nodes": 0.0, "short": []})
+        end = ends.setdefault(row["period"], {"period": row["period"], "nodes": 0.0, "short": []})
         end["nodes"] += row["nodes"]
-    room = 0.3 * max(end["nodes"] for end in ends.values())
-    named = [row | {"label": f"{row['sku']}: {row['nodes']}"} for row in rows]
+    room = (0.45 if upright else 0.1) * max(end["nodes"] for end in ends.values())
+    named = [
+        row | {"place": place, "label": f"{row['sku']}: {row['nodes']}" + f"\n{row['site']}" * (not upright)}
+        for place, row in enumerate(rows)
+    ]
     for row in named:
-        if row["nodes"] <= room:
-            ends[row["where"]]["short"].append(row["label"])
+        if row["nodes"] < room:
+            ends[row["period"]]["short"].append(f"{row['sku']}: {row['nodes']}, {row['site']}")
             row["label"] = ""
-    return named, [end | {"label": ", ".join(end.pop("short"))} for end in ends.values()]
+    # Upright names of many short bars would run into each other: the legend and the table have them.
+    labels = ["" if upright else "\n".join(end.pop("short")) for end in ends.values()]
+    return named, [end | {"label": label} for end, label in zip(ends.values(), labels, strict=True)]
 
 
 def timeline(document: Document) -> Picture | None:

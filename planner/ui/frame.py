@@ -1,0 +1,57 @@
+"""What stands around every page: the mark, the pages in groups, and less empty room than a bare page has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+MARK = Path(__file__).parent / "mark.svg"
+SIDEBAR_PX = 224
+
+# Streamlit leaves room for a header that holds nothing here, and for pages narrower than a table of a plan.
+STYLE = """<style>
+[data-testid=stMainBlockContainer] { padding: 1.25rem 2.5rem 4rem; max-width: 84rem; }
+[data-testid=stHeader] { height: 2.25rem; background: transparent; }
+[data-testid=stSidebarHeader] { padding-bottom: 0; margin-bottom: 0; height: 3.25rem; }
+[data-testid=stSidebarUserContent] { padding-top: 0.25rem; }
+[data-testid=stSidebarUserContent] h2 { font-size: 0.72rem; font-weight: 600; line-height: 1.2; margin: 0;
+  text-transform: uppercase; letter-spacing: 0.06em; padding: 0.8rem 0 0.2rem 0.5rem; }
+[data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] { gap: 0.1rem; }
+[data-testid=stMetricValue] { font-size: 1.6rem; font-weight: 600; line-height: 1.3; }
+[data-testid=stMetric] { padding: 0; }
+[data-testid=stPopover] button[kind=tertiary] { color: inherit !important; }
+[data-testid=stAlertContainer] { padding: 0.4rem 0.9rem; min-height: 0; }
+[data-testid=stSidebarUserContent] [data-testid=stSelectbox], [data-testid=stSidebarUserContent]
+  [data-testid=stFileUploader] { margin: 0.25rem 0; }
+[class*="st-key-totals-"] [data-testid=stVerticalBlock] { padding: 0.6rem 0.75rem; }
+[class*="st-key-totals-"] [data-testid=stCaptionContainer] { line-height: 1.25; }
+@media (max-width: 640px) {
+  [data-testid=stMainBlockContainer] { padding: 3rem 1rem 4rem; }
+}
+@media print { [data-testid=stSidebar], [data-testid=stHeader], button { display: none !important; } }
+</style>"""
+
+
+def navigation(groups: Mapping[str, Sequence[tuple[Any, str]]]) -> Any:
+    """The page of the address; all pages stand in the sidebar by group, each with its icon, below a heading.
+
+    Headings and links are plain ones: sections of Streamlit's own menu are no headings to a screen reader.
+    """
+    found = st.navigation([page for group in groups.values() for page, _ in group], position="hidden")
+    st.html(STYLE)
+    st.logo(str(MARK), size="large", icon_image=str(MARK))
+    with st.sidebar:
+        for name, some in groups.items():
+            if name:
+                heading(name)
+            for page, icon in some:
+                st.page_link(page, icon=f":material/{icon}:")
+    return found
+
+
+def heading(name: str) -> None:
+    """A heading of ours in the sidebar."""
+    st.html(f"<h2>{name}</h2>")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from planner.cli import failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
 from planner.cli import reference as about
-from planner.cli.console import ANSWER, INTERRUPTED, say, wrong
+from planner.cli.console import ANSWER, INTERRUPTED, say, show, wrong
 from planner.trace.errors import InputError
 
 # The order of `--help`.
@@ -16,8 +17,12 @@ SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
-    options = parser().parse_args(arguments)
+    """Run one command and return its exit code; without one, show what there is."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser().print_help()
+        return ANSWER
+    options = parser().parse_args(given)
     try:
         code: int = options.run(options)
     except InputError as error:
@@ -31,11 +36,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+class _Version(argparse.Action):
+    """Say the version; it is looked up only then, which takes longer than the rest of `--help`."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(nargs=0, **named)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        show(f"everfleet {version('everfleet')}")
+        parser.exit(ANSWER)
+
+
 def parser() -> argparse.ArgumentParser:
     """What the command line takes."""
     whole = argparse.ArgumentParser(
-        prog="everfleet", description="Plan AI fleets: work done, on time, at the least carbon and money."
+        prog="everfleet",
+        description="Plan AI fleets: work done, on time, at the least carbon and money.",
+        epilog="Exit codes: 0 an answer; 1 there is none, or a check failed; 2 wrong input; 130 stopped by Ctrl+C.",
     )
+    whole.add_argument("--version", action=_Version, help="say the version and leave")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:

@@ -27,6 +27,7 @@ STYLE = """<style>
 [data-testid=stSidebarUserContent] [data-testid=stSelectbox], [data-testid=stSidebarUserContent]
   [data-testid=stFileUploader] { margin: 0.25rem 0; }
 [class*="st-key-totals-"] [data-testid=stVerticalBlock] { padding: 0.6rem 0.75rem; }
+[class*="st-key-totals-"] > [data-testid=stLayoutWrapper] { flex-grow: 1; }
 [class*="st-key-totals-"] [data-testid=stCaptionContainer] { line-height: 1.25; }
 @media (max-width: 640px) {
   [data-testid=stMainBlockContainer] { padding: 3rem 1rem 4rem; }

@@ -158,7 +158,7 @@ def totals(document: Document, place: str, names: Sequence[str], *, sure: bool =
 
 def card(label: str, value: str, note: str) -> Any:
     """A figure with what it is above it and how sure it is below; more may be put into the card."""
-    held = st.container(border=True, width=182, height="stretch", gap="xxsmall")
+    held = st.container(border=True, width=168, height="stretch", gap="xxsmall")
     held.caption(plain(label))
     held.metric(label, value, label_visibility="collapsed")
     held.caption(plain(note) or "no range")

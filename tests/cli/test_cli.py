@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -845,12 +846,19 @@ def test_the_commands_are_the_documented_ones() -> None:
         assert f"| `everfleet {name}" in readme, name
 
 
-def test_no_command_is_wrong_usage(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([])
+def test_no_command_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == ANSWER
+    shown = capsys.readouterr().out
+    assert "usage: everfleet" in shown
+    assert "Exit codes: 0 an answer" in shown
 
-    assert ended.value.code == 2
-    assert "usage: everfleet" in capsys.readouterr().err
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == ANSWER
+    assert capsys.readouterr().out == f"everfleet {version('everfleet')}\n"
 
 
 def test_the_process_exits_as_the_function_returns() -> None:

@@ -31,6 +31,8 @@ def named_scenario(options: argparse.Namespace) -> Scenario:
         if not stated:
             raise InputError(f"--set '{change}' has no value: write for example '{CHANGE_EXAMPLE}'")
         changes[path] = value
+    if options.currency is not None:
+        changes["currency"] = options.currency
     return load(options.scenario, changes)
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
 from planner.report.charts.fronts import FRONT_KEY, POINT, money_front, time_front
 from planner.report.tables import table_of
+from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
 from planner.ui import session, shared, work_button
@@ -57,7 +58,10 @@ def money(draft: session.Draft) -> None:
     if answer is None:
         return
     references = answer.document["beside"]
-    _front(draft, answer, "front", "points", lambda opened: money_front(answer.document, references, opened))
+    with showing(currency_of(answer.document)):
+        _front(
+            draft, answer, "front", "points", lambda opened: money_front(answer.document, references, opened)
+        )
 
 
 def time(draft: session.Draft) -> None:
@@ -67,7 +71,8 @@ def time(draft: session.Draft) -> None:
     )
     answer = work_button.answer("front_of_time", draft, "Move the deadlines", _time_so_far, points=POINTS)
     if answer is not None:
-        _front(draft, answer, "times", "times", lambda opened: time_front(answer.document, opened))
+        with showing(currency_of(answer.document)):
+            _front(draft, answer, "times", "times", lambda opened: time_front(answer.document, opened))
 
 
 def _front(

@@ -226,8 +226,9 @@ def alternatives(draft: session.Draft) -> None:
     shared.lines(found["said"] or ["No other plan was found within that share."])
     if found["rows"]:
         rows = found["rows"]
-        opens = shared.cells({"scenario": draft.name}, "alternatives", rows)
-        shared.sheet(table_of("alternatives", rows), "Other plans", opens)
+        with showing(currency_of(found)):
+            opens = shared.cells({"scenario": draft.name}, "alternatives", rows)
+            shared.sheet(table_of("alternatives", rows), "Other plans", opens)
 
 
 def sensitivity(draft: session.Draft) -> None:
@@ -235,7 +236,8 @@ def sensitivity(draft: session.Draft) -> None:
     st.subheader("What moves the objective")
     known = work_button.answer("front", draft, "Find the front and its tornado", points=POINTS)
     if known is not None:
-        _tornado(known)
+        with showing(currency_of(known.document)):
+            _tornado(known)
     st.subheader("What would change the fleet")
     st.markdown("Each price, rate and grid is varied until another fleet is better: some minutes.")
     answer = work_button.answer("sensitivity", draft, "Look for what would change it")
@@ -243,7 +245,8 @@ def sensitivity(draft: session.Draft) -> None:
         found = answer.document["sections"]["flips"]
         shared.lines(found["said"])
         if rows := found["tables"].get("flips"):
-            shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
+            with showing(currency_of(answer.document)):
+                shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
 
 
 def _flips_opened(rows: Sequence[Record]) -> shared.Opens:

@@ -31,6 +31,7 @@ CLOSE = 1.02  # as near as the least that does is looked for
 WIDER = 256.0  # how far a latency target is moved, before it is given up
 MOST_NODES = 64  # times the nodes that stand, or that a job may use
 DAY_H = 24.0
+LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def _confidence(trials: _Trials) -> Iterator[Remedy]:
     if stated is None or not trials.has_plan({path: None}):
         return
     if not trials.has_plan({path: 0.5}):
-        yield Remedy(path, f"{stated:g}", "to leave it out", {path: None})
+        yield Remedy(path, f"{stated:g}", LEFT_OUT, {path: None})
         return
     low, high = 500, math.ceil(1000 * stated)  # thousandths, as a file may state them
     needed = trials.least_whole(lambda part: {path: part / 1000}, high, low) / 1000

@@ -107,7 +107,7 @@ def test_a_latency_target_comes_first_with_what_can_be_had() -> None:
     assert clash["ways"][0]["key"] == "services.chat.first_token"
     assert clash["ways"][0]["stated"] == "10 ms"
     assert clash["ways"][-1]["key"] == "services.chat.peak_rate"
-    assert "What binds is first token (services.chat.first_token: " in clash["text"]
+    assert "What binds is first token (services.chat.first_token from 10 ms to " in clash["text"]
     assert "memory" not in clash["text"]
     assert clash["text"].index("services.chat.first_token") < clash["text"].index("services.chat.peak_rate")
     # Near the best there is: a little less does not do.

@@ -11,6 +11,7 @@ from planner.answers.plan.repairs import repair_changes
 from planner.inputs.scenario import Scenario, value_at
 from planner.inputs.scenario.base import Part
 from planner.program.plan import Plan
+from planner.program.remedies import LEFT_OUT
 from planner.program.solution import TASKS
 from planner.trace.currency import Stated, shown_unit
 from planner.trace.numbers import EXACT, quantity_text, written_text
@@ -52,9 +53,11 @@ def ways_text(ways: Sequence[Mapping[str, Any]]) -> str:
 
 def way_text(way: Mapping[str, Any]) -> str:
     """One way out: what gives way, by which key and which value."""
-    said = f"{way['key']}: {way['needed']}"
-    stated = f" in place of {way['stated']}" if way["stated"] else ""
-    return f"{way['gives_way']} ({said}{stated})"
+    key, needed = way["key"], way["needed"]
+    if needed == LEFT_OUT:
+        return f"{way['gives_way']} ({key} of {way['stated']} left out)"
+    stated = f" from {way['stated']}" if way["stated"] else ""
+    return f"{way['gives_way']} ({key}{stated} to {needed})"
 
 
 def _in_dollars(scenario: Scenario) -> Scenario:
@@ -99,7 +102,7 @@ def _change(scenario: Scenario, path: str, value: Any) -> tuple[str, str, str]:
     """A path, what stands there, and what is enough."""
     stated = value_at(scenario, path)
     if not isinstance(value, list):
-        return path, _said(stated), "to leave it out" if value is None else _needed(stated, value)
+        return path, _said(stated), LEFT_OUT if value is None else _needed(stated, value)
     labels = scenario.horizon.period_labels
     before = stated if isinstance(stated, list) else [stated] * len(value)
     moved = [
@@ -160,7 +163,7 @@ def _said(value: Any) -> str:
         return value
     if inside in ("USD", "kW", "kWh"):
         return quantity_text(held, inside, EXACT)
-    if inside == "kgCO2e" and abs(held) >= 1000:
+    if unit in ("kg", "kgCO2e") and abs(held) >= 1000:
         return f"{written_text(held / 1000, 12)} t"
     if inside == unit:
         return everyday(f"{written_text(number, 12)} {unit}")

@@ -363,3 +363,110 @@ def test_ways_out_of_a_conflict_are_in_the_currency() -> None:
     assert way["stated"] == "40 kEUR"
     assert way["needed"].endswith("EUR")
     assert plan_fleet(with_changes(scenario, {way["key"]: way["needed"]}), baselines=False).answer.solution
+
+
+FUTURES = """
+[[futures]]
+name = "as stated"
+probability = 0.5
+
+[[futures]]
+name = "dearer power"
+probability = 0.5
+electricity = 1.5
+"""
+
+
+@pytest.mark.solve
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pareto", "run.toml", "--points", "2"],
+        ["sensitivity", "run.toml", "--vary", "policy.carbon_price=50..200 USD/t"],
+        ["futures", "futures.toml"],
+    ],
+)
+def test_commands_that_plan_many_times_show_the_currency(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sentences, tables and marks; at 1.25, 100 USD/t are 80 EUR/t."""
+    text = (SCENARIOS / "one-training-job.toml").read_text(encoding="utf-8")
+    text = text.replace('objective = "money"', 'objective = "weighted"\ncarbon_price = "100 USD/t"')
+    monkeypatch.chdir(tmp_path)
+    Path("run.toml").write_text(text, encoding="utf-8")
+    Path("futures.toml").write_text(f"{text}\n{FUTURES}", encoding="utf-8")
+
+    assert main([*command, "--currency", "EUR", "--set", "exchange.EUR=1.25 USD", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert "EUR" in shown
+    assert "USD" not in shown
+
+
+@pytest.mark.solve
+def test_a_sweep_and_checkpoints_are_shown_in_the_currency(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    store = ["--store", str(tmp_path / "plans.sqlite")]
+    euros = ["--set", "currency=EUR", "--set", "exchange.EUR=1.25 USD"]
+    assert (
+        main(
+            ["sweep", "one-training-job", "--vary", "sites.stockholm.pue=1.1,1.3", *euros, *store, "--quiet"]
+        )
+        == 0
+    )
+    assert re.search(r"\d+(\.\d+)? kEUR", capsys.readouterr().out)
+    question = ["checkpoint", "one-training-job", "--sku", "h100-8", "--nodes", "4"]
+    assert main(question) == 0
+    dollars = capsys.readouterr().out
+    assert main([*question, *euros]) == 0
+    shown = capsys.readouterr().out
+    assert "EUR/useful h" in shown
+    assert "USD" not in shown
+    cost = [
+        float(re.findall(r"(\d+) (?:USD|EUR) a day", text.replace(",", ""))[0]) for text in (dollars, shown)
+    ]
+    assert cost[1] == pytest.approx(cost[0] / 1.25, abs=1.0)
+
+
+@pytest.mark.solve
+def test_the_price_of_a_budget_is_in_the_currency() -> None:
+    """One more EUR of a budget saves as much EUR as one more USD saves USD."""
+    found = table_of(
+        "prices",
+        [
+            {
+                "limit": "budget",
+                "where": "all sites",
+                "period": "2027 Q1",
+                "unit": "USD",
+                "saving_unit": "USD",
+                "relaxed_saving_per_unit": 0.5,
+                "more_by": 1000.0,
+                "more_change": 500.0,
+            }
+        ],
+    ).records()[0]
+    with showing(Currency("EUR", 1.25)):
+        shown = table_of(
+            "prices",
+            [
+                {
+                    "limit": "budget",
+                    "where": "all sites",
+                    "period": "2027 Q1",
+                    "unit": "USD",
+                    "saving_unit": "USD",
+                    "relaxed_saving_per_unit": 0.5,
+                    "more_by": 1000.0,
+                    "more_change": 500.0,
+                }
+            ],
+        ).records()[0]
+    numbers = [
+        (mine, theirs)
+        for mine, theirs in zip(shown.values(), found.values(), strict=True)
+        if isinstance(mine, float)
+    ]
+
+    assert numbers == [(0.5, 0.5), (800.0, 1000.0), (400.0, 500.0)]
+    assert "EUR" in shown.values()

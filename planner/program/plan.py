@@ -134,6 +134,7 @@ def plan_fleet(
     *,
     catalogue: Catalogue | None = None,
     baselines: bool = True,
+    remedies: bool = True,
     watch: Watch | None = None,
     progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -145,6 +146,7 @@ def plan_fleet(
         catalogue: facts; the shipped ones if none are given.
         baselines: whether to solve next to it the cost-only plan, the best without purchases, the best that
             keeps every node to the end of its life, and the plan that operators usually make.
+        remedies: whether to try, where no plan exists, which other values are enough.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -173,7 +175,7 @@ def plan_fleet(
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
     infeasibility = conflict = None
-    remedies: tuple[Remedy, ...] = ()
+    tried: tuple[Remedy, ...] = ()
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits in conflict")
         infeasibility = explain_infeasible(
@@ -185,10 +187,11 @@ def plan_fleet(
             time_limit_s=CLASH_SECONDS,
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
-        tell("trying which other values are enough")
-        remedies = find_remedies(
-            scenario, inputs.catalogue, infeasibility, conflict, until(REMEDY_SECONDS, should_stop)
-        )
+        if remedies:
+            tell("trying which other values are enough")
+            tried = find_remedies(
+                scenario, inputs.catalogue, infeasibility, conflict, until(REMEDY_SECONDS, should_stop)
+            )
     return Plan(
         inputs,
         assembled,
@@ -197,7 +200,7 @@ def plan_fleet(
         infeasibility,
         conflict,
         own_baselines=own,
-        remedies=remedies,
+        remedies=tried,
     )
 
 

@@ -25,6 +25,9 @@ def scenario_options(parser: argparse.ArgumentParser) -> None:
         dest="changes",
         help=f"change one value, for example --set '{CHANGE_EXAMPLE}'",
     )
+    parser.add_argument(
+        "--currency", metavar="CODE", help="show money in this currency, at its one rate: EUR, GBP, ..."
+    )
 
 
 def quiet_option(parser: argparse.ArgumentParser) -> None:

@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="everfleet",
         description="Plan AI fleets: work done, on time, at the least carbon and money.",
-        epilog="Exit codes: 0 an answer; 1 there is none, or a check failed; 2 wrong input; 130 stopped by Ctrl+C.",
+        epilog="Exit codes: 0 an answer; 1 none, or a check failed; 2 wrong input; 130 stopped by Ctrl+C.",
     )
     whole.add_argument("--version", action=_Version, help="say the version and leave")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -31,6 +31,8 @@ def named_scenario(options: argparse.Namespace) -> Scenario:
         if not stated:
             raise InputError(f"--set '{change}' has no value: write for example '{CHANGE_EXAMPLE}'")
         changes[path] = value
+    if getattr(options, "currency", None) is not None:  # questions without a plan have no such option
+        changes["currency"] = options.currency
     return load(options.scenario, changes)
 
 

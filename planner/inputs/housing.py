@@ -20,7 +20,7 @@ def not_housed(site: Site, sku: Sku, fact: Callable[[str], Fact]) -> str | None:
     if site.rack_power_kw is None:
         return None
     trays = _trays_of_a_rack(sku, fact)
-    needed = float(fact(f"server.{sku.server}.max_power").value) * trays
+    needed = rack_need_kw(sku, fact)
     if needed <= site.rack_power_kw * CLOSE:
         return None
     what = "a node" if trays == 1 else "a rack"
@@ -28,6 +28,11 @@ def not_housed(site: Site, sku: Sku, fact: Callable[[str], Fact]) -> str | None:
         f"{what} of {sku.name} takes up to {number_text(needed)} kW, and a rack of {site.name} has "
         f"{number_text(site.rack_power_kw)} kW (rack_power)"
     )
+
+
+def rack_need_kw(sku: Sku, fact: Callable[[str], Fact]) -> float:
+    """Power that a rack needs for a node of a SKU, for all its trays where it is sold as whole racks."""
+    return float(fact(f"server.{sku.server}.max_power").value) * _trays_of_a_rack(sku, fact)
 
 
 def _trays_of_a_rack(sku: Sku, fact: Callable[[str], Fact]) -> int:

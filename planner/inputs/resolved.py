@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from carbon.grid import projected_kgco2e_per_kwh
 from carbon.market import market_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
+from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed
 from planner.inputs.scenario import (
     Offer,
@@ -28,7 +29,8 @@ from planner.inputs.scenario import (
     Site,
 )
 from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
-from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, pick
+from planner.trace.currency import Currency, Stated
+from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
 from planner.trace.units import canonical, parse_quantity
 
 CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
@@ -170,7 +172,7 @@ class Inputs:
     def _overruled(self, key: str) -> Fact:
         shipped, text = self.catalogue.fact(key), self.scenario.facts[key]
         return Fact(
-            parse_quantity(text, shipped.unit),
+            parse_quantity(usd_text(text, self._rates), shipped.unit),
             shipped.unit,
             boundary=shipped.boundary,
             key=key,
@@ -179,6 +181,38 @@ class Inputs:
             kind="yours",
             stated=text,
         )
+
+    @cached_property
+    def _rates(self) -> dict[str, float]:
+        return rates_in({"exchange": self.scenario.exchange, "facts": self.scenario.facts})
+
+    @cached_property
+    def currency(self) -> Currency:
+        """The currency in which answers show money."""
+        return shown_in(self.scenario, self.catalogue)
+
+    def rate(self, code: str) -> Fact:
+        """What one of a currency is in USD; noted as used."""
+        fact = rate_fact(self.scenario, self.catalogue, code, self.source)
+        return self.facts_used.setdefault(fact.key, fact)
+
+    def money(self, path: str, value: float, unit: str) -> Traced:
+        """Money that the scenario states; what it writes in another currency at the rate of that."""
+        if not isinstance(value, Stated):
+            return self.yours(path, value, unit)
+        _, inside = canonical(float(value), unit)
+        scale = canonical(1.0, unit)[0]
+        own = inside.replace("USD", value.code)
+        amount = Fact(
+            value.amount * scale,
+            own,
+            key=f"scenario.{path}",
+            source=self.source,
+            locator=path,
+            kind="yours",
+            stated=f"{value.amount:g} {unit.replace('USD', value.code)}",
+        )
+        return exchanged(amount, self.rate(value.code), inside)
 
     def yours(self, path: str, value: float, unit: str) -> Fact:
         """A value that the scenario states, in its canonical unit, with its place in the file."""
@@ -348,13 +382,13 @@ class Inputs:
         """Yearly cost of capital."""
         return self.yours("policy.discount_rate", self.scenario.policy.discount_rate_fraction, "1")
 
-    def node_price(self, sku: int, period: int) -> Fact:
+    def node_price(self, sku: int, period: int) -> Traced:
         """Price of a node of a SKU in a period: the offer's, else the catalogue's."""
         one = self.skus[sku]
         stated = next((offer.price_usd for offer in self.scenario.market if offer.sku == one.name), None)
         if stated is None:
             return self.fact(f"server.{one.server}.price")
-        return self.yours(f"market.{one.name}.price[{period}]", stated[period], "USD")
+        return self.money(f"market.{one.name}.price[{period}]", stated[period], "USD")
 
     def residual_value(self) -> Fact:
         """Share of its price that a node is worth after its life: as stated, else the catalogue's."""
@@ -403,10 +437,10 @@ class Inputs:
         """Requests a second of the trace that a service's traffic is like."""
         return self.fact(f"traffic.{service.traffic or 'default'}.rate")
 
-    def by_period(self, path: str, values: Sequence[float], unit: str) -> list[Fact]:
+    def by_period(self, path: str, values: Sequence[float], unit: str) -> list[Traced]:
         """Values that the scenario states for each period, one fact where all are the same."""
         return [
-            self.yours(path if len(set(values)) == 1 else f"{path}[{t}]", value, unit)
+            self.money(path if len(set(values)) == 1 else f"{path}[{t}]", value, unit)
             for t, value in enumerate(values)
         ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.notebook.tables import NoSuchName, OpenCell, Record, Table, Why
+from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ class Answer:
         open_cell: OpenCell = _nothing_opens,
         scenario: Scenario | None = None,
     ) -> None:
+        with showing(currency_of(document)):
+            self._filled(content, document, kind, open_cell, scenario)
+
+    def _filled(
+        self, content: Content, document: Any, kind: Kind, open_cell: OpenCell, scenario: Scenario | None
+    ) -> None:
         self.title = content.title
         self.said = content.said
         self.totals = Table("totals", content.totals, self._open)
@@ -88,7 +95,8 @@ class Answer:
         """Every chart by name, drawn when it is first looked for."""
         from planner.notebook.drawing import Chart
 
-        drawn = {name: draw(self._document) for name, draw in self._kind.drawings().items()}
+        with showing(currency_of(self._document)):
+            drawn = {name: draw(self._document) for name, draw in self._kind.drawings().items()}
         return {name: Chart(picture) for name, picture in drawn.items() if picture is not None}
 
     @cached_property
@@ -96,7 +104,8 @@ class Answer:
         """Numbers whose origin is kept, by name."""
         from planner.trace.explain import explanation_from
 
-        return {name: Why(explanation_from(steps)) for name, steps in self._explanations.items()}
+        with showing(currency_of(self._document)):
+            return {name: Why(explanation_from(steps)) for name, steps in self._explanations.items()}
 
     def explain(self, name: str, depth: int | None = None) -> Why:
         """Where a number comes from, down to equations and sources.
@@ -187,7 +196,8 @@ class Answer:
     def _repr_html_(self) -> str:
         from planner.notebook.drawing import answer_html
 
-        return answer_html(self)
+        with showing(currency_of(self._document)):
+            return answer_html(self)
 
     def _ipython_key_completions_(self) -> list[str]:
         return ["totals", *self.tables]

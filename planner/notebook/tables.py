@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from planner.trace.currency import showing, shown
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ class Table(Sequence[Row]):
         self.name = name
         self.records = tuple(records)
         self._open_cell = open_cell
+        self._currency = shown()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -240,7 +242,8 @@ class Table(Sequence[Row]):
     def _repr_html_(self) -> str:
         from planner.notebook.drawing import table_html
 
-        return table_html(self)
+        with showing(self._currency):
+            return table_html(self)
 
     def _ipython_key_completions_(self) -> list[str]:
         return self._names()

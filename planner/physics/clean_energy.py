@@ -83,7 +83,7 @@ def contract_columns(inputs: Inputs) -> Contracted | None:
     site = np.array([names.index(one.site) for one in contracts], dtype=np.intp)
     shape = (len(contracts), inputs.periods)
     premium = [
-        inputs.yours(f"contracts.{one.name}.price_premium[{t}]", value, "USD/kWh")
+        inputs.money(f"contracts.{one.name}.price_premium[{t}]", value, "USD/kWh")
         for one in contracts
         for t, value in enumerate(one.price_premium_usd_per_kwh)
     ]

@@ -239,7 +239,7 @@ def _keeping(
     each = [
         chosen("extension_usd_per_h", 0.0, "none is stated")
         if c.extension_usd_per_node_h is None
-        else inputs.yours(f"fleet[{i}].extension_cost", c.extension_usd_per_node_h, "USD/h")
+        else inputs.money(f"fleet[{i}].extension_cost", c.extension_usd_per_node_h, "USD/h")
         for i, c in enumerate(fleet)
     ]
     beyond = chosen("beyond_life_h", _beyond_life_h(inputs)[home], "hours of the period past the stated life")
@@ -292,7 +292,7 @@ def _moving(inputs: Inputs, held_usd: Traced, ways: list[tuple[int, int]]) -> Mo
     entry, origin = (np.array(column, dtype=np.intp) for column in zip(*ways, strict=True))
     shortest = min(scenario.horizon.hours)
     lead = np.array([math.ceil(scenario.moves[m].downtime_h / shortest) for m in entry], dtype=np.intp)
-    cost = [inputs.yours(f"moves[{m}].cost", move.cost_usd, "USD") for m, move in enumerate(scenario.moves)]
+    cost = [inputs.money(f"moves[{m}].cost", move.cost_usd, "USD") for m, move in enumerate(scenario.moves)]
     carbon = [_carriage(inputs, m, scenario.fleet[h].sku) for m, h in ways]
     return Moving(
         entry=entry,

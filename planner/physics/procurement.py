@@ -390,7 +390,7 @@ def _node_usd_per_h(inputs: Inputs, rental: int, period: int) -> Traced:
     else:
         stated = one.price_usd_per_h
         path = f"rental.{one.name}.price" + (f"[{period}]" if len(set(stated)) > 1 else "")
-        price = inputs.yours(path, stated[period], "USD/h")
+        price = inputs.money(path, stated[period], "USD/h")
     whole = one.per == "node" and one.price_usd_per_h is not None
     count = chosen("accelerators", 1.0, "the price is for a whole node") if whole else None
     return derive(

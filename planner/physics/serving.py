@@ -586,7 +586,7 @@ def unmet_items(inputs: Inputs) -> dict[int, list[Traced]]:
         found[i] = [
             derive(
                 unmet_usd,
-                penalty_usd_per_request=inputs.yours(
+                penalty_usd_per_request=inputs.money(
                     f"{where}.unmet_penalty[{t}]", service.unmet_penalty_usd[t], "USD"
                 ),
                 peak_requests_per_s=inputs.yours(

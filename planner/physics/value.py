@@ -185,7 +185,7 @@ def standing_value(inputs: Inputs, home: NDArray[np.intp]) -> Value:
     of_sku = np.array([names.index(cohort.sku) for cohort in fleet], dtype=np.intp)
     age_y = np.array([(start - cohort.in_service).days / 365.25 for cohort in fleet])
     stated = [
-        None if c.resale_usd is None else inputs.yours(f"fleet[{i}].resale", c.resale_usd, "USD")
+        None if c.resale_usd is None else inputs.money(f"fleet[{i}].resale", c.resale_usd, "USD")
         for i, c in enumerate(fleet)
     ]
     curves = [_curve(inputs, int(k), i) for i, k in enumerate(of_sku)]

@@ -70,7 +70,7 @@ def _moved_usd(
     should_stop: Stop | None,
 ) -> Floats:
     """How far each draw moves the objective, one column for each cause; the last one is demand."""
-    plan = plan_fleet(stated, catalogue=catalogue, baselines=False, should_stop=should_stop)
+    plan = plan_fleet(stated, catalogue=catalogue, baselines=False, remedies=False, should_stop=should_stop)
     if plan.answer.solution is None:
         return np.zeros((len(points), 1))
     target = plan.ledger.objective
@@ -97,5 +97,5 @@ def _objective_at(stated: Scenario, catalogue: Catalogue, ratio: float, should_s
     every = (ratio,) * stated.horizon.periods
     other = Future.model_construct(name="other", probability_fraction=1.0, demand_ratio=every)
     changed = in_future(stated, other, catalogue)
-    plan = plan_fleet(changed, catalogue=catalogue, baselines=False, should_stop=should_stop)
+    plan = plan_fleet(changed, catalogue=catalogue, baselines=False, remedies=False, should_stop=should_stop)
     return plan.answer.objective

@@ -498,7 +498,8 @@ def objective_of(inputs: Inputs, weights: Objective, cost: Traced, carbon: Trace
 
 def _carbon_weight(inputs: Inputs, weight: float) -> Traced:
     if inputs.scenario.policy.objective == "weighted":
-        return inputs.yours("policy.carbon_price", weight, "USD/kgCO2e")
+        stated = inputs.scenario.policy.carbon_price_usd_per_kgco2e
+        return inputs.money("policy.carbon_price", weight if stated != weight else stated, "USD/kgCO2e")
     return chosen(
         "carbon_weight_usd_per_kgco2e", weight, f"policy.objective is {inputs.scenario.policy.objective}"
     )

@@ -19,6 +19,8 @@ from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
+TOO_SLOW = "no load meets the latency targets"
+
 InFull = TypeVar("InFull", RunOptions, ServeOptions)
 ByTheHour = TypeVar("ByTheHour", WorkOptions, PausableOptions)
 
@@ -169,7 +171,7 @@ def serve_option_table(
         Dropped(
             f"{inputs.scenario.services[i].name}, split over {size}",
             inputs.skus[k].name,
-            "no load meets the latency targets",
+            TOO_SLOW,
         )
         for i, size, k in sorted(
             {

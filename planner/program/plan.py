@@ -29,6 +29,7 @@ from planner.program.baselines import (
 )
 from planner.program.engines import refusing, require_trusted
 from planner.program.ledger import PlanLedger, plan_ledger
+from planner.program.remedies import Remedy, find_remedies
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver.alternatives import Alternative
 from solver.answer import Answer, answer
@@ -80,6 +81,7 @@ Watch = Callable[[str], None]
 # Repairs are for reading: a close answer soon is better than the exact one late.
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
+REMEDY_SECONDS = 30.0  # of all trials together
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,19 @@ class Plan:
     prices: tuple[Price, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     verification: dict[str, Any] | None = None  # its services played request by request
-    baseline_problems: Mapping[str, Problem] = field(
-        default_factory=dict
-    )  # of those with options of their own
+    # Of those with options of their own: their inputs and their program.
+    own_baselines: Mapping[str, tuple[Inputs, Assembled]] = field(default_factory=dict)
+    remedies: tuple[Remedy, ...] = ()  # where there is no plan: what is enough, next to the limits
+
+    @property
+    def baseline_problems(self) -> dict[str, Problem]:
+        """The programs of the baselines that have options of their own."""
+        return {name: assembled.problem for name, (_, assembled) in self.own_baselines.items()}
+
+    def baseline_plan(self, name: str) -> Plan:
+        """A baseline as a plan of its own, with nothing next to it."""
+        inputs, assembled = self.own_baselines.get(name, (self.inputs, self.assembled))
+        return Plan(inputs, assembled, self.baselines[name], {}, None)
 
     @property
     def problem(self) -> Problem:
@@ -122,6 +134,7 @@ def plan_fleet(
     *,
     catalogue: Catalogue | None = None,
     baselines: bool = True,
+    remedies: bool = True,
     watch: Watch | None = None,
     progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -133,6 +146,7 @@ def plan_fleet(
         catalogue: facts; the shipped ones if none are given.
         baselines: whether to solve next to it the cost-only plan, the best without purchases, the best that
             keeps every node to the end of its life, and the plan that operators usually make.
+        remedies: whether to try, where no plan exists, which other values are enough.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -148,15 +162,20 @@ def plan_fleet(
     assembled = assemble(inputs)
     problem = assembled.problem
 
+    own: dict[str, tuple[Inputs, Assembled]] = {}
+
     def usual() -> Problem:
         as_usual = usual_practice(scenario)
-        return assemble(Inputs(as_usual, with_cards(as_usual, inputs.catalogue))).problem
+        its_inputs = Inputs(as_usual, with_cards(as_usual, inputs.catalogue))
+        own[USUAL_PRACTICE] = its_inputs, assemble(its_inputs)
+        return own[USUAL_PRACTICE][1].problem
 
     search = _Search(problem, scenario.solve, ends, watch, progress, should_stop, usual)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
     infeasibility = conflict = None
+    tried: tuple[Remedy, ...] = ()
     if found.status is Status.INFEASIBLE:
         tell("no plan exists: looking for the limits in conflict")
         infeasibility = explain_infeasible(
@@ -168,7 +187,21 @@ def plan_fleet(
             time_limit_s=CLASH_SECONDS,
             should_stop=until(CONFLICT_SECONDS, should_stop),
         )
-    return Plan(inputs, assembled, found, references, infeasibility, conflict, baseline_problems=search.own)
+        if remedies:
+            tell("trying which other values are enough")
+            tried = find_remedies(
+                scenario, inputs.catalogue, infeasibility, conflict, until(REMEDY_SECONDS, should_stop)
+            )
+    return Plan(
+        inputs,
+        assembled,
+        found,
+        references,
+        infeasibility,
+        conflict,
+        own_baselines=own,
+        remedies=tried,
+    )
 
 
 class _Search:
@@ -184,7 +217,7 @@ class _Search:
         should_stop: Callable[[], bool] | None,
         usual: Callable[[], Problem],
     ) -> None:
-        self.usual, self.own = usual, dict[str, Problem]()
+        self.usual = usual
         self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
         self.base, self.ends, self.should_stop = problem, ends, should_stop
         self.first: Answer | None = None  # the plan that is best in what comes first
@@ -220,7 +253,7 @@ class _Search:
             COST_ONLY: self._solve(cost_only(self.base)),
             NO_PURCHASES: self._solve(without_purchases(self.base)),
             KEEP_EVERYTHING: self._solve(keeping_everything(self.base)),
-            USUAL_PRACTICE: self._solve(self.own.setdefault(USUAL_PRACTICE, self.usual())),
+            USUAL_PRACTICE: self._solve(self.usual()),
         }
 
     def alone(self, problem: Problem) -> Answer:

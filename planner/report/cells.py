@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
+from planner.trace.currency import in_its_currency
 from planner.trace.explain import Explanation, Step, opened
 from planner.trace.records import is_number, table_rows
 
@@ -93,6 +94,7 @@ def total(
 
 
 # Kept explanations
+@in_its_currency
 def kept(document: Document, name: str | None) -> Explanation | None:
     """The explanation that a document keeps under a name, or under the one that it had before."""
     return opened(document, name) or opened(document, FORMER_NAMES.get(name or "", ""))
@@ -219,6 +221,7 @@ FACTS = ("facts", "facts_weighed")
 TOTALS = ("value", "usd", "kgco2e")  # columns of a row that one kept explanation opens
 
 
+@in_its_currency
 def opened_cell(document: Document, table: str, row: Record, key: str) -> Explanation | None:
     """Why a cell of a document holds its number, by the steps that it keeps; None where it keeps none.
 
@@ -238,6 +241,7 @@ def opened_cell(document: Document, table: str, row: Record, key: str) -> Explan
     return opened(document, row.get("explain")) if key in TOTALS else None
 
 
+@in_its_currency
 def opened_at(document: Document, table: str, row: int, key: str) -> Explanation | None:
     """The same of a row by its number, from 0."""
     cells = document.get("cells", {}).get(table, [])

@@ -15,6 +15,7 @@ from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
 from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
+from planner.trace.currency import in_its_currency
 from planner.trace.explain import opened
 
 FIT = FolderKind("a folder of a fit", "fit.json", "everfleet_fit", ("fit.json", "fit.html", "fit.md", "csv"))
@@ -49,6 +50,7 @@ _PICTURES = {
 }
 
 
+@in_its_currency
 def to_terminal(document: Document) -> str:
     """Sections with their sentences and tables, long tables cut; rows that were left out last."""
     blocks = [document["title"]]
@@ -67,6 +69,7 @@ def to_terminal(document: Document) -> str:
     return "\n\n".join(blocks)
 
 
+@in_its_currency
 def to_markdown(document: Document) -> str:
     """The whole document as Markdown that reads well without being drawn."""
     parts = [f"# {markdown_escaped(document['title'])}"]
@@ -79,6 +82,7 @@ def to_markdown(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+@in_its_currency
 def to_html(document: Document) -> str:
     """The document as one file: charts drawn in place with their tables below, nothing is fetched."""
     return template("findings.html").render(
@@ -96,6 +100,7 @@ def to_html(document: Document) -> str:
     )
 
 
+@in_its_currency
 def to_csv_files(document: Document) -> dict[str, str]:
     """One CSV for each table, and one for the rows that were left out."""
     named = {

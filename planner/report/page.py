@@ -13,18 +13,22 @@ from planner.report.charts import Document, Picture
 from planner.report.charts.fronts import money_front
 from planner.report.tables import (
     TITLES,
+    WAYS,
     infeasibility_tables,
     provenance,
     range_text,
     table_of,
     tables,
+    ways_table,
     why_text,
 )
+from planner.trace.currency import in_its_currency
 from planner.trace.numbers import quantity_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
+@in_its_currency
 def to_html(document: Document) -> str:
     """The report as one file: charts drawn in place, every total and term opens, nothing is fetched."""
     drawn = {name: picture(document) for name, picture in charts.PLAN_PICTURES.items()}
@@ -37,6 +41,8 @@ def to_html(document: Document) -> str:
         titles=TITLES,
         tornado=table_of("tornado", document["tornado"]) if document["tornado"] else None,
         infeasibility=infeasibility_tables(document),
+        ways=ways_table(document),
+        ways_title=WAYS,
         why=lambda name: why_text(document, name),
         quantity=quantity_text,
         spread=range_text,

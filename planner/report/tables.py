@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.report.charts import Document, Record, every
-from planner.trace.explain import opened
+from planner.trace.currency import USD, currency_of, shown_unit, shown_value
+from planner.trace.explain import opened, rate_line
 from planner.trace.numbers import exact_text, number_text, percent_text, quantity_text, scale_of
 
 # Documents of before called one `as_today`.
@@ -85,6 +86,10 @@ _SHEETS = {
         "Present cost, by what the fleet is worth at the end",
         "end paid_usd today_usd left_usd present_usd",
     ),
+    "npv": (
+        "What the plan is worth over the plans next to it",
+        "against end baseline_present_usd plan_present_usd npv_usd pays_back",
+    ),
     "life_cost": (
         "Cost over the life of the hardware, the last period going on",
         "over within_usd later_bills_usd later_capital_usd cost_usd usd_per_y left_usd",
@@ -128,6 +133,8 @@ TITLES = {name: title for name, (title, _) in _SHEETS.items()}
 COLUMNS = {name: tuple(columns.split()) for name, (_, columns) in _SHEETS.items()}
 COLUMNS["totals"] = ("name", "label", "value", "unit", "p5", "p50", "p95")
 COLUMNS["tornado"] = ("fact", "unit", "low", "high", "at_low", "at_high", "at_unit")
+WAYS = "What is enough, by the keys of the file"
+COLUMNS["ways"] = ("gives_way", "key", "stated", "needed")
 COLUMNS["clash"] = ("limit", "where", "period", "by", "unit", "share_fraction")
 COLUMNS["checkpoints"] = (
     "interval_min",
@@ -169,6 +176,10 @@ COLUMNS["by_nodes"] = (
 _HEADINGS = {
     "sku": ("SKU", ""),
     "what": ("for", ""),
+    "baseline_present_usd": ("its present cost", "USD"),
+    "plan_present_usd": ("present cost of the plan", "USD"),
+    "npv_usd": ("NPV of the plan over it", "USD"),
+    "pays_back": ("further cash is back", ""),
     "label": ("term", ""),
     "name": ("mark", ""),
     "usd": ("cost", "USD"),
@@ -291,6 +302,7 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     said = {_UNIT_OF_ROW[key] for key in wanted if key in _UNIT_OF_ROW}
     keys = [key for key in wanted if key not in said and any(key in row for row in rows)]
     own_units = name in ("summary", "limits", "clash")
+    rows = [money_in_rows(row) for row in rows]
     shown = [_in_its_unit(row) for row in rows] if own_units else rows
     columns = [_column(key, [row.get(key) for row in shown], _unit_of_row(key, shown)) for key in keys]
     values = tuple(zip(*(column for _, column in columns), strict=True))
@@ -340,6 +352,12 @@ def infeasibility_tables(document: Document) -> list[tuple[str, Table]]:
         cost = "" if family.get("cost_usd") is None else f", costs {quantity_text(family['cost_usd'], 'USD')}"
         found.append((f"{family['family']} ({alone}{cost})", table_of("clash", family["rows"])))
     return found
+
+
+def ways_table(document: Document) -> Table | None:
+    """What is enough where no plan exists, by the keys of the file; None where nothing is known to."""
+    ways = (document["clash"] or {}).get("ways")  # plans that were saved earlier have none
+    return table_of("ways", ways) if ways else None
 
 
 def tables(document: Document) -> dict[str, Table]:
@@ -393,12 +411,14 @@ def provenance(document: Document) -> list[str]:
     status = document["status"]
     checked = "re-checked by plain sums" if status["verified"] else "not re-checked"
     gap = status["gap_fraction"]
+    rate = currency_of(document)
     proved = f"gap {percent_text(gap, None)}, " if gap is not None and math.isfinite(gap) else ""
     return [
         f"everfleet {document['everfleet']}, document schema {document['schema']}",
         f"scenario {document['scenario']}, sha256 {document['scenario_digest']}",
         f"facts, sha256 {document['facts_digest']}",
         f"solved in {number_text(status['seconds'])} s, {proved}{checked}",
+        *([] if rate is None else [rate_line(rate)]),
     ]
 
 
@@ -420,6 +440,29 @@ def _split(key: str) -> tuple[str, str]:
     if name and last in _SUFFIXES:
         return name.replace("_", " "), _SUFFIXES[last]
     return key.replace("_", " "), ""
+
+
+def money_in_rows(row: Record) -> Record:
+    """A row of prices or of flips, whose numbers have units of their own, in the currency that is shown."""
+    if "saving_unit" in row:
+        saved, unit = row["saving_unit"], row["unit"]
+        units = {key: unit if key.endswith("_by") else saved for key in row if _is_number(row[key])}
+        both = USD in saved and USD in unit  # money for money
+        units |= {key: "" for key in units if both and key.endswith("_per_unit")}
+        named = {"unit": unit, "saving_unit": saved}
+    elif "changes_at" in row and "today" in row:
+        unit = str(row["unit"])
+        units = {
+            key: unit for key in ("today", "looked_to", "holds_to", "changes_at") if _is_number(row.get(key))
+        }
+        named = {"unit": unit}
+    else:
+        return row
+    return (
+        row
+        | {key: shown_value(row[key], unit) for key, unit in units.items()}
+        | {key: shown_unit(unit)[1] for key, unit in named.items()}
+    )
 
 
 def _in_its_unit(row: Record) -> Record:

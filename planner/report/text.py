@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from planner.report.charts import Document
 from planner.report.tables import (
     TITLES,
+    WAYS,
     Table,
     across_periods,
     compared,
@@ -18,7 +19,10 @@ from planner.report.tables import (
     table_of,
     tables,
     totals_table,
+    ways_table,
 )
+from planner.trace.currency import currency_of, in_its_currency
+from planner.trace.explain import rate_line
 
 TERMINAL_COLUMNS = 100
 _PLAYED = (
@@ -34,18 +38,23 @@ _PLAYED = (
 _JOB = ("job", "site", "sku", "nodes", "start", "finish_p95", "deadline", "ettr_fraction", "interval_min")
 
 
+@in_its_currency
 def to_markdown(document: Document) -> str:
     """The whole report as Markdown that reads well without being drawn."""
     text = markdown_escaped
     status = document["status"]
+    rate = currency_of(document)
     parts = [
         f"# {text(document['title'])}",
         f"**{text(status['name'])}**: {text(status['text'])}",
         f"Scenario `{document['scenario'].replace('`', '')}`, {document['horizon']['start']} to "
         f"{document['horizon']['end']}. Objective: {text(document['objective']['text'])}.",
+        *([] if rate is None else [f"{text(rate_line(rate))}."]),
     ]
     if document["clash"] is not None:
         parts += ["## No plan meets every limit", text(document["clash"]["text"])]
+        if (ways := ways_table(document)) is not None:
+            parts.append(f"### {WAYS}\n\n{markdown_table(ways)}")
         parts += [
             f"### {text(title)}\n\n{markdown_table(table)}" for title, table in infeasibility_tables(document)
         ]
@@ -60,10 +69,13 @@ def to_markdown(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+@in_its_currency
 def to_terminal(document: Document) -> str:
     """The plan in a terminal: what a manager reads first, no line wider than 100 columns."""
     status = document["status"]
     blocks = [wrapped(one_line(document["title"])), wrapped(f"{status['name'].upper()}: {status['text']}")]
+    if (rate := currency_of(document)) is not None:
+        blocks.append(wrapped(f"{rate_line(rate)}."))
     if document["clash"] is not None:
         blocks.append(wrapped(document["clash"]["text"]))
         blocks += [

@@ -15,7 +15,15 @@ from typing import Any
 import xlsxwriter  # type: ignore[import-untyped]  # it carries no types
 
 from planner.report.charts import Document
-from planner.report.tables import Table, infeasibility_tables, provenance, table_of, tables
+from planner.report.tables import (
+    Table,
+    infeasibility_tables,
+    provenance,
+    table_of,
+    tables,
+    ways_table,
+)
+from planner.trace.currency import in_its_currency, shown_unit, shown_value
 
 CREATED = datetime(1980, 1, 1)  # a workbook has to name a moment; the true one would change the bytes
 FIRST = "plan"
@@ -29,6 +37,7 @@ _OPTIONS = {
 }
 
 
+@in_its_currency
 def to_workbook(document: Document) -> bytes:
     """The whole report as an XLSX file: what it comes to on the first sheet, each table on its own."""
     file = io.BytesIO()
@@ -60,6 +69,8 @@ def _sheets(document: Document) -> Iterator[tuple[str, Table]]:
         yield name.replace("_", " "), table
     if document["tornado"]:
         yield "tornado", table_of("tornado", document["tornado"])
+    if (ways := ways_table(document)) is not None:
+        yield "what is enough", ways
     for number, (_, table) in enumerate(infeasibility_tables(document), start=1):
         yield f"way out {number}", table
 
@@ -81,13 +92,21 @@ def _front(sheet: Any, document: Document, formats: dict[str, Any]) -> None:
     row = _lines(sheet, 1, lines) + 1
     if document["totals"]:
         keys = ("label", "value", "unit", "p5", "p50", "p95")
-        values = tuple(tuple(total.get(key) for key in keys) for total in document["totals"])
+        values = tuple(tuple(_shown(total, key) for key in keys) for total in document["totals"])
         headings = ("total", "value", "unit", "5 % lie below", "median", "95 % lie below")
         totals = Table(headings, (False, True, False, True, True, True), values, ())
         row = _table(sheet, row, totals, formats) + 1
     _lines(sheet, row, provenance(document))
     sheet.set_column(0, 0, WIDEST)
     sheet.set_column(1, 5, 16)
+
+
+def _shown(total: dict[str, Any], key: str) -> Any:
+    """A cell of the totals, money in the currency that is shown."""
+    value = total.get(key)
+    if key == "unit":
+        return shown_unit(str(value))[1]
+    return shown_value(float(value), total["unit"]) if value is not None and _is_number(value) else value
 
 
 def _lines(sheet: Any, row: int, lines: Sequence[str]) -> int:

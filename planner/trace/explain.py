@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from planner.trace.arithmetic import Formula
-from planner.trace.numbers import exact_text
+from planner.trace.currency import USD, Currency, in_its_currency, showing, shown, shown_unit
+from planner.trace.numbers import exact_quantity, exact_text
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
 
 Index = tuple[int, ...]
@@ -58,11 +59,15 @@ class Explanation:
     """The steps behind one number; step 0 is the number itself."""
 
     steps: tuple[Step, ...]
+    currency: Currency = field(default_factory=shown, compare=False)
 
     def to_text(self, depth: int | None = None) -> str:
         """Indented tree; a step that was shown before is only referred to."""
         lines: list[str] = []
-        self._write(0, "", "", 0, depth, set(), lines)
+        with showing(self.currency):
+            self._write(0, "", "", 0, depth, set(), lines)
+        if self.currency.code != USD and any(USD in step.unit for step in self.steps):
+            lines.append(rate_line(self.currency))
         return "\n".join(lines)
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -91,7 +96,9 @@ class Explanation:
             lines.append(f"{head}  (opened above)")
             return
         shown.add(number)
-        spread = f" [{exact_text(step.low)} .. {exact_text(step.high)}]" if step.low is not None else ""
+        factor = 1.0 if step.source else shown_unit(step.unit)[0]  # a fact says its range in its own unit
+        ends = [exact_text(None if end is None else factor * end) for end in (step.low, step.high)]
+        spread = f" [{' .. '.join(ends)}]" if step.low is not None else ""
         lines.append(f"{head}{spread}" + (f"  ({step.kind})" if step.kind != "derived" else ""))
         lines.extend(f"{indent}    {text}" for text in (step.equation, step.about, step.source) if text)
         if depth is None or level < depth:
@@ -198,6 +205,7 @@ def explanation_from(steps: Sequence[Mapping[str, Any]]) -> Explanation:
     return Explanation(tuple(Step(**step) for step in steps))
 
 
+@in_its_currency
 def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation | None:
     """What a document keeps of a number, by name or by the number of its step; None where it keeps none."""
     kept = document.get("explanations", {}).get(name) if isinstance(name, str) else name
@@ -258,7 +266,18 @@ def _value_text(step: Step) -> str:
     """A value with its unit; a limit without an end, which a file writes as null, is no limit."""
     if step.name.startswith("limit") and (step.value is None or math.isinf(step.value)):
         return "no limit"
-    return f"{exact_text(step.value)} {step.unit if step.unit != '1' else ''}".rstrip()
+    said = exact_quantity(step.value, step.unit)
+    if not step.source or shown().code == USD or USD not in step.unit:
+        return said
+    with showing(Currency()):  # as its source has it
+        own = exact_quantity(step.value, step.unit)
+    return own if own == said or step.unit.startswith(f"{USD}/{shown().code}") else f"{own}, {said}"
+
+
+def rate_line(currency: Currency) -> str:
+    """In which currency money is shown, at which rate, of which day and by whom."""
+    of = ", ".join(part for part in (currency.date, currency.source) if part)
+    return f"Money is shown in {currency.code}: 1 {currency.code} = {exact_text(currency.usd)} USD ({of})"
 
 
 def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:

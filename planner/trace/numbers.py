@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable
 from typing import TypeGuard
 
+from planner.trace.currency import USD, shown, shown_unit, shown_value
+
 SPOKEN, SHOWN, EXACT = 3, 4, 6
 NONE = "–"
 # Unit -> the larger units that a reader expects, the largest first.
@@ -66,18 +68,19 @@ def percent_text(fraction: float | None, decimals: int | None = 1, *, sign: bool
 
 
 def scale_of(unit: str, values: Iterable[float | None]) -> tuple[float, str]:
-    """Divisor and unit in which the largest of `values` reads best."""
-    largest = max((abs(value) for value in values if _known(value)), default=0.0)
-    for divisor, name in _LARGER.get(unit, ()):
-        if largest >= _FROM.get(name, divisor):
-            return divisor, name
-    return 1.0, "" if unit == "1" else unit
+    """Divisor and unit in which the largest of `values` reads best; money in the currency that is shown."""
+    factor, name = shown_unit(unit)
+    largest = factor * max((abs(value) for value in values if _known(value)), default=0.0)
+    for divisor, larger in _LARGER.get(unit, ()):
+        if largest >= _FROM.get(larger, divisor):
+            return divisor / factor, larger.replace(USD, shown().code)
+    return 1.0 / factor, "" if unit == "1" else name
 
 
 def quantity_text(value: float | None, unit: str, digits: int = SHOWN) -> str:
     """A number in the unit in which it reads best: '6.352 MUSD', '913 USD'."""
     divisor, name = scale_of(unit, [value])
-    if unit == "USD" and divisor == 1.0:
+    if unit == USD and name == shown().code:
         digits = min(digits, SPOKEN)
     return f"{number_text(value / divisor if _known(value) else None, digits)} {name}".rstrip()
 
@@ -89,7 +92,19 @@ def quantities_text(values: Iterable[float | None], unit: str) -> list[str]:
         said = [quantity_text(value, unit, digits) for value in held]
         if len(set(said)) == len(set(held)):
             return said
-    return [f"{exact_text(value)} {unit if unit != '1' else ''}".rstrip() for value in held]
+    return [exact_quantity(value, unit) for value in held]
+
+
+def exact_quantity(value: float | None, unit: str) -> str:
+    """A number that is to be followed, with its unit; of money in the currency that is shown."""
+    _, name = shown_unit(unit)
+    number = shown_value(value, unit) if _known(value) else None
+    return f"{exact_text(number)} {'' if unit == '1' else name}".rstrip()
+
+
+def tonne_price(usd: float) -> str:
+    """Money for a tonne."""
+    return f"{count_text(shown_value(usd, USD))} {shown().code}/t"
 
 
 def amount_text(value: float, unit: str) -> str:

@@ -378,6 +378,16 @@ def _named(node: Traced, name: str, about: str) -> Derived:
     return Derived(node.value, unit, boundary=node.boundary, call=call)
 
 
+def exchanged(amount: Traced, rate: Traced, unit: str) -> Derived:
+    """Money of another currency in USD, as a step that `explain` shows; `unit` is what it is in then.
+
+    USD = amount r
+    """
+    formula = Formula("in_usd", "amount * rate", "money at the one rate of its currency")
+    inputs = {"amount": amount, "rate": rate}
+    return Derived(formula(amount=amount.value, rate=rate.value), unit, call=Call(formula, inputs))
+
+
 MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
 
 

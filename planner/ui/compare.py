@@ -14,6 +14,7 @@ from planner.answers.saved.tables import inputs_rows, signed_text, term_steps, t
 from planner.report.charts import Document, Record
 from planner.report.charts.compared import UNITS, changed_waterfall, terms_side_by_side
 from planner.report.tables import table_of
+from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.ui import saved, shared, work_button, workers
 from planner.ui.chart_cache import draw_kept
@@ -49,11 +50,12 @@ def render() -> None:
         identity, scenarios = "shipped", record["scenarios"]
         st.markdown("A shipped quarter and its baselines. Choose two saved plans to compare your own.")
     names = [letter for letter, _ in zip(LETTERS, record["plans"], strict=False)]
-    _heads(record, names)
-    _totals(record, names)
-    _inputs(record, names)
-    _terms(record, names, identity)
-    _changed(record, names, identity, store, scenarios)
+    with showing(currency_of(record)):
+        _heads(record, names)
+        _totals(record, names)
+        _inputs(record, names)
+        _terms(record, names, identity)
+        _changed(record, names, identity, store, scenarios)
     shared.next_step("change an input and plan again", "scenario")
 
 

@@ -14,6 +14,7 @@ from planner.report.charts import TIMELINE_KEY, Document, Record
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
 from planner.report.tables import TITLES, provenance, range_text, table_of
+from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.ui import plan_source, shared
 from planner.ui.plan_files import downloads
@@ -33,6 +34,11 @@ JOB_WHYS = {
 
 def plan(made: Planned) -> None:
     """Everything about a plan, or about why there is none."""
+    with showing(currency_of(made.document)):
+        _plan(made)
+
+
+def _plan(made: Planned) -> None:
     document = made.document
     status, saving = st.columns([3, 2], vertical_alignment="center")
     with status:
@@ -139,7 +145,7 @@ def cost(made: Planned) -> None:
         st.subheader(TITLES["cash"])
         shared.picture("cash", document, made.identity)
         opened_data(made, "cash", rows)
-    for name in ("bridge", "accounts", "present_value", "life_cost", "accelerator_hours", "use"):
+    for name in ("bridge", "accounts", "present_value", "npv", "life_cost", "accelerator_hours", "use"):
         opened_data(made, name, rows_of(document, name), TITLES[name])
 
 
@@ -272,18 +278,25 @@ def verified(made: Planned) -> None:
 
 def ways_out(made: Planned) -> None:
     """Ways out of a conflict, the cheapest first, each a click away from being planned."""
-    ways = repairs(made.document["clash"])
+    clash = made.document["clash"]
+    limits = {family["family"] for family in clash["families"]}
+    ways = [(f"Let {way['family']} give way", way) for way in repairs(clash)]
+    tried = [
+        (f"Set {way['key']} to {way['needed']}", way)
+        for way in clash.get("ways", ())
+        if way["gives_way"] not in limits and way["changes"]
+    ]
+    ways = [*tried, *ways]
     if not ways:
         return
     st.markdown(
-        "Apply one to a copy of the scenario and plan that. The first is the cheapest, of those that give up "
-        "none of the work where there are any."
+        "Apply one to a copy of the scenario and plan that. Of limits that give way, the cheapest is first, "
+        "of those that give up none of the work where there are any."
     )
     with st.container(horizontal=True):
-        for number, way in enumerate(ways):
-            label = shared.plain(f"Let {way['family']} give way")
+        for number, (label, way) in enumerate(ways):
             st.button(
-                label,
+                shared.plain(label),
                 key=f"repair-{number}",
                 icon=":material/build:",
                 on_click=_plan_repaired,

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from planner.report.charts.searching import search_trace
+from planner.trace.currency import currency_of, showing
 from planner.trace.numbers import count_text, percent_text, quantity_text
 from planner.ui import shared
 from planner.ui.workers import Seen, ask_as, forget, leave, stop
@@ -67,7 +68,12 @@ def _heading(seen: Seen) -> str:
 
 def _search(seen: Seen) -> None:
     """Incumbent, bound and gap of a search, and how they came about; a part may tell their unit."""
-    unit = next((part["unit"] for part in seen.parts if "unit" in part), "")
+    part = next((part for part in seen.parts if "unit" in part), {"unit": ""})
+    with showing(currency_of(part)):
+        _searched(seen, part["unit"])
+
+
+def _searched(seen: Seen, unit: str) -> None:
     last = seen.trail[-1]
     with st.container(horizontal=True):
         for label, value in (("Best so far", last.incumbent), ("Bound", last.bound)):

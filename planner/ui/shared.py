@@ -20,7 +20,16 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import TITLES, Table, infeasibility_tables, range_text, table_of, why_text
+from planner.report.tables import (
+    TITLES,
+    WAYS,
+    Table,
+    infeasibility_tables,
+    range_text,
+    table_of,
+    ways_table,
+    why_text,
+)
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text
 
@@ -355,6 +364,9 @@ def infeasibility(document: Document) -> None:
     """Why no plan exists, and the limits to move."""
     st.subheader("No plan meets every limit")
     st.markdown(plain(document["clash"]["text"]))
+    if (ways := ways_table(document)) is not None:
+        st.markdown(f"**{WAYS}**")
+        sheet(ways, WAYS, key="ways")
     families = [family["rows"] for family in document["clash"]["families"]]
     for (title, table), rows in zip(infeasibility_tables(document), families, strict=True):
         st.markdown(f"**{plain(title)}**")

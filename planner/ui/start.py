@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from planner.trace.currency import currency_of, showing
 from planner.ui import plan_source, shared
 from planner.ui.session import Draft
 
@@ -27,8 +28,9 @@ def render() -> None:
     if document["clash"] is not None:
         shared.infeasibility(document)
         return
-    shared.totals(document, "start", shared.FIRST_TOTALS, sure=True)
-    shared.story(document, made.identity)
+    with showing(currency_of(document)):
+        shared.totals(document, "start", shared.FIRST_TOTALS, sure=True)
+        shared.story(document, made.identity)
 
 
 def doors() -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
 from planner.report.charts.fronts import FRONT_KEY, POINT, money_front, time_front
 from planner.report.tables import table_of
+from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
 from planner.ui import session, shared, work_button
@@ -57,7 +58,10 @@ def money(draft: session.Draft) -> None:
     if answer is None:
         return
     references = answer.document["beside"]
-    _front(draft, answer, "front", "points", lambda opened: money_front(answer.document, references, opened))
+    with showing(currency_of(answer.document)):
+        _front(
+            draft, answer, "front", "points", lambda opened: money_front(answer.document, references, opened)
+        )
 
 
 def time(draft: session.Draft) -> None:
@@ -67,7 +71,8 @@ def time(draft: session.Draft) -> None:
     )
     answer = work_button.answer("front_of_time", draft, "Move the deadlines", _time_so_far, points=POINTS)
     if answer is not None:
-        _front(draft, answer, "times", "times", lambda opened: time_front(answer.document, opened))
+        with showing(currency_of(answer.document)):
+            _front(draft, answer, "times", "times", lambda opened: time_front(answer.document, opened))
 
 
 def _front(
@@ -221,8 +226,9 @@ def alternatives(draft: session.Draft) -> None:
     shared.lines(found["said"] or ["No other plan was found within that share."])
     if found["rows"]:
         rows = found["rows"]
-        opens = shared.cells({"scenario": draft.name}, "alternatives", rows)
-        shared.sheet(table_of("alternatives", rows), "Other plans", opens)
+        with showing(currency_of(found)):
+            opens = shared.cells({"scenario": draft.name}, "alternatives", rows)
+            shared.sheet(table_of("alternatives", rows), "Other plans", opens)
 
 
 def sensitivity(draft: session.Draft) -> None:
@@ -230,7 +236,8 @@ def sensitivity(draft: session.Draft) -> None:
     st.subheader("What moves the objective")
     known = work_button.answer("front", draft, "Find the front and its tornado", points=POINTS)
     if known is not None:
-        _tornado(known)
+        with showing(currency_of(known.document)):
+            _tornado(known)
     st.subheader("What would change the fleet")
     st.markdown("Each price, rate and grid is varied until another fleet is better: some minutes.")
     answer = work_button.answer("sensitivity", draft, "Look for what would change it")
@@ -238,7 +245,8 @@ def sensitivity(draft: session.Draft) -> None:
         found = answer.document["sections"]["flips"]
         shared.lines(found["said"])
         if rows := found["tables"].get("flips"):
-            shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
+            with showing(currency_of(answer.document)):
+                shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
 
 
 def _flips_opened(rows: Sequence[Record]) -> shared.Opens:

@@ -334,8 +334,8 @@ def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
         ("work", "tuning"),
     ]
     assert (
-        "These cannot be kept together: the power of virginia in 2027 Q2, the power of oregon"
-        in infeasibility["text"]
+        "These cannot be kept together: the power of virginia in 2027 Q2 (sites.virginia.power_cap), "
+        "the power of oregon" in infeasibility["text"]
     )
     for site in ("virginia", "oregon"):
         assert planned(TOO_LITTLE | {f"sites.{site}.power_cap": "60 kW"}).answer.solution is not None

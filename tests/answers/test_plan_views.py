@@ -13,9 +13,10 @@ from test_plan_value import trained, worth
 from planner.answers.plan import unit_costs, view_lines
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.answers.plan.views import view_tables
+from planner.answers.plan.views import _payback_text, pays_back, view_tables
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import parse_scenario, with_changes
+from planner.program.baselines import usual_practice
 from planner.program.ledger import Disagreement
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
@@ -224,3 +225,44 @@ def test_a_planted_unit_cost_is_refused(bought_and_sold: Plan) -> None:
 
 def test_the_life_of_the_accounts_is_a_fact() -> None:
     assert load_catalogue().fact("finance.capex_life").value == 5.0
+
+
+@pytest.fixture(scope="module")
+def beside_others() -> Plan:
+    """A busy fleet with all plans next to it."""
+    return plan_fleet(with_changes(parse_scenario(FLEET), BUSY), baselines=True)
+
+
+def test_npv_is_the_present_cost_of_another_plan_less_that_of_this_one(beside_others: Plan) -> None:
+    """A plan of its own with every node kept gives the present cost that stands beside."""
+    tables = plan_tables(beside_others)
+    alone = with_changes(parse_scenario(FLEET), BUSY | {"policy.retirement": "end of life"})
+    kept = plan_tables(plan_fleet(alone, baselines=False))
+    rows = [row for row in tables["npv"] if row["against"] == "keep everything"]
+
+    assert len(rows) == 3
+    for row, mine, theirs in zip(rows, tables["present_value"], kept["present_value"], strict=True):
+        assert row["end"] == mine["end"]
+        assert row["baseline_present_usd"] == pytest.approx(theirs["present_usd"], rel=1e-6)
+        assert row["npv_usd"] == pytest.approx(theirs["present_usd"] - mine["present_usd"], rel=1e-6)
+
+
+def test_npv_of_usual_practice_is_by_its_own_options(beside_others: Plan) -> None:
+    """Planned again as a scenario of its own."""
+    usual = plan_fleet(usual_practice(with_changes(parse_scenario(FLEET), BUSY)), baselines=False)
+    going, *_ = plan_tables(usual)["present_value"]
+    row = next(row for row in plan_tables(beside_others)["npv"] if row["against"] == "usual practice")
+
+    assert row["baseline_present_usd"] == pytest.approx(going["present_usd"], rel=1e-6)
+
+
+def test_further_cash_is_back_when_the_sums_meet_for_good() -> None:
+    """By hand: 3 paid ahead in January, 1 saved in each month after; and three that never pay."""
+    saved = {"2027-01": -3.0, "2027-02": 1.0, "2027-03": 1.0, "2027-04": 1.0}
+    start = date(2027, 1, 1)
+
+    assert pays_back(saved) == "2027-04"
+    assert _payback_text(pays_back(saved), start) == "after 4 months (2027-04)"
+    assert pays_back({"2027-01": -1.0, "2027-02": 2.0, "2027-03": -5.0}) is None
+    assert _payback_text(None, start) == "never within the horizon"
+    assert _payback_text(pays_back({"2027-01": 1.0, "2027-02": -0.5}), start) == "at once"

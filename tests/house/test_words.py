@@ -74,6 +74,7 @@ POOLS = {
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
+            planner/answers/plan/names.py
             planner/answers/plan/view_lines.py planner/physics/chance.py
             planner/answers/plan/energy.py planner/answers/plan/money.py
             planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py

@@ -23,7 +23,9 @@ from planner.report.charts import PLAN_PICTURES
 from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import TITLES
 from planner.store import open_store
+from planner.trace.currency import Currency, showing
 from planner.trace.errors import InputError
+from planner.trace.numbers import quantity_text
 from planner.ui import plan_files, plan_parts, plan_source, progress, shared
 from planner.ui.workers import Seen, Step
 from planner.ui.workers.messages import work_key
@@ -611,6 +613,46 @@ def test_infeasible_plan_shows_what_to_move(open_page: Open, document: dict[str,
         assert shared.plain("power (enough alone, costs 1.25 MUSD)") in texts(page)
         assert frames(page)[0][0]["by"] == 412.0
         assert not page.metric
+
+
+def test_a_value_that_is_enough_is_named_and_set(
+    open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows the same key and value as the report; one click writes it into a copy."""
+    infeasible(document)
+    way = {
+        "gives_way": "first token",
+        "key": "services.chat.first_token",
+        "stated": "10 ms",
+        "needed": "600 ms",
+        "changes": {"services.chat.first_token": "600 ms"},
+    }
+    document["clash"]["ways"] = [way]
+    page = open_page("plan")
+    seen: list[tuple[str, str]] = []
+    monkeypatch.setattr(shared, "load_plan", lambda text, name: seen.append((text, name)) or document)
+
+    assert not page.exception
+    assert frames(page)[0][0]["key"] == "services.chat.first_token"
+    assert shared.plain("Set services.chat.first_token to 600 ms") == page.button("repair-0").label
+    page.button("repair-0").click().run()
+    repaired = parse_scenario(seen[-1][0])
+    assert {one.name: one.first_token_s for one in repaired.services}["chat"] == 0.6
+
+
+def test_a_plan_is_shown_in_its_currency(open_page: Open, document: dict[str, Any]) -> None:
+    """Cards, tables and reasons; the rate and its day stand at the end."""
+    document["currency"] = {"code": "EUR", "usd": 1.25, "date": "2026-11-20", "source": "stated"}
+    page = open_page("plan")
+    cost = next(total for total in document["totals"] if total["name"] == "cost")
+
+    assert not page.exception
+    with showing(Currency("EUR", 1.25)):
+        wanted = quantity_text(cost["value"], "USD")
+    assert wanted.endswith("EUR")
+    assert wanted in [metric.value for metric in page.metric]
+    assert not [metric.value for metric in page.metric if "USD" in metric.value]
+    assert shared.plain("Money is shown in EUR: 1 EUR = 1.25 USD (2026-11-20, stated)") in texts(page)
 
 
 def test_a_repair_is_planned_on_a_copy(

@@ -9,6 +9,7 @@ from planner.report.charts import MEASURES, Document, Picture, checkpoint_curve,
 from planner.report.data import csv_text, to_json
 from planner.report.saving import FolderKind, write_folder
 from planner.report.tables import Table, table_of
+from planner.trace.currency import in_its_currency
 
 _TABLES = {
     "rows": "checkpoints",
@@ -40,12 +41,14 @@ def save_checkpoints(document: Document, text: str, folder: Path) -> list[Path]:
     return write_folder(_contents(document, text), folder, CHECKPOINTS)
 
 
+@in_its_currency
 def csv_files(document: Document) -> dict[str, str]:
     """One CSV for each table of a document of one job of one size."""
     held = {name: document[key] for key, name in _TABLES.items() if document.get(key)}
     return {f"{name}.csv": csv_text(name, rows) for name, rows in held.items()}
 
 
+@in_its_currency
 def _contents(document: Document, text: str) -> dict[str, str]:
     jobs = document.get("jobs", [])
     whole = [job["document"] for job in jobs if "document" in job]

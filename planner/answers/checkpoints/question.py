@@ -107,7 +107,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOpt
     life = inputs.yours("policy.node_life", policy.node_life_y, "y")
     ratio, fleet_nodes = measured_bursts(scenario.fit, inputs.fact)
     stated = {
-        catalogue.skus[offer.sku].server: inputs.yours(f"market.{offer.sku}.price", first, "USD")
+        catalogue.skus[offer.sku].server: inputs.money(f"market.{offer.sku}.price", first, "USD")
         for offer in scenario.market
         if offer.price_usd is not None and (first := offer.price_usd[0]) is not None
     }

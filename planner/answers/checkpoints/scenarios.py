@@ -18,6 +18,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob
+from planner.trace.currency import currency_record
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, convert
 from planner.trace.records import Record
@@ -78,7 +79,11 @@ def scenario_document(
                 terms[sku], sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
             )
         sections.append(section)
-    return {"scenario": scenario.title, "jobs": sections}
+    rate = currency_record(inputs.currency)
+    for section in sections:
+        if "document" in section:
+            section["document"] |= rate
+    return {"scenario": scenario.title, "jobs": sections, **rate}
 
 
 def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, Traced]:

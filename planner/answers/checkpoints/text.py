@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from planner.answers.checkpoints.policies import OBJECTIVES
-from planner.trace.numbers import count_text, exact_text, fixed_text, percent_text
+from planner.trace.currency import USD, in_its_currency, shown, shown_value
+from planner.trace.numbers import count_text, exact_text, fixed_text, percent_text, tonne_price
 from planner.trace.records import Record
 
 
+@in_its_currency
 def to_text(document: Record) -> str:
     """The document as tables, the best intervals marked."""
     inputs = document["inputs"]
@@ -28,6 +30,7 @@ def to_text(document: Record) -> str:
     return "\n".join(lines)
 
 
+@in_its_currency
 def scenario_text(document: Record) -> str:
     """A section for each job: its sizes, and one of them in full where it was requested."""
     lines = []
@@ -66,7 +69,7 @@ def _intervals(document: Record) -> Iterator[str]:
     queue = "ettr_with_queue_fraction" in marks[0]
     yield (
         f"{'interval min':>14} {'ETTR':>8} {'lost':>8} {'stalled':>8} {'restart':>8} "
-        f"{'USD/useful h':>14} {'kg/useful h':>13}"
+        f"{f'{shown().code}/useful h':>14} {'kg/useful h':>13}"
         + (f" {'ETTR low .. high':>18}" if band else "")
         + (f" {'with queue':>11}" if queue else "")
         + (f" {'linear':>8}" if linear else "")
@@ -89,7 +92,8 @@ def _intervals(document: Record) -> Iterator[str]:
             f"{fixed_text(row['interval_min'], 2):>14} {percent_text(row['ettr_fraction'], 2):>8} "
             f"{percent_text(row['lost_fraction'], 2):>8} "
             f"{percent_text(row['checkpoint_fraction'], 2):>8} {percent_text(row['restart_fraction'], 2):>8} "
-            f"{fixed_text(row['usd_per_useful_h'], 2):>14} {fixed_text(row['kgco2e_per_useful_h'], 3):>13}"
+            f"{fixed_text(shown_value(row['usd_per_useful_h'], USD), 2):>14} "
+            f"{fixed_text(row['kgco2e_per_useful_h'], 3):>13}"
             + (f" {span:>18}" if band else "")
             + (f" {percent_text(row['ettr_with_queue_fraction'], 2):>11}" if queue else "")
             + (f" {percent_text(row['linear_ettr_fraction'], 2):>8}{out}" if linear else "")
@@ -105,7 +109,7 @@ def _intervals(document: Record) -> Iterator[str]:
     yield (
         f"At the best, {fixed_text(worth['not_training_h_a_day'], 2)} h of a day train nothing; a point of "
         "ETTR is "
-        f"worth {count_text(worth['usd_a_point_and_day'])} USD a day."
+        f"worth {tonne_price(worth['usd_a_point_and_day']).removesuffix('/t')} a day."
     )
 
 
@@ -113,7 +117,7 @@ def _policies(document: Record) -> Iterator[str]:
     yield ""
     yield (
         f"{'least':<8} {'policy':<13} {'interval min':>13} {'saves':>6} {'flat min':>18} {'ETTR':>8} "
-        f"{'USD/useful h':>14} {'kg/useful h':>13}"
+        f"{f'{shown().code}/useful h':>14} {'kg/useful h':>13}"
     )
     for objective in OBJECTIVES:
         for one in document["policies"]:
@@ -122,7 +126,7 @@ def _policies(document: Record) -> Iterator[str]:
                 yield (
                     f"{objective:<8} {one['policy']:<13} {fixed_text(one['interval_min'], 2):>13} "
                     f"{one['local_saves'] or 1:>6} {flat:>18} {percent_text(one['ettr_fraction'], 2):>8} "
-                    f"{fixed_text(one['usd_per_useful_h'], 2):>14} "
+                    f"{fixed_text(shown_value(one['usd_per_useful_h'], USD), 2):>14} "
                     f"{fixed_text(one['kgco2e_per_useful_h'], 3):>13}"
                 )
     yield ""

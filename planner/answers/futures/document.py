@@ -14,6 +14,7 @@ from planner.inputs.scenario import digest
 from planner.program.futures import FuturesPlan
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
+from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import amount_text, percent_text, share_of
 from planner.trace.quantities import Chosen, chosen
@@ -28,6 +29,12 @@ AIMS = {
 
 def futures_document(found: FuturesPlan) -> Record:
     """The document of a plan for several futures, or of why there is none."""
+    currency = found.inputs[0].currency
+    with showing(currency):
+        return _document(found) | currency_record(currency)
+
+
+def _document(found: FuturesPlan) -> Record:
     solved = found.hedge is not None and bool(found.hedge.plans)
     document: Record = {
         "everfleet_futures": 2,

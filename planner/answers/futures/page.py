@@ -11,6 +11,7 @@ from planner.report import findings
 from planner.report.charts import Document, Record
 from planner.report.data import to_json
 from planner.report.saving import FolderKind, write_folder
+from planner.trace.currency import in_its_currency
 from planner.trace.numbers import amount_text, mass, money, percent_text
 
 FUTURES = FolderKind(
@@ -57,6 +58,7 @@ def sheets(document: Document) -> Document:
     return {**document, "sections": dict(_sections(document))}
 
 
+@in_its_currency
 def futures_text(document: Mapping[str, Any]) -> str:
     """The document in words: what is decided now, then a table of the futures."""
     lines = list(document["headline"])

@@ -7,10 +7,12 @@ from dataclasses import replace
 from planner.answers.plan.decisions import reason_of, unit_in
 from planner.report.cells import Cell, opened_cell
 from planner.report.charts import Document, Record
+from planner.trace.currency import in_its_currency
 from planner.trace.explain import Explanation, Step
 from planner.trace.records import is_number
 
 
+@in_its_currency
 def cell_explanation(document: Document, table: str, row: Record, key: str) -> Explanation | None:
     """Why a cell of a plan's table holds its number; None where it holds a name, a day or nothing.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from planner.answers.plan.names import labels_of, limit_place, limit_text
+from planner.answers.plan.names import labels_of, limit_key, limit_place, limit_text
 from planner.program.plan import Plan
+from planner.program.solution import Index
 from planner.trace.records import Record
 
 
@@ -18,6 +19,13 @@ def conflict_records(plan: Plan) -> list[Record]:
     return rows
 
 
+def _key_of(plan: Plan, family: str, index: Index) -> str:
+    """The key of the file that a limit is stated by, in brackets."""
+    where, _ = limit_place(plan.problem, labels_of(plan), family, index)
+    key = limit_key(plan.inputs.scenario, family, where)
+    return f" ({key})" if key else ""
+
+
 def conflict_text(plan: Plan) -> str:
     """The conflict as one sentence; empty where it was not found."""
     conflict = plan.conflict
@@ -25,7 +33,8 @@ def conflict_text(plan: Plan) -> str:
         return ""
     named = list(
         dict.fromkeys(
-            limit_text(plan.problem, labels_of(plan), member.family, member.index)
+            f"{limit_text(plan.problem, labels_of(plan), member.family, member.index)}"
+            f"{_key_of(plan, member.family, member.index)}"
             for member in conflict.members
         )
     )

@@ -19,17 +19,21 @@ from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
 from planner.answers.plan.views import view_sentences
+from planner.answers.plan.ways import way_text, ways_records, ways_text
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
+from planner.program.option_tables import TOO_SLOW
 from planner.program.plan import Plan, first_tolerance
+from planner.program.remedies import seconds_text
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
+from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
-from planner.trace.numbers import count_text, percent_text
+from planner.trace.numbers import percent_text, tonne_price
 from planner.trace.quantities import facts_of
 from planner.trace.records import (
     Record,
@@ -57,7 +61,12 @@ STATUS_NAMES = {
 
 
 def plan_document(plan: Plan) -> Record:
-    """The document of a plan, or of why there is none."""
+    """The document of a plan, or of why there is none; its sentences say money in the scenario's currency."""
+    with showing(plan.inputs.currency):
+        return _document(plan) | currency_record(plan.inputs.currency)
+
+
+def _document(plan: Plan) -> Record:
     scenario, horizon = plan.inputs.scenario, plan.inputs.scenario.horizon
     solved = plan.answer.solution is not None
     document: Record = {
@@ -232,7 +241,7 @@ def _objective_text(plan: Plan) -> str:
             return "least money spent in the horizon"
         case _:
             price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
-            return f"least cost, with carbon at {count_text(price)} USD/t"
+            return f"least cost, with carbon at {tonne_price(price)}"
 
 
 def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
@@ -250,31 +259,45 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
         )
         if family.suffices
     ]
-    enough = [family["family"] for family in families]
+    ways = ways_records(plan, families)
+    binding = plan.remedies and ways and ways[0]["key"] == plan.remedies[0].key
     conflict = conflict_text(plan)
-    said = ["No plan exists that keeps every limit.", *([conflict] if conflict else [])]
+    said = ["No plan exists that keeps every limit."]
+    said += [f"What binds is {way_text(ways[0])}."] if binding else []
+    said += [conflict] if conflict else []
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
     said += [shortfall_text(short) for short in shortfalls(plan, infeasibility) if short.nodes > 0]
-    if enough:
-        said.append(f"A plan exists if one of these gives way: {', '.join(enough)}.")
+    if ways:
+        said.append(f"A plan exists if one of these gives way: {ways_text(ways)}.")
     return {
         "text": " ".join(said),
         "reasons": list(infeasibility.reasons),
         "conflict": conflict_records(plan),
         "families": families,
+        "ways": ways,
     }
 
 
 def _because(plan: Plan, reason: str) -> str:
-    """Why the configurations of the job or service that a reason names were dropped."""
+    """Why the configurations of the job or service that a reason names were dropped.
+
+    Latency targets come first: where they can be met by none, it does not matter what else is too small.
+    """
     names = (*plan.problem.jobs.name, *plan.problem.services.name)
-    causes = [
-        f"{one.what} of {one.sku}: {one.reason}"
-        for name in names
-        if f" {name}:" in reason
+    named = [name for name in names if f" {name}:" in reason]
+    found = [
+        one
+        for name in named
         for one in plan.assembled.dropped
         if one.what.startswith(f"{name} on ") or one.what.startswith(f"{name}, split")
     ]
+    if slow := list(dict.fromkeys(one.sku for one in found if one.reason == TOO_SLOW)):
+        service = next(one for one in plan.inputs.scenario.services if one.name in named)
+        return (
+            f" (no load meets services.{service.name}.first_token of {seconds_text(service.first_token_s)} "
+            f"and per_token of {seconds_text(service.per_token_s)} on {', '.join(slow)})"
+        )
+    causes = [f"{one.what} of {one.sku}: {one.reason}" for one in found]
     more = f", and {len(causes) - 3} more" if len(causes) > 3 else ""
     return f" ({'; '.join(causes[:3])}{more})" if causes else ""
 

@@ -47,7 +47,8 @@ def purchase_records(plan: Plan, solution: Solution) -> list[Record]:
         )
         nodes = (decided("purchases", "order_units", row) * each).named("nodes")
         rebate = _NO_REBATE if plan.ledger.rebate is None else plan.ledger.rebate[int(p), 0]
-        paid = (nodes * price * (1 - rebate)).named("capex_usd")
+        each_paid = inputs.node_price(int(groups.sku[p]), int(t))
+        paid = (nodes * each_paid * (1 - rebate)).named("capex_usd")
         found.append(
             {
                 "period": row["period"],
@@ -63,7 +64,7 @@ def purchase_records(plan: Plan, solution: Solution) -> list[Record]:
                 "lead_time_d": convert(
                     inputs.yours(f"market.{sku.name}.lead_time", offer.lead_time_h, "h"), "d"
                 ),
-                "price_usd_per_node": price,
+                "price_usd_per_node": each_paid,
                 "rebate_fraction": rebate,
                 "capex_usd": paid,
                 "price_kind": price.kind,

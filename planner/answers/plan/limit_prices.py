@@ -11,6 +11,7 @@ from planner.program.assembly import objective_unit
 from planner.program.plan import Plan
 from planner.program.searches import AT_LEAST, Move, Price, prices
 from planner.program.solution import LIMITS
+from planner.trace.currency import USD, shown_unit
 from planner.trace.numbers import amount_text, number_text
 from planner.trace.records import Record
 
@@ -83,7 +84,8 @@ def objective_text(plan: Plan, value: float) -> str:
 
 def _sentence(plan: Plan, price: Price) -> str:
     name = limit_text(plan.problem, labels_of(plan), price.family, price.index)
-    what, size = SHOWN_IN.get(price.unit, (ONE_IS.get(price.unit, price.unit), 1.0))
+    what, size = SHOWN_IN.get(price.unit, (_one(price.unit), 1.0))
+    size /= shown_unit(price.unit)[0]  # of money: one of the currency that is shown
     one = f"one {what} less saves" if price.family in AT_LEAST else f"one more {what} saves"
     said = [
         _step(plan, move, price, eased=move is price.eased)
@@ -102,8 +104,9 @@ def _step(plan: Plan, move: Move, price: Price, *, eased: bool) -> str:
     """What a step of a limit really changes: its amount is how far the figure holds."""
     unit = price.unit
     more = eased != (price.family in AT_LEAST)
-    counted = ONE_IS.get(unit, unit) if abs(move.amount) == 1 else unit
-    amount = f"{number_text(abs(move.amount))} {counted} {'more' if more else 'less'}"
+    counted = _one(unit) if abs(move.amount) == 1 else unit
+    size = f"{number_text(abs(move.amount))} {counted}"
+    amount = f"{amount_text(abs(move.amount), unit) if unit == USD else size} {'more' if more else 'less'}"
     if math.isinf(move.change):
         return f"with {amount} there is no plan"
     if math.isnan(move.change):
@@ -112,9 +115,14 @@ def _step(plan: Plan, move: Move, price: Price, *, eased: bool) -> str:
     verb = "saves" if eased else "costs"
     if move.least <= 0 <= move.most and abs(change) <= (move.most - move.least) / 2 + NOTHING:
         return f"{amount} changes nothing beyond the gap of the search"
-    each = objective_text(plan, change / abs(move.amount))
-    per_unit = "" if abs(move.amount) == 1 else f" ({each} per {ONE_IS.get(unit, unit)})"
+    each = objective_text(plan, change / abs(move.amount) / shown_unit(unit)[0])
+    per_unit = "" if abs(move.amount) == 1 else f" ({each} per {_one(unit)})"
     return f"{amount} {verb} {objective_text(plan, change)}{per_unit}"
+
+
+def _one(unit: str) -> str:
+    """What one of a limit is called."""
+    return ONE_IS.get(unit, shown_unit(unit)[1])
 
 
 def _moved(move: Move | None, name: str) -> Record:

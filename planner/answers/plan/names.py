@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.inputs.scenario import Scenario
 from planner.program.plan import Plan
 from planner.program.searches import Difference
 from planner.program.solution import Index, Problem, promised
@@ -45,6 +46,36 @@ def _where(problem: Problem, family: str, row: int) -> str:
             return problem.work.name[row]
         case _:
             return problem.jobs.name[row]
+
+
+KEYS = {
+    "power": "sites.{}.power_cap",
+    "space": "sites.{}.racks",
+    "shared power": "power_groups.{}.power_cap",
+    "supply": "market.{}.supply_nodes",
+    "minimum order": "market.{}.minimum_nodes",
+    "deadlines": "training.{}.deadline",
+    "jobs": "training.{}.may_be_left_out",
+    "demand": "services.{}.peak_rate",
+    "work": "pools.{}.gpu_time",
+    "budget": "policy.budget",
+    "carbon cap": "policy.carbon_cap",
+    "carbon cap by period": "policy.carbon_cap_by_period",
+    "money cap": "policy.money_cap",
+}
+
+
+def limit_key(scenario: Scenario, family: str, where: str) -> str:
+    """The key of the file that states a limit; empty where its words name it, or none does."""
+    if family == "end of life":
+        sku, _, site = where.removeprefix("standing ").partition(" at ")
+        found = [i for i, one in enumerate(scenario.fleet) if (one.sku, one.site) == (sku, site)]
+        return " and ".join(f"fleet[{i}].life" for i in found)
+    if family == "availability":
+        names = where.partition(" on ")[0].split(" and ")
+        known = {one.name for one in scenario.services}
+        return " and ".join(f"services.{name}.availability" for name in names if name in known)
+    return KEYS.get(family, "").format(where.partition(" at ")[0] if family == "minimum order" else where)
 
 
 def limit_text(problem: Problem, labels: Sequence[str], family: str, index: Index) -> str:

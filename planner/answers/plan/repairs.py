@@ -34,11 +34,14 @@ def repairs(infeasibility: Mapping[str, Any]) -> list[Record]:
 def repaired_text(scenario: Scenario, way: Mapping[str, Any]) -> str:
     """The scenario with its limits moved by one way out of its conflict, as the text of a file.
 
+    A way that was found by trying says its changes itself.
+
     Raises:
         ScenarioError: the moved limits are none that a scenario may state.
     """
     title = scenario.title.removesuffix(SUFFIX) + SUFFIX
-    return canonical_text(with_changes(scenario, repair_changes(scenario, way["rows"]) | {"title": title}))
+    changes = repair_changes(scenario, way["rows"]) if way.get("rows") else dict(way["changes"])
+    return canonical_text(with_changes(scenario, changes | {"title": title}))
 
 
 def repair_changes(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

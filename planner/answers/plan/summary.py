@@ -24,7 +24,7 @@ from planner.answers.plan.work import (
 from planner.program.baselines import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, USUAL_PRACTICE
 from planner.program.plan import Plan
 from planner.program.solution import Solution, Status
-from planner.trace.numbers import count_text, mass, money
+from planner.trace.numbers import mass, money, tonne_price
 
 MOST_PRICES = 8  # the table holds them all
 
@@ -95,9 +95,9 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
             1000.0 * plan.problem.objective.carbon_weight / max(plan.problem.objective.money_weight, 1e-12)
         )
         paid = 1000.0 * dearer / cleaner
-        said += f": {count_text(paid)} USD for each tonne"
+        said += f": {tonne_price(paid).removesuffix('/t')} for each tonne"
         if plan.inputs.scenario.policy.objective == "weighted":
-            said += f", {'below' if paid <= price else 'above'} the carbon price of {count_text(price)} USD/t"
+            said += f", {'below' if paid <= price else 'above'} the carbon price of {tonne_price(price)}"
             said += "" if paid <= price else " (both plans are proved only to within the gap)"
     return [f"{said}.", *(f"It differs in {change}." for change in changes)]
 

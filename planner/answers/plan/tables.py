@@ -50,6 +50,7 @@ NAMES = (
     "cash",
     "accounts",
     "present_value",
+    "npv",
     "life_cost",
     "unit_costs",
     "accelerator_hours",

@@ -80,7 +80,7 @@ class Views:
         paid: list[Traced] = [
             inputs.node_price(names.index(one.sku), 0)
             if one.paid_usd is None
-            else inputs.yours(f"fleet[{i}].paid", one.paid_usd, "USD")
+            else inputs.money(f"fleet[{i}].paid", one.paid_usd, "USD")
             for i, one in enumerate(fleet)
         ]
         price = pick(paid, standing.home[:, None])

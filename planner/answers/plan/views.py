@@ -7,6 +7,7 @@ from one to the other is a table that has to come out even.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 import numpy as np
@@ -26,6 +27,7 @@ from planner.trace.records import Record, plain_rows
 
 LIVES_Y = (3, 4, 5)  # over which owners compare what hardware costs in all
 CENT = 0.01
+GOING_CONCERN = "as a going concern: at its value"
 
 LINES = {
     "bills": "Upkeep, space, electricity, rent, premiums, carriage",
@@ -224,7 +226,7 @@ def present_records(views: Views, months: list[Record]) -> list[Record]:
     left = present(worth, end_y, "to the end of the horizon")
     sold = present((worth - views.sale_at_end).named("value_usd"), end_y, "to the end of the horizon")
     ways = {
-        "as a going concern: at its value": left,
+        GOING_CONCERN: left,
         "sold: its value less what a sale takes": sold,
         "nothing": chosen("present_usd", 0.0, "a stress case"),
     }
@@ -238,6 +240,70 @@ def present_records(views: Views, months: list[Record]) -> list[Record]:
         }
         for way, one in ways.items()
     ]
+
+
+SMALL = 1e-3  # of a present cost: what is less is within the gap of the search
+NEVER = "never within the horizon"
+
+
+def npv_records(plan: Plan, months: list[Record], present: list[Record]) -> list[Record]:
+    """What the plan is worth over each plan next to it: the present cost of that one less its own."""
+    start = plan.inputs.scenario.horizon.start
+    mine = {row["month"]: float(row["cash_usd"].value) for row in months}
+    found: list[Record] = []
+    for name, answer in plan.baselines.items():
+        if answer.solution is None:
+            continue
+        views = Views(plan.baseline_plan(name), answer.solution)
+        its_months = cash_records(views)
+        theirs = {row["month"]: float(row["cash_usd"].value) for row in its_months}
+        back = pays_back({month: theirs.get(month, 0.0) - mine.get(month, 0.0) for month in {*mine, *theirs}})
+        for own, other in zip(present, present_records(views, its_months), strict=True):
+            parts = [
+                chosen(key, float(other[key].value), f"of the plan '{name}', {why}", unit="USD")
+                for key, why in PRESENT.items()
+            ]
+            cost = (parts[0] + parts[1] - parts[2]).named("baseline_present_usd")
+            found.append(
+                {
+                    "against": name,
+                    "end": own["end"],
+                    "baseline_present_usd": cost,
+                    "plan_present_usd": own["present_usd"],
+                    "npv_usd": (cost - own["present_usd"]).named("npv_usd"),
+                    "pays_back": _payback_text(back, start),
+                }
+            )
+    return found
+
+
+PRESENT = {
+    "paid_usd": "its cash by month at present value",
+    "today_usd": "what stands today is worth",
+    "left_usd": "what is left at the end is worth, at present value",
+}
+
+
+def pays_back(saved: Mapping[str, float]) -> str | None:
+    """The month from which on more is saved than was paid ahead; empty where nothing is, None for never.
+
+    The sum of what is saved month by month is below zero before it, and not from then on.
+    """
+    sums = dict(zip(sorted(saved), np.cumsum([saved[month] for month in sorted(saved)]), strict=True))
+    below = [month for month, so_far in sums.items() if so_far < -CENT]
+    if not below:
+        return ""
+    return next((month for month in sums if month > below[-1]), None)
+
+
+def _payback_text(month: str | None, start: date) -> str:
+    if month is None:
+        return NEVER
+    if not month:
+        return "at once"
+    year, number = map(int, month.split("-"))
+    after = 12 * (year - start.year) + number - start.month + 1
+    return f"after {after} month{'s' if after != 1 else ''} ({month})"
 
 
 def life_records(views: Views, cost: Traced) -> list[Record]:
@@ -300,13 +366,15 @@ def view_tables(plan: Plan, solution: Solution) -> dict[str, list[Record]]:
     views = Views(plan, solution)
     lines = view_records(views)
     months = cash_records(views)
+    present = present_records(views, months)
     even("cash by month", months[-1]["so_far_usd"], lines[-1]["cash_usd"])
     return {
         "views": lines,
         "bridge": bridge_records(views, lines),
         "cash": months,
         "accounts": account_records(views),
-        "present_value": present_records(views, months),
+        "present_value": present,
+        "npv": npv_records(plan, months, present),
         "life_cost": life_records(views, lines[-1]["economic_usd"]),
     }
 
@@ -321,5 +389,25 @@ def view_sentences(tables: dict[str, list[Record]]) -> list[str]:
         f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and an expense of "
         f"{money(whole['accounts_usd'])} in the accounts. The most cash is out in {most['month']}: "
         f"{money(most['so_far_usd'])}. The fleet is worth {money(last['value_usd'])} at the end, "
-        f"{money(last['book_usd'])} in the books."
+        f"{money(last['book_usd'])} in the books.",
+        *npv_sentence(plain_rows(tables["npv"])),
     ]
+
+
+def npv_sentence(rows: list[Record]) -> list[str]:
+    """What the plan is worth over the plans next to it, as a going concern."""
+    said = [
+        f"{money(abs(row['npv_usd']))} {'better' if row['npv_usd'] >= 0 else 'worse'} than "
+        f"'{row['against']}' ({_paid_back(row['pays_back'])})"
+        for row in rows
+        if row["end"] == GOING_CONCERN
+        and abs(row["npv_usd"]) > SMALL * max(abs(row["plan_present_usd"]), abs(row["baseline_present_usd"]))
+    ]
+    return [f"At present value, as a going concern, the plan is {', '.join(said)}."] if said else []
+
+
+def _paid_back(said: str) -> str:
+    """When its further cash is paid back, as a part of a sentence."""
+    if said == "at once":
+        return "with no more cash at any time"
+    return f"its further cash is {'never back' if said == NEVER else 'back'} {said.removeprefix('never ')}"

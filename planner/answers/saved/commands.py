@@ -15,6 +15,7 @@ from planner.inputs.scenario import Scenario
 from planner.report import findings
 from planner.report.text import to_terminal
 from planner.store.store import Fit, SavedFuturesPlan, SavedPlan, Store, open_store
+from planner.trace.currency import in_its_currency
 from planner.trace.numbers import mass, money, percent_text, quantities_text
 from planner.trace.records import Record
 from planner.trace.units import everyday
@@ -76,6 +77,7 @@ def compare_saved(address: str | None, before: str, after: str) -> Said:
     return found, compared_text(found)
 
 
+@in_its_currency
 def compared_text(found: Record) -> str:
     """Two plans that were compared, in words."""
     heads = [

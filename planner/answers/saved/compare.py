@@ -57,6 +57,7 @@ def compare_sides(before: Side, after: Side) -> Record:
     documents = [side.document for side in sides]
     only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
     return {
+        **common_currency(documents),
         "plans": [dict(side.head) for side in sides],
         "inputs": _changed(*(side.inputs for side in sides)),
         "files": [row["path"] for row in _changed(*(side.files for side in sides))],
@@ -70,6 +71,12 @@ def compare_sides(before: Side, after: Side) -> Record:
             if text not in other["headline"]
         ],
     }
+
+
+def common_currency(documents: Sequence[Mapping[str, Any]]) -> Record:
+    """The currency that all of some plans are shown in, at one rate; else USD, of which nothing is said."""
+    first, *others = [document.get("currency") for document in documents]
+    return {"currency": first} if first and all(one == first for one in others) else {}
 
 
 def head_of(plan: SavedPlan) -> Record:

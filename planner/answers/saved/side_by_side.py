@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.answers.saved.compare import flat_inputs, head_of
+from planner.answers.saved.compare import common_currency, flat_inputs, head_of
 from planner.inputs.scenario.bundle import restored
 from planner.report.cells import FORMER_TERMS
 from planner.store.store import Store
@@ -52,6 +52,7 @@ def side_by_side(plans: Sequence[Compared]) -> Record:
         raise ValueError(f"plans are 1 to {MOST_PLANS}, got {len(plans)}")
     documents = [plan.document for plan in plans]
     return {
+        **common_currency(documents),
         "plans": [dict(plan.head) for plan in plans],
         "inputs": _differing([plan.inputs for plan in plans]),
         "totals": _totals(documents),

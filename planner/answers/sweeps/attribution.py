@@ -110,7 +110,9 @@ def plan_mix(kept: KeptScenario, should_stop: Callable[[], bool] | None = None) 
     try:
         with restored(kept) as scenario:
             check_scenario(scenario, catalogue)
-            found = plan_fleet(scenario, catalogue=catalogue, baselines=False, should_stop=should_stop).answer
+            found = plan_fleet(
+                scenario, catalogue=catalogue, baselines=False, remedies=False, should_stop=should_stop
+            ).answer
     except InputError as error:
         return Outcome(why_not=f"no scenario: {str(error).splitlines()[-1].strip()}")
     if found.solution is None:

@@ -9,11 +9,13 @@ from typing import Any
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
 from planner.report.data import csv_text, to_json
 from planner.report.saving import FolderKind, write_folder
 from planner.store import open_store
+from planner.trace.currency import currency_of, currency_record, in_its_currency, showing
 from planner.trace.numbers import mass, money
 from planner.trace.records import Record
 
@@ -71,15 +73,19 @@ def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Recor
         "seed": grid.seed,
         "points_planned_now": result.planned,
         "points": rows,
+        **currency_record(shown_in(scenario)),
     }
 
 
 def save_sweep(document: Record, folder: Path) -> list[Path]:
     """Write sweep.json and csv/points.csv into `folder`, both or none."""
-    contents = {"sweep.json": to_json(document), "csv/points.csv": csv_text("points", document["points"])}
+    with showing(currency_of(document)):
+        table = csv_text("points", document["points"])
+    contents = {"sweep.json": to_json(document), "csv/points.csv": table}
     return write_folder(contents, folder, SWEEP)
 
 
+@in_its_currency
 def sweep_text(document: Record) -> str:
     """The table of all points: what varies, what it comes to, a star on the front of cost and carbon."""
     rows = document["points"]

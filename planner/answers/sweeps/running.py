@@ -70,7 +70,7 @@ def plan_point(task: Task) -> Planned:
     with restored(task.base) as scenario:
         changed = with_changes(scenario, task.changes)
         check_scenario(changed, catalogue)
-        plan = plan_fleet(changed, catalogue=catalogue, baselines=False)
+        plan = plan_fleet(changed, catalogue=catalogue, baselines=False, remedies=False)
         if plan.answer.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         kept = keep(changed)

@@ -17,7 +17,8 @@ from planner.program.assembly import Assembled, assemble
 from planner.program.engines import require_trusted
 from planner.program.searches import Front, Point, gathered, pareto_front
 from planner.program.solution import Problem, Solution, Status
-from planner.trace.numbers import count_text, mass, money, percent_text, share_of
+from planner.trace.currency import currency_record, showing
+from planner.trace.numbers import mass, money, percent_text, share_of, tonne_price
 from planner.trace.records import Record
 
 Document = dict[str, Any]
@@ -113,7 +114,12 @@ def _alike(one: Point, other: Point) -> bool:
 
 
 def document_of(found: Found) -> Document:
-    """The front as plain data."""
+    """The front as plain data; its sentences say money in the scenario's currency."""
+    with showing(found.inputs.currency):
+        return _document(found) | currency_record(found.inputs.currency)
+
+
+def _document(found: Found) -> Document:
     scenario, front = found.inputs.scenario, found.front
     rows = _rows(found.assembled.problem, front)
     said = _sentences(front, rows)
@@ -206,7 +212,7 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
         dearer = _more(knee.usd - cheapest.usd, cheapest.usd, money)
         cleaner = _more(cheapest.kgco2e - knee.kgco2e, cheapest.kgco2e, mass)
         price = _slope(knee, cheapest)
-        paid = "" if price is None else f", at {count_text(price)} USD for each tonne"
+        paid = "" if price is None else f", at {tonne_price(price).removesuffix('/t')} for each tonne"
         said.append(
             f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer} dearer than the cheapest plan "
             f"and {cleaner} cleaner{paid}."

@@ -12,6 +12,7 @@ from planner.answers.plan.tables import traced_tables
 from planner.program.plan import Plan
 from planner.program.searches import compare_decisions
 from planner.program.solution import Answer, Solution
+from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.records import Record, finite, plain_rows
 from planner.trace.records import numbered as cells_of
@@ -25,6 +26,11 @@ def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None =
 
     `than` is a plan of the same problem from which the differences are told.
     """
+    with showing(plan.inputs.currency):
+        return _point(plan, changes, than) | currency_record(plan.inputs.currency)
+
+
+def _point(plan: Plan, changes: Mapping[str, Any], than: Solution | None) -> Record:
     ledger, steps, every = plan.ledger, Steps(), traced_tables(plan)
     tables = {name: every[name] for name in TABLES}
     headline, _ = why_this_plan(plan)

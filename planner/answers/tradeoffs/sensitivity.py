@@ -19,6 +19,7 @@ from planner.program.assembly import assemble, objective_unit
 from planner.program.plan import Plan, plan_fleet
 from planner.program.searches import Flip, Sensitivity, find_flips
 from planner.program.solution import Problem, Status
+from planner.trace.currency import currency_record, showing, shown_unit, shown_value
 from planner.trace.numbers import amount_text, count_text, number_text, percent_text, share_of
 from planner.trace.records import Record
 
@@ -117,6 +118,11 @@ def _flips(
 
 
 def _document(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: bool) -> Document:
+    with showing(plan.inputs.currency):
+        return _said(plan, found, complete=complete) | currency_record(plan.inputs.currency)
+
+
+def _said(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: bool) -> Document:
     scenario = plan.inputs.scenario
     rows = [row for lever, each in found for row in _rows(plan, lever, each)]
     said = [_sentence(plan, lever, each) for lever, each in found]
@@ -201,4 +207,6 @@ def _keeping(plan: Plan, lever: Lever, flip: Flip) -> str:
 
 
 def _value(lever: Lever, value: float) -> str:
-    return f"{number_text(value, 3)} {lever.unit}".rstrip() + (" today's" if lever.unit == "times" else "")
+    _, unit = shown_unit(lever.unit)
+    number = number_text(shown_value(value, lever.unit), 3)
+    return f"{number} {unit}".rstrip() + (" today's" if unit == "times" else "")

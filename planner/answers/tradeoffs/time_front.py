@@ -9,7 +9,9 @@ import numpy as np
 
 from planner.answers.tradeoffs.carbon_front import fleet_text
 from planner.answers.tradeoffs.deadlines import TimeFront, days_text
+from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import digest
+from planner.trace.currency import currency_record, showing
 from planner.trace.numbers import mass, percent_text, share_of
 from planner.trace.records import Record
 
@@ -20,6 +22,12 @@ EDITION = 1
 
 def time_document(found: TimeFront) -> Document:
     """The front of time as plain data."""
+    currency = shown_in(found.scenario)
+    with showing(currency):
+        return _document(found) | currency_record(currency)
+
+
+def _document(found: TimeFront) -> Document:
     rows = [_row(found, number) for number in range(len(found.points))]
     return {
         "everfleet_times": EDITION,

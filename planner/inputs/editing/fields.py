@@ -19,6 +19,7 @@ from planner.inputs.scenario.fields import (
     Count,
     Day,
     EachPeriod,
+    Exchange,
     Flag,
     Fraction,
     Number,
@@ -246,7 +247,8 @@ def rules_of(section: str) -> dict[str, Rule]:
     """The rule of each key of a section that takes a single value or a list of them."""
     part = part_at(section)
     found = {field.alias or name: rule_of(part, name) for name, field in part.model_fields.items()}
-    return {key: rule for key, rule in found.items() if rule and not isinstance(rule, Overrides | Values)}
+    own = Overrides | Values | Exchange  # tables whose keys are the writer's
+    return {key: rule for key, rule in found.items() if rule and not isinstance(rule, own)}
 
 
 def inputs_of(

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 
 from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Several, Text
+from planner.trace.currency import Stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +45,17 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    @field_validator("*", mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+    def _read(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         rule = rule_of(cls, str(info.field_name))
-        return value if rule is None else rule.read(value, info.context or Frame())
+        if rule is None:
+            return handler(value)
+        read = rule.read(value, info.context or Frame())
+        checked = handler(read)
+        held = read if isinstance(read, tuple) else (read,)
+        # Checking makes plain numbers of money that says in which currency it was written.
+        return read if any(isinstance(one, Stated) for one in held) else checked
 
     if not TYPE_CHECKING:
 

@@ -12,6 +12,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Any
 
+from planner.inputs.exchange import rates_in, usd_text
 from planner.inputs.fits import FittedFleet
 from planner.inputs.ranges import Ranges
 from planner.inputs.scenario.fields import CARD, quantity_like
@@ -305,8 +306,9 @@ def own_facts(document: Mapping[str, Any]) -> dict[str, str]:
     facts = document.get("facts")
     held = facts if isinstance(facts, dict) else {}
     kinds = str | int | float
+    rates = rates_in(document)
     return {
-        key: str(entry)
+        key: usd_text(str(entry), rates)
         for key, entry in held.items()
         if isinstance(entry, kinds) and not isinstance(entry, bool) and quantity_like(str(entry))
     }

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from planner.inputs.exchange import default_rates, unknown
 from planner.inputs.scenario.problems import NAME, FieldError, shown, shown_key
+from planner.trace.currency import CODE, USD, Stated, code_in
 from planner.trace.units import UnitError, parse_quantity
 
 _MAX_QUANTITY = 48  # characters; the longest sensible one has about half of that
@@ -26,6 +28,12 @@ class Frame:
     """What a field must know of the rest of the file."""
 
     periods: int | None = None
+    rates: Mapping[str, float] | None = None  # USD for one of each currency; None: those of the catalogue
+
+    @property
+    def known_rates(self) -> Mapping[str, float]:
+        """USD for one of each currency in which money may be written."""
+        return default_rates() if self.rates is None else self.rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +92,14 @@ class Quantity(Rule):
 
     def read(self, value: object, frame: Frame) -> float:
         """The number in `unit`."""
-        number = _parsed(value, self.unit, self.example)
+        number = _money(value, self, frame) if USD in self.unit else _parsed(value, self.unit, self.example)
         self.range.check(number, value, self.unit)
         return number
 
     def write(self, value: float) -> str:
-        """The number with its unit, exactly."""
+        """The number with its unit, exactly; money in the currency in which it was written."""
+        if isinstance(value, Stated):
+            return f"{value.amount!r} {self.unit.replace(USD, value.code)}"
         return f"{value!r} {self.unit.removeprefix('1')}"
 
     def schema(self) -> dict[str, Any]:
@@ -183,6 +193,17 @@ def _parsed(value: object, unit: str, example: str) -> float:
         raise
     except (ValueError, ArithmeticError):
         raise ValueError(refused) from None
+
+
+def _money(value: object, rule: Quantity, frame: Frame) -> float:
+    """Money in USD; what is written in another currency is converted, and kept next to it."""
+    code = code_in(value) if isinstance(value, str) and quantity_like(value) else ""
+    if not code or not isinstance(value, str):
+        return _parsed(value, rule.unit, rule.example)
+    if code not in frame.known_rates:
+        raise ValueError(f"{shown(value)}: {unknown(code, frame.known_rates)}")
+    amount = _parsed(value.replace(code, USD), rule.unit, rule.example)
+    return Stated(amount * frame.known_rates[code], amount, code)
 
 
 def _plain(value: object, example: str) -> float:
@@ -406,6 +427,71 @@ class Overrides(Table):
     def schema(self) -> dict[str, Any]:
         """A table of texts and numbers."""
         return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class CurrencyCode(Rule):
+    """A currency of which a rate is known."""
+
+    def read(self, value: object, frame: Frame) -> str:
+        """Its three letters."""
+        if not isinstance(value, str) or not CODE.fullmatch(value):
+            raise ValueError(
+                f"{shown(value)} is no currency: write its three letters, for example {self.example}"
+            )
+        if value != USD and value not in frame.known_rates:
+            raise ValueError(unknown(value, frame.known_rates))
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Three letters."""
+        return {"type": "string", "pattern": f"^{CODE.pattern}$", "examples": [self.example.strip('"')]}
+
+
+_RATE = Range(1e-7, 1e4)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Table):
+    """What one of a currency is in USD, by its three letters; and `date`, the day of these rates."""
+
+    def read(self, value: object, frame: Frame) -> dict[str, Any]:
+        """The texts as they are written, and the day."""
+        if not isinstance(value, dict):
+            raise ValueError(f"{shown(value)} is not a table: write [exchange] and below it {self.example}")
+        wrong = [
+            (f".{shown_key(key)}", said) for key, one in value.items() if (said := self._wrong(key, one))
+        ]
+        if wrong:
+            raise FieldError(wrong)
+        return dict(value)
+
+    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy: the scenario stays as it is."""
+        return dict(value)
+
+    def _wrong(self, key: str, entry: object) -> str:
+        try:
+            if key == "date":
+                Day("2026-11-20").read(entry, Frame())
+            elif not CODE.fullmatch(key) or key == USD:
+                return f"is no other currency: write its three letters, for example {self.example}"
+            elif isinstance(entry, str) and code_in(entry):
+                return f"{shown(entry)} is not in USD: write what one {key} is in USD, as {self.example}"
+            else:
+                _RATE.check(_parsed(entry, USD, self.example.partition(" = ")[2]), entry, USD)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def schema(self) -> dict[str, Any]:
+        """A table of texts, and a day."""
+        day = {"type": "string", "format": "date", "description": "The day of the rates"}
+        return {
+            "type": "object",
+            "properties": {"date": day},
+            "additionalProperties": {"type": "string"},
+        }
 
 
 def _each(rule: Rule, values: Sequence[object], frame: Frame) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from planner.inputs.exchange import rates_in
 from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read_fit
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
@@ -68,7 +69,7 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     meaning = meant(Scenario, document)
     document = meaning.document
     horizon = read_far(Horizon, document.get("horizon"), Frame())
-    frame = Frame(None if horizon is None else vars(horizon).get("periods"))
+    frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
     fit = _named(document, "reliability", "log", folder, read_fit, "a fit", "everfleet fit LOG --out FOLDER")
     calibration = _named(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
@@ -16,8 +16,10 @@ from planner.inputs.scenario.base import rule_of as rule_of
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
+    CurrencyCode,
     Day,
     EachPeriod,
+    Exchange,
     Flag,
     Fraction,
     Number,
@@ -386,6 +388,16 @@ class Scenario(Part):
     """What a person writes: read it with `load_scenario` or `parse_scenario`, which check it whole."""
 
     title: Annotated[str, Text('"Next quarter"', name=False)] = Field(description="One line for the report")
+    currency: Annotated[str | None, CurrencyCode('"EUR"')] = Field(
+        None,
+        description="Currency in which answers show money, at one rate; amounts may be written in any that "
+        "is known; default: USD",
+    )
+    exchange: Annotated[dict[str, Any], Exchange('EUR = "1.08 USD"')] = Field(
+        {},
+        description="What one of a currency is in USD, and `date`, the day of these rates; default: the "
+        "facts exchange.*",
+    )
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")

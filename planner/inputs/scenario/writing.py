@@ -16,7 +16,7 @@ from planner.inputs.scenario.schema import Scenario, part_in
 _TABLES = {
     key
     for key, field in Scenario.model_fields.items()
-    if key == "facts" or not (is_list(field) or rule_of(Scenario, key))
+    if key in ("facts", "exchange") or not (is_list(field) or rule_of(Scenario, key))
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
 from planner.report.charts.drawing import PALETTE, Document, Picture, chart_of, columns, every
+from planner.trace.currency import USD, shown, shown_value
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.records import Record
 
@@ -48,7 +50,7 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
         for mark, point in zip(document["marks"], _points(document["marks"], measure), strict=True)
     ]
     flat = document["flat"]
-    x, y = _interval_axis(), _measure_axis(MEASURES[measure])
+    x, y = _interval_axis(), _measure_axis(_title(measure))
     shade = chart_of([{"low": flat["low_min"], "high": flat["high_min"]}]).mark_rect(
         color=PALETTE[2], opacity=0.22
     )
@@ -70,12 +72,12 @@ def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Pict
     words = "; ".join(f"{mark['name']}, {number_text(mark['value'])}" for mark in marks)
     return Picture(
         "Checkpoint interval",
-        f"Line of {MEASURES[measure]} against the checkpoint interval. {words}. Shaded: "
+        f"Line of {_title(measure)} against the checkpoint interval. {words}. Shaded: "
         f"{number_text(flat['low_min'])} to {number_text(flat['high_min'])} min, "
         f"where at most {percent_text(flat['loss_fraction'], None)} is lost.{_band_words(points, marks[0])}",
         alt.layer(
             shade.encode(x="low:Q", x2="high:Q"),
-            *_band(points, x, MEASURES[measure]),
+            *_band(points, x, _title(measure)),
             _line(points, x, y),
             dots,
         ).properties(height=400),
@@ -95,7 +97,7 @@ def policy_curves(document: Document, measure: str = "ettr_fraction") -> Picture
     best = [
         point | {"policy": one["policy"]} for one, point in zip(optima, _points(optima, measure), strict=True)
     ]
-    x, y = _interval_axis("time between checkpoints (min)"), _measure_axis(MEASURES[measure])
+    x, y = _interval_axis("time between checkpoints (min)"), _measure_axis(_title(measure))
     colours = alt.Scale(domain=names, range=_POLICY_COLOURS)
     legend = alt.Legend(
         title="policy", orient="top", columns=columns(names), symbolType="stroke", symbolSize=200
@@ -120,7 +122,7 @@ def policy_curves(document: Document, measure: str = "ettr_fraction") -> Picture
     )
     return Picture(
         "Policies side by side",
-        f"Lines of {MEASURES[measure]} against the time between checkpoints. Best of each: {words}.",
+        f"Lines of {_title(measure)} against the time between checkpoints. Best of each: {words}.",
         alt.layer(line, dots).properties(height=320),
     )
 
@@ -192,22 +194,22 @@ _POLICY_COLOURS = ["#2F8FC7", "#B87400", "#1E9A76"]  # lines want more contrast 
 
 def _size_curve(row: Record, points: list[Record], measure: str, domain: list[float] | None) -> Picture:
     best = _best(points, measure)
-    x, y = _interval_axis("interval (min)"), _measure_axis(SHORT[measure], domain)
+    x, y = _interval_axis("interval (min)"), _measure_axis(_title(measure, SHORT), domain)
     dot = chart_of([best]).mark_point(shape="diamond", filled=True, size=90, opacity=1, color=PALETTE[1])
     title = f"{count_text(row['nodes'])} nodes"
     return Picture(
         title,
-        f"{title}: line of {MEASURES[measure]} against the interval; best at "
+        f"{title}: line of {_title(measure)} against the interval; best at "
         f"{number_text(row[BEST[measure]])} min, {number_text(best['value'])}.{_band_words(points, best)}",
-        alt.layer(*_band(points, x, SHORT[measure]), _line(points, x, y), dot.encode(x=x, y=y)).properties(
-            height=170
-        ),
+        alt.layer(
+            *_band(points, x, _title(measure, SHORT)), _line(points, x, y), dot.encode(x=x, y=y)
+        ).properties(height=170),
     )
 
 
 def _points(rows: list[Record], measure: str) -> list[Record]:
     """Interval, value and both ends of its band; the value itself where it has none."""
-    factor = 100.0 if measure.endswith("_fraction") else 1.0
+    factor = 100.0 if measure.endswith("_fraction") else shown_value(1.0, USD) if "usd" in measure else 1.0
     low, high = BANDS[measure]
     return [
         {
@@ -218,6 +220,11 @@ def _points(rows: list[Record], measure: str) -> list[Record]:
         }
         for row in rows
     ]
+
+
+def _title(measure: str, titles: Mapping[str, str] = MEASURES) -> str:
+    """The title of an axis, in the currency that is shown."""
+    return titles[measure].replace(USD, shown().code)
 
 
 def _more(measure: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from planner.trace.currency import currency_record
 from planner.trace.numbers import percent_text
 from planner.trace.records import Record, finite
 from planner.ui.workers.messages import Step, Tell
@@ -31,6 +32,7 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     from planner.answers.plan.verified import with_verification
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
+    from planner.inputs.exchange import shown_in
     from planner.inputs.scenario.bundle import KeptScenario, restored
     from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
@@ -38,7 +40,7 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     name, text, files = arguments["name"], arguments["text"], arguments.get("files") or {}
     with restored(KeptScenario("", "", name, text, files)) as scenario:
         check_scenario(scenario, load_catalogue())
-        tell(part={"unit": _objective_unit(scenario)})
+        tell(part={"unit": _objective_unit(scenario)} | currency_record(shown_in(scenario)))
         made = plan_fleet(scenario, watch=tell, progress=_steps(tell), should_stop=should_stop)
         tell("adding up what the plan costs, emits and draws")
         written = {"scenario": {"name": name, "text": text}}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from planner.trace.currency import currency_record, showing
 from planner.trace.numbers import count_text
 from planner.trace.records import Record
 from planner.ui.workers.messages import Tell
@@ -115,13 +116,15 @@ def alternatives(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
             time_limit_s=scenario.solve.time_limit_s,
             should_stop=should_stop,
         )
-        return {
-            "title": scenario.title,
-            "rows": alternative_records(made),
-            "said": alternative_sentences(made),
-            "complete": not should_stop(),
-            "has_plan": made.answer.solution is not None,
-        }
+        with showing(made.inputs.currency):
+            return {
+                "title": scenario.title,
+                "rows": alternative_records(made),
+                "said": alternative_sentences(made),
+                "complete": not should_stop(),
+                "has_plan": made.answer.solution is not None,
+                **currency_record(made.inputs.currency),
+            }
 
 
 def sensitivity(arguments: Record, tell: Tell, should_stop: Stop) -> Record:

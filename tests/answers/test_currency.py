@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain import plain
 
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
@@ -66,7 +67,7 @@ PRICES = {
 
 def in_currency(code: str, **more: Any) -> Scenario:
     """A small scenario whose money is written in a currency."""
-    base = load_scenario(SCENARIOS / "tight-power.toml", SMALL)
+    base = load_scenario(plain("tight-power"), SMALL)
     changes = {path: text.format(code) for path, text in PRICES.items()}
     return with_changes(base, changes | {path.replace("__", "."): value for path, value in more.items()})
 

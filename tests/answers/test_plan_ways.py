@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain import plain
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.repairs import repaired_text
@@ -65,7 +66,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 @cache
 def tight(name: str) -> Scenario:
-    base = load_scenario(SCENARIOS / "tight-power.toml", ONE_QUARTER)
+    base = load_scenario(plain("tight-power"), ONE_QUARTER)
     return with_changes(base, CASES[name][0])
 
 

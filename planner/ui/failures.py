@@ -85,12 +85,9 @@ def results(document: Document) -> None:
 
 def cards(document: Document) -> None:
     """Rate, next quarter and time between failures of a large job, each with its interval and its why."""
-    with st.container(horizontal=True, key="failure-cards"):
+    with st.container(horizontal=True, key="totals-failures"):
         for label, value, between, why in _headline(document):
-            with st.container(border=True, width=250, height="stretch"):
-                st.markdown(shared.plain(label))
-                st.metric(label, value, label_visibility="collapsed")
-                st.caption(shared.plain(between))
+            with shared.card(label, value, between):
                 shared.why(document, why, "failure-cards")
 
 

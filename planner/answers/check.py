@@ -49,7 +49,7 @@ def scenario_in(reading: Reading) -> Scenario:
     Raises:
         ScenarioError: something is wrong: with values, names or what they mean, all at once.
     """
-    catalogue = load_catalogue()
+    catalogue = load_catalogue().with_own(reading.own)
     error = reading.error(problems_in(reading, catalogue), _too_large_pools(reading, catalogue))
     if error is not None:
         raise error

@@ -6,20 +6,24 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from planner.cli import failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
+from planner.cli import arguments, failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, wrong
+from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
+# What reads no facts, or names its own files by `--data`.
+WITHOUT_DATA = ("validate", "schema")
 # The order of `--help`.
 SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, about)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    options = parser().parse_args(arguments)
+    options = parser().parse_args(given)
     try:
-        code: int = options.run(options)
+        with own_data_here(getattr(options, "own_data", None)):
+            code: int = options.run(options)
     except InputError as error:
         return wrong(str(error))
     except KeyboardInterrupt:
@@ -41,6 +45,8 @@ def parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=run.__doc__)
         added.add_argument("--json", action="store_true", help="print the answer as JSON")
+        if name not in WITHOUT_DATA:
+            arguments.data_option(added)
         added.set_defaults(run=run)
         return added
 

@@ -22,6 +22,7 @@ from planner.answers.plan.views import view_sentences
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
+from planner.inputs.own.reading import own_notes
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
@@ -115,6 +116,7 @@ def plan_document(plan: Plan) -> Record:
     document["steps"] = steps.packed()
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
+    notes += own_notes(plan.inputs.facts_used, plan.inputs.catalogue)
     document["why"] += [f"{note}." for note in notes]
     if found := disagreements(document):
         raise Disagreement("; ".join(f"{place} {text}" for place, text in found[:5]))

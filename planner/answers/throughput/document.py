@@ -25,6 +25,7 @@ from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.models import with_model_cards
+from planner.inputs.own.reading import own_notes
 from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError
@@ -65,7 +66,7 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         "titles": {sku.name: sku.title for sku in setting.inputs.skus},
         "rows": table.rows,
         "calibrated_skus": _calibrated_skus(kind, setting),
-        "notes": table.notes,
+        "notes": [*table.notes, *own_notes(setting.inputs.facts_used, catalogue)],
     }
     if question.wants_target:
         target = _target(question)

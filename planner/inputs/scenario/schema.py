@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr
 
 from planner.inputs.fits import Calibration, FittedFleet
+from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
 from planner.inputs.scenario.base import part_in as part_in
 from planner.inputs.scenario.base import rule_of as rule_of
@@ -386,6 +387,11 @@ class Scenario(Part):
     """What a person writes: read it with `load_scenario` or `parse_scenario`, which check it whole."""
 
     title: Annotated[str, Text('"Next quarter"', name=False)] = Field(description="One line for the report")
+    data: Annotated[str | None, Text('"my-facts"', name=False)] = Field(
+        None,
+        description="Your own facts next to ours: a folder that `everfleet add` writes, or one TOML file, "
+        "found from the folder of this file",
+    )
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
@@ -414,6 +420,7 @@ class Scenario(Part):
     _path: Path | None = PrivateAttr(None)
     _fit: FittedFleet | None = PrivateAttr(None)
     _calibration: Calibration | None = PrivateAttr(None)
+    _own: OwnFacts | None = PrivateAttr(None)
 
     @property
     def path(self) -> Path | None:
@@ -430,11 +437,18 @@ class Scenario(Part):
         """What the measurements that it names say."""
         return self._calibration
 
+    @property
+    def own(self) -> OwnFacts | None:
+        """The facts of one's own that it names."""
+        return self._own
+
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""
         if not isinstance(other, Scenario):
             return False
-        mine, others = (repr((one._fit, one._calibration)) for one in (self, other))
+        mine, others = (
+            repr((one._fit, one._calibration, one._own and one._own.digest)) for one in (self, other)
+        )
         return self.__dict__ == other.__dict__ and mine == others
 
     __hash__ = None  # type: ignore[assignment]  # `facts` is a dict; `digest` tells scenarios apart

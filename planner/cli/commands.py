@@ -6,16 +6,16 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from planner.cli import arguments, failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
+from planner.cli import arguments, failures, futures, hardware, jobs, own, plans, saved, traces, tradeoffs
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, wrong
 from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
 # What reads no facts, or names its own files by `--data`.
-WITHOUT_DATA = ("validate", "schema")
+WITHOUT_DATA = ("validate", "schema", "add")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, about)
+SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, own, about)
 
 
 def main(given: Sequence[str] | None = None) -> int:

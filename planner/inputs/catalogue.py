@@ -95,7 +95,8 @@ class ServingEngine:
 class Region:
     """Where a provider sells, or a site of one's own: which grid it draws from, and whose PUE and WUE hold.
 
-    `pue` and `wue` are keys of facts, empty where none is known; `hourly` is a file of hours in `folder`.
+    `pue` and `wue` are the names of their facts, empty where none is known: `aws-global` is `pue.aws-global`.
+    `hourly` is a file of hours in `folder`.
     """
 
     name: str
@@ -110,6 +111,16 @@ class Region:
     hourly: str = ""
     signal: str = ""
     folder: Path = Path()
+
+    @property
+    def pue_key(self) -> str:
+        """The fact of its PUE; empty where none is known."""
+        return f"pue.{self.pue}" if self.pue else ""
+
+    @property
+    def wue_key(self) -> str:
+        """The fact of its WUE; empty where none is known."""
+        return f"wue.{self.wue}" if self.wue else ""
 
 
 @dataclass(frozen=True)
@@ -316,7 +327,7 @@ def region_problems(regions: Mapping[str, Region], facts: Mapping[str, Fact]) ->
     return [
         f"{one.name}: there is no fact '{key}'"
         for one in regions.values()
-        for key in (f"grid.{one.grid}.intensity", one.pue, one.wue)
+        for key in (f"grid.{one.grid}.intensity", one.pue_key, one.wue_key)
         if key and key not in facts
     ]
 

@@ -343,7 +343,8 @@ def test_whole_holds_every_key() -> None:
     """So that no field escapes the tests that use it."""
     keys = {attribute for attribute, _ in rules()}
     keys -= {"traffic", "failures", "log", "first", "tolerance_fraction"}
-    keys -= {"calibration"}  # a file beside the scenario, as a log is
+    keys -= {"calibration", "data"}  # files beside the scenario, as a log is
+    keys -= {"region"}  # in place of grid and PUE
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

@@ -90,13 +90,13 @@ class Setting:
     @property
     def pue(self) -> Traced:
         """Facility over IT energy."""
-        return self.stated("site.pue", self.job.site.pue, "1", self._of_region("pue") or "pue.default")
+        return self.stated("site.pue", self.job.site.pue, "1", self._of_region("pue_key") or "pue.default")
 
     @property
     def onsite_l_per_kwh(self) -> Traced:
         """Water of the site's cooling."""
         return self.stated(
-            "site.wue", self.job.site.wue_l_per_kwh, "L/kWh", self._of_region("wue") or "wue.default"
+            "site.wue", self.job.site.wue_l_per_kwh, "L/kWh", self._of_region("wue_key") or "wue.default"
         )
 
     @property

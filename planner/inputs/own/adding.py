@@ -14,17 +14,17 @@ from datetime import date
 from pathlib import Path
 
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import COLUMNS, Catalogue
+from planner.inputs.catalogue import COLUMNS, Catalogue, data_folder, load_catalogue
 from planner.inputs.models import model_facts
 from planner.inputs.own.classes import Prior, accelerator_priors, class_of, server_priors
-from planner.inputs.own.reading import OwnDataError, csv_line, read_own
+from planner.inputs.own.reading import OwnDataError, csv_line, joined, read_own
 from planner.inputs.scenario.files import write_toml
-from planner.inputs.series.reading import read_series
+from planner.inputs.series.reading import read_series, signal_in
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 from planner.trace.units import parse_quantity
 
-FOLDER = Path("my-facts")
+SIGNAL = "average/life-cycle/production"  # of countries, next to which a region is planned
 PRIOR = "class-prior"
 # Rows that this module writes are readable to six figures, as a person would write them.
 _FIGURES = 6
@@ -57,7 +57,7 @@ class Place:
     pue: float | None = None
     wue: str | None = None
     price: str | None = None
-    signal: str = "average/life-cycle/production"
+    signal: str | None = None
     country: str = ""
     title: str = ""
     year: int | None = None
@@ -85,6 +85,17 @@ class _Row:
     high: str = ""
     boundary: str = ""
     note: str = ""
+
+
+def catalogue_with(folder: Path) -> Catalogue:
+    """Our catalogue and what is in the folder already.
+
+    Raises:
+        InputError: what is in it cannot be read.
+    """
+    shipped = load_catalogue(data_folder())
+    held = folder.is_dir() and any(folder.iterdir())
+    return joined(folder, shipped) if held else shipped
 
 
 def add_gpu(gpu: Gpu, folder: Path, catalogue: Catalogue) -> Added:
@@ -172,15 +183,16 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
     if (place.factor is None) == (place.hourly is None):
         raise InputError("give --factor or --hourly: one of the two")
     signal = ""
+    said = signal_in(place.hourly) if place.hourly is not None and place.signal is None else None
     try:
-        signal = str(GridSignal.parse(place.signal))
+        signal = str(said or GridSignal.parse(place.signal or SIGNAL))
     except ValueError as error:
         problems.append(f"--signal: {error}")
     rows, copies = list[_Row](), dict[str, Path]()
     intensity = f"grid.{name}.intensity"
     region = {"title": place.title or f"{name} (your own)", "grid": name, "signal": signal}
     if place.hourly is not None and not problems:
-        series = read_series(place.hourly, signal=GridSignal.parse(place.signal)).series
+        series = read_series(place.hourly, signal=GridSignal.parse(signal)).series
         year = int(str(series.first_hour)[:4])
         kept = f"series/{name}.csv"
         copies[kept] = place.hourly
@@ -196,11 +208,11 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         problems += _wrong("--factor", place.factor, "kgCO2e/kWh")
     if place.pue is not None:
         rows.append(_Row(f"pue.own-{name}", f"{place.pue:.{_FIGURES}g}", "1"))
-        region["pue"] = f"pue.own-{name}"
+        region["pue"] = f"own-{name}"
     if place.wue is not None:
         rows.append(_Row(f"wue.own-{name}", *_split(place.wue)))
         problems += _wrong("--wue", place.wue, "L/kWh")
-        region["wue"] = f"wue.own-{name}"
+        region["wue"] = f"own-{name}"
     if place.price is not None:
         rows.append(
             _Row(f"electricity.{name}.price", *_split(place.price), note=f"as of {date.today().isoformat()}")
@@ -247,8 +259,8 @@ def _price_key(name: str, catalogue: Catalogue) -> str:
     if catalogue.has(name):
         return name
     raise InputError(
-        f"'{name}' is no SKU, region, grid or fact: write for example h100-8 (of a node), 'rent h100-8' (an hour "
-        "of an accelerator), aws/eu-central-1 (electricity), or a key of `everfleet prices`"
+        f"'{name}' is no SKU, region, grid or fact: write for example h100-8 (of a node), 'rent h100-8' "
+        "(an hour of an accelerator), aws/eu-central-1 (electricity), or a key of `everfleet prices`"
     )
 
 
@@ -282,7 +294,7 @@ def _write(
         for name, entries in tables.items():
             _put_tables(trial / name, entries)
             written.append(name)
-        own = read_own(trial, _shipped_of(catalogue))
+        own = read_own(trial, load_catalogue(data_folder()))
         places = {fact.key: fact.locator for fact in own.facts}
         for name in written:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -305,13 +317,6 @@ def _write(
     return Added(folder, tuple(written), tuple(shown), use)
 
 
-def _shipped_of(catalogue: Catalogue) -> Catalogue:
-    """The catalogue without what is one's own in it."""
-    from planner.inputs.catalogue import load_catalogue
-
-    return load_catalogue(catalogue.folder)
-
-
 def _put_rows(path: Path, rows: Sequence[_Row]) -> None:
     """Add rows to a file, in the place of those with their keys."""
     held: list[str] = []
@@ -323,7 +328,7 @@ def _put_rows(path: Path, rows: Sequence[_Row]) -> None:
         held = [line for line in lines[1:] if line.partition(",")[0] not in new]
     path.parent.mkdir(parents=True, exist_ok=True)
     text = [",".join(COLUMNS), *held]
-    text += [csv_line([str(getattr(row, column)) for column in COLUMNS]).rstrip("\n") for row in rows]
+    text += [csv_line([str(getattr(row, column)) for column in COLUMNS]) for row in rows]
     path.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

@@ -28,8 +28,8 @@ FOLLOWS = {
     "host_idle_power": "accelerators",
     "embodied": "",
 }
-# Prices are dated and stated; other peers' figures of a footprint say nothing of another board.
-_LEFT_OUT = ("price", "launch", "process_node", "die_area")
+# Of its own die; and peers' figures of a footprint say nothing of another board.
+_LEFT_OUT = ("launch", "process_node", "die_area")
 _WITHOUT_ALTERNATIVES = ("embodied", "price")
 
 

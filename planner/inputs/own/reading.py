@@ -6,7 +6,6 @@ line where it stands, unless it says more. Everything that is wrong is told at o
 
 from __future__ import annotations
 
-import csv
 import difflib
 import hashlib
 import io
@@ -571,6 +570,7 @@ def _said(count: int, replaced: int) -> str:
 
 def csv_line(cells: list[str]) -> str:
     """A row as a line of CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue()
+    quoted = (
+        f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set('",\n') else cell for cell in cells
+    )
+    return ",".join(quoted)

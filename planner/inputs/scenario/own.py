@@ -75,7 +75,7 @@ def _filled(
     if not any(key in entry for key in (*_GRIDS, *other)):
         stated["grid"] = region.grid
     if pue and region.pue:
-        stated.setdefault("pue", float(catalogue.fact(region.pue).value))
+        stated.setdefault("pue", float(catalogue.fact(region.pue_key).value))
     return stated
 
 
@@ -90,6 +90,6 @@ def near_regions(name: str, catalogue: Catalogue) -> str:
 def pue_key(name: str | None, stated: float | None, catalogue: Catalogue) -> str:
     """The fact that a PUE is of: that of the region, where it is what its place takes; else empty."""
     region: Region | None = catalogue.regions.get(name or "")
-    if region is None or not region.pue or stated != float(catalogue.fact(region.pue).value):
+    if region is None or not region.pue or stated != float(catalogue.fact(region.pue_key).value):
         return ""
-    return region.pue
+    return region.pue_key

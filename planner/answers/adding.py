@@ -6,6 +6,8 @@ from planner.answers.lists import list_text
 from planner.inputs.own.adding import Added
 from planner.trace.records import Record
 
+_COLUMNS = ("key", "value", "unit", "low", "high", "where")
+
 
 def added_record(added: Added) -> Record:
     """What was written, as plain data."""
@@ -13,6 +15,7 @@ def added_record(added: Added) -> Record:
         "folder": str(added.folder),
         "files": list(added.files),
         "use": added.use,
+        "like": added.like,
         "rows": [dict(row) for row in added.rows],
     }
 
@@ -25,12 +28,14 @@ def added_text(added: Added) -> str:
     if assumed:
         lines += [
             "",
-            f"Assumed from a class, with its range: {len(assumed)} rows; state what you know in the file",
-            list_text([_short(row) for row in assumed]),
+            f"Assumed from the class of {added.like}, with its range: {len(assumed)} rows. State what you know "
+            "in the file:",
+            list_text([{name: row[name] for name in _COLUMNS[:-1]} for row in assumed]),
         ]
-    lines += ["", f'Use it: {added.use} with --data {added.folder}, or data = "{added.folder}" in the file']
+    where = f'--data {added.folder} or data = "{added.folder}" in the file'
+    lines += ["", f"Use it: {added.use}, with {where}"]
     return "\n".join(lines)
 
 
 def _short(row: Record) -> Record:
-    return {name: row[name] for name in ("key", "value", "unit", "low", "high", "where")}
+    return {name: row[name] for name in _COLUMNS}

@@ -154,7 +154,7 @@ def _traces(catalogue: Catalogue) -> Iterator[Record]:
             **_origin(fact, catalogue),
         }
     for name in shipped_series():
-        yield _hours(name, "hours of a grid", "ours")
+        yield _hours(name, "hours of a grid", _whose(catalogue, False))
     for one in (catalogue.own.regions if catalogue.own else {}).values():
         if one.hourly:
             yield _hours(one.name, f"hours of a grid, {one.hourly}", "yours")

@@ -71,6 +71,7 @@ class Added:
     files: tuple[str, ...]
     rows: tuple[Record, ...]
     use: str
+    like: str = ""  # the SKU whose class filled what was not stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ def add_gpu(gpu: Gpu, folder: Path, catalogue: Catalogue) -> Added:
         {f"facts/gpu-{name}.csv": rows},
         {"skus.toml": {name: sku}, "sources.toml": {PRIOR: source}},
         use=f'sku = "{name}"',
+        like=like.name,
     )
 
 
@@ -243,7 +245,7 @@ def add_price(key: str, value: str, folder: Path, catalogue: Catalogue, note: st
     if problems := _wrong("the price", value, wanted.unit):
         raise InputError(problems[0])
     row = _Row(own, *_split(value), note=note or f"as of {date.today().isoformat()}")
-    return _write(folder, catalogue, {"facts/prices.csv": [row]}, {}, use=own)
+    return _write(folder, catalogue, {"facts/prices.csv": [row]}, {}, use="it replaces ours")
 
 
 def _price_key(name: str, catalogue: Catalogue) -> str:
@@ -275,6 +277,7 @@ def _write(
     copies: Mapping[str, Path] | None = None,
     *,
     use: str,
+    like: str = "",
 ) -> Added:
     """The folder with these rows, tables and files, checked before anything in it changes."""
     if folder.exists() and not folder.is_dir():
@@ -314,7 +317,7 @@ def _write(
         }
         for key in dict.fromkeys(keys)
     ]
-    return Added(folder, tuple(written), tuple(shown), use)
+    return Added(folder, tuple(written), tuple(shown), use, like)
 
 
 def _put_rows(path: Path, rows: Sequence[_Row]) -> None:

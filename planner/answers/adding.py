@@ -28,8 +28,8 @@ def added_text(added: Added) -> str:
     if assumed:
         lines += [
             "",
-            f"Assumed from the class of {added.like}, with its range: {len(assumed)} rows. State what you know "
-            "in the file:",
+            f"Assumed from the class of {added.like}, with its range: {len(assumed)} rows. "
+            "State what you know in the file:",
             list_text([{name: row[name] for name in _COLUMNS[:-1]} for row in assumed]),
         ]
     where = f'--data {added.folder} or data = "{added.folder}" in the file'

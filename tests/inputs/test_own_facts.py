@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +18,7 @@ from planner.answers.lists import LISTS, listed
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.catalogue import load_catalogue, own_data
 from planner.inputs.own.reading import OwnDataError
+from planner.inputs.own.uploads import laid_out
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.inputs.scenario.bundle import keep, restored
 from planner.program.plan import plan_fleet
@@ -234,6 +237,29 @@ def test_a_region_of_a_cloud_gives_grid_and_pue_and_moves_with_its_name() -> Non
     assert (there.sites[0].grid, there.sites[0].pue) == ("se", 1.17)
     with pytest.raises(ef.InputError, match=r"no region 'aws/eu-west-9'; near: aws/eu-west-"):
         with_changes(here, {"sites.stockholm.region": "aws/eu-west-9"})
+
+
+def zipped(files: dict[str, str]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return held.getvalue()
+
+
+def test_a_zip_is_laid_out_as_its_folder_and_leads_nowhere_else() -> None:
+    rows = "key,value\nfinance.maintenance,0.04\n"
+    for name in ("mine/facts/a.csv", "facts/a.csv"):
+        assert laid_out("mine.zip", zipped({name: rows, "__MACOSX/x": ""})) == (
+            "my-facts",
+            {"my-facts/facts/a.csv": rows.encode()},
+        )
+    with pytest.raises(ef.InputError, match=r"'\.\./a\.csv' leads out"):
+        laid_out("mine.zip", zipped({"../a.csv": rows}))
+    with pytest.raises(ef.InputError, match="cannot be read as a zip"):
+        laid_out("mine.zip", b"no zip")
+    with pytest.raises(ef.InputError, match="bring a TOML file"):
+        laid_out("mine.xlsx", b"")
 
 
 @pytest.mark.parametrize("what", sorted(LISTS))

@@ -228,3 +228,36 @@ def test_a_scenario_that_cannot_be_read_leaves_the_catalogue_standing() -> None:
         "Your scenario cannot be read.",
     ]
     assert len(page.dataframe[0].value) == len(CATALOGUE.facts)
+
+
+# Facts of your own
+
+
+def test_facts_of_your_own_lie_next_to_your_scenario_alone(page: AppTest) -> None:
+    """Rows are checked, shown with their file and line, used by this session's plan, and left out again."""
+    page.file_uploader(key="sources.facts").upload(
+        "mine.csv", b"key,value\nfinance.maintenance,0.04\n", "text/csv"
+    )
+    page.run().button(key="sources.facts.use").click().run()
+    history = page.session_state["scenario.history"]
+
+    assert not page.exception
+    assert "1 fact of your own, 1 replaces ours" in shown(page).replace("\\", "")
+    assert 'data = "my-facts"' in history.now.text
+    assert dict(history.now.files) == {"my-facts/facts.csv": b"key,value\nfinance.maintenance,0.04\n"}
+    other = AppTest.from_file(str(PAGE), default_timeout=120).run()
+    assert "brings no facts of its own" in shown(other)
+    assert load_catalogue().own is None
+    page.button(key="sources.facts.out").click().run()
+    assert "data =" not in page.session_state["scenario.history"].now.text
+
+
+def test_facts_of_your_own_that_are_wrong_are_not_taken(page: AppTest) -> None:
+    page.file_uploader(key="sources.facts").upload(
+        "mine.csv", b"key,value\nfinance.maintenance,-3\n", "text/csv"
+    )
+    page.run().button(key="sources.facts.use").click().run()
+
+    assert "These facts were not taken." in shown(page)
+    assert "facts.csv:2: finance.maintenance: -3" in "\n".join(one.value for one in page.code)
+    assert not page.session_state["scenario.history"].now.files

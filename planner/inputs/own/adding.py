@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was written: the folder, its new files, and the rows as they stand there."""
+    """What was written: the folder, its new files, and its rows."""
 
     folder: Path
     files: tuple[str, ...]
@@ -200,9 +200,11 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         copies[kept] = place.hourly
         region["hourly"] = kept
         mean = f"{1000 * series.mean_kgco2e_per_kwh:.{_FIGURES}g}"
-        said = f"mean of {series.hours} hours in {kept}"
+        counted = f"mean of {series.hours} hours in {kept}"
         rows.append(
-            _Row(intensity, mean, "gCO2e/kWh", locator=said, boundary=f"grid={signal}", note=f"year {year}")
+            _Row(
+                intensity, mean, "gCO2e/kWh", locator=counted, boundary=f"grid={signal}", note=f"year {year}"
+            )
         )
     elif place.factor is not None:
         year = place.year or date.today().year

@@ -75,7 +75,7 @@ def class_of(name: str | None, stated: Mapping[str, float], catalogue: Catalogue
 def accelerator_priors(
     name: str, like: Sku, stated: Mapping[str, float], catalogue: Catalogue
 ) -> list[Prior]:
-    """What a class says of an accelerator beside what is stated."""
+    """What a class says of an accelerator next to what is stated."""
     peers = dict.fromkeys(
         sku.accelerator for sku in catalogue.skus.values() if sku.link == like.link and sku.trains
     )
@@ -84,7 +84,7 @@ def accelerator_priors(
 
 
 def server_priors(name: str, like: Sku, stated: Mapping[str, float], catalogue: Catalogue) -> list[Prior]:
-    """What a class says of a server beside what is stated."""
+    """What a class says of a server next to what is stated."""
     peers = dict.fromkeys(
         sku.server for sku in catalogue.skus.values() if sku.link == like.link and sku.trains
     )

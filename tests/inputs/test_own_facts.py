@@ -91,6 +91,36 @@ def test_every_problem_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         assert any(line.startswith(f"{place}:") and words in line for line in said), (place, said)
 
 
+def test_what_stands_alone_is_told_next_to_other_problems(tmp_path: Path) -> None:
+    """A region of no grid is told though a row is wrong; one whose own row is wrong is not told twice."""
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[facts]\n"pue.default" = "0.3"\n"grid.here.intensity" = "3 g/kWh"\n[regions.there]\ngrid = "zz"\n'
+        '[regions.here]\ngrid = "here"\n'
+    )
+    with own_data(path), pytest.raises(OwnDataError) as caught:
+        load_catalogue()
+
+    said = str(caught.value).splitlines()
+    assert len(said) == 3
+    assert said[0].startswith("own.toml:2: pue.default: 0.3")
+    assert "year" in said[1]
+    assert said[2].startswith("own.toml:4: there: there is no fact 'grid.zz.intensity'")
+
+
+@pytest.mark.parametrize("name", ["/etc", "../mine", "mine/../../mine"])
+def test_a_file_does_not_choose_what_is_read_elsewhere(name: str, tmp_path: Path) -> None:
+    """It may have come from anybody; the option of the person at the machine may."""
+    facts_in(tmp_path / "mine", "finance.maintenance,0.04,")
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "own.toml"
+    shipped = (ROOT / "data" / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    path.write_text(f'data = "{name}"\n{shipped}', encoding="utf-8")
+
+    with pytest.raises(ef.InputError, match=r"data: .* leads out of the folder of this file"):
+        load_scenario(path)
+
+
 def test_a_sku_without_its_facts_is_refused(tmp_path: Path) -> None:
     folder = facts_in(
         tmp_path / "mine", "accelerator.own.memory,80,GB\naccelerator.own.bf16_peak,500,TFLOP/s"

@@ -89,7 +89,11 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         **{name: plain_rows(rows) for name, rows in tables.items()},
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
-        "notes": [*_notes(footprint), *idle, *own_notes(facts, footprint.setting.catalogue)],
+        "notes": [
+            *_notes(footprint),
+            *idle,
+            *own_notes(facts.keys() - job.facts.keys(), footprint.setting.catalogue),
+        ],
         "embodied": _embodied(footprint) if why_embodied else [],
         "explanations": {name: steps.add(node) for name, node in traced.items()},
         "cells": numbered(tables, steps),

@@ -116,7 +116,7 @@ def plan_document(plan: Plan) -> Record:
     document["steps"] = steps.packed()
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
-    notes += own_notes(plan.inputs.facts_used, plan.inputs.catalogue)
+    notes += own_notes(plan.inputs.facts_used.keys() - scenario.facts.keys(), plan.inputs.catalogue)
     document["why"] += [f"{note}." for note in notes]
     if found := disagreements(document):
         raise Disagreement("; ".join(f"{place} {text}" for place, text in found[:5]))

@@ -66,7 +66,7 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         "titles": {sku.name: sku.title for sku in setting.inputs.skus},
         "rows": table.rows,
         "calibrated_skus": _calibrated_skus(kind, setting),
-        "notes": [*table.notes, *own_notes(setting.inputs.facts_used, catalogue)],
+        "notes": table.notes,
     }
     if question.wants_target:
         target = _target(question)
@@ -77,7 +77,9 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     if question.why:
         document["why"] = question.why
         document["explanations"] = cells["rows"][_row_of_why(question.why, table)]
-    return document | {"cells": cells, "steps": steps.packed()}
+    packed = steps.packed()
+    document["notes"] = [*table.notes, *own_notes((step["name"] for step in packed), catalogue)]
+    return document | {"cells": cells, "steps": packed}
 
 
 def _calibrated_skus(kind: str, setting: Setting) -> list[str]:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -162,6 +162,7 @@ class _Reader:
         self.sources: dict[str, Source] = {}
         self.skus: dict[str, Sku] = {}
         self.regions: dict[str, Region] = {}
+        self.refused: dict[str, Fact] = {}  # stated, though wrong: what names them is right
         self.cards: list[str] = []
 
     def read(self) -> OwnFacts:
@@ -371,6 +372,7 @@ class _Reader:
             fact = self._made(where, row)
         except ValueError as error:
             self.problems.append(f"{where}: {row.get('key', '')}: {error}")
+            self.refused[row.get("key", "")] = next(iter(self.shipped.facts.values()))
             return
         self._keep(where, fact)
 
@@ -471,17 +473,14 @@ class _Reader:
 
     def _together(self) -> None:
         """What no entry can know alone: facts that others name, and what an accelerator lacks."""
-        if self.problems:  # what follows from them is not told
-            return
-        facts = {**self.shipped.facts, **self.facts}
+        facts = {**self.shipped.facts, **self.refused, **self.facts}
         for text in sku_problems(self.skus, facts):
             name = text.removeprefix("skus.toml: ").partition(":")[0]
             self.problems.append(f"{self.places[name]}: {text.removeprefix('skus.toml: ')}: add it")
         for text in region_problems(self.regions, facts):
             self.problems.append(f"{self.places[text.partition(':')[0]]}: {text}: add it, or write another")
-        if not self.problems:
-            self._lacking(facts)
-            self._hours()
+        self._lacking(facts)
+        self._hours()
 
     def _lacking(self, facts: Mapping[str, Fact]) -> None:
         """Facts of a new accelerator or server that every shipped one has."""
@@ -546,17 +545,16 @@ def _near(word: str, known: Any) -> str:
     )
 
 
-def own_notes(used: Mapping[str, Fact], catalogue: Catalogue) -> list[str]:
+def own_notes(used: Iterable[str], catalogue: Catalogue) -> list[str]:
     """How many facts of one's own an answer rests on, and which of ours they replace.
 
-    `used` are the facts that it asked for, by key.
+    `used` are the keys of the facts that it rests on, without those that its file states itself.
     """
     own = catalogue.own
     if own is None:
         return []
-    mine = {fact.key: fact for fact in own.facts}
-    held = [key for key, fact in used.items() if key in mine and fact.source == mine[key].source]
-    replaced = sorted(set(held) & set(own.replaced))
+    held = {fact.key for fact in own.facts} & set(used)
+    replaced = sorted(held & set(own.replaced))
     said = f"{_said(len(held), len(replaced))} ({own.name}, which has {len(own.facts):,})"
     few = ", ".join(replaced[:5]) + (f" and {len(replaced) - 5} more" if len(replaced) > 5 else "")
     return [f"This answer rests on {said}" + (f": {few}" if few else "")]

@@ -27,6 +27,13 @@ def own_in(name: object, folder: Path | None) -> OwnFacts | list[Problem] | None
                 "and read it from there",
             )
         ]
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        # A file may come from anywhere, too: it must not choose what is looked through on this machine.
+        return [
+            Problem(
+                "data", f"{shown(name)} leads out of the folder of this file: name one in it, or use --data"
+            )
+        ]
     try:
         return read_own(folder / name, load_catalogue(data_folder()))
     except OwnDataError as error:

@@ -241,6 +241,7 @@ class Catalogue:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
+@cache
 def data_folder() -> Path:
     """The folder `data/`: next to the code in a checkout, inside the package once installed."""
     package = Path(__file__).resolve().parents[1]

@@ -114,11 +114,14 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
             if not isinstance(grid, str) or not catalogue.has(key := f"grid.{grid}.intensity"):
                 continue
             signal = catalogue.fact(key).boundary.get("grid", "")
+            of_region = (
+                f" (of region {entry['region']}; grid next to it replaces it)" if "region" in entry else ""
+            )
             first = first or (str(entry.get("name")), grid, signal)
             if signal != first[2]:
                 yield Problem(
                     f"{place((section, i), document)}.grid",
-                    f"'{grid}' is {signal} and '{first[1]}' of {first[0]} is {first[2]}: "
+                    f"'{grid}'{of_region} is {signal} and '{first[1]}' of {first[0]} is {first[2]}: "
                     "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                     "or write grid_intensity",
                 )

@@ -269,6 +269,81 @@ def test_a_region_of_a_cloud_gives_grid_and_pue_and_moves_with_its_name() -> Non
         with_changes(here, {"sites.stockholm.region": "aws/eu-west-9"})
 
 
+def test_a_model_and_prices_are_added_and_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """A configuration by its new name; a node, an hour of one's own GPU, and electricity of a region."""
+    monkeypatch.chdir(tmp_path)
+    config = {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "tie_word_embeddings": False,
+    }
+    Path("config.json").write_text(json.dumps(config))
+    for command in (
+        GPU,
+        ["add", "model", "ours-8b", "config.json"],
+        ["add", "price", "rent own-8", "2.9 USD/h"],
+        ["add", "price", "h100-8", "250000 USD"],
+        ["add", "price", "h100-8", "240000 USD"],
+        ["add", "price", "aws/eu-central-1", "110 USD/MWh"],
+    ):
+        assert main(command) == ANSWER, command
+    capsys.readouterr()
+    with own_data("my-facts"):
+        own = load_catalogue()
+    rows = Path("my-facts/facts/prices.csv").read_text(encoding="utf-8").splitlines()
+
+    assert own.fact("model.ours-8b.parameters").value == pytest.approx(8.03e9, rel=1e-3)
+    assert own.fact("model.ours-8b.layers").locator == "my-facts/models/ours-8b.json"
+    assert own.fact("rental.own-8.price").value == 2.9
+    assert own.fact("server.hgx-h100.price").value == 240_000
+    assert own.fact("electricity.de.price").value == pytest.approx(0.11)
+    assert len(rows) == 4  # with the header: a price that is stated again replaces the one before
+    assert main(["throughput", "ours-8b", "--sku", "own-8", "--nodes", "1", "--data", "my-facts"]) == ANSWER
+    assert "facts of your own" in capsys.readouterr().out
+    assert main(["add", "model", "ours-8b", "config.json"]) == WRONG_INPUT
+    assert "the catalogue has a model 'ours-8b'" in capsys.readouterr().err
+    assert main(["add", "price", "h1-8", "1 USD"]) == WRONG_INPUT
+    assert "is no SKU, region, grid or fact" in capsys.readouterr().err
+
+
+def test_hours_say_themselves_what_they_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """A column `signal` of the file; for `--hourly` of a job as for a region."""
+    monkeypatch.chdir(tmp_path)
+    rows = hours(tmp_path / "plain.csv").read_text(encoding="utf-8").splitlines()
+    said = [f"{rows[0]},signal", *(f"{row},average/direct/production" for row in rows[1:])]
+    Path("said.csv").write_text("\n".join(said) + "\n", encoding="utf-8")
+    assert main(["add", "region", "dc", "--hourly", "said.csv"]) == ANSWER
+    with own_data("my-facts"):
+        assert load_catalogue().fact("grid.dc.intensity").boundary["grid"] == "average/direct/production"
+    job = ["carbon", "--model", "llama-3.1-8b", "--tokens", "1e10"]
+    assert main([*job, "--hourly", "said.csv"]) == ANSWER
+    assert "average/direct/production" in capsys.readouterr().out
+    assert main([*job, "--hourly", "plain.csv"]) == WRONG_INPUT
+    assert "or in a column 'signal' of the file" in capsys.readouterr().err
+
+
+def test_a_plan_of_two_signals_says_which_region_brought_the_other() -> None:
+    with pytest.raises(ef.InputError, match=r"of region gcp/us-east1; grid next to it replaces it"):
+        ef.scenario(
+            "one-training-job",
+            changes={
+                "sites": [
+                    {"name": "a", "region": "aws/eu-central-1", "power_cap": "300 kW", "racks": 12},
+                    {"name": "b", "region": "gcp/us-east1", "power_cap": "300 kW", "racks": 12},
+                ]
+            },
+        )
+
+
 def zipped(files: dict[str, str]) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as packed:

@@ -22,7 +22,7 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
-from planner.inputs.scenario.problems import near, shown
+from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.trace.errors import InputError
 from planner.trace.numbers import exact_text, number_text, written_text
 from planner.trace.units import parse_quantity
@@ -235,7 +235,8 @@ def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
             name = table.get(one)
             if isinstance(name, str) and name not in (held := getattr(known, names)):
                 yield Problem(
-                    f"{key}.{one}", f"the catalogue has no {kind} {shown(name)}; {near(name, held)}"
+                    f"{key}.{one}",
+                    f"the catalogue has no {kind} {shown(name)}; {near_or_own(kind, name, held)}",
                 )
     for mix in ("devices", "population"):
         federated = document.get("federated")

@@ -155,6 +155,7 @@ class _Reader:
 
     def __init__(self, path: Path, shipped: Catalogue) -> None:
         self.path, self.shipped = path, shipped
+        self.name = path.name or path.resolve().name  # of '.' too
         self.folder = path if path.is_dir() else path.parent
         self.problems: list[str] = []
         self.facts: dict[str, Fact] = {}
@@ -170,7 +171,7 @@ class _Reader:
         if self.path.is_dir():
             self._folder()
         elif self.path.suffix == ".toml" and self.path.is_file():
-            self._tables(self.path.name, self._toml(self.path), TABLES)
+            self._tables(self.name, self._toml(self.path), TABLES)
         else:
             there = "is no folder and no .toml file" if self.path.exists() else "does not exist"
             raise OwnDataError(
@@ -184,7 +185,7 @@ class _Reader:
         if not (self.facts or self.skus or self.regions):
             raise OwnDataError(f"{self.path}: holds no facts: write some by `everfleet add`")
         return OwnFacts(
-            self.path.name,
+            self.name,
             tuple(self.facts.values()),
             self.sources,
             self.skus,
@@ -197,11 +198,9 @@ class _Reader:
     def _used(self) -> tuple[str, ...]:
         """The files that it was read from, by their places next to what was named."""
         if self.path.is_dir():
-            return tuple(
-                f"{self.path.name}/{one.relative_to(self.path).as_posix()}" for one in _files(self.path)
-            )
+            return tuple(f"{self.name}/{one.relative_to(self.path).as_posix()}" for one in _files(self.path))
         hours = [region.hourly for region in self.regions.values() if region.hourly]
-        return (self.path.name, *dict.fromkeys([*self.cards, *hours]))
+        return (self.name, *dict.fromkeys([*self.cards, *hours]))
 
     def _folder(self) -> None:
         files = {path.relative_to(self.folder).as_posix(): path for path in _files(self.folder)}
@@ -306,7 +305,8 @@ class _Reader:
         row = dict(value) if isinstance(value, dict) else {"value": value}
         known = {*COLUMNS} - {"key", "unit"}
         if unknown := row.keys() - known:
-            self.problems.append(f"{where}: {key}: {_near(sorted(unknown)[0], known)}")
+            word = sorted(unknown)[0]
+            self.problems.append(f"{where}: {key}: {word} is not known: {_near(word, known)}")
             return
         if "value" not in row:
             self.problems.append(f"{where}: {key}: value is missing")
@@ -423,7 +423,7 @@ class _Reader:
     @property
     def _prefix(self) -> str:
         """The folder, before the names of the files in it; a file of its own has none."""
-        return f"{self.path.name}/" if self.path.is_dir() else ""
+        return f"{self.name}/" if self.path.is_dir() else ""
 
     def _boundary(self, key: str, text: str) -> dict[str, str]:
         """What must not be mixed: as stated, else that of the fact that it replaces."""
@@ -453,7 +453,7 @@ class _Reader:
     def _cited(self, name: str) -> Source:
         if not name or name == OWN:
             if OWN not in self.sources:
-                self.sources[OWN] = Source(OWN, f"facts of your own in {self.path.name}", link=self.path.name)
+                self.sources[OWN] = Source(OWN, f"facts of your own in {self.name}", link=self.name)
             return self.sources[OWN]
         found = self.sources.get(name) or self.shipped.sources.get(name)
         if found is None:
@@ -475,8 +475,9 @@ class _Reader:
         """What no entry can know alone: facts that others name, and what an accelerator lacks."""
         facts = {**self.shipped.facts, **self.refused, **self.facts}
         for text in sku_problems(self.skus, facts):
-            name = text.removeprefix("skus.toml: ").partition(":")[0]
-            self.problems.append(f"{self.places[name]}: {text.removeprefix('skus.toml: ')}: add it")
+            said = text.removeprefix("skus.toml: ")
+            remedy = ": add it" if "no fact" in said else ""
+            self.problems.append(f"{self.places[said.partition(':')[0]]}: {said}{remedy}")
         for text in region_problems(self.regions, facts):
             self.problems.append(f"{self.places[text.partition(':')[0]]}: {text}: add it, or write another")
         self._lacking(facts)

@@ -49,7 +49,7 @@ def scenario_in(reading: Reading) -> Scenario:
     Raises:
         ScenarioError: something is wrong: with values, names or what they mean, all at once.
     """
-    catalogue = load_catalogue()
+    catalogue = load_catalogue().with_own(reading.own)
     error = reading.error(problems_in(reading, catalogue), _too_large_pools(reading, catalogue))
     if error is not None:
         raise error
@@ -124,7 +124,8 @@ def idle_facts(scenario: Scenario) -> list[str]:
 def notes_on(scenario: Scenario) -> list[str]:
     """What is worth knowing before a plan is made: how its SKUs are sold, and values that change nothing."""
     catalogue = with_cards(scenario, load_catalogue())
-    return [*sale_notes(scenario, catalogue), *space_notes(scenario, catalogue), *idle_facts(scenario)]
+    own = [catalogue.own.said] if catalogue.own is not None else []
+    return [*sale_notes(scenario, catalogue), *space_notes(scenario, catalogue), *idle_facts(scenario), *own]
 
 
 def scenario_record(name: str, scenario: Scenario) -> Record:

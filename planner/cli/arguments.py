@@ -30,6 +30,17 @@ def scenario_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def data_option(parser: argparse.ArgumentParser) -> None:
+    """Facts of one's own."""
+    parser.add_argument(
+        "--data",
+        dest="own_data",
+        metavar="PATH",
+        help="your own facts next to ours: a folder that `everfleet add` writes, or one TOML file; "
+        "EVERFLEET_DATA",
+    )
+
+
 def quiet_option(parser: argparse.ArgumentParser) -> None:
     """Work in silence."""
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -7,24 +7,29 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planner.cli import failures, futures, hardware, jobs, plans, saved, traces, tradeoffs
+from planner.cli import arguments, failures, futures, hardware, jobs, own, plans, saved, traces, tradeoffs
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, show, wrong
+from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
+# What reads no facts, or names its own files by `--data`.
+WITHOUT_DATA = ("validate", "schema", "add")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, about)
+SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, own, about)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without one, show what there is."""
-    given = sys.argv[1:] if arguments is None else arguments
+    if given is None:
+        given = sys.argv[1:]
     if not given:
         parser().print_help()
         return ANSWER
     options = parser().parse_args(given)
     try:
-        code: int = options.run(options)
+        with own_data_here(getattr(options, "own_data", None)):
+            code: int = options.run(options)
     except InputError as error:
         return wrong(str(error))
     except KeyboardInterrupt:
@@ -62,6 +67,8 @@ def parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=about, description=run.__doc__)
         added.add_argument("--json", action="store_true", help="print the answer as JSON")
+        if name not in WITHOUT_DATA:
+            arguments.data_option(added)
         added.set_defaults(run=run)
         return added
 

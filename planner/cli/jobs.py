@@ -102,6 +102,9 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
     flags.add_argument("--sku", help="h100-8")
     flags.add_argument("--nodes", type=int, help="8")
     flags.add_argument("--grid", help="grid region of the catalogue; us")
+    flags.add_argument(
+        "--region", metavar="NAME", help="of `everfleet regions`, in place of --grid: aws/eu-central-1"
+    )
     flags.add_argument("--hourly", metavar="NAME|FILE", help="hourly grid intensity of the job's hours")
     flags.add_argument(
         "--start", type=arguments.day, metavar="DAY", help="first day of the job, such as 2025-03-01"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,27 @@ from planner.cli.arguments import CHANGE_EXAMPLE
 from planner.cli.console import progress
 from planner.trace.errors import InputError
 
+# As planner.inputs.catalogue has it, which is not loaded for `--help`.
+VARIABLE = "EVERFLEET_DATA"
+
 if TYPE_CHECKING:
     from planner.inputs.scenario import Scenario
     from planner.program.plan import Plan
+
+
+@contextmanager
+def own_data_here(path: str | None) -> Iterator[None]:
+    """Inside, this command and the processes that it starts take the facts of one's own at a path."""
+    before = os.environ.get(VARIABLE)
+    if path is not None:
+        os.environ[VARIABLE] = str(Path(path).absolute())
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
 
 
 def load(name: str, changes: Mapping[str, str] | None = None) -> Scenario:

@@ -11,18 +11,28 @@ import csv
 import difflib
 import hashlib
 import math
+import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from planner.inputs.ranges import Ranges, read_ranges
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Kind, Source
 from planner.trace.units import canonical
+
+if TYPE_CHECKING:
+    from planner.inputs.own.reading import OwnFacts
+
+# Where facts of one's own lie, for every question that names none itself.
+VARIABLE = "EVERFLEET_DATA"
+_OWN: ContextVar[Path | None] = ContextVar("own facts of the question that is being answered", default=None)
 
 COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "boundary", "note")
 KINDS = get_args(Kind)
@@ -81,11 +91,44 @@ class ServingEngine:
         return not self.accelerators or any(fnmatch(accelerator, one) for one in self.accelerators)
 
 
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a provider sells, or a site of one's own: which grid it draws from, and whose PUE and WUE hold.
+
+    `pue` and `wue` are the names of their facts, empty where none is known: `aws-global` is `pue.aws-global`.
+    `hourly` is a file of hours in `folder`.
+    """
+
+    name: str
+    title: str
+    grid: str
+    cloud: str = ""
+    country: str = ""
+    pue: str = ""
+    wue: str = ""
+    source: str = ""
+    locator: str = ""
+    hourly: str = ""
+    signal: str = ""
+    folder: Path = Path()
+
+    @property
+    def pue_key(self) -> str:
+        """The fact of its PUE; empty where none is known."""
+        return f"pue.{self.pue}" if self.pue else ""
+
+    @property
+    def wue_key(self) -> str:
+        """The fact of its WUE; empty where none is known."""
+        return f"wue.{self.wue}" if self.wue else ""
+
+
 @dataclass(frozen=True)
 class Catalogue:
-    """Facts by key, sources, SKUs and engines by name, and what each family of facts may be.
+    """Facts by key, sources, SKUs, engines and regions by name, and what each family of facts may be.
 
     `facts_used` collects the keys that were given out, for those who want to know; copies share it.
+    `own` are the facts of one's own that stand in it.
     """
 
     facts: Mapping[str, Fact]
@@ -95,6 +138,8 @@ class Catalogue:
     folder: Path
     ranges: Ranges
     facts_used: set[str] | None = None
+    regions: Mapping[str, Region] = field(default_factory=dict)
+    own: OwnFacts | None = None
     _named: dict[tuple[str, str], tuple[str, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -170,6 +215,18 @@ class Catalogue:
         """A copy in which these facts replace the shipped ones or are added to them."""
         return replace(self, facts={**self.facts, **{fact.key: fact for fact in facts}})
 
+    def with_own(self, own: OwnFacts | None) -> Catalogue:
+        """A copy in which facts, sources, SKUs and regions of one's own replace ours or are added."""
+        if own is None or own == self.own:
+            return self
+        return replace(
+            self.with_facts(own.facts),
+            sources={**self.sources, **own.sources},
+            skus={**self.skus, **own.skus},
+            regions={**self.regions, **own.regions},
+            own=own,
+        )
+
     @property
     def default_engine(self) -> str:
         """The newest engine that a service may choose."""
@@ -184,6 +241,7 @@ class Catalogue:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
+@cache
 def data_folder() -> Path:
     """The folder `data/`: next to the code in a checkout, inside the package once installed."""
     package = Path(__file__).resolve().parents[1]
@@ -191,16 +249,49 @@ def data_folder() -> Path:
     return checkout / "data" if (checkout / "pyproject.toml").is_file() else package / "_data"
 
 
-@cache
+@contextmanager
+def own_data(path: str | Path | None) -> Iterator[None]:
+    """Inside, questions that are asked here take the facts of one's own in this folder or file.
+
+    It holds for this thread alone: who asks next to it is not touched.
+    """
+    if path is None:
+        yield
+        return
+    token = _OWN.set(Path(path))
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
 def load_catalogue(folder: Path | None = None) -> Catalogue:
+    """The facts of `data/`, and those of one's own where `own_data` or EVERFLEET_DATA names some.
+
+    Raises:
+        CatalogueError: listing every fault that was found.
+        InputError: the facts of one's own are wrong; the error holds every problem.
+    """
+    if folder is not None:
+        return _shipped(folder)
+    shipped, stated = _shipped(data_folder()), os.environ.get(VARIABLE)
+    path = _OWN.get() or (Path(stated) if stated else None)
+    if path is None:
+        return shipped
+    from planner.inputs.own.reading import joined
+
+    return joined(path, shipped)
+
+
+@cache
+def _shipped(folder: Path) -> Catalogue:
     """Read and check `data/`.
 
     Raises:
         CatalogueError: listing every fault that was found.
     """
-    folder = folder or data_folder()
     with (folder / "sources.toml").open("rb") as file:
-        sources = {name: _source(name, entry) for name, entry in tomllib.load(file).items()}
+        sources = {name: source_of(name, entry) for name, entry in tomllib.load(file).items()}
     with (folder / "skus.toml").open("rb") as file:
         skus = {name: Sku(name, **entry) for name, entry in tomllib.load(file).items()}
     with (folder / "engines.toml").open("rb") as file:
@@ -209,12 +300,37 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
     facts: dict[str, Fact] = {}
     for path in sorted((folder / "facts").glob("*.csv")):
         _read_facts(path, sources, ranges, facts, problems)
-    cited = {fact.source.name for fact in facts.values()}
+    regions = _regions(folder / "regions.csv")
+    cited = {fact.source.name for fact in facts.values()} | {one.source for one in regions.values()}
     problems += [f"sources.toml: no fact cites '{name}'" for name in sources if name not in cited]
-    problems += _sku_problems(skus, facts)
+    problems += sku_problems(skus, facts)
+    problems += region_problems(regions, facts)
+    problems += [
+        f"regions.csv: {one.name}: source '{one.source}' is not in sources.toml"
+        for one in regions.values()
+        if one.source not in sources
+    ]
     if problems:
         raise CatalogueError("\n".join(problems))
-    return Catalogue(facts, sources, skus, engines, folder, ranges)
+    return Catalogue(facts, sources, skus, engines, folder, ranges, regions=regions)
+
+
+def _regions(path: Path) -> dict[str, Region]:
+    """Rows of the regions of providers."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: Region(**row) for row in csv.DictReader(file)}  # type: ignore[arg-type]
+
+
+def region_problems(regions: Mapping[str, Region], facts: Mapping[str, Fact]) -> list[str]:
+    """Facts that regions name and nobody has."""
+    return [
+        f"{one.name}: there is no fact '{key}'"
+        for one in regions.values()
+        for key in (f"grid.{one.grid}.intensity", one.pue_key, one.wue_key)
+        if key and key not in facts
+    ]
 
 
 def _read_facts(
@@ -306,14 +422,16 @@ def _engine(name: str, entry: Mapping[str, Any]) -> ServingEngine:
     return ServingEngine(name, **{**entry, "accelerators": tuple(entry.get("accelerators", ()))})
 
 
-def _source(name: str, entry: Mapping[str, object]) -> Source:
+def source_of(name: str, entry: Mapping[str, object]) -> Source:
+    """A source as `sources.toml` has it."""
     text = {word: str(value) for word, value in entry.items()}
     link = text.get("url") or text.get("doi") or text.get("arxiv") or ""
     authors = text.get("authors") or text.get("publisher") or ""
     return Source(name, text["title"], authors, text.get("year", ""), link, text.get("licence", ""))
 
 
-def _sku_problems(skus: Mapping[str, Sku], facts: Mapping[str, Fact]) -> list[str]:
+def sku_problems(skus: Mapping[str, Sku], facts: Mapping[str, Fact]) -> list[str]:
+    """Facts that SKUs name and nobody has, and words that mean nothing."""
     problems = [
         f"skus.toml: {sku.name}: no fact '{key}'"
         for sku in skus.values()

@@ -31,6 +31,7 @@ def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
     """
     names = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
     names += [service.model for service in scenario.services]
+    catalogue = catalogue.with_own(scenario.own)
     if scenario.calibration is not None:
         catalogue = catalogue.with_facts(scenario.calibration.facts)
     if scenario.path is None:
@@ -45,7 +46,7 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
     Raises:
         ScenarioError: listing every problem.
     """
-    folder = scenario.path.parent if scenario.path else None
+    folder, catalogue = scenario.path.parent if scenario.path else None, catalogue.with_own(scenario.own)
     found = once(*_against(tables(scenario), folder, scenario.calibration, catalogue))
     if found:
         raise ScenarioError(scenario.path.name if scenario.path else "scenario", found)
@@ -53,6 +54,7 @@ def check_scenario(scenario: Scenario, catalogue: Catalogue) -> None:
 
 def problems_in(reading: Reading, catalogue: Catalogue) -> list[Problem]:
     """What is wrong with a file besides its values: names and meaning, and what its futures set."""
+    catalogue = catalogue.with_own(reading.own)
     own = list(_against(reading.document, reading.folder, reading.calibration, catalogue))
 
     def all_of(changed: Reading) -> list[Problem]:
@@ -112,11 +114,14 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
             if not isinstance(grid, str) or not catalogue.has(key := f"grid.{grid}.intensity"):
                 continue
             signal = catalogue.fact(key).boundary.get("grid", "")
+            of_region = (
+                f" (of region {entry['region']}; grid next to it replaces it)" if "region" in entry else ""
+            )
             first = first or (str(entry.get("name")), grid, signal)
             if signal != first[2]:
                 yield Problem(
                     f"{place((section, i), document)}.grid",
-                    f"'{grid}' is {signal} and '{first[1]}' of {first[0]} is {first[2]}: "
+                    f"'{grid}'{of_region} is {signal} and '{first[1]}' of {first[0]} is {first[2]}: "
                     "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                     "or write grid_intensity",
                 )

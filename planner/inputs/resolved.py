@@ -28,6 +28,7 @@ from planner.inputs.scenario import (
     Service,
     Site,
 )
+from planner.inputs.scenario.own import pue_key
 from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
 from planner.trace.currency import Currency, Stated
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
@@ -242,12 +243,16 @@ class Inputs:
     @cached_property
     def pue(self) -> tuple[Fact, ...]:
         """PUE of each site."""
-        own = [self.yours(f"sites.{s.name}.pue", s.pue, "1") for s in self.scenario.sites]
-        rented = [
-            self.fact("rental.pue") if one.pue is None else self.yours(f"rental.{one.name}.pue", one.pue, "1")
-            for one in self.scenario.rental
-        ]
-        return (*own, *rented)
+        return (
+            *(self._pue(f"sites.{one.name}.pue", one) for one in self.scenario.sites),
+            *(self._pue(f"rental.{one.name}.pue", one) for one in self.scenario.rental),
+        )
+
+    def _pue(self, path: str, place: Site | Rental) -> Fact:
+        """PUE of a place: of its region, as it is stated, or that of providers."""
+        if key := pue_key(place.region, place.pue, self.catalogue):
+            return self.fact(key)
+        return self.fact("rental.pue") if place.pue is None else self.yours(path, place.pue, "1")
 
     @cached_property
     def electricity(self) -> tuple[Traced, ...]:

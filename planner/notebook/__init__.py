@@ -7,7 +7,7 @@ from planner.notebook.answer import Answer
 from planner.notebook.hardware import calibrate, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
-from planner.notebook.reference import facts, fit, validate
+from planner.notebook.reference import facts, fit, grids, models, prices, regions, skus, traces, validate
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -23,11 +23,17 @@ __all__ = [
     "facts",
     "fit",
     "futures",
+    "grids",
     "job_carbon",
     "load",
+    "models",
     "pareto",
     "plan",
+    "prices",
+    "regions",
     "scenario",
+    "skus",
     "throughput",
+    "traces",
     "validate",
 ]

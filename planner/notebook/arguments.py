@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -35,6 +36,7 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
     """A function that checks what kinds its arguments are of, and whose errors name them, not the options."""
     signature = inspect.signature(function)
     known = signature.parameters
+    takes_own_data = function.__name__ != "validate"  # its `data` are files to compare with
 
     @functools.wraps(function)
     def reworded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -44,11 +46,24 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
             raise TypeError(f"{function.__name__}() {error}") from None
         checked(bound)
         try:
-            return function(*bound.args, **bound.kwargs)
+            with _own_data(bound.arguments.get("data") if "data" in known and takes_own_data else None):
+                return function(*bound.args, **bound.kwargs)
         except InputError as error:
             raise _reworded(error, known) from None
 
     return reworded
+
+
+@contextmanager
+def _own_data(path: str | Path | None) -> Iterator[None]:
+    """Inside, the facts of one's own at a path stand next to ours."""
+    if path is None:
+        yield
+        return
+    from planner.inputs.catalogue import own_data
+
+    with own_data(path):
+        yield
 
 
 def _reworded(error: InputError, known: Iterable[str]) -> InputError:

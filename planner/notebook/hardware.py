@@ -40,6 +40,7 @@ def throughput(
     requests_per_s: Quantity | None = None,
     availability_fraction: Quantity | None = None,
     disaggregated: bool = False,
+    data: str | Path | None = None,
 ) -> Answer:
     """What hardware delivers and draws for a model, at every size: `everfleet throughput`.
 
@@ -80,6 +81,7 @@ def throughput(
         requests_per_s: counts replicas for a demand.
         availability_fraction: share of time in which enough replicas are up; 0.999.
         disaggregated: whether some replicas read prompts and others write answers.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: the question is wrong; the error holds every problem.
@@ -134,6 +136,7 @@ def calibrate(
     input_tokens: float | None = None,
     output_tokens: float | None = None,
     output_scv: float | None = None,
+    data: str | Path | None = None,
 ) -> Answer:
     """Your measurements: what they change, and how wrong the rest may be: `everfleet calibrate`.
 
@@ -154,6 +157,7 @@ def calibrate(
         input_tokens: mean prompt.
         output_tokens: mean answer.
         output_scv: squared spread of answers; 1.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: a file is not understood, or there is nothing to measure.

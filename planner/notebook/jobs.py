@@ -33,6 +33,7 @@ def job_carbon(
     sku: str | None = None,
     nodes: int | None = None,
     grid: str | None = None,
+    region: str | None = None,
     hourly: str | Path | None = None,
     start: date | str | None = None,
     pue: float | None = None,
@@ -43,6 +44,7 @@ def job_carbon(
     failures: str | None = None,
     storage: str | None = None,
     why_embodied: bool = False,
+    data: str | Path | None = None,
 ) -> Answer:
     """Carbon, energy and water of a job, from data to end of life: `everfleet carbon`.
 
@@ -61,6 +63,7 @@ def job_carbon(
         sku: kind of node; h100-8.
         nodes: how many; 8.
         grid: grid region of the catalogue; us.
+        region: of a provider or of your own, in place of `grid`: aws/eu-central-1.
         hourly: a series of hourly grid intensity, by name or path.
         start: first day of the job.
         pue: of the building; else an assumption of the catalogue, with its range.
@@ -71,6 +74,7 @@ def job_carbon(
         failures: fleet whose failure rate holds; meta-llama-3-405b.
         storage: checkpoint storage class; parallel-fs.
         why_embodied: whether to say why others print other figures for the accelerator.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: the job is wrong; the error holds every problem.
@@ -87,6 +91,7 @@ def job_carbon(
         "sku": sku,
         "nodes": nodes,
         "grid": grid,
+        "region": region,
         "hourly": None if hourly is None else str(hourly),
         "start": day(start, "start"),
         "pue": pue,
@@ -124,6 +129,7 @@ def checkpoint(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    data: str | Path | None = None,
 ) -> Answer:
     """Which checkpoint interval is best for time, money and carbon: `everfleet checkpoint`.
 
@@ -155,6 +161,7 @@ def checkpoint(
         replicas: how often to play the best intervals.
         seed: of the play.
         linear: whether to set the published straight line next to the exact form.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: a name is unknown, a number is out of range, or a scenario says it already.

@@ -171,5 +171,15 @@ def facts_made(facts: Sequence[Fact], words: str) -> Answer:
     return Answer(Content(title, said, [], tables, explanations), records, kind, open_cell=open_cell)
 
 
+def list_made(what: str, rows: Sequence[Record]) -> Answer:
+    """A list of what there is by name."""
+    from planner.answers.lists import list_text
+
+    said = (f"{len(rows)} {what}",)
+    tables = {what: list(rows)}
+    kind = plain_kind("list", lambda _: list_text(rows), what.capitalize(), said, tables)
+    return Answer(Content(what.capitalize(), said, [], tables), list(rows), kind)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

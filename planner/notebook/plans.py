@@ -28,6 +28,7 @@ def plan(
     alternatives: int = 0,
     within_fraction: Quantity = 0.02,
     watch: Watch = None,
+    data: str | Path | None = None,
 ) -> Answer:
     """What to buy, keep, retire and place, and why: `everfleet plan`.
 
@@ -48,6 +49,7 @@ def plan(
         alternatives: how many other plans to look for that cost little more.
         within_fraction: how much more they may cost: 0.02 or "2 %".
         watch: called with each message on the progress, such as `print`.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: the scenario is wrong; the error holds every problem.
@@ -64,7 +66,14 @@ def plan(
 
 
 @in_python
-def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch: Watch = None) -> Answer:
+def pareto(
+    scenario: Named,
+    *,
+    changes: Changes = None,
+    points: int = 15,
+    watch: Watch = None,
+    data: str | Path | None = None,
+) -> Answer:
     """Money against carbon: the cheapest plan at each level of carbon: `everfleet pareto`.
 
     >>> front = ef.pareto("one-training-job", points=2)
@@ -76,6 +85,7 @@ def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch:
         changes: as in `plan`.
         points: how many plans to make, 2 or more.
         watch: called with each message on the progress.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: the scenario is wrong, or the points are fewer than 2.
@@ -89,7 +99,9 @@ def pareto(scenario: Named, *, changes: Changes = None, points: int = 15, watch:
 
 
 @in_python
-def futures(scenario: Named, *, changes: Changes = None, watch: Watch = None) -> Answer:
+def futures(
+    scenario: Named, *, changes: Changes = None, watch: Watch = None, data: str | Path | None = None
+) -> Answer:
     """One plan for several futures: what to order now, whatever comes: `everfleet futures`.
 
     >>> ef.futures("one-training-job")
@@ -101,6 +113,7 @@ def futures(scenario: Named, *, changes: Changes = None, watch: Watch = None) ->
         scenario: as in `plan`; its futures are named in it, or drawn from the ranges of facts.
         changes: as in `plan`.
         watch: called with each message on the progress.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: the scenario is wrong, or names no futures.
@@ -114,7 +127,9 @@ def futures(scenario: Named, *, changes: Changes = None, watch: Watch = None) ->
 
 
 @in_python
-def compare(before: Named, after: Named, *, store: str | None = None) -> Answer:
+def compare(
+    before: Named, after: Named, *, store: str | None = None, data: str | Path | None = None
+) -> Answer:
     """Two plans: how their inputs and their results differ: `everfleet compare`.
 
     >>> cheap = ef.plan("one-training-job", baselines=False)
@@ -129,6 +144,7 @@ def compare(before: Named, after: Named, *, store: str | None = None) -> Answer:
             plan's digest, or a scenario, which is planned.
         after: the other one.
         store: where saved plans lie: a SQLite file or a URL; else as the command finds it.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: one of them is no plan.
@@ -168,7 +184,7 @@ def _side(named: Named, store: str | None) -> Side:
 
 
 @in_python
-def scenario(named: Named, *, changes: Changes = None) -> Answer:
+def scenario(named: Named, *, changes: Changes = None, data: str | Path | None = None) -> Answer:
     """A scenario, read and checked whole: `everfleet check`. What comes back can be planned.
 
     >>> quarter = ef.scenario("next-quarter", changes={"sites.dallas.pue": 1.2})
@@ -178,6 +194,7 @@ def scenario(named: Named, *, changes: Changes = None) -> Answer:
     Args:
         named: the path of a scenario, the name of a shipped one, its tables, or such an answer.
         changes: other values by path, as in `plan`.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
         InputError: it is wrong; the error holds every problem.

@@ -1,4 +1,4 @@
-"""`fit`, `validate` and `facts`: what a log says, how right everfleet is, and what it knows."""
+"""`fit`, `validate`, `facts` and the lists: what a log says, how right everfleet is, what it knows."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def validate(*files: str | Path, data: str | Path | Iterable[str | Path] = ()) -
 
 
 @in_python
-def facts(*words: str) -> Answer:
+def facts(*words: str, data: str | Path | None = None) -> Answer:
     """Every fact with value, range, kind and source: `everfleet facts`.
 
     >>> known = ef.facts("pue.default")
@@ -121,8 +121,142 @@ def facts(*words: str) -> Answer:
 
     Args:
         words: that the key, note or source must hold.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
     """
     from planner.answers.facts import facts_holding
     from planner.notebook.other_answers import facts_made
 
     return facts_made(facts_holding(words), " ".join(words))
+
+
+@in_python
+def skus(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """SKUs: nodes that can be planned: `everfleet skus`.
+
+    >>> ef.skus("h100")["skus"]["sku"][0]
+    'h100-8'
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("skus", words, country, cloud)
+
+
+@in_python
+def models(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Models that can be trained or served: `everfleet models`.
+
+    >>> "llama-3.1-8b" in ef.models()["models"]["model"]
+    True
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("models", words, country, cloud)
+
+
+@in_python
+def grids(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Grid regions with their carbon: `everfleet grids`.
+
+    >>> ef.grids(country="DE")["grids"]["grid"][0]
+    'de'
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("grids", words, country, cloud)
+
+
+@in_python
+def regions(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Regions of AWS, Azure and Google Cloud, and your own: grid, PUE and WUE: `everfleet regions`.
+
+    >>> ef.regions("frankfurt", cloud="azure")["regions"]["region"]
+    ['azure/germanywestcentral']
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("regions", words, country, cloud)
+
+
+@in_python
+def prices(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Prices of nodes, rented hours and electricity: `everfleet prices`.
+
+    >>> ef.prices("server.hgx-h100")["prices"]["unit"][0]
+    'USD'
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("prices", words, country, cloud)
+
+
+@in_python
+def traces(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Traces of requests, and hours of grids: `everfleet traces`.
+
+    >>> "gb-2021" in ef.traces()["traces"]["trace"]
+    True
+
+    Args:
+        words: that a row must hold.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: there is no such country or cloud.
+    """
+    return _listed("traces", words, country, cloud)
+
+
+def _listed(what: str, words: Iterable[str], country: str | None, cloud: str | None) -> Answer:
+    from planner.answers.lists import listed
+    from planner.notebook.other_answers import list_made
+
+    return list_made(what, listed(what, words, country=country, cloud=cloud))

@@ -109,6 +109,12 @@ def attach(name: str, content: bytes, text: str | None = None) -> str:
     return name
 
 
+def lay(files: dict[str, bytes], text: str, note: str) -> None:
+    """Let another text and other files next to it stand, as an edit that can be undone."""
+    changed = replace(draft(), text=text, files=tuple(sorted(files.items())))
+    st.session_state[_KEY] = history().edited(changed, note)
+
+
 def undo() -> None:
     """Take the last edit back."""
     st.session_state[_KEY] = history().undone()

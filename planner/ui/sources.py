@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from planner.answers.check import check
 from planner.answers.dependents import facts_used, shipped_dependents
+from planner.inputs.editing import with_values
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
+from planner.inputs.own.uploads import laid_out, without_own
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
 from planner.report.charts import Record
 from planner.report.data import csv_text
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalogue import Catalogue
 
 MOST_TO_OPEN = 500
+LARGEST_FACTS_MB = 5
 FIRST = "accelerator.h100-sxm-80gb.embodied"
 _SHOWN = ("key", "value", "unit", "low", "high", "kind", "source", "year", "locator", "licence", "note")
 
@@ -54,6 +58,7 @@ def render() -> None:
     )
     opened(list(found["key"]))
     changed()
+    own_facts()
 
 
 # Looking for facts
@@ -191,12 +196,86 @@ def _reset(key: str) -> None:
     session.edit(without_override(held.text, held.name, key).text, f"{key} as shipped")
 
 
+# Facts of your own
+
+
+def own_facts() -> None:
+    """Rows that the catalogue lacks, next to the scenario of this session: nobody else's plans see them."""
+    st.subheader("Facts of your own")
+    st.markdown(
+        "A GPU, a region or a price that is not here: bring the folder that `everfleet add` writes as a zip, "
+        "rows (`key,value,unit`) as CSV, or one TOML file. Your scenario takes it; nobody else sees it."
+    )
+    file = st.file_uploader(
+        "Facts of your own (zip, CSV, TOML)",
+        type=["zip", "csv", "toml"],
+        key="sources.facts",
+        max_upload_size=LARGEST_FACTS_MB,
+    )
+    if file is not None and st.button("Use these facts", key="sources.facts.use"):
+        lay_out(file.name, file.getvalue())
+    held = session.draft()
+    rows = _own_rows(held.digest, held)
+    if not rows:
+        st.markdown(f"{shared.plain(held.name)} brings no facts of its own.")
+        return
+    shared.sheet(table_of("", rows), "Facts of your own")
+    st.button("Leave them out", key="sources.facts.out", on_click=_leave_out)
+
+
+def lay_out(name: str, content: bytes) -> None:
+    """Checks the facts with the scenario that is to take them, and lays them next to it."""
+    held = session.draft()
+    try:
+        data, files = laid_out(name, content)
+        text = with_values(held.text, held.name, {"data": data}).text
+        others = without_own(dict(held.files)) | files
+        taken = check(text, held.name, others)
+    except InputError as error:
+        _refused("These facts were not taken.", error)
+        return
+    session.lay(others, text, f"facts of {name}")
+    assert taken.own is not None, "the scenario names them"
+    st.success(shared.plain(f"Your scenario takes {taken.own.said}."))
+
+
+def _leave_out() -> None:
+    held = session.draft()
+    text = with_values(held.text, held.name, {"data": None}).text
+    session.lay(without_own(dict(held.files)), text, "without facts of its own")
+
+
 def _refused(said: str, error: InputError) -> None:
     st.error(said)
     st.code(str(error), language=None, wrap_lines=True)
 
 
 # What is kept
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _own_rows(digest: str, _draft: session.Draft) -> list[Record]:
+    """The facts that a scenario brings; none where it cannot be read, which other pages say."""
+    from planner.inputs.scenario.bundle import KeptScenario, restored
+
+    try:
+        with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
+            own = scenario.own
+    except InputError:
+        return []
+    if own is None:
+        return []
+    return [
+        {
+            "key": fact.key,
+            "value": exact_text(float(fact.value)),
+            "unit": "" if fact.unit == "1" else fact.unit,
+            "kind": fact.kind,
+            "ours": "replaced" if fact.key in own.replaced else "",
+            "where": fact.locator,
+        }
+        for fact in own.facts
+    ]
 
 
 def _catalogue() -> Catalogue:

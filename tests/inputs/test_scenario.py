@@ -344,7 +344,8 @@ def test_whole_holds_every_key() -> None:
     keys = {attribute for attribute, _ in rules()}
     keys -= {"currency", "exchange"}  # in a test of their own, `test_currency`
     keys -= {"traffic", "failures", "log", "first", "tolerance_fraction"}
-    keys -= {"calibration"}  # a file beside the scenario, as a log is
+    keys -= {"calibration", "data"}  # files beside the scenario, as a log is
+    keys -= {"region"}  # in place of grid and PUE
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

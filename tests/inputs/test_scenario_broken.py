@@ -210,10 +210,12 @@ def test_names_that_the_catalogue_lacks_get_their_nearest() -> None:
         check_against(parse_scenario(text), KNOWN)
 
     assert [line.removeprefix("scenario: ") for line in str(error.value).splitlines()] == [
-        "sites.stockholm.grid: the catalogue has no grid region 'us-cam'; did you mean 'us-camx'?",
-        "market.b200-8.sku: the catalogue has no SKU 'b200-8'; did you mean 'h100-8'?",
+        "sites.stockholm.grid: the catalogue has no grid region 'us-cam'; did you mean 'us-camx'? "
+        "`everfleet add region` writes one of your own",
+        "market.b200-8.sku: the catalogue has no SKU 'b200-8'; did you mean 'h100-8'? "
+        "`everfleet add gpu` writes one of your own",
         "training.train-8b.model: the catalogue has no model 'lama-3-8b'; did you mean 'llama-3-8b' or "
-        "'llama-3.1-70b'?",
+        "'llama-3.1-70b'? `everfleet add model` writes one of your own",
         "training.train-8b.checkpoint_storage: the catalogue has no storage class 'tape'; there is "
         "nvme-local, parallel-fs",
         "reliability.failures: the catalogue has no fleet 'meta-rsc1'; did you mean 'meta-rsc-1' or "

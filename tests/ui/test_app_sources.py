@@ -18,6 +18,7 @@ from planner.inputs.scenario import parse_scenario
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
 from planner.trace.errors import InputError
 from planner.ui import shared
+from planner.ui.workers.planning import plan
 
 PAGE = Path(__file__).resolve().parents[2] / "planner" / "ui" / "sources.py"
 CATALOGUE = load_catalogue()
@@ -228,3 +229,56 @@ def test_a_scenario_that_cannot_be_read_leaves_the_catalogue_standing() -> None:
         "Your scenario cannot be read.",
     ]
     assert len(page.dataframe[0].value) == len(CATALOGUE.facts)
+
+
+# Facts of your own
+
+
+def test_facts_of_your_own_lie_next_to_your_scenario_alone(page: AppTest) -> None:
+    """Rows are checked, shown with their file and line, used by this session's plan, and left out again."""
+    page.file_uploader(key="sources.facts").upload(
+        "mine.csv", b"key,value\nfinance.maintenance,0.04\n", "text/csv"
+    )
+    page.run().button(key="sources.facts.use").click().run()
+    history = page.session_state["scenario.history"]
+
+    assert not page.exception
+    assert "1 fact of your own, 1 replaces ours" in shown(page).replace("\\", "")
+    assert 'data = "my-facts"' in history.now.text
+    assert dict(history.now.files) == {"my-facts/facts.csv": b"key,value\nfinance.maintenance,0.04\n"}
+    other = AppTest.from_file(str(PAGE), default_timeout=120).run()
+    assert "brings no facts of its own" in shown(other)
+    assert load_catalogue().own is None
+    page.button(key="sources.facts.out").click().run()
+    assert "data =" not in page.session_state["scenario.history"].now.text
+
+
+def test_facts_of_your_own_that_are_wrong_are_not_taken(page: AppTest) -> None:
+    page.file_uploader(key="sources.facts").upload(
+        "mine.csv", b"key,value\nfinance.maintenance,-3\n", "text/csv"
+    )
+    page.run().button(key="sources.facts.use").click().run()
+
+    assert "These facts were not taken." in shown(page)
+    assert "facts.csv:2: finance.maintenance: -3" in "\n".join(one.value for one in page.code)
+    assert not page.session_state["scenario.history"].now.files
+
+
+@pytest.mark.solve
+def test_facts_that_a_page_laid_out_are_planned_with_and_explained(tmp_path: Path) -> None:
+    """The worker plans with the rows next to the scenario, and the plan names their file and line."""
+    rows = b"key,value,unit,note\nfinance.maintenance,0.04,,\ngrid.home.intensity,35,gCO2e/kWh,year 2025\n"
+    regions = b'[home]\ngrid = "home"\n'
+    text = f'data = "my-facts"\n{SCENARIO}'.replace('grid = "se"', 'region = "home"')
+    files = {"my-facts/facts.csv": rows, "my-facts/regions.toml": regions}
+    said: list[object] = []
+    answer = plan(
+        {"text": text, "name": "own.toml", "files": files, "store_address": str(tmp_path / "s.sqlite")},
+        lambda *text, **parts: said.append(text),
+        lambda: False,
+    )
+    document = answer["document"]
+
+    assert "2 facts of your own, 1 replaces ours" in " ".join(document["why"])
+    assert any("my-facts/facts.csv:3" in step.get("source", "") for step in document["steps"])
+    assert answer["saved"]

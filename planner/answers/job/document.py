@@ -29,6 +29,7 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job, Work
 from planner.inputs.overrides import idle_notes
+from planner.inputs.own.reading import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
@@ -88,7 +89,11 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         **{name: plain_rows(rows) for name, rows in tables.items()},
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
-        "notes": [*_notes(footprint), *idle],
+        "notes": [
+            *_notes(footprint),
+            *idle,
+            *own_notes(facts.keys() - job.facts.keys(), footprint.setting.catalogue),
+        ],
         "embodied": _embodied(footprint) if why_embodied else [],
         "explanations": {name: steps.add(node) for name, node in traced.items()},
         "cells": numbered(tables, steps),

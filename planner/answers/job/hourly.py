@@ -14,7 +14,7 @@ from carbon.hourly import HourlyIntensity, filled
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Site
-from planner.inputs.series import load_series, read_series, shipped_series
+from planner.inputs.series import load_series, read_series, shipped_series, signal_in
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Source
@@ -111,13 +111,14 @@ def _series(
     path = folder / name
     if name in shipped_series() or not path.suffix:
         return load_series(name, catalogue), ()
-    if site.hourly_signal is None:
+    said = None if site.hourly_signal is not None else signal_in(path)
+    if site.hourly_signal is None and said is None:
         raise InputError(
             'site.hourly_signal: is missing, and a file of hours needs it: write "average/direct/production" '
-            "or what its values mean"
+            "or what its values mean, there or in a column 'signal' of the file"
         )
     try:
-        signal = GridSignal.parse(site.hourly_signal)
+        signal = said or GridSignal.parse(str(site.hourly_signal))
     except ValueError as error:
         raise InputError(f"site.hourly_signal: {error}") from None
     yearly = None if site.grid is None else catalogue.fact(f"grid.{site.grid}.intensity").value

@@ -139,13 +139,13 @@ def _places(footprint: Footprint) -> Iterator[Place]:
     """The job's own place, then those that ship and mean the same."""
     setting, site = footprint.setting, footprint.setting.job.site
     if setting.hours is not None:
-        assert site.hourly is not None, "there are hours"
-        yield Place(site.hourly, "this job's own hours", setting.hours)
+        assert setting.hourly_name is not None, "there are hours"
+        yield Place(setting.hourly_name, "this job's own hours", setting.hours)
     else:
         yield Place(site.grid or "this job", "this job's own, mean of the year", None)
     for name in shipped_series():
         hours = _shipped(name)
-        if name != site.hourly and hours.fact.boundary["grid"] == _signal(footprint):
+        if name != setting.hourly_name and hours.fact.boundary["grid"] == _signal(footprint):
             made = "measured" if hours.fact.kind == "measured" else "a synthetic profile"
             yield Place(name, made, hours)
 
@@ -155,7 +155,7 @@ def _left_out(footprint: Footprint) -> Iterator[Record]:
     own = _signal(footprint) or "a factor whose meaning is not stated"
     for name in shipped_series():
         signal = _shipped(name).fact.boundary["grid"]
-        if name != footprint.setting.job.site.hourly and signal != _signal(footprint):
+        if name != footprint.setting.hourly_name and signal != _signal(footprint):
             yield {"place": name, "reason": f"it counts {signal}, the job {own}"}
 
 

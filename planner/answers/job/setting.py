@@ -11,8 +11,8 @@ from carbon.attribution import embodied_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.grid import projected_kgco2e_per_kwh, weighted_kgco2e_per_kwh
 from planner.answers.job.hourly import Hours, hourly_load_kwh, hours_of
-from planner.inputs.catalogue import Catalogue, Sku, make_fact
-from planner.inputs.job.schema import Job
+from planner.inputs.catalogue import Catalogue, Region, Sku, make_fact
+from planner.inputs.job.schema import Job, Site
 from planner.inputs.resolved import data_year
 from planner.physics.requests import ASKER
 from planner.trace.quantities import Fact, Source, Traced, chosen, derive
@@ -90,12 +90,23 @@ class Setting:
     @property
     def pue(self) -> Traced:
         """Facility over IT energy."""
-        return self.stated("site.pue", self.job.site.pue, "1", "pue.default")
+        return self.stated("site.pue", self.job.site.pue, "1", self._of_region("pue_key") or "pue.default")
 
     @property
     def onsite_l_per_kwh(self) -> Traced:
         """Water of the site's cooling."""
-        return self.stated("site.wue", self.job.site.wue_l_per_kwh, "L/kWh", "wue.default")
+        return self.stated(
+            "site.wue", self.job.site.wue_l_per_kwh, "L/kWh", self._of_region("wue_key") or "wue.default"
+        )
+
+    @property
+    def region(self) -> Region | None:
+        """The region that the job names."""
+        return self.catalogue.regions.get(self.job.site.region or "")
+
+    def _of_region(self, word: str) -> str:
+        """The fact of the region for its PUE or WUE; empty where there is none."""
+        return "" if self.region is None else str(getattr(self.region, word))
 
     @property
     def offsite_l_per_kwh(self) -> Fact:
@@ -109,13 +120,27 @@ class Setting:
         return self.job.path.parent if self.job.path else Path()
 
     @property
+    def hourly_name(self) -> str | None:
+        """The hours that the job or its region names."""
+        return self._hourly()[0].hourly
+
+    def _hourly(self) -> tuple[Site, Path]:
+        """The site with the hours of its region, where it states none, and where a file of hours lies."""
+        site, region = self.job.site, self.region
+        if site.hourly is not None or region is None or not region.hourly or site.grid != region.grid:
+            return site, self.folder
+        signal = site.hourly_signal or region.signal or None
+        return site.but(hourly=region.hourly, hourly_signal=signal), region.folder
+
+    @property
     def hours(self) -> Hours | None:
         """The hourly series that the job names."""
-        if self.job.site.hourly is None:
+        site, folder = self._hourly()
+        if site.hourly is None:
             return None
-        key = ("hours", self.job.site)
+        key = ("hours", site)
         if key not in self.kept:
-            self.kept[key] = hours_of(self.job.site, self.folder, self.catalogue)
+            self.kept[key] = hours_of(site, folder, self.catalogue)
         found: Hours = self.kept[key]
         return found
 

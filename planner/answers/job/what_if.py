@@ -97,7 +97,7 @@ def _regions(footprint: Footprint) -> Iterator[Change]:
     """The cleanest and the dirtiest region whose factor means the same, with the same hardware and PUE."""
     setting = footprint.setting
     site = setting.job.site
-    if site.grid is None or site.hourly is not None:
+    if site.grid is None or setting.hours is not None:
         return
     signal = footprint.operational.boundary.get("grid", "")
     alike = [

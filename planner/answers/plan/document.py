@@ -23,6 +23,7 @@ from planner.answers.plan.ways import way_text, ways_records, ways_text
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
+from planner.inputs.own.reading import own_notes
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
@@ -124,6 +125,7 @@ def _document(plan: Plan) -> Record:
     document["steps"] = steps.packed()
     notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
     notes += idle_notes(plan.inputs.idle_facts, "this plan")
+    notes += own_notes(plan.inputs.facts_used.keys() - scenario.facts.keys(), plan.inputs.catalogue)
     document["why"] += [f"{note}." for note in notes]
     if found := disagreements(document):
         raise Disagreement("; ".join(f"{place} {text}" for place, text in found[:5]))

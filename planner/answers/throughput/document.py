@@ -25,6 +25,7 @@ from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.models import with_model_cards
+from planner.inputs.own.reading import own_notes
 from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError
@@ -76,7 +77,9 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     if question.why:
         document["why"] = question.why
         document["explanations"] = cells["rows"][_row_of_why(question.why, table)]
-    return document | {"cells": cells, "steps": steps.packed()}
+    packed = steps.packed()
+    document["notes"] = [*table.notes, *own_notes((step["name"] for step in packed), catalogue)]
+    return document | {"cells": cells, "steps": packed}
 
 
 def _calibrated_skus(kind: str, setting: Setting) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Problem, ScenarioError
-from planner.inputs.scenario.problems import near, shown
+from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
 from planner.trace.errors import InputError
 from planner.trace.units import UnitError, parse_quantity, unit_of
@@ -178,12 +178,13 @@ def flag(name: str) -> str:
 def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
     known = models(catalogue)
     if question.model not in known:
-        yield Problem(
-            "", f"the catalogue has no model {shown(question.model)}; {near(question.model, known)}"
-        )
+        remedy = near_or_own("model", question.model, known)
+        yield Problem("", f"the catalogue has no model {shown(question.model)}; {remedy}")
     for sku in question.skus:
         if sku not in catalogue.skus:
-            yield Problem("--sku", f"the catalogue has no SKU {shown(sku)}; {near(sku, catalogue.skus)}")
+            yield Problem(
+                "--sku", f"the catalogue has no SKU {shown(sku)}; {near_or_own('SKU', sku, catalogue.skus)}"
+            )
     if question.precision not in PRECISIONS:
         yield Problem("--precision", f"{shown(question.precision)} is none of {', '.join(PRECISIONS)}")
     elif question.skus:

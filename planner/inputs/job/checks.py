@@ -65,7 +65,7 @@ def _grid(job: Job) -> Iterator[Problem]:
     site = job.site
     ways = {"grid": "grid", "grid_intensity": "grid_kgco2e_per_kwh", "hourly": "hourly"}
     given = [name for name, attribute in ways.items() if site.has(attribute)]
-    if not given:
+    if not given and not site.has("region"):
         yield Problem("site", "none of grid, grid_intensity and hourly is given: write one")
     for name in () if site.has("hourly") else _OF_HOURS:
         if site.has(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -15,12 +15,14 @@ from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.models import with_model_cards
+from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
 from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
-from planner.inputs.scenario.problems import near, shown
+from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.trace.errors import InputError
 from planner.trace.numbers import exact_text, number_text, written_text
 from planner.trace.units import parse_quantity
@@ -40,6 +42,7 @@ FLAGS = {
     "lifetime": "hardware.lifetime",
     "utilisation": "hardware.utilisation",
     "grid": "site.grid",
+    "region": "site.region",
     "hourly": "site.hourly",
     "pue": "site.pue",
     "start": "site.start",
@@ -102,7 +105,7 @@ def with_defaults(
     missing = dict(DEFAULTS)
     if "model" not in training:
         del missing["nodes"]
-    if "hourly" in site or "grid_intensity" in site:
+    if {"hourly", "grid_intensity", "region"} & site.keys():
         del missing["grid"]
     named = _named_by_its_meter(training, catalogue, folder)
     assumed = []
@@ -172,8 +175,16 @@ def read_job(
     Raises:
         ScenarioError: it is wrong; the error holds every problem of value, name and meaning.
     """
+    if isinstance(document.get("data"), str):  # as a scenario has it; a table is the phase of that name
+        document = {key: held for key, held in document.items() if key != "data"} | {
+            "own_data": document["data"]
+        }
     meaning = meant(Job, document)
-    document = meaning.document
+    folder = path.parent if path is not None else Path() if by_flags else None
+    own = own_in(meaning.document.get("own_data"), folder)
+    catalogue = catalogue.with_own(own if isinstance(own, OwnFacts) else None)
+    document, lost = with_regions(meaning.document, catalogue)
+    meaning = replace(meaning, document=document)
     read, fields, more = read_part(Job, document, Frame())
     job = read if read is not None else read_far(Job, document, Frame())
     assert job is not None, "tables are read as far as they go"
@@ -182,6 +193,7 @@ def read_job(
     empty = [] if any(phase in document for phase in PHASES) else [_nothing(by_flags)]
     stages = (
         [*fields, *meaning.unknown],
+        [*lost, *(own if isinstance(own, list) else [])],
         unread,
         _unknown(document, known_names(catalogue)),
         problems_between(job),
@@ -201,6 +213,8 @@ def with_cards(tables: Mapping[str, Any], folder: Path | None, catalogue: Catalo
     """
     if folder is None:
         return catalogue
+    own = own_in(tables.get("own_data"), folder)
+    catalogue = catalogue.with_own(own if isinstance(own, OwnFacts) else None)
     named = [table.get("model") for key in TABLES if isinstance(table := tables.get(key), dict)]
     cards = [name for name in named if isinstance(name, str) and CARD.fullmatch(name)]
     return with_model_cards(catalogue, cards, folder)
@@ -221,7 +235,8 @@ def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
             name = table.get(one)
             if isinstance(name, str) and name not in (held := getattr(known, names)):
                 yield Problem(
-                    f"{key}.{one}", f"the catalogue has no {kind} {shown(name)}; {near(name, held)}"
+                    f"{key}.{one}",
+                    f"the catalogue has no {kind} {shown(name)}; {near_or_own(kind, name, held)}",
                 )
     for mix in ("devices", "population"):
         federated = document.get("federated")
@@ -263,6 +278,7 @@ _ALWAYS = ("sku", "grid", "pue", "lifetime_y")
 
 # What else a file says of its grid gives way to a region that is chosen.
 _OTHER_GRIDS = (
+    "region",
     "grid_intensity",
     "hourly",
     "hourly_signal",

@@ -63,6 +63,11 @@ _USED = Share("0.85", Range(0, 1, open=True))
 class Site(Part):
     """Where and when the job runs."""
 
+    region: Annotated[str | None, Text('"aws/eu-central-1"', name=False)] = Field(
+        None,
+        description="Region of a provider or of your own: its grid, hours, PUE and WUE hold where they are "
+        "not stated; `everfleet regions` lists them",
+    )
     grid: Annotated[str | None, Text('"us-srvc"')] = Field(
         None,
         description="Grid region of the catalogue where the job runs",
@@ -441,6 +446,11 @@ class Job(Part):
 
     title: Annotated[str, Text('"Llama 3.1 8B, pre-trained"', name=False)] = Field(
         description="One line for the report"
+    )
+    own_data: Annotated[str | None, Text('"my-facts"', name=False)] = Field(
+        None,
+        description="Your own facts next to ours: a folder that `everfleet add` writes, or one TOML file, "
+        "found from the folder of this file; `data` with a text means the same",
     )
     site: Site = Field(Site(), description="Where and when the job runs")
     hardware: Hardware = Field(

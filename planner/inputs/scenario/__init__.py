@@ -134,7 +134,10 @@ def with_changes(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
 def _change(document: dict[str, Any], changes: Mapping[str, Any], name: str) -> None:
     """Put values into the tables of a file; a ScenarioError tells every path that leads nowhere."""
-    problems = [problem for path, value in changes.items() if (problem := change(document, path, value))]
+    moved = [path.removesuffix(".region") for path in changes if path.endswith(".region")]
+    others = {f"{at}.{key}": None for at in moved for key in ("grid", "pue") if f"{at}.{key}" not in changes}
+    stated = {**others, **changes}  # what the region before filled goes with it
+    problems = [problem for path, value in stated.items() if (problem := change(document, path, value))]
     if problems:
         raise ScenarioError(name, problems)
 
@@ -170,5 +173,6 @@ def canonical_text(scenario: Scenario) -> str:
 def digest(scenario: Scenario) -> str:
     """SHA-256 of the canonical text, log and measurements: the identity, whatever the files are called."""
     attached = [repr(one) for one in (scenario.fit, scenario.calibration) if one]
+    attached += [scenario.own.digest] if scenario.own is not None else []
     said = "".join([canonical_text(scenario), *attached])
     return hashlib.sha256(said.encode()).hexdigest()

@@ -58,6 +58,8 @@ def named_files(scenario: Scenario) -> tuple[str, ...]:
     used += [service.model for service in scenario.services]
     names = {name for name in used if is_card(name)}
     names |= {scenario.reliability.log or "", scenario.performance.calibration or ""}
+    if scenario.data is not None and scenario.own is not None:
+        names |= {(PurePosixPath(scenario.data).parent / file).as_posix() for file in scenario.own.files}
     return tuple(sorted(names - {""}))
 
 

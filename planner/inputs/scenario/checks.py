@@ -17,7 +17,7 @@ from planner.inputs.fits import FittedFleet
 from planner.inputs.ranges import Ranges
 from planner.inputs.scenario.fields import CARD, quantity_like
 from planner.inputs.scenario.parts import reported
-from planner.inputs.scenario.problems import Problem, near, place, shown, shown_key
+from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
 from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
@@ -345,7 +345,7 @@ def _unknown(path: str, name: str, kind: str, names: frozenset[str]) -> Iterator
             "save it, and read the scenario from there",
         )
         return
-    yield Problem(path, f"the catalogue has no {kind} {shown(name)}; {near(name, names)}")
+    yield Problem(path, f"the catalogue has no {kind} {shown(name)}; {near_or_own(kind, name, names)}")
 
 
 def _presence(document: Mapping[str, Any]) -> Iterator[Problem]:

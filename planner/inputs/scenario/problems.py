@@ -75,6 +75,18 @@ def near(name: str, known: Collection[str]) -> str:
     return "there is " + ", ".join(few) + more if few else "there is none"
 
 
+_ADDED_AS = {"SKU": "gpu", "model": "model", "grid region": "region"}
+
+
+def near_or_own(kind: str, name: str, known: Collection[str]) -> str:
+    """The same of what a person may add: `everfleet add` writes one of their own."""
+    added = _ADDED_AS.get(kind)
+    said = near(name, known)
+    if not added:
+        return said
+    return f"{said}{'' if said.endswith('?') else '.'} `everfleet add {added}` writes one of your own"
+
+
 def label(entry: object, section: str, entries: Sequence[object]) -> str:
     """What a path calls an entry of a list: its name, on the market its SKU; empty where that is no help."""
     if section == "fleet" or not isinstance(entry, Mapping):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import rates_in
 from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read_fit
+from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
 from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
 from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
@@ -43,6 +46,7 @@ class Reading:
     more: int
     futures: Mapping[int, Future]
     calibration: Calibration | None
+    own: OwnFacts | None = None
 
     @property
     def document(self) -> dict[str, Any]:
@@ -67,7 +71,10 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
             problem = Problem(section, f"has {len(entries):,} entries: write at most {MAX_ENTRIES}")
             return Reading(name, folder, Meant(dict(document), {}), None, (problem,), 0, {}, None)
     meaning = meant(Scenario, document)
-    document = meaning.document
+    own = own_in(meaning.document.get("data"), folder)
+    known_facts = load_catalogue().with_own(own if isinstance(own, OwnFacts) else None)
+    document, lost = with_regions(meaning.document, known_facts)
+    meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
@@ -84,15 +91,25 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     parts = _parts(filled, horizon, frame, fit)
     scenario, fields, more = read_part(Scenario, filled, frame)
     between = [*between_tables(document, parts), *([calibration] if isinstance(calibration, Problem) else [])]
+    between += [*lost, *(own if isinstance(own, list) else [])]
     if scenario is not None:
         scenario._fit = fit if isinstance(fit, FittedFleet) else None
         scenario._calibration = calibration if isinstance(calibration, Calibration) else None
+        scenario._own = own if isinstance(own, OwnFacts) else None
     stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
     problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))
     more += meaning.more
     known = calibration if isinstance(calibration, Calibration) else None
     return Reading(
-        name, folder, meaning, None if problems else scenario, problems, more, parts.futures, known
+        name,
+        folder,
+        meaning,
+        None if problems else scenario,
+        problems,
+        more,
+        parts.futures,
+        known,
+        own if isinstance(own, OwnFacts) else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr
 
 from planner.inputs.fits import Calibration, FittedFleet
+from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
 from planner.inputs.scenario.base import part_in as part_in
 from planner.inputs.scenario.base import rule_of as rule_of
@@ -398,6 +399,11 @@ class Scenario(Part):
         description="What one of a currency is in USD, and `date`, the day of these rates; default: the "
         "facts exchange.*",
     )
+    data: Annotated[str | None, Text('"my-facts"', name=False)] = Field(
+        None,
+        description="Your own facts next to ours: a folder that `everfleet add` writes, or one TOML file, "
+        "found from the folder of this file",
+    )
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
@@ -426,6 +432,7 @@ class Scenario(Part):
     _path: Path | None = PrivateAttr(None)
     _fit: FittedFleet | None = PrivateAttr(None)
     _calibration: Calibration | None = PrivateAttr(None)
+    _own: OwnFacts | None = PrivateAttr(None)
 
     @property
     def path(self) -> Path | None:
@@ -442,11 +449,18 @@ class Scenario(Part):
         """What the measurements that it names say."""
         return self._calibration
 
+    @property
+    def own(self) -> OwnFacts | None:
+        """The facts of one's own that it names."""
+        return self._own
+
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""
         if not isinstance(other, Scenario):
             return False
-        mine, others = (repr((one._fit, one._calibration)) for one in (self, other))
+        mine, others = (
+            repr((one._fit, one._calibration, one._own and one._own.digest)) for one in (self, other)
+        )
         return self.__dict__ == other.__dict__ and mine == others
 
     __hash__ = None  # type: ignore[assignment]  # `facts` is a dict; `digest` tells scenarios apart

@@ -18,6 +18,11 @@ class Site(Part):
     """A data centre, or the part of one that is yours to fill."""
 
     name: Annotated[str, _SITE] = Field(description="Name, unique among the sites")
+    region: Annotated[str | None, Text('"aws/eu-central-1"', name=False)] = Field(
+        None,
+        description="Region of a provider or of your own: its grid and PUE hold where they are not stated; "
+        "`everfleet regions` lists them",
+    )
     grid: Annotated[str | None, Text('"se"')] = Field(
         None, description="Grid region of the catalogue; its intensity declines over the years"
     )

@@ -34,6 +34,11 @@ class Rental(Part):
         description="Name of the location, unique among sites and rentals"
     )
     sku: SkuName = Field(description="What is rented")
+    region: Annotated[str | None, Text('"azure/westeurope"', name=False)] = Field(
+        None,
+        description="Region of a provider or of your own: its grid and PUE hold where they are not stated; "
+        "`everfleet regions` lists them",
+    )
     grid: Annotated[str | None, Text('"gcp-europe-north1"')] = Field(
         None, description="Grid region of the catalogue; its intensity declines over the years"
     )

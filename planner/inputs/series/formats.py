@@ -24,6 +24,7 @@ _MAPS = {
     "direct": (r"carbon intensity gco.?eq/kwh \(direct\)", r"carbon_intensity_direct_avg"),
     "life-cycle": (r"carbon intensity gco.?eq/kwh \((?:lca|life ?cycle)\)", r"carbon_intensity_avg"),
 }
+_BARE_UNIT = r"k?gco2e?(?:q)? ?/ ?kwh"  # a column that is called by its unit alone
 _ZONE_COLUMNS = (r"zone id", r"zone_?name", r"zone")
 _NESO = (
     r"actual carbon intensity \(gco2/kwh\)",
@@ -107,13 +108,36 @@ def intensities(
     if len(kinds) > 1:
         _expect(table, signal, GridSignal("average", signal.scope, "production"))
         return _mixed(table, kinds, signal, catalogue)
-    own = table.column(r"value.*", r".*kgco2e?_per_kwh", r".*gco2e?_per_kwh", r".*intensity.*")
+    own = table.column(r"value.*", r".*kgco2e?_per_kwh", r".*gco2e?_per_kwh", r".*intensity.*", _BARE_UNIT)
     if own is None:
         raise InputError(
             f"{table.name}: no column of intensities among {', '.join(table.header)}: name it kgco2e_per_kwh "
             "or gco2e_per_kwh, or state column and unit"
         )
     return _column(table, own, unit)
+
+
+def stated_signal(table: Table) -> GridSignal | None:
+    """What the values of a file mean, where its header or a column `signal` says so.
+
+    Raises:
+        InputError: the column says several things, or none that is known.
+    """
+    if (column := table.column(r"signal")) is not None:
+        said = sorted(set(table.texts(column)))
+        try:
+            if len(said) != 1:
+                raise ValueError(f"{len(said)} signals in one file: write one")
+            return GridSignal.parse(said[0])
+        except ValueError as error:
+            raise InputError(f"{table.name}: {column}: {error}") from None
+    for scope, names in _MAPS.items():
+        others = [held for other, held in _MAPS.items() if other != scope]
+        if table.column(*names) and not any(table.column(*held) for held in others):
+            return GridSignal("average", scope, "consumption")  # type: ignore[arg-type]  # its own words
+    if table.column(*_NESO):
+        return GridSignal("average", "direct", "consumption")
+    return None
 
 
 def _expect(table: Table, signal: GridSignal, holds: GridSignal) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.series.formats import intensities, of_zone
+from planner.inputs.series.formats import intensities, of_zone, stated_signal
 from planner.inputs.series.table import Table, read_table
 from planner.inputs.series.times import TIME_COLUMNS, utc_times
 from planner.trace.errors import InputError
@@ -88,6 +88,15 @@ def read_series(
     if yearly_kgco2e_per_kwh is not None:
         _refuse_other_scale(table, series, yearly_kgco2e_per_kwh)
     return SeriesRead(series, series.missing_hours, repeated)
+
+
+def signal_in(path: Path) -> GridSignal | None:
+    """What the values of a file mean, where the file says so.
+
+    Raises:
+        InputError: it cannot be read, or says several things.
+    """
+    return stated_signal(read_table(path))
 
 
 def _refuse_other_units(table: Table, values: NDArray[np.float64]) -> None:

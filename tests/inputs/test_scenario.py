@@ -136,6 +136,15 @@ name = "cloud 2"
 sku = "h100-8"
 grid = "se"
 
+[[rental]]
+name = "signed-cloud"
+sku = "h100-8"
+grid = "se"
+commitment = "1 year"
+nodes = 2
+starts = 2028-04-01
+signed = true
+
 [[training]]
 name = "run"
 model = "llama-3-8b"
@@ -285,9 +294,10 @@ def test_shipped_scenarios_are_read_to_the_letter(path: Path) -> None:
     assert scenario.path == path
     assert len(scenario.sites) == len(raw["sites"]) > 0
     for site, written in zip(scenario.sites, raw["sites"], strict=True):
-        to_kw = {"kW": 1, "MW": 1000}[written["power_cap"].split()[1]]
-        periods = raw["horizon"]["periods"]
-        assert site.power_cap_kw == pytest.approx((number(written["power_cap"]) * to_kw,) * periods)
+        periods, cap = raw["horizon"]["periods"], written["power_cap"]
+        caps = cap if isinstance(cap, list) else [cap] * periods
+        kilowatts = [number(one) * {"kW": 1, "MW": 1000}[one.split()[1]] for one in caps]
+        assert site.power_cap_kw == pytest.approx(kilowatts)
         if "electricity_price" in written:
             price = number(written["electricity_price"]) / 1000
             assert site.electricity_price_usd_per_kwh == pytest.approx((price,) * periods)

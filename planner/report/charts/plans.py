@@ -68,8 +68,8 @@ def mix(document: Document) -> Picture | None:
         x=when, order=alt.Order("place:Q"), tooltip=["period:N", "site:N", "sku:N", "nodes:Q"]
     )
     bars = base.mark_bar(stroke=OUTLINE).encode(y=stacked(), color=colour("sku", "SKU"))
-    turned = {"angle": 270} if len(kept) > WIDE_PERIODS else {}
-    inside = base.mark_text(color=LETTERS, fontSize=11, lineBreak="\n", lineHeight=13, **turned)
+    angle = 270 if len(kept) > WIDE_PERIODS else 0
+    inside = base.mark_text(color=LETTERS, fontSize=11, lineBreak="\n", lineHeight=13, angle=angle)
     after = chart_of(ends).mark_text(color=INK, baseline="bottom", dy=-4, fontSize=11, lineBreak="\n")
     last = [row for row in rows if row["period"] == kept[-1]]
     words = ", ".join(f"{row['nodes']} {row['sku']} at {row['site']}" for row in last)

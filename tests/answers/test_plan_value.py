@@ -296,9 +296,11 @@ def test_between_keeping_and_selling_friction_leaves_a_band() -> None:
 
 
 def test_a_faster_fall_of_value_never_buys_more() -> None:
-    """Down a straight line to less and less of the price: no more new nodes for the same demand."""
+    """Down a straight line to less of the price, fewer new nodes are worth what they would carry."""
+    demand = test_plan_ownership.BUSY | {"services.chat.unmet_penalty": "0.00003 USD"}
     counts = [
-        test_plan_ownership.bought(planned({"policy.residual_value": kept} | test_plan_ownership.BUSY))
+        test_plan_ownership.bought(planned({"policy.residual_value": kept} | demand))
         for kept in ("80 %", "40 %", "0 %")
     ]
     assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]

@@ -280,3 +280,27 @@ def test_a_later_deadline_saves_no_more_than_time_does() -> None:
     price = float(soon.ledger.capex.value)
     assert solved(late).usd <= solved(soon).usd * (1 + 1e-9)
     assert solved(soon).usd - solved(late).usd <= RATE * price * 0.25 * 1.01
+
+
+def test_between_keeping_and_selling_friction_leaves_a_band() -> None:
+    """Idle for one quarter a node stays, for the fee of a sale is more; idle to the end of three it goes."""
+    busy, quiet = "2500 /s", "40 /s"
+    gap, end = (
+        planned({"fleet": [], "services.chat.peak_rate": rates})
+        for rates in ([busy, quiet, busy, busy], [busy, quiet, quiet, quiet])
+    )
+    assert solved(gap).orders[:, 0].sum() > 0
+    assert solved(gap).orders[:, 1:].sum() == 0, "nothing is sold to be bought again"
+    assert solved(gap).sold.sum() == 0
+    assert solved(end).sold.sum() > 0
+
+
+def test_a_faster_fall_of_value_never_buys_more() -> None:
+    """Down a straight line to less of the price, fewer new nodes are worth what they would carry."""
+    demand = test_plan_ownership.BUSY | {"services.chat.unmet_penalty": "0.00003 USD"}
+    counts = [
+        test_plan_ownership.bought(planned({"policy.residual_value": kept} | demand))
+        for kept in ("80 %", "40 %", "0 %")
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]

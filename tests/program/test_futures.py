@@ -228,6 +228,18 @@ def test_every_order_tried() -> None:
     assert 0 < hedge.first_stage.orders.sum() < 12
 
 
+@pytest.mark.parametrize(("changes", "alike"), [({}, False), (MUST, True)])
+def test_a_chance_matters_only_where_demand_may_go_unmet(changes: dict[str, Any], alike: bool) -> None:
+    """A boom of 1 % and of 90 %: with a penalty other orders; where all must be served, the same ones."""
+    orders = []
+    for chance in (0.01, 0.9):
+        pair = [LOW | {"probability": 1 - chance}, HIGH | {"probability": chance}]
+        found = planned({"futures": pair} | changes)
+        assert found.hedge is not None
+        orders.append(found.hedge.plans[0].orders.tolist())
+    assert (orders[0] == orders[1]) is alike
+
+
 def test_the_mean_is_a_sum_by_hand_and_can_be_explained() -> None:
     found = planned()
     assert found.hedge is not None

@@ -44,7 +44,8 @@ class Step:
 def ladder(name: str, seconds: float) -> Iterator[list[Step]]:
     """The steps down of every demand of a shipped scenario, one list for each."""
     scenario = with_changes(
-        load_scenario(data_folder() / "scenarios" / f"{name}.toml"), {"policy.objective": "money"}
+        load_scenario(data_folder() / "scenarios" / f"{name}.toml"),
+        {"policy.objective": "money", "policy.first": None, "policy.tolerance": None},
     )
     for path, values, unit in demands(scenario):
         heights = [(f"x {share:g}", [share * value for value in values]) for share in SHARES]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plain import plain
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.summary import why_this_plan
@@ -456,10 +457,10 @@ def test_a_money_cap_below_the_cheapest_plan_is_named() -> None:
     assert family["rows"][0]["by"] == pytest.approx(short, rel=1e-3)
 
 
-def test_a_shipped_scenario_takes_all_of_it_at_once(root: Any) -> None:
+def test_a_shipped_scenario_takes_all_of_it_at_once() -> None:
     """Everything beside everything else: the ledger agrees with the solver's sums, or raises."""
     scenario = with_changes(
-        load_scenario(root / "data/scenarios/serving-only.toml"),
+        load_scenario(plain("serving-only")),
         {
             "solve.gap": "50 %",  # any plan will do: what is compared is how it is counted
             "policy.objective": "cash",

@@ -102,8 +102,8 @@ def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: 
     opened(page, f"{app_url}/plan")
     page.get_by_text("Show data").first.click()
     settled(page)
-    expect(page.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
-    table = page.get_by_test_id("stDataFrame").first
+    expect(page.get_by_text("Choose a number to see where it comes from.").last).to_be_visible()
+    table = page.get_by_test_id("stDataFrame").nth(1)  # below what to do
     table.scroll_into_view_if_needed()
     first = table.locator("[role=gridcell][aria-colindex='1']").first
     for period in ("2027 Q1", "2027 Q4"):  # rising, then falling

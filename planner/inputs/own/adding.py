@@ -21,13 +21,13 @@ from planner.inputs.own.reading import OwnDataError, csv_line, joined, read_own
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.series.reading import read_series, signal_in
 from planner.trace.errors import InputError
+from planner.trace.numbers import written_text
 from planner.trace.records import Record
 from planner.trace.units import parse_quantity
 
 SIGNAL = "average/life-cycle/production"  # of countries, next to which a region is planned
 PRIOR = "class-prior"
 # Rows that this module writes are readable to six figures, as a person would write them.
-_FIGURES = 6
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
@@ -199,7 +199,7 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         kept = f"series/{name}.csv"
         copies[kept] = place.hourly
         region["hourly"] = kept
-        mean = f"{1000 * series.mean_kgco2e_per_kwh:.{_FIGURES}g}"
+        mean = written_text(1000 * series.mean_kgco2e_per_kwh)
         counted = f"mean of {series.hours} hours in {kept}"
         rows.append(
             _Row(
@@ -211,7 +211,7 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         rows.append(_Row(intensity, *_split(place.factor), boundary=f"grid={signal}", note=f"year {year}"))
         problems += _wrong("--factor", place.factor, "kgCO2e/kWh")
     if place.pue is not None:
-        rows.append(_Row(f"pue.own-{name}", f"{place.pue:.{_FIGURES}g}", "1"))
+        rows.append(_Row(f"pue.own-{name}", written_text(place.pue), "1"))
         region["pue"] = f"own-{name}"
     if place.wue is not None:
         rows.append(_Row(f"wue.own-{name}", *_split(place.wue)))
@@ -400,12 +400,12 @@ def _prior_row(prior: Prior, catalogue: Catalogue) -> _Row:
     high = prior.high if family is None else min(prior.high, family.high)
     return _Row(
         prior.key,
-        f"{prior.value:.{_FIGURES}g}",
+        written_text(prior.value),
         "count" if prior.unit == "1" and prior.value >= 1 else prior.unit,
         PRIOR,
         prior.locator,
         "assumed",
-        f"{min(low, prior.value):.{_FIGURES}g}",
-        f"{max(high, prior.value):.{_FIGURES}g}",
+        written_text(min(low, prior.value)),
+        written_text(max(high, prior.value)),
         ";".join(f"{name}={tag}" for name, tag in prior.boundary.items()),
     )

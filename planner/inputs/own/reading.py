@@ -32,6 +32,7 @@ from planner.inputs.files import csv_rows, read_limited
 from planner.inputs.models import ModelCardError, model_facts
 from planner.inputs.ranges import COUNTED
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Source
 from planner.trace.units import canonical, parse_quantity
 
@@ -145,7 +146,7 @@ def _files(folder: Path) -> list[Path]:
             found.append(path)
             if len(found) > MOST_FILES:
                 raise OwnDataError(
-                    f"{folder}: holds more than {MOST_FILES:,} files: name the folder of facts"
+                    f"{folder}: holds more than {count_text(MOST_FILES)} files: name the folder of facts"
                 )
     return found
 
@@ -181,7 +182,9 @@ class _Reader:
         if self.problems:
             shown = self.problems[:MOST_SAID]
             left = len(self.problems) - len(shown)
-            raise OwnDataError("\n".join([*shown, *([f"and {left:,} more problems"] if left else [])]))
+            raise OwnDataError(
+                "\n".join([*shown, *([f"and {count_text(left)} more problems"] if left else [])])
+            )
         if not (self.facts or self.skus or self.regions):
             raise OwnDataError(f"{self.path}: holds no facts: write some by `everfleet add`")
         return OwnFacts(
@@ -556,14 +559,14 @@ def own_notes(used: Iterable[str], catalogue: Catalogue) -> list[str]:
         return []
     held = {fact.key for fact in own.facts} & set(used)
     replaced = sorted(held & set(own.replaced))
-    said = f"{_said(len(held), len(replaced))} ({own.name}, which has {len(own.facts):,})"
+    said = f"{_said(len(held), len(replaced))} ({own.name}, which has {count_text(len(own.facts))})"
     few = ", ".join(replaced[:5]) + (f" and {len(replaced) - 5} more" if len(replaced) > 5 else "")
     return [f"This answer rests on {said}" + (f": {few}" if few else "")]
 
 
 def _said(count: int, replaced: int) -> str:
-    facts = "1 fact" if count == 1 else f"{count:,} facts"
-    ours = f"{replaced:,} replace{'s' * (replaced == 1)} ours" if replaced else "none replaces ours"
+    facts = "1 fact" if count == 1 else f"{count_text(count)} facts"
+    ours = f"{count_text(replaced)} replace{'s' * (replaced == 1)} ours" if replaced else "none replaces ours"
     return f"{facts} of your own, {ours}"
 
 

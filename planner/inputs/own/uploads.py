@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from planner.inputs.own.reading import LARGEST_BYTES, MOST_FILES
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 
 FOLDER = "my-facts"
 
@@ -46,7 +47,7 @@ def _unpacked(name: str, content: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             entries = [one for one in packed.infolist() if not one.is_dir() and not _hidden(one.filename)]
             if len(entries) > MOST_FILES:
-                raise InputError(f"{name}: holds more than {MOST_FILES:,} files")
+                raise InputError(f"{name}: holds more than {count_text(MOST_FILES)} files")
             for entry in entries:
                 inside = PurePosixPath(entry.filename.replace("\\", "/"))
                 if inside.is_absolute() or ".." in inside.parts:

@@ -121,7 +121,7 @@ class Contract(Part):
     """Clean energy that may be bought for what a site draws; the program chooses how much."""
 
     name: Annotated[str, Text('"wind-ppa"')] = Field(description="Name, unique among the contracts")
-    site: Annotated[str, Text('"dallas"')] = Field(description="Site whose energy it may cover")
+    site: SiteName = Field(description="Site whose energy it may cover")
     price_premium_usd_per_kwh: Annotated[
         tuple[float, ...], EachPeriod(Quantity('"4 USD/MWh"', "USD/kWh", Range(-5, 5)))
     ] = Field(alias="price_premium", description="Price on top of that of the electricity")

@@ -6,8 +6,10 @@ Nothing here knows the program or its engine, so that an answer can be checked a
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
@@ -27,7 +29,7 @@ def totals_by(group: Whole, groups: int, rows: Floats | Whole) -> Floats:
     return total
 
 
-def arriving(placed: Whole, lead_periods: Whole) -> Whole:
+def arriving(placed: NDArray[Any], lead_periods: Whole) -> NDArray[Any]:
     """What arrives in each period; nothing where that is after the end.
 
     a[x,t] = placed[x,t-lead[x]]
@@ -56,7 +58,8 @@ def under_term(problem: Problem, committed: Whole) -> Whole:
     r[p,t] = sum over t' from t - term[p] + 1 to t of committed[p,t']
     """
     begun = np.cumsum(committed, axis=1)
-    return begun - arriving(begun, problem.node_groups.rental_term_periods)
+    held: Whole = begun - arriving(begun, problem.node_groups.rental_term_periods)
+    return held
 
 
 def standing_nodes(problem: Problem, retired: Whole, moved: Whole) -> Whole:
@@ -78,6 +81,16 @@ def down_nodes(problem: Problem, kept: Whole) -> Floats:
     """
     cohorts = problem.cohorts
     return totals_by(cohorts.node_group, len(problem.node_groups), (1 - cohorts.available_fraction) * kept)
+
+
+def nodes_under_way(problem: Problem, moved: Whole, *, mean: bool) -> Floats:
+    """Moved nodes that are not there yet in the period of their arrival: all of them, or the mean of it.
+
+    w[p,t] = sum over m to p of share[m,t-lead[m]] * move[m,t-lead[m]];  share = away, or 1 where away > 0
+    """
+    moves, goal = problem.moves, problem.cohorts.node_group[problem.moves.to_cohort]
+    share = moves.away_fraction if mean else (moves.away_fraction > 0).astype(float)
+    return totals_by(goal, len(problem.node_groups), arriving(share * moved, moves.lead_periods))
 
 
 def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
@@ -356,12 +369,14 @@ def holding_costs(problem: Problem) -> Flags:
 
 
 def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats:
-    """Mean nodes, in service or rented, that nothing uses and that are not parked.
+    """Mean nodes, in service or rented, that nothing uses and that are neither parked nor under way.
 
-    i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - a[p,t] / hours[t]; 0 where that is what rounding leaves
+    i[p,t] = n[p,t] + rented[p,t] - parked[p,t] - w[p,t] - a[p,t] / hours[t]; 0 where that is what rounding
+    leaves
     """
     active = active_node_h(problem, chosen.run, chosen.replicas, chosen.work_node_h, chosen.done_node_h)
-    idle: Floats = in_service + chosen.rented - chosen.parked - active / problem.node_groups.hours
+    there = in_service - nodes_under_way(problem, chosen.moved, mean=True)
+    idle: Floats = there + chosen.rented - chosen.parked - active / problem.node_groups.hours
     idle[np.abs(idle) <= NOTHING] = 0.0
     return idle
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from solver import backend, verify
 from solver.build import THOUSAND, build
 from solver.problem import Problem, Solution
+from solver.program import Program
 from solver.start import first_plan
+from solver.totals import charged
 
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
 ANY = 1e6  # a gap that every plan keeps
@@ -37,6 +39,20 @@ class Answer:
     bound: float
     gap_fraction: float
     elapsed_s: float
+
+
+def check(program: Program, solution: Solution, tolerance: float) -> list[verify.Violation]:
+    """Every rule that a plan breaks, and what the program charges for it beside its account.
+
+    A coefficient of the objective that is not the price in the account would have the program seek another
+    plan than the one it is asked for, and no rule would be broken.
+    """
+    violations = verify.verify(program.problem, solution, tolerance)
+    accounted = verify.objective_value(program.problem, solution)
+    sought = charged(program, solution)
+    if not abs(sought - accounted) <= tolerance * max(1.0, abs(accounted)):
+        violations.append(verify.Violation("what the program charges", (), sought, accounted))
+    return violations
 
 
 def answer(
@@ -72,10 +88,10 @@ def answer(
         floor *= THOUSAND
         elapsed_s = time.monotonic() - began
         if stopped:
-            return _stopped_early(problem, start, floor, elapsed_s, tolerance)
-        if start is not None and _holds(problem, start, floor, gap_fraction, tolerance):
+            return _stopped_early(program, start, floor, elapsed_s, tolerance)
+        if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
             within = backend.Status.WITHIN_GAP
-            return _checked(problem, start, within, floor, elapsed_s, tolerance)
+            return _checked(program, start, within, floor, elapsed_s, tolerance)
     spent_s = time.monotonic() - began
 
     shown = False  # somebody saw a plan, and expects one
@@ -105,7 +121,7 @@ def answer(
     floor = max(floor, outcome.bound * THOUSAND)
     found = program.solution(outcome.values) if outcome.status.has_plan else None
     known = [start] if start is not None else []
-    if fractions and found is not None and not _holds(problem, found, floor, gap_fraction, tolerance):
+    if fractions and found is not None and not _holds(program, found, floor, gap_fraction, tolerance):
         known.append(found)
         found = None
         program.count_replicas()
@@ -115,9 +131,9 @@ def answer(
             floor = max(floor, outcome.bound * THOUSAND)
             found = program.solution(outcome.values) if outcome.status.has_plan else None
     if found is not None and outcome.status in PROVEN:
-        return _checked(problem, found, outcome.status, floor, spent_s, tolerance)
+        return _checked(program, found, outcome.status, floor, spent_s, tolerance)
     known += [found] if found is not None else []
-    best = _best(problem, known, tolerance) if outcome.status is not backend.Status.INFEASIBLE else None
+    best = _best(program, known, tolerance) if outcome.status is not backend.Status.INFEASIBLE else None
     if best is None and outcome.stopped and (shown or known):
         # What was found breaks a rule once its counts are whole, or the engine took it back.
         any_plan = backend.solve(
@@ -129,40 +145,42 @@ def answer(
         )
         if any_plan.status.has_plan:
             known.append(program.solution(any_plan.values))
-            best = _best(problem, known, tolerance)
+            best = _best(program, known, tolerance)
     if best is not None:
         status = backend.Status.INTERRUPTED if outcome.stopped else backend.Status.TIME_LIMIT
-        return _checked(problem, best, status, floor, spent_s, tolerance)
+        return _checked(program, best, status, floor, spent_s, tolerance)
     if found is not None:
-        return _checked(problem, found, outcome.status, floor, spent_s, tolerance)
+        return _checked(program, found, outcome.status, floor, spent_s, tolerance)
     status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
     return Answer(status, None, math.nan, floor, math.inf, spent_s)
 
 
-def _best(problem: Problem, known: list[Solution], tolerance: float) -> Solution | None:
+def _best(program: Program, known: list[Solution], tolerance: float) -> Solution | None:
     """The best of the plans that hold, if any does."""
-    plans = [plan for plan in known if not verify.verify(problem, plan, tolerance)]
-    return min(plans, key=lambda plan: verify.objective_value(problem, plan), default=None)
+    plans = [plan for plan in known if not check(program, plan, tolerance)]
+    return min(plans, key=lambda plan: verify.objective_value(program.problem, plan), default=None)
 
 
-def _holds(problem: Problem, rounded: Solution, bound: float, gap_fraction: float, tolerance: float) -> bool:
+def _holds(program: Program, rounded: Solution, bound: float, gap_fraction: float, tolerance: float) -> bool:
     """Does a plan keep every rule, and the gap, although its fractions of replicas were rounded up?"""
-    if verify.verify(problem, rounded, tolerance):
+    if check(program, rounded, tolerance):
         return False
-    return backend.gap(verify.objective_value(problem, rounded), bound) <= max(gap_fraction, tolerance)
+    return backend.gap(verify.objective_value(program.problem, rounded), bound) <= max(
+        gap_fraction, tolerance
+    )
 
 
 def _stopped_early(
-    problem: Problem, solution: Solution | None, floor: float, elapsed_s: float, tolerance: float
+    program: Program, solution: Solution | None, floor: float, elapsed_s: float, tolerance: float
 ) -> Answer:
     """What there is before the search proper: perhaps a plan, perhaps a bound."""
     if solution is None:
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, floor, math.inf, elapsed_s)
-    return _checked(problem, solution, backend.Status.INTERRUPTED, floor, elapsed_s, tolerance)
+    return _checked(program, solution, backend.Status.INTERRUPTED, floor, elapsed_s, tolerance)
 
 
 def _checked(
-    problem: Problem,
+    program: Program,
     solution: Solution,
     status: backend.Status,
     bound: float,
@@ -170,8 +188,8 @@ def _checked(
     tolerance: float,
 ) -> Answer:
     """The answer, its objective by plain sums, if the plan holds."""
-    if violations := verify.verify(problem, solution, tolerance):
+    if violations := check(program, solution, tolerance):
         raise WrongAnswer(violations)
-    objective = verify.objective_value(problem, solution)
+    objective = verify.objective_value(program.problem, solution)
     gap_fraction = 0.0 if status is backend.Status.OPTIMAL else backend.gap(objective, bound)
     return Answer(status, solution, objective, bound, gap_fraction, elapsed_s)

@@ -282,17 +282,23 @@ def from_arrival(problem: Problem, per_node: Floats) -> Floats:
     return after_lead(problem.node_groups.lead_periods, per_node)
 
 
+def at_arrival(lead_periods: Whole, per_node: Floats) -> Floats:
+    """What a node sent off in each period is charged in the period of its arrival.
+
+    f[x,t] = c[x,t+lead[x]]; 0 where it arrives after the end
+    """
+    charged = np.zeros_like(per_node)
+    for row, lead in enumerate(lead_periods):
+        charged[row, : max(per_node.shape[1] - lead, 0)] = per_node[row, lead:]
+    return charged
+
+
 def after_lead(lead_periods: Whole, per_node: Floats) -> Floats:
     """What a node sent off in each period is charged from its arrival to the end.
 
     f[x,t] = sum over t' >= t + lead[x] of c[x,t']; 0 where it arrives after the end
     """
-    later = from_now_on(per_node)
-    periods = later.shape[1]
-    charged = np.zeros_like(later)
-    for row, lead in enumerate(lead_periods):
-        charged[row, : max(periods - lead, 0)] = later[row, lead:]
-    return charged
+    return at_arrival(lead_periods, from_now_on(per_node))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

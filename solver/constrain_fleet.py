@@ -166,9 +166,10 @@ def rent_for_the_term(program: Program) -> None:
 
 
 def use_what_is_in_service(program: Program) -> None:
-    """u[p,t] + spares[p,t] + parked[p,t] <= n[p,t] + rented[p,t] - d[p,t]
+    """u[p,t] + spares[p,t] + parked[p,t] <= n[p,t] + rented[p,t] - d[p,t] - w[p,t]
 
-    d[p,t] = sum_h (1 - available[h,t]) * x[h,t], nodes that are down beyond what spares cover.
+    d[p,t] = sum_h (1 - available[h,t]) * x[h,t], nodes that are down beyond what spares cover; w are those of
+    moves that are under way for a part of the period.
     """
     program.add_rows(
         "nodes",
@@ -183,8 +184,8 @@ def use_what_is_in_service(program: Program) -> None:
 def work_on_enough_nodes(program: Program) -> None:
     """done[e,t] <= most[e,t] * works[e,t];  nodes_least[e] * works[e,t] <= free[p,t]
 
-    free[p,t] = n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t] - those of runs and replicas.
-    Pausable jobs may take turns on them.
+    free[p,t] = n[p,t] + rented[p,t] - d[p,t] - w[p,t] - spares[p,t] - parked[p,t], less those of runs and
+    replicas. Pausable jobs may take turns on them.
     """
     problem, options = program.problem, program.problem.pausable_options
     most = bounds.most_done(problem)
@@ -227,7 +228,9 @@ def work_on_enough_nodes(program: Program) -> None:
 
 
 def fit_into_the_hours(program: Program) -> None:
-    """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - parked[p,t]) * hours[t]
+    """sum_x h[x,t] * x[t] <= (n[p,t] + rented[p,t] - d[p,t] - w[p,t] - spares[p,t] - parked[p,t]) * hours[t]
+
+    Of moved nodes that arrive within the period, w is the share of it in which they are under way.
 
     x is every run, replica, mean node of work and of pausable jobs; work holds held[o,t] times what it works.
     Each row is divided by the hours of its period, so that it counts nodes.
@@ -244,7 +247,7 @@ def fit_into_the_hours(program: Program) -> None:
         grouped(serves.node_group, program.replicas, serves.node_hours / hours),
         grouped(works.node_group, program.work, works.held_ratio),
         grouped(pausable.node_group, program.done, np.ones(program.done.shape)),
-        *_less_than_usable(program),
+        *_less_than_usable(program, mean=True),
     )
 
 
@@ -345,14 +348,16 @@ def _short_of_spares(program: Program, index: Index) -> list[tuple[Any, float]]:
     return program.slack("availability", index, size, most=1.0) if size else []
 
 
-def _less_than_usable(program: Program) -> tuple[Part, ...]:
-    """+ spares + parked + d - n - rented"""
-    groups, cohorts = program.problem.node_groups, program.problem.cohorts
+def _less_than_usable(program: Program, *, mean: bool = False) -> tuple[Part, ...]:
+    """+ spares + parked + d + w - n - rented; w as `account.nodes_under_way` has it"""
+    groups, cohorts, moves = program.problem.node_groups, program.problem.cohorts, program.problem.moves
+    away = moves.away_fraction if mean else (moves.away_fraction > 0).astype(float)
     down = 1 - cohorts.available_fraction
     return (
         each(program.spares),
         each(program.parked, groups.may_park[:, None]),
         grouped(cohorts.node_group, program.standing, down) if len(cohorts) else NO_PART,
+        grouped(cohorts.node_group[moves.to_cohort], program.move, away, later=moves.lead_periods),
         each(program.in_service, -1.0),
         each(program.rented, -1.0 * (groups.rental_limit_nodes > 0)),
     )

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 import pulp
 
-from solver import backend, verify
+from solver import backend
 from solver.account import totals_by
-from solver.answer import WrongAnswer
+from solver.answer import WrongAnswer, check
 from solver.problem import Problem, Solution
 from solver.program import Index, Program
 from solver.rows import linear, name, terms
@@ -178,7 +178,7 @@ def solve_checked(
     if not outcome.status.has_plan:
         return outcome, None
     solution = program.solution(outcome.values)
-    if violations := verify.verify(program.problem, solution, tolerance):
+    if violations := check(program, solution, tolerance):
         raise WrongAnswer(violations)
     return outcome, solution
 

@@ -120,15 +120,19 @@ class Cohorts(Table):
 class Moves(Table):
     """Ways to carry standing nodes to another site.
 
-    They leave at the start of a period and stand in neither cohort until they arrive, within the horizon and
-    before the end of life there. The cohort that they join may have no nodes of its own.
+    They leave at the start of a period and stand in neither cohort until the period in which they arrive,
+    within the horizon and before the end of life there. Of that period `away_fraction` is gone by then: what
+    runs or serves from its first day on cannot count on them, work that is spread over it has the rest. The
+    cohort that they join may have no nodes of its own.
     """
 
     from_cohort: Whole  # [M]
     to_cohort: Whole  # [M] of the same SKU at another site
-    lead_periods: Whole  # [M] periods from leaving to service
+    lead_periods: Whole  # [M] whole periods from leaving to service
     usd_per_node: Floats  # [M, T] when leaving at the start of t
     kgco2e_per_node: Floats  # [M, T]
+    away_fraction: Floats = field(default_factory=no_numbers)  # [M, T] of those that leave in t: the share of
+    # the period of their arrival in which they are still under way
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "from_cohort": ROW,
@@ -136,6 +140,7 @@ class Moves(Table):
         "lead_periods": ROW,
         "usd_per_node": Shape("*T", low=0),
         "kgco2e_per_node": Shape("*T", low=0),
+        "away_fraction": Shape("*T", low=0, high=1, default=0.0),
     }
 
 

@@ -308,11 +308,13 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
 def _free_nodes(problem: Problem, chosen: Decisions, used: Floats) -> tuple[Floats, Whole]:
     """Nodes that nothing uses and that are no spares, parked ones among them; and nodes in service.
 
-    f[p,t] = n[p,t] + rented[p,t] - d[p,t] - max(u[p,t], h[p,t] / hours[t]) - spares[p,t]
+    f[p,t] = n[p,t] + rented[p,t] - d[p,t] - spares[p,t] - busy[p,t]
+    busy[p,t] = max(u[p,t] + w[p,t], h[p,t] / hours[t] + mean w[p,t])
     """
     plan = account.solution(problem, chosen)
     held = account.held_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
-    busy = np.maximum(used, held / problem.node_groups.hours) + plan.spares
+    late, mean_late = (account.nodes_under_way(problem, plan.moved, mean=mean) for mean in (False, True))
+    busy = np.maximum(used + late, held / problem.node_groups.hours + mean_late) + plan.spares
     free: Floats = plan.in_service + plan.rented - account.down_nodes(problem, plan.kept) - busy
     return free, plan.in_service
 

@@ -17,7 +17,7 @@ import numpy as np
 import pulp
 
 from solver import backend, verify
-from solver.answer import Answer, WrongAnswer
+from solver.answer import Answer, WrongAnswer, check
 from solver.build import THOUSAND, build
 from solver.decisions import fix, solve_checked
 from solver.problem import Problem, Solution
@@ -275,7 +275,7 @@ def _known(best: Floats | None) -> Floats:
 
 def _checked(program: Program, values: Mapping[str, float], tolerance: float) -> Solution:
     plan = program.solution(values)
-    if violations := verify.verify(program.problem, plan, tolerance):
+    if violations := check(program, plan, tolerance):
         raise WrongAnswer(violations)
     return plan
 

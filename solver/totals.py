@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import bounds
+from solver import account, bounds
+from solver.problem import Solution
 from solver.program import Program
-from solver.rows import Variables, terms
+from solver.rows import terms
 from solver.tables import Floats
 
 THOUSAND = 1000.0
@@ -34,12 +36,62 @@ def weighted_total(
     """
     total = pulp.LpAffineExpression()
     weights = _Weights(program, money_weight, carbon_weight, period)
-    for variables, coefficients in (*_of_fleet(program, weights), *_of_tasks(program, weights)):
-        total.update(terms(variables, coefficients))
-    places = program.problem.places
-    total.constant = float((weights.keep * program.problem.cohorts.nodes[:, None]).sum())
-    total.constant += float(weights(places.space_usd_per_kw * places.committed_kw).sum())
+    for family, coefficients in (_of_fleet(program, weights) | _of_tasks(program, weights)).items():
+        total.update(terms(getattr(program, family), coefficients))
+    total.constant = _in_any_case(program, weights)
     return total
+
+
+def charged(program: Program, plan: Solution) -> float:
+    """What the program charges a plan: the coefficients of its objective times what the plan decides.
+
+    z = constant + sum over x of c[x] * value[x];  the account knows no coefficient, and has to agree
+    """
+    aim = program.problem.objective
+    weights = _Weights(program, aim.money_weight, aim.carbon_weight, None)
+    values = _decided(program, plan)
+    coefficients = _of_fleet(program, weights) | _of_tasks(program, weights)
+    amounts = [float((each * values[family]).sum()) for family, each in coefficients.items()]
+    return math.fsum([_in_any_case(program, weights), *amounts])
+
+
+def _in_any_case(program: Program, weights: _Weights) -> float:
+    """What no decision changes: keeping what stands, as if it stayed, and space that is committed."""
+    places = program.problem.places
+    keep = weights.keep * program.problem.cohorts.nodes[:, None]
+    return float(keep.sum() + weights(places.space_usd_per_kw * places.committed_kw).sum())
+
+
+def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
+    """The value of each family of variables in a plan, in the units of the program."""
+    problem = program.problem
+    groups, tiers, hours = problem.node_groups, problem.tiers, problem.node_groups.hours
+    nodes = plan.orders * groups.order_unit_nodes[:, None]
+    best = account.rebate_fraction(problem, plan.orders)[tiers.sku]
+    first = np.zeros(len(tiers), dtype=bool)  # of equal rebates on one SKU, one is taken
+    reached = np.flatnonzero((tiers.rebate_fraction == best) & (best > 0))
+    first[reached[np.unique(tiers.sku[reached], return_index=True)[1]]] = True
+    own = first[:, None] & (tiers.sku[:, None] == groups.sku)
+    occupied = account.occupied_kw(problem, plan.in_service)
+    return {
+        "order": plan.orders,
+        "rebated": own[:, :, None] * nodes,
+        "retire": plan.retired,
+        "sell": plan.sold,
+        "move": plan.moved,
+        "rented": plan.rented,
+        "commit": plan.committed,
+        "in_service": plan.in_service,
+        "beyond": np.maximum(occupied - problem.places.committed_kw, 0.0),
+        "parked": plan.parked,
+        "run": plan.run,
+        "left_out": plan.left_out,
+        "replicas": plan.replicas,
+        "shed": plan.shed_fraction,
+        "work": plan.work_node_h / hours,
+        "done": plan.done_node_h / hours,
+        "matched": plan.matched_kwh / hours,
+    }
 
 
 class _Weights:
@@ -60,7 +112,7 @@ class _Weights:
         return (self.money * usd + self.carbon * kgco2e) * self.at
 
 
-def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
+def _of_fleet(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
     """Coefficients of what is bought, rented, kept, sold, moved, idle and parked."""
     problem = program.problem
     groups, cohorts, moves, tiers = problem.node_groups, problem.cohorts, problem.moves, problem.tiers
@@ -72,6 +124,9 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     rebate = np.where(same, tiers.rebate_fraction[:, None], 0.0)
     left, joined = moves.from_cohort, moves.to_cohort
     moved = weigh(moves.usd_per_node, moves.kgco2e_per_node) - bounds.from_now_on(weigh.keep)[left]
+    under_way = moves.away_fraction * bounds.at_arrival(
+        moves.lead_periods, weigh.idle[cohorts.node_group[joined]]
+    )
     rents = groups.rental_limit_nodes > 0
     rented = weigh(groups.rental_usd_per_node, groups.rental_kgco2e_per_node) + weigh.idle
     off = weigh(groups.off_usd_per_node, groups.off_kgco2e_per_node)
@@ -79,21 +134,21 @@ def _of_fleet(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     space = weigh(places.space_usd_per_kw)
     alone = np.where(places.committed_kw > 0, 0.0, space)[groups.site] * (groups.space_kw * here)[:, None]
     parked = off - weigh.idle + weigh.peak * (groups.off_kw - groups.idle_kw)[:, None]
-    return [
-        (program.order, ordered),
-        (program.rebated, -rebate[:, :, None] * order_usd * (program.most_rebated > 0)),
-        (program.retire, weigh(cohorts.retire_usd_per_node) - bounds.from_now_on(weigh.keep)),
-        (program.sell, weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group]),
-        (program.move, moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined])),
-        (program.rented, rented * rents),
-        (program.commit, weigh(groups.term_left_usd_per_node)),
-        (program.in_service, weigh.idle + alone + weigh.peak * groups.idle_kw[:, None]),
-        (program.beyond, np.where(places.committed_kw > 0, space, 0.0)),
-        (program.parked, parked * groups.may_park[:, None]),
-    ]
+    return {
+        "order": ordered,
+        "rebated": -rebate[:, :, None] * order_usd * (program.most_rebated > 0),
+        "retire": weigh(cohorts.retire_usd_per_node) - bounds.from_now_on(weigh.keep),
+        "sell": weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group],
+        "move": moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined]) - under_way,
+        "rented": rented * rents,
+        "commit": weigh(groups.term_left_usd_per_node),
+        "in_service": weigh.idle + alone + weigh.peak * groups.idle_kw[:, None],
+        "beyond": np.where(places.committed_kw > 0, space, 0.0),
+        "parked": parked * groups.may_park[:, None],
+    }
 
 
-def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArray[Any]]]:
+def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
     """Coefficients of jobs, services, work and clean energy, less the idling that they end."""
     problem = program.problem
     groups, jobs, services = problem.node_groups, problem.jobs, problem.services
@@ -110,12 +165,12 @@ def _of_tasks(program: Program, weigh: _Weights) -> list[tuple[Variables, NDArra
     done = done * groups.hours + weigh.peak[pausable.node_group] * pausable.active_kw[:, None]
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
-    return [
-        (program.run, run.sum(axis=1)),
-        (program.left_out, weigh.untimed * left_out),
-        (program.replicas, serve),
-        (program.shed, weigh(unmet * services.demand)),
-        (program.work, work),
-        (program.done, done),
-        (program.matched, weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours),
-    ]
+    return {
+        "run": run.sum(axis=1),
+        "left_out": weigh.untimed * left_out,
+        "replicas": serve,
+        "shed": weigh(unmet * services.demand),
+        "work": work,
+        "done": done,
+        "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
+    }

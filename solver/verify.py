@@ -224,13 +224,15 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """u[p,t] <= usable[p,t]; hours held <= usable[p,t] * hours[t]; spares[p,t] >= need of u
 
-    usable = n + rented - d - spares - parked; parked <= n, and 0 where it may not be.
+    usable = n + rented - d - w - spares - parked; parked <= n, and 0 where it may not be. What arrives by a
+    move within the period is of no use to nodes in use, and to hours for what is left of it.
     """
     used, usable = _used_nodes(problem, plan), _usable_nodes(problem, plan)
+    usable_mean = _usable_nodes(problem, plan, mean=True)
     held = account.held_node_h(problem, plan.run, plan.replicas, plan.work_node_h, plan.done_node_h)
     yield from _above("nodes in use", used, usable, tolerance)
     hours = problem.node_groups.hours
-    yield from _above("node-hours", held, usable * hours, tolerance, size=np.maximum(hours, 1.0))
+    yield from _above("node-hours", held, usable_mean * hours, tolerance, size=np.maximum(hours, 1.0))
     needed = account.spares_of_promise(problem, used, 0, tolerance)
     yield from _below("spares", plan.spares, needed, tolerance)
     may = np.where(problem.node_groups.may_park[:, None], plan.in_service, 0)
@@ -340,9 +342,9 @@ def _used_nodes(problem: Problem, plan: Solution) -> Floats:
     return account.nodes_in_use(problem, plan.run, plan.replicas, plan.done_node_h)
 
 
-def _usable_nodes(problem: Problem, plan: Solution) -> Floats:
-    down = account.down_nodes(problem, plan.kept)
-    usable: Floats = plan.in_service + plan.rented - down - plan.spares - plan.parked
+def _usable_nodes(problem: Problem, plan: Solution, *, mean: bool = False) -> Floats:
+    absent = account.down_nodes(problem, plan.kept) + account.nodes_under_way(problem, plan.moved, mean=mean)
+    usable: Floats = plan.in_service + plan.rented - absent - plan.spares - plan.parked
     return usable
 
 

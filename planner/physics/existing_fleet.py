@@ -92,11 +92,12 @@ def up_fraction(
 
 
 def moving_usd(*, carriage_usd: Column, kept_usd: Column, lead_periods: Column) -> Column:
-    """Money for moving a node: carriage, and keeping it without use while it is under way.
+    """Money for moving a node: carriage, and keeping it without use in whole periods under way.
 
     M = m + L * K
 
-    K is that of the period in which it leaves, at the site that it leaves.
+    K is that of the period in which it leaves, at the site that it leaves. The period in which it arrives is
+    charged there like any other.
 
     Source: sum of parts.
     """
@@ -125,6 +126,7 @@ class Moving:
     lead_periods: NDArray[np.intp]
     usd: Traced
     kgco2e: Traced
+    away_fraction: NDArray[np.float64]  # (M, T) of the period of arrival, for those that leave in t
 
 
 @dataclass(frozen=True)
@@ -290,8 +292,8 @@ def _proceeds(inputs: Inputs, home: NDArray[np.intp], value: Value) -> Traced | 
 def _moving(inputs: Inputs, held_usd: Traced, ways: list[tuple[int, int]]) -> Moving:
     scenario = inputs.scenario
     entry, origin = (np.array(column, dtype=np.intp) for column in zip(*ways, strict=True))
-    shortest = min(scenario.horizon.hours)
-    lead = np.array([math.ceil(scenario.moves[m].downtime_h / shortest) for m in entry], dtype=np.intp)
+    downtime = np.array([scenario.moves[m].downtime_h for m in entry])
+    lead = np.floor(downtime / min(scenario.horizon.hours)).astype(np.intp)
     cost = [inputs.money(f"moves[{m}].cost", move.cost_usd, "USD") for m, move in enumerate(scenario.moves)]
     carbon = [_carriage(inputs, m, scenario.fleet[h].sku) for m, h in ways]
     return Moving(
@@ -306,7 +308,24 @@ def _moving(inputs: Inputs, held_usd: Traced, ways: list[tuple[int, int]]) -> Mo
             lead_periods=chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods"),
         ),
         kgco2e=pick(carbon, np.arange(len(ways))[:, None]),
+        away_fraction=_away_fraction(inputs, downtime, lead),
     )
+
+
+def _away_fraction(
+    inputs: Inputs, downtime_h: NDArray[np.float64], lead_periods: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Of the period in which nodes arrive that leave in t, the share before they do; 0 after the end (M, T).
+
+    w[m,t] = (downtime[m] - (start[t+lead[m]] - start[t])) / hours[t+lead[m]], and 0 where that is below
+    """
+    start, hours = inputs.period_start_h.value[0], inputs.period_h.value[0]
+    away = np.zeros((len(downtime_h), inputs.periods))
+    for m, (downtime, lead) in enumerate(zip(downtime_h, lead_periods, strict=True)):
+        stays = max(inputs.periods - int(lead), 0)
+        passed = start[lead:] - start[:stays]
+        away[m, :stays] = np.maximum(downtime - passed, 0.0) / hours[lead:]
+    return away
 
 
 def _carriage(inputs: Inputs, m: int, sku: str) -> Traced:

@@ -108,6 +108,7 @@ def move_table(standing: Standing, periods: int) -> Moves:
         lead_periods=moving.lead_periods,
         usd_per_node=np.broadcast_to(moving.usd.value, shape),
         kgco2e_per_node=np.broadcast_to(moving.kgco2e.value, shape),
+        away_fraction=moving.away_fraction,
     )
 
 

@@ -43,7 +43,8 @@ _SHEETS = {
     ),
     "fleet": (
         "The fleet, period by period",
-        "period site sku in_service_nodes used_nodes idle_nodes parked_nodes spare_nodes retired_nodes",
+        "period site sku in_service_nodes used_nodes idle_nodes under_way_nodes parked_nodes spare_nodes "
+        "retired_nodes",
     ),
     "jobs": (
         "Training jobs",

@@ -414,14 +414,44 @@ def test_a_dear_move_is_not_made() -> None:
     assert not solved(planned({"moves": [NORTHWARDS | {"cost": "3 kUSD"}]})).moved.any()
 
 
-def test_downtime_counts_in_whole_periods_in_which_keeping_is_paid() -> None:
-    """Fourteen days are a quarter: carriage and a quarter of keeping; stated carbon as it is."""
-    plan = planned({"moves": [NORTHWARDS | {"downtime": "14 d", "carbon": "60 kg"}]})
-    moves, keep = plan.problem.moves, plan.problem.cohorts.keep_usd_per_node
+def test_downtime_counts_by_its_days() -> None:
+    """14 days are a part of the quarter of arrival; 100 days a quarter that is paid for, and the rest."""
+    short = planned({"moves": [NORTHWARDS | {"downtime": "14 d", "carbon": "60 kg"}]}).problem
+    long = planned({"moves": [NORTHWARDS | {"downtime": "100 d"}]}).problem
+    days, keep = np.array([90, 91, 92, 92]), long.cohorts.keep_usd_per_node
 
-    assert moves.lead_periods.tolist() == [1]
-    assert moves.usd_per_node[0] == pytest.approx(1000.0 + keep[0])
-    assert moves.kgco2e_per_node[0] == pytest.approx(np.full(4, 60.0))
+    assert short.moves.lead_periods.tolist() == [0]
+    assert short.moves.away_fraction[0] == pytest.approx(14 / days)
+    assert short.moves.usd_per_node[0] == pytest.approx(np.full(4, 1000.0))
+    assert short.moves.kgco2e_per_node[0] == pytest.approx(np.full(4, 60.0))
+    assert long.moves.lead_periods.tolist() == [1]
+    assert long.moves.away_fraction[0] == pytest.approx([10 / 91, 9 / 92, 8 / 92, 0.0])
+    assert long.moves.usd_per_node[0] == pytest.approx(1000.0 + keep[0])
+
+
+def test_a_pool_has_the_rest_of_the_period_of_arrival() -> None:
+    """800 GPU-hours take a twentieth of a node for a quarter: it moves at once, idle from its arrival on.
+
+    A service needs its node from the first day: where its site goes dark in April, another leaves in winter.
+    """
+    away = NORTHWARDS | {"downtime": "14 d"}
+    pool = '[[pools]]\nname = "tuning"\nmodel = "llama-3-8b"\nreference = "a100-80-8"\ngpu_time = "800 h"\n'
+    text = FLEET[: FLEET.index("[[services]]")] + pool
+    pooled = plan_fleet(with_changes(parse_scenario(text), {"moves": [away]}), baselines=False)
+    rows = [row for row in plan_document(pooled)["tables"]["fleet"] if row["site"] == "north"]
+    dark = {"sites[1].power_cap": ["400 kW", "0 kW", "0 kW", "0 kW"]}
+    served = solved(planned({"moves": [away], **dark}))
+
+    assert solved(pooled).moved[0].tolist() == [1, 0, 0, 0]
+    assert solved(pooled).kept[:, 0].tolist() == [0, 1]
+    assert rows[0]["under_way_nodes"] == pytest.approx(14 / 90)
+    assert rows[0]["used_nodes"] > 0
+    left = 1 - 14 / 90 - rows[0]["used_nodes"]
+    assert rows[0]["idle_nodes"] == pytest.approx(left)
+    assert plan_document(pooled)["tables"]["moves"][0]["in_service"] == "2027-01-15"
+    assert served.moved[0].tolist() == [1, 0, 0, 0]
+    assert served.kept[:, 0].tolist() == [1, 1]
+    assert served.kept[:, 1].tolist() == [0, 1]
 
 
 def test_what_moved_keeps_its_age() -> None:

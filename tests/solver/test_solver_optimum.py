@@ -339,6 +339,7 @@ def with_moves(case: Problem, rng: np.random.Generator) -> Problem:
         lead_periods=rng.integers(0, 2, 1),
         usd_per_node=rng.integers(0, 40) * flat[:1],
         kgco2e_per_node=rng.integers(0, 9) * flat[:1],
+        away_fraction=rng.spawn(1)[0].choice([0.0, 0.25, 0.5], (1, case.periods)),
     )
     case = changed(case, "node_groups", sku=[0, 0], site=[0, 1])
     case = changed(case, "limits", supply_nodes=np.minimum(case.limits.supply_nodes, 2))
@@ -412,8 +413,11 @@ class Sum:
         self.kgco2e[t] += kgco2e
 
 
-def every_standing(case: Problem) -> list[tuple[Any, Sum]]:
-    """Standing nodes by cohort and period, for every way to retire and to move them that holds."""
+def every_standing(case: Problem) -> list[tuple[Any, Any, Any, Sum]]:
+    """Standing nodes by cohort and period, for every way to retire and to move them that holds.
+
+    Of them, those that are not there from the first day on, and the mean of them over the period.
+    """
     cohorts, moves, spans = case.cohorts, case.moves, range(case.periods)
     total = int(cohorts.nodes.sum())
     last = np.minimum(cohorts.must_retire_by, case.periods)
@@ -428,14 +432,19 @@ def every_standing(case: Problem) -> list[tuple[Any, Sum]]:
     for moved in itertools.product(*leave):
         for gone in itertools.product(*retire):
             stand, cost = np.zeros((len(cohorts), case.periods)), Sum.nothing(case.periods)
+            late, away = np.zeros_like(stand), np.zeros_like(stand)
             stays, holds = cohorts.nodes.astype(float), True
             for t in spans:
                 for m in range(len(moves)):
                     left = moved[m * case.periods + t]
                     stays[moves.from_cohort[m]] -= left
                     cost.add(t, left * moves.usd_per_node[m, t], left * moves.kgco2e_per_node[m, t])
-                    if t >= moves.lead_periods[m]:
-                        stays[moves.to_cohort[m]] += moved[m * case.periods + t - int(moves.lead_periods[m])]
+                    sent = t - int(moves.lead_periods[m])
+                    if sent >= 0:
+                        come, share = moved[m * case.periods + sent], moves.away_fraction[m, sent]
+                        stays[moves.to_cohort[m]] += come
+                        late[moves.to_cohort[m], t] += come * (share > 0)
+                        away[moves.to_cohort[m], t] += come * share
                 for h in range(len(cohorts)):
                     left = gone[h * case.periods + t]
                     stays[h] -= left
@@ -450,7 +459,7 @@ def every_standing(case: Problem) -> list[tuple[Any, Sum]]:
                     break
                 stand[:, t] = stays
             if holds:
-                found.append((stand, cost))
+                found.append((stand, late, away, cost))
     return found
 
 
@@ -701,7 +710,7 @@ def least_by_fleet(case: Problem) -> list[float]:
     busy = np.array([use.busy for use in uses])
     held = np.array([use.used - use.pausable + use.least for use in uses])
     taken = busy + np.array([use.unfilled for use in uses])
-    need = spares + np.maximum(np.maximum(np.array([use.used for use in uses]), taken), held)
+    at_once = np.maximum(np.array([use.used for use in uses]), held)
     above = np.array([use.power for use in uses])
     use_usd, use_kg = (np.array([getattr(use.cost, kind) for use in uses]) for kind in ("usd", "kgco2e"))
     off_site = groups.off_site[:, None]
@@ -712,20 +721,23 @@ def least_by_fleet(case: Problem) -> list[float]:
     least = []
     terms = groups.rental_term_periods[:, None] > 0
     fleets = itertools.product(every_standing(case), every_purchase(case), every_commitment(case))
-    for (stand, kept), (bought, paid), under_term in fleets:
+    for (stand, late, away, kept), (bought, paid), under_term in fleets:
         have, down = bought.copy(), np.zeros_like(bought)
+        late_nodes, away_nodes = np.zeros_like(bought), np.zeros_like(bought)
+        np.add.at(late_nodes, case.cohorts.node_group, late)
+        np.add.at(away_nodes, case.cohorts.node_group, away)
         np.add.at(have, case.cohorts.node_group, stand)
         np.add.at(down, case.cohorts.node_group, (1 - case.cohorts.available_fraction) * stand)
         racks = [(have * groups.racks_per_node[:, None] * here).sum(axis=0).max() for here in at]
         if any(racks[s] > limit.racks[s] for s in (0, 1)):
             least.append(math.inf)
             continue
-        short = need - (have - down)
+        short = spares + np.maximum(at_once + late_nodes, taken + away_nodes) - (have - down)
         rented = np.where(terms, under_term, np.ceil(np.maximum(short, 0.0) - 1e-9))
         holds = (rented >= short - 1e-9).all(axis=(1, 2))
         holds &= (rented <= groups.rental_limit_nodes + 1e-9).all(axis=(1, 2))
         parked = np.minimum(np.maximum(rented - short, 0.0), have) * groups.may_park[:, None]
-        idle = have + rented - parked - busy
+        idle = have - away_nodes + rented - parked - busy
         drawn = groups.idle_kw[:, None] * (have - parked) + groups.off_kw[:, None] * parked
         usd = use_usd + kept.usd + paid.usd
         together = np.zeros((len(limit.shared_power_kw), *above[:, 0].shape))

@@ -41,6 +41,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "nodes": "the most that are held at once, whole: at least node_h over the hours of the period",
     },
     "fleet": {
+        "under_way_nodes": f"{DECIDED}: moved nodes, for the share of the period before they arrive",
         "parked_nodes": f"{DECIDED}: idle nodes that are switched off, over the hours of the period",
         "spare_nodes": "the fewest that cover the nodes under repair with the confidence that is wanted "
         "(reliability.spare_confidence), for so many nodes in use, and with standby replicas the "

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import reduce
+from operator import sub
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from planner.program.ledger import Disagreement, rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
     Solution,
+    nodes_under_way,
     rebate_fraction,
 )
 from planner.trace.numbers import count_text, mass, money, percent_text
@@ -98,10 +101,14 @@ def _price_fact(inputs: Inputs, sku: str, server: str, period: int) -> Fact:
     return inputs.yours(f"market.{sku}.price[{period}]", stated[period], "USD")
 
 
+ABSENT = ("under_way_nodes", "parked_nodes")  # in service, and neither at work nor idle
+
+
 def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
     """Nodes of each SKU at each site by period: in service, used, idle, spare, retired."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     found, before = [], dict[int, Traced]()
+    away = nodes_under_way(problem, solution.moved, mean=True)
     for t, label in enumerate(labels):
         for p in range(len(problem.node_groups)):
             retired = int(
@@ -111,6 +118,7 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
             row: Record = {
                 "period": label,
                 **place(plan, p),
+                **({"under_way_nodes": float(away[p, t])} if away.any() else {}),
                 **({"parked_nodes": float(solution.parked[p, t])} if solution.parked.any() else {}),
                 "spare_nodes": int(solution.spares[p, t]),
                 "retired_nodes": retired,
@@ -120,9 +128,9 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
             in_service = before[p] = _in_service(plan, solution, p, t, before.get(p), row)
             if not (solution.in_service[p, t] or retired):
                 continue
-            parked = decided("fleet", "parked_nodes", row) if "parked_nodes" in row else None
+            absent = {key: decided("fleet", key, row) for key in ABSENT if key in row}
             used = _used_nodes(plan, solution, p, t)
-            working = in_service if parked is None else in_service - parked
+            working = reduce(sub, absent.values(), in_service)
             found.append(
                 {
                     "period": label,
@@ -130,7 +138,7 @@ def fleet_records(plan: Plan, solution: Solution) -> list[Record]:
                     "in_service_nodes": in_service,
                     "used_nodes": used,
                     "idle_nodes": (working - used).named("idle_nodes"),
-                    **({} if parked is None else {"parked_nodes": parked}),
+                    **absent,
                     "spare_nodes": row["spare_nodes"],
                     "retired_nodes": retired,
                 }
@@ -286,7 +294,10 @@ def move_records(plan: Plan, solution: Solution) -> list[Record]:
             "from": problem.site_names[groups.site[origin[m]]],
             "to": problem.site_names[groups.site[goal[m]]],
             "nodes": nodes,
-            "in_service": labels[t + moves.lead_periods[m]],
+            "in_service": (
+                plan.inputs.scenario.horizon.period_starts[t]
+                + timedelta(hours=plan.inputs.scenario.moves[moving.entry[m]].downtime_h)
+            ).isoformat(),
             "move_usd": (nodes * moving.usd[m, t]).named("move_usd"),
             "move_kgco2e": (nodes * moving.kgco2e[m, t]).named("move_kgco2e"),
         }

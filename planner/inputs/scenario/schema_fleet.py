@@ -107,7 +107,9 @@ class Move(Part):
         alias="cost", description="Packing, carriage and installation of a node"
     )
     downtime_h: Annotated[float, Quantity('"14 d"', "h", Range(0, 8766))] = Field(
-        alias="downtime", description="Time without work, counted in whole periods; keeping them is paid for"
+        alias="downtime",
+        description="Time without work; keeping them is paid for. Pools may use the rest of a period, runs "
+        "and services need nodes from its first day on",
     )
     distance_km: Annotated[float | None, Quantity('"800 km"', "km", Range(0, 40_000))] = Field(
         None, alias="distance", description="Way by road, for its carbon; default: the catalogue's"

@@ -23,8 +23,9 @@ from planner.program.plan import Plan
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
 from solver.answer import Answer, answer
+from solver.backend import EXACT
 from solver.problem import Problem, Solution
-from solver.stochastic import Aim, FirstStage, Futures, Hedge, hedge, in_each_future
+from solver.stochastic import Aim, FirstStage, Futures, Hedge, aim_value, hedge, in_each_future
 from solver.tables import ProblemError
 
 Column = float | NDArray[Any]
@@ -92,6 +93,26 @@ def knowing_value_kgco2e(*, hedged_kgco2e: Column, known_kgco2e: Column) -> Colu
 
 Watch = Callable[[str], None]
 
+LEFT_FRACTIONS = (0.05, 0.2, 0.5)  # of a service's demand: what is tried to be left out
+SECONDS_PER_HOUR = 3600.0
+RARE, LIKELY = 0.05, 0.9  # chances of the dearest future between which a first stage is held to others
+SHARE_OF_TIME = 0.25  # of the time limit, for each further search
+
+
+@dataclass(frozen=True)
+class ImpliedPenalty:
+    """What a plan pays for a share of the requests of a service that has to carry all, in one future.
+
+    From `least` to `most` by the gaps of both searches; with a lower penalty stated they would be left out.
+    """
+
+    service: str
+    future: str
+    fraction: float  # of the demand there
+    per_request: float
+    least: float
+    most: float
+
 
 @dataclass(frozen=True)
 class FuturesPlan:
@@ -111,6 +132,8 @@ class FuturesPlan:
     mean: tuple[Answer, ...]
     hedge: Hedge | None
     stopped: bool = False
+    chances_matter: bool | None = None  # None where that was not found out
+    implied_penalties: tuple[ImpliedPenalty, ...] = ()
 
     @property
     def aim(self) -> Aim:
@@ -240,7 +263,98 @@ def plan_futures(
         time_limit_s=settings.time_limit_s,
         should_stop=should_stop,
     )
-    return replace(found, mean=mean, hedge=made)
+    found = replace(found, mean=mean, hedge=made)
+    if stop() or not made.plans:
+        return found
+    tell("whether other chances would decide otherwise, and what the last requests cost")
+    matter = chances_matter(found, should_stop)
+    return replace(found, chances_matter=matter, implied_penalties=implied_penalties(found, should_stop))
+
+
+def chances_matter(found: FuturesPlan, should_stop: Stop | None = None) -> bool | None:
+    """Whether the plan is beaten by more than the gap where the dearest future is rare, or likely.
+
+    Its first stage is held to the best one for chances of RARE and of LIKELY, the others in proportion. A
+    worst case and the largest regret know no chances. None where a search found nothing in its time.
+    """
+    made, settings = found.hedge, found.scenario.solve
+    if made is None or len(found.futures) == 1:
+        return None
+    if found.aim != "expected":
+        return False
+    dearest = int(np.argmax(made.objectives))
+    for chance in (RARE, LIKELY):
+        rest = found.together.probability_fraction.copy()
+        rest[dearest] = 0.0
+        chances = (1.0 - chance) * rest / rest.sum()
+        chances[dearest] = chance
+        other = _search_on(found, replace(found.together, probability_fraction=chances), should_stop)
+        if other is None:
+            return None
+        held = aim_value(made.objectives, chances, found.aim)
+        if held - other.value > 2.0 * max(settings.gap_fraction, EXACT) * abs(other.value):
+            return True
+    return False
+
+
+def implied_penalties(found: FuturesPlan, should_stop: Stop | None = None) -> tuple[ImpliedPenalty, ...]:
+    """From which penalty on all requests are served, of each service that states none.
+
+    p = max over x of (z - z'(x)) / (P_f * requests(x)), z'(x) with the share x of the demand of f gone, where
+    f is the future that asks for most. Nodes come whole, so that the last few requests may free none. Only
+    where the mean is minimised: nothing else adds up by requests.
+    """
+    made = found.hedge
+    if made is None or found.aim != "expected":
+        return ()
+    penalties = []
+    for i, service in enumerate(found.scenario.services):
+        if service.unmet_penalty_usd is not None:
+            continue
+        f = int(np.argmax([one.services.demand[i].sum() for one in found.together.problems]))
+        tried = [_penalty_of(found, made, i, f, fraction, should_stop) for fraction in LEFT_FRACTIONS]
+        penalties += sorted((one for one in tried if one is not None), key=lambda one: one.per_request)[-1:]
+    return tuple(penalties)
+
+
+def _penalty_of(
+    found: FuturesPlan, made: Hedge, service: int, future: int, fraction: float, should_stop: Stop | None
+) -> ImpliedPenalty | None:
+    """What a share of the requests of a service costs in a future; None where no plan was found in time."""
+    problem, inputs = found.together.problems[future], found.inputs[future]
+    demand = problem.services.demand.copy()
+    requests = float(demand[service] @ np.array(inputs.scenario.horizon.hours)) * SECONDS_PER_HOUR
+    requests *= inputs.scenario.services[service].mean_to_peak_fraction
+    expected = requests * fraction * float(found.together.probability_fraction[future])
+    demand[service] *= 1.0 - fraction
+    problems = list(found.together.problems)
+    problems[future] = replace(problem, services=replace(problem.services, demand=demand))
+    other = _search_on(found, replace(found.together, problems=tuple(problems)), should_stop)
+    if other is None:
+        return None
+    saved = made.value - other.value
+    return ImpliedPenalty(
+        service=found.scenario.services[service].name,
+        future=found.futures[future].name,
+        fraction=fraction,
+        per_request=saved / expected,
+        least=(min(made.bound, made.value) - other.value) / expected,
+        most=(made.value - min(other.bound, other.value)) / expected,
+    )
+
+
+def _search_on(found: FuturesPlan, together: Futures, should_stop: Stop | None) -> Hedge | None:
+    """One plan for other futures of the same fleet, from the plan that is known; none found in its time."""
+    settings = found.scenario.solve
+    made = hedge(
+        together,
+        aim=found.aim,
+        starts=found._hedged.plans,
+        gap_fraction=settings.gap_fraction,
+        time_limit_s=SHARE_OF_TIME * settings.time_limit_s,
+        should_stop=should_stop,
+    )
+    return made if made.plans else None
 
 
 def futures_of(

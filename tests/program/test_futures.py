@@ -238,6 +238,34 @@ def test_a_chance_matters_only_where_demand_may_go_unmet(changes: dict[str, Any]
         assert found.hedge is not None
         orders.append(found.hedge.plans[0].orders.tolist())
     assert (orders[0] == orders[1]) is alike
+    assert planned(PAIR | changes).chances_matter is not alike
+
+
+def test_a_worst_case_knows_no_chances() -> None:
+    found = planned(PAIR | {"policy.robust": "worst"})
+
+    assert found.chances_matter is False
+    assert found.implied_penalties == ()
+    assert any("Chances play no part" in line for line in futures_document(found)["headline"])
+
+
+def test_the_penalty_that_a_plan_implies_is_the_one_below_which_requests_are_left_out() -> None:
+    """Stated a little below it, a part of the boom is left out; well above it, all is served."""
+    found = planned(PAIR | MUST)
+    (implied,) = found.implied_penalties
+    said = " ".join(futures_document(found)["headline"])
+
+    def left_out(penalty: float) -> float:
+        other = planned(PAIR | {"services.code.unmet_penalty": f"{penalty} USD"})
+        assert other.hedge is not None
+        return max(float(plan.shed_fraction.max()) for plan in other.hedge.plans)
+
+    assert implied.least == pytest.approx(implied.most)
+    assert (implied.service, implied.future) == ("code", "high")
+    assert left_out(0.95 * implied.per_request) > 0
+    assert left_out(3.0 * implied.per_request) == 0
+    assert f"an unserved request costs {implied.per_request:.5f} USD or more" in said
+    assert planned().implied_penalties == ()
 
 
 def test_the_mean_is_a_sum_by_hand_and_can_be_explained() -> None:

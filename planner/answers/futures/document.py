@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from planner.answers.plan.document import STATUS_NAMES
 from planner.inputs.overrides import idle_notes
 from planner.inputs.scenario import digest
-from planner.program.futures import FuturesPlan
+from planner.program.futures import LIKELY, RARE, FuturesPlan, ImpliedPenalty
 from planner.program.searches import FirstStage
 from planner.program.solution import Status
 from planner.trace.currency import currency_record, showing
@@ -208,7 +208,33 @@ def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
         broken = [row["future"] for row in document["futures"] if row["mean_plan_value"] is None]
         said.append(f"The plan for the mean future has no way through {', '.join(broken)}.")
     said.append(f"Knowing the future before ordering would be worth {shown(max(worth['knowing'], 0.0))}.")
-    return said
+    if found.chances_matter is False:
+        said.append(_no_matter(found))
+    return [*said, *(_implied(one, shown) for one in found.implied_penalties)]
+
+
+def _no_matter(found: FuturesPlan) -> str:
+    """That other chances would decide nothing else."""
+    if found.aim != "expected":
+        return "Chances play no part in this: it looks at the worst future, however likely it is."
+    return (
+        f"The chances decide nothing here: with the dearest future at {percent_text(RARE)} or at "
+        f"{percent_text(LIKELY)}, no other first stage is better by more than the gap."
+    )
+
+
+def _implied(one: ImpliedPenalty, shown: Callable[[float], str]) -> str:
+    """The penalty from which on all is served, for a service that states none."""
+    if one.most <= 0.0:
+        return f"Serving all of {one.service} takes nothing more: no penalty would have a part left out."
+    cost = shown(one.per_request)
+    if shown(max(one.least, 0.0)) != shown(one.most):
+        cost += f" ({shown(max(one.least, 0.0))} to {shown(one.most)})"
+    return (
+        f"The service {one.service} states no unmet_penalty, so all of it is served: that is right where an "
+        f"unserved request costs {cost} or more. Below that, {percent_text(one.fraction, 0)} of {one.future} "
+        "would be left out."
+    )
 
 
 def _status(found: FuturesPlan) -> Record:

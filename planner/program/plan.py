@@ -31,14 +31,16 @@ from planner.program.engines import refusing, require_trusted
 from planner.program.ledger import PlanLedger, plan_ledger
 from planner.program.remedies import Remedy, find_remedies
 from planner.trace.numbers import count_text, fixed_text, percent_text
+from solver import backend
 from solver.alternatives import Alternative
-from solver.answer import Answer, answer
+from solver.answer import PROVEN, Answer, answer
 from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Problem, Solution
+from solver.ties import Tie, beside, settled, ties
 from solver.verify import objective_value
 
 
@@ -82,6 +84,7 @@ Watch = Callable[[str], None]
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
 REMEDY_SECONDS = 30.0  # of all trials together
+TIE_SECONDS, TIE_SHARE = 15.0, 0.25  # of all searches for ties together, and at most so much of the limit
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Plan:
     conflict: Conflict | None = None
     prices: tuple[Price, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    ties: tuple[Tie, ...] = ()  # other plans within the gap
     verification: dict[str, Any] | None = None  # its services played request by request
     # Of those with options of their own: their inputs and their program.
     own_baselines: Mapping[str, tuple[Inputs, Assembled]] = field(default_factory=dict)
@@ -145,7 +149,8 @@ def plan_fleet(
         scenario: what to plan.
         catalogue: facts; the shipped ones if none are given.
         baselines: whether to solve next to it the cost-only plan, the best without purchases, the best that
-            keeps every node to the end of its life, and the plan that operators usually make.
+            keeps every node to the end of its life, and the plan that operators usually make; and to look
+            for ties: of the plans found within the gap, the one with the fewest changes is taken.
         remedies: whether to try, where no plan exists, which other values are enough.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
@@ -174,6 +179,10 @@ def plan_fleet(
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
+    within: tuple[Tie, ...] = ()
+    if baselines and found.status in PROVEN:
+        tell("looking for other plans within the gap")
+        found, within = search.settle(found, references)
     infeasibility = conflict = None
     tried: tuple[Remedy, ...] = ()
     if found.status is Status.INFEASIBLE:
@@ -201,7 +210,17 @@ def plan_fleet(
         conflict,
         own_baselines=own,
         remedies=tried,
+        ties=within,
     )
+
+
+def _plans_of(references: dict[str, Answer]) -> list[Solution]:
+    """The baselines that are plans of the same program."""
+    return [
+        one.solution
+        for name, one in references.items()
+        if one.solution is not None and name != USUAL_PRACTICE  # that one has options of its own
+    ]
 
 
 class _Search:
@@ -262,18 +281,43 @@ class _Search:
 
     def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
         """The plan, searched on from a baseline that is better: within the gap that may happen."""
-        plans = [
-            one.solution
-            for name, one in references.items()
-            if one.solution is not None and name != USUAL_PRACTICE  # that one has options of its own
-        ]
-        best = min(plans, key=lambda one: objective_value(self.problem, one), default=None)
+        best = min(_plans_of(references), key=lambda one: objective_value(self.problem, one), default=None)
         if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
             return found
         if objective_value(self.problem, best) >= found.objective:
             return found
         self._tell("a baseline is better within the gap: going on from there")
         return self._solve(self.problem, start=best)
+
+    def settle(self, found: Answer, references: dict[str, Answer]) -> tuple[Answer, tuple[Tie, ...]]:
+        """Of the plan and what is found within its gap the one with the fewest changes, and the others."""
+        plan, gap_fraction = found.solution, self.settings.gap_fraction
+        assert plan is not None, "a plan was proven"
+        left_s = min(TIE_SECONDS, TIE_SHARE * self.settings.time_limit_s, self.ends - time.monotonic())
+        others = ties(
+            self.problem,
+            plan,
+            bound=found.bound,
+            gap_fraction=gap_fraction,
+            time_limit_s=left_s,
+            should_stop=self._should_stop,
+            engine=self.settings.engine,
+        )
+        compared = [] if self.first is not None else _plans_of(references)
+        least = min((objective_value(self.problem, one) for one in compared), default=np.inf)
+        chosen = settled(
+            self.problem,
+            plan,
+            [*others, *compared],
+            bound=found.bound,
+            gap_fraction=gap_fraction,
+            at_most=least,
+        )
+        objective = objective_value(self.problem, chosen)
+        gap = found.gap_fraction if chosen is plan else backend.gap(objective, found.bound)
+        status = found.status if gap == 0 else Status.WITHIN_GAP
+        settled_on = replace(found, solution=chosen, objective=objective, gap_fraction=gap, status=status)
+        return settled_on, beside(self.problem, chosen, [plan, *others])
 
     def _solve(
         self, problem: Problem, watched: bool = False, start: Solution | None = None, share: float = 1.0

@@ -12,6 +12,7 @@ from solver.frontier import Front, Point, dominated, gathered, knee
 from solver.prices import AT_LEAST, Move, Price
 from solver.sensitivity import Flip, Sensitivity
 from solver.stochastic import FirstStage
+from solver.ties import Tie, changes
 from solver.writing import write_program
 
 near_optimal = refusing(alternatives.near_optimal)
@@ -31,6 +32,8 @@ __all__ = [
     "Point",
     "Price",
     "Sensitivity",
+    "Tie",
+    "changes",
     "compare_decisions",
     "dominated",
     "find_flips",

@@ -119,6 +119,10 @@ _SHEETS = {
         "limit where period unit saving_unit relaxed_saving_per_unit held_saving_per_unit more_by "
         "more_change more_least more_most less_by less_change less_least less_most",
     ),
+    "ties": (
+        "Plans within the gap",
+        "tie excess_fraction cost_usd carbon_kgco2e changes differs",
+    ),
     "alternatives": (
         "Plans that cost little more",
         "alternative excess_fraction cost_usd carbon_kgco2e nodes_bought distance_fraction differs",

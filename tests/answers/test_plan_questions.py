@@ -31,6 +31,8 @@ from planner.report.text import to_markdown
 from planner.trace.numbers import money
 from solver.backend import Status
 from solver.frontier import Front, Point
+from solver.ties import changes
+from solver.verify import objective_value, verify
 
 TEXT = """
 title = "Two sites"
@@ -166,6 +168,34 @@ def test_alternatives_cost_no_more_than_asked_and_decide_otherwise() -> None:
         assert weighted == pytest.approx(objective(plan) * (1 + row["excess_fraction"]), rel=1e-6)
     assert any(line.startswith("Alternative 1 costs ") for line in document["why"])
     assert any(word in rows[0]["differs"] for word in ("order", "rent", "on "))
+
+
+# Ties
+
+
+def test_ties_stand_in_the_first_lines_and_the_plan_has_the_fewest_changes() -> None:
+    """Of all plans within 5 % of the bound that were found none asks for less to be done."""
+    plan = plan_fleet(scenario(WIDE | {"solve.gap": "5 %"}))
+    document = plan_document(plan)
+    rows = document["tables"]["ties"]
+    solution, problem = plan.answer.solution, plan.problem
+
+    assert solution is not None
+    assert rows
+    for row, tie in zip(rows, plan.ties, strict=True):
+        weighted = row["cost_usd"] + 0.2 * row["carbon_kgco2e"]
+        assert weighted == pytest.approx(objective(plan) * (1 + row["excess_fraction"]), rel=1e-6)
+        assert weighted <= plan.answer.bound / 0.95 * (1 + 1e-6)
+        assert row["changes"] >= changes(problem, solution)
+        assert verify(problem, tie.solution, 1e-6) == []
+    assert plan.answer.gap_fraction <= 0.05
+    same_rules = [plan.baselines[name] for name in ("cost only", "no purchases", "keep everything")]
+    others = [objective_value(problem, one.solution) for one in same_rules if one.solution is not None]
+    assert others
+    assert objective(plan) <= min(others) * (1 + 1e-9)
+    near = f"{100 * abs(rows[0]['excess_fraction']):.2f} %"
+    assert any(line.startswith(f"A tie, {near}") for line in document["headline"])
+    assert "Plans within the gap" in to_markdown(document)
 
 
 # The front

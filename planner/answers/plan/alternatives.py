@@ -9,10 +9,13 @@ from planner.answers.plan.decisions import decided
 from planner.answers.plan.names import changes_text, labels_of
 from planner.program.ledger import objective_of
 from planner.program.plan import Plan
-from planner.program.searches import Alternative, near_optimal
-from planner.trace.numbers import mass, money
+from planner.program.searches import Alternative, Tie, changes, near_optimal
+from planner.program.solution import Solution
+from planner.trace.numbers import mass, money, percent_text
 from planner.trace.quantities import Traced
 from planner.trace.records import Record
+
+MOST_TIES = 3  # in the first lines; the table holds them all
 
 
 def with_alternatives(
@@ -44,7 +47,9 @@ def alternative_records(plan: Plan) -> list[Record]:
     return [
         {
             "alternative": number + 1,
-            "excess_fraction": _excess(plan, number + 1, each) if plan.answer.objective > 0 else None,
+            "excess_fraction": _excess(plan, "alternatives", number + 1, each.solution)
+            if plan.answer.objective > 0
+            else None,
             "cost_usd": each.solution.usd,
             "carbon_kgco2e": each.solution.kgco2e,
             "nodes_bought": float((each.solution.orders * units).sum()),
@@ -56,13 +61,47 @@ def alternative_records(plan: Plan) -> list[Record]:
     ]
 
 
-def _excess(plan: Plan, number: int, each: Alternative) -> Traced:
-    """How much above the best an alternative is, by its money and its carbon."""
-    row: Record = {"cost_usd": each.solution.usd, "carbon_kgco2e": each.solution.kgco2e}
-    cost, carbon = (decided("alternatives", key, row) for key in row)
+def tie_records(plan: Plan) -> list[Record]:
+    """One row for each other plan within the gap: how far its objective is, and by what it differs."""
+    return [
+        {
+            "tie": number + 1,
+            "excess_fraction": _excess(plan, "ties", number + 1, each.solution)
+            if plan.answer.objective > 0
+            else None,
+            "cost_usd": each.solution.usd,
+            "carbon_kgco2e": each.solution.kgco2e,
+            "changes": changes(plan.problem, each.solution),
+            "differs": changes_text(plan.problem, labels_of(plan), each.differences),
+        }
+        for number, each in enumerate(plan.ties)
+    ]
+
+
+def tie_sentences(plan: Plan) -> list[str]:
+    """The nearest ties in words: what could as well be decided otherwise."""
+    return [_tie(plan, each) for each in plan.ties[:MOST_TIES]]
+
+
+def _tie(plan: Plan, each: Tie) -> str:
+    solution = plan.answer.solution
+    assert solution is not None, "a tie is one with a plan"
+    differs = changes_text(plan.problem, labels_of(plan), each.differences)
+    near = percent_text(abs(each.excess_fraction), 2)
+    if each.excess_fraction >= 0:
+        return f"A tie, {near} above this plan: {differs}."
+    more = changes(plan.problem, each.solution) - changes(plan.problem, solution)
+    return f"A tie, {near} below this plan with {more} more to do: {differs}."
+
+
+def _excess(plan: Plan, table: str, number: int, solution: Solution) -> Traced:
+    """How much above the plan another one is, by its money and its carbon."""
+    row: Record = {"cost_usd": solution.usd, "carbon_kgco2e": solution.kgco2e}
+    cost, carbon = (decided(table, key, row) for key in row)
     best = plan.ledger.objective
     theirs = objective_of(plan.inputs, plan.problem.objective, cost, carbon)
-    return ((theirs - best) / best).named("excess_fraction", f"of alternative {number}, above the best plan")
+    which = f"of number {number} of {table}, above this plan"
+    return ((theirs - best) / best).named("excess_fraction", which)
 
 
 def alternative_sentences(plan: Plan) -> list[str]:

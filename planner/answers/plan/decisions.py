@@ -11,6 +11,7 @@ from planner.trace.units import unit_of
 DECIDED = "decided by the program"
 BEST_ELSEWHERE = "solved separately, its decisions are not kept in the document"
 OTHER = "another plan, solved after this one: as unlike it as can be within the excess that was allowed"
+WITHIN = "another plan within the gap, solved after this one with one of its choices left out"
 MOVED = "objective of the best plan with so much {side} of this limit, solved again, less that of this plan"
 STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
@@ -99,6 +100,12 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "carbon_kgco2e": OTHER,
         "nodes_bought": OTHER,
         "distance_fraction": "share of the decisions on the fleet that differ from the nearest plan before",
+    },
+    "ties": {
+        "tie": "its number, the nearest first",
+        "cost_usd": WITHIN,
+        "carbon_kgco2e": WITHIN,
+        "changes": "orders, terms, sales, retirements and moves by row and period, and rows of rents",
     },
     "alternatives_dropped": {"count": "configurations that were left out for this reason"},
     "verification": {

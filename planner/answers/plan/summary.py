@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.answers.plan.alternatives import alternative_sentences
+from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
@@ -38,6 +38,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
         *purchase_sentences(plan, solution),
         *disposal_sentences(plan, solution),
         *ownership_sentences(plan, solution),
+        *tie_sentences(plan),
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
         *serving_sentences(plan, solution),

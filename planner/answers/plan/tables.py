@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.actions import action_records
-from planner.answers.plan.alternatives import alternative_records
+from planner.answers.plan.alternatives import alternative_records, tie_records
 from planner.answers.plan.chance import chance_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
@@ -59,6 +59,7 @@ NAMES = (
     "by_period",
     "limits",
     "prices",
+    "ties",
     "alternatives",
     "knowable",
     "alternatives_dropped",
@@ -92,6 +93,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),
             "prices": price_records(plan),
+            "ties": tie_records(plan),
             "alternatives": alternative_records(plan),
             "chance": chance_records(plan, solution),
             "stress": stress_records(plan, solution),

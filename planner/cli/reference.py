@@ -1,4 +1,4 @@
-"""`facts`, `validate`, `schema` and `app`: what the program knows, how right it is, and its browser."""
+"""`facts`, `validate`, `schema`, `serve`, `app`: what the program knows, how right it is, and its servers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ def add_commands(command: arguments.AddCommand) -> None:
     schema = command("schema", run_schema, "JSON Schema of a scenario or a job, for editors")
     schema.add_argument("file", nargs="?", choices=("scenario", "job"), default="scenario", help="scenario")
     schema.add_argument("--markdown", action="store_true", help="the keys of both as a page to read")
+    server = command("serve", run_serve, "the questions of Python over HTTP, for other programs")
+    server.add_argument("--host", default="127.0.0.1", help="127.0.0.1; other machines need EVERFLEET_TOKEN")
+    server.add_argument("--port", type=arguments.port, default=8600, help="8600")
+    server.add_argument("--at-once", type=arguments.count, default=2, help="questions worked on at once; 2")
     app = command("app", run_app, "the same in a browser, on this machine only")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
@@ -81,3 +85,10 @@ def run_app(options: argparse.Namespace) -> int:
     from planner.ui.launch import serve
 
     return serve(port=options.port)
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    """Answer other programs over HTTP until interrupted."""
+    from planner.serve import serve
+
+    return serve(host=options.host, port=options.port, at_once=options.at_once)

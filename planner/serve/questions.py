@@ -1,0 +1,175 @@
+"""What may be asked over HTTP: the functions of `import everfleet`, and their arguments as a JSON Schema."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner import notebook
+from planner.trace.errors import InputError
+
+QUESTIONS = (
+    "plan",
+    "pareto",
+    "futures",
+    "scenario",
+    "job_carbon",
+    "checkpoint",
+    "fit",
+    "throughput",
+    "facts",
+    "skus",
+    "models",
+    "grids",
+    "regions",
+    "prices",
+    "traces",
+)
+# A function to be told, folders of this machine, and the store of whoever runs the server.
+NOT_OVER_HTTP = ("watch", "data", "store")
+
+_TYPES = {
+    "str": {"type": "string"},
+    "Path": {"type": "string", "description": "the name of one of `files`"},
+    "date": {"type": "string", "format": "date"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Mapping": {"type": "object"},
+    "Iterable": {"type": "array"},
+    "None": {"type": "null"},
+}
+_UNIONS = {"Named": "str | Path | Mapping", "Changes": "Mapping | None", "Quantity": "float | str"}
+_ABOVE = re.compile(r"^(/|~\S*/|[A-Za-z]:[\\/])|(^|[\\/])\.\.([\\/]|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, its arguments by name, and the files that they name, by name."""
+
+    question: str
+    arguments: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
+def function_of(question: str) -> Callable[..., notebook.Answer]:
+    """The function that answers."""
+    found: Callable[..., notebook.Answer] = getattr(notebook, question)
+    return found
+
+
+def parameters_of(question: str) -> dict[str, inspect.Parameter]:
+    """What a question takes over HTTP, by name."""
+    known = inspect.signature(function_of(question)).parameters
+    return {name: one for name, one in known.items() if name not in NOT_OVER_HTTP}
+
+
+def schema_of(question: str) -> dict[str, Any]:
+    """JSON Schema of the body of a question."""
+    properties: dict[str, Any] = {}
+    required = []
+    about = _arguments_in(inspect.getdoc(function_of(question)) or "")
+    for name, one in parameters_of(question).items():
+        kinds = [_TYPES[kind] for kind in _kinds(str(one.annotation))]
+        shape: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        if one.kind is inspect.Parameter.VAR_POSITIONAL:
+            shape = {"type": "array", "items": shape}
+        elif one.default is inspect.Parameter.empty:
+            required.append(name)
+        properties[name] = shape | ({"description": about[name]} if name in about else {})
+    properties["files"] = {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "files that arguments name: their text by their name, which has no folder",
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def asked(question: str, body: Any) -> Asked:
+    """A body as a question, its names and its files checked; kinds and values are for the function to see.
+
+    Raises:
+        InputError: naming everything that is wrong with it.
+    """
+    if not isinstance(body, dict):
+        raise InputError('the body is no object: write for example {"scenario": "next-quarter"}')
+    known = parameters_of(question)
+    arguments = {name: value for name, value in body.items() if name != "files"}
+    problems = [
+        f"{name}: {question} takes no such argument: {', '.join(known)}" for name in arguments.keys() - known
+    ]
+    problems += [f"{name}: is missing" for name in schema_of(question)["required"] if name not in arguments]
+    for name, one in known.items():
+        if one.kind is inspect.Parameter.VAR_POSITIONAL and not isinstance(arguments.get(name, []), list):
+            problems.append(f"{name}: is not a list")
+    files = body.get("files", {})
+    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
+        problems.append('files: are no texts by name: write for example {"log.csv": "node,start,..."}')
+        files = {}
+    problems += [f"files.{name}: has a folder: name it without one" for name in files if not _is_bare(name)]
+    problems += [f"{where}: '{text}' lies outside of `files`" for where, text in _outside(arguments)]
+    problems += [f"{name}: '{value}' lies outside of `files`" for name, value in _unsent(arguments, known)]
+    if problems:
+        raise InputError("\n".join(sorted(problems)))
+    return Asked(question, arguments, files)
+
+
+def _unsent(
+    arguments: Mapping[str, Any], known: Mapping[str, inspect.Parameter]
+) -> Iterator[tuple[str, str]]:
+    """Arguments that may be paths and are: a folder stands in them."""
+    for name, value in arguments.items():
+        may_be_path = name in known and "Path" in _kinds(str(known[name].annotation))
+        if may_be_path and isinstance(value, str) and not outside(value) and not _is_bare(value):
+            yield name, value
+
+
+def outside(text: str) -> bool:
+    """Whether a text names a place above the folder in which a question is asked."""
+    return _ABOVE.search(text) is not None
+
+
+def _outside(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every text that names a place of this machine, wherever it stands."""
+    if isinstance(value, str):
+        if outside(value):
+            yield where, value if len(value) <= 60 else f"{value[:57]}..."
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _outside(one, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from _outside(one, f"{where}[{number}]")
+
+
+def _is_bare(name: str) -> bool:
+    return bool(name) and not re.search(r"[\\/\0]", name) and name not in (".", "..")
+
+
+def _kinds(annotation: str) -> list[str]:
+    """The parts of an annotation, without what is inside of them and what cannot be sent."""
+    whole = " | ".join(_UNIONS.get(part, part) for part in annotation.split(" | "))
+    found = (part.partition("[")[0] for part in whole.split(" | "))
+    return [part for part in dict.fromkeys(found) if part in _TYPES]
+
+
+def _arguments_in(text: str) -> dict[str, str]:
+    """What a docstring says of each argument."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.partition("Args:")[2].partition("Raises:")[0].splitlines():
+        start = re.match(r" {4}\*?(\w+): (.*)", line)
+        if start:
+            name = start[1]
+            found[name] = start[2]
+        elif name and line.strip():
+            found[name] += f" {line.strip()}"
+    return found

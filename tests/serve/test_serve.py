@@ -1,0 +1,290 @@
+"""Questions over HTTP: the answers of the command, who may ask, and what is refused.
+
+A real server answers in a process of its own; what takes odd limits is asked of the application itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import everfleet as ef
+from planner import cli
+from planner.serve import api
+from planner.serve import http as door
+from planner.serve.http import LOCAL, Limits
+from planner.serve.questions import NOT_OVER_HTTP, QUESTIONS, parameters_of, schema_of
+
+pytestmark = pytest.mark.slow
+SECRET = "a long word"
+LOG = Path(__file__).parent.parent / "logs"
+Said = tuple[int, Any]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "planner.cli", "serve", "--port", str(port)]
+    running = subprocess.Popen(
+        command, env={**os.environ, "EVERFLEET_TOKEN": SECRET}, stderr=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(f"{address}/health", timeout=5)
+                break
+            except urllib.error.URLError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        running.kill()
+        running.wait()
+
+
+def ask(address: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str) -> Said:
+    """A question by a client of the standard library; of an answer its status and its JSON."""
+    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    sent = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    request = urllib.request.Request(f"{address}{path}", data=data, headers=sent)
+    try:
+        with urllib.request.urlopen(request, timeout=100) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def of_app(app: Any, path: str, *parts: bytes, host: str = "localhost", method: str = "POST") -> Said:
+    """The same asked of an application without a network."""
+    return asyncio.run(of_app_now(app, path, *parts, host=host, method=method))
+
+
+async def of_app_now(
+    app: Any, path: str, *parts: bytes, host: str = "localhost", method: str = "POST"
+) -> Said:
+    sent: list[dict[str, Any]] = []
+    left = list(parts)
+
+    async def receive() -> dict[str, Any]:
+        if left:
+            return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+        await asyncio.sleep(3600)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", host.encode()), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+    await app({**scope, "headers": headers, "server": ("localhost", 80), "scheme": "http"}, receive, send)
+    body = b"".join(each.get("body", b"") for each in sent)
+    try:
+        return sent[0]["status"], json.loads(body)
+    except ValueError:
+        return sent[0]["status"], body.decode()
+
+
+# Answers
+
+
+def test_a_plan_over_http_is_the_plan_of_the_command(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, answer = ask(server, "/plan", {"scenario": "one-training-job", "baselines": False})
+    assert cli.main(["plan", "one-training-job", "--no-baselines", "--quiet", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    timed = ("seconds", "elapsed_s")
+    for one in (document, answer["document"]):
+        one["status"] = {name: value for name, value in one["status"].items() if name not in timed}
+
+    assert status == 200
+    assert (answer["kind"], answer["title"]) == ("plan", document["title"])
+    assert answer["document"] == document
+
+
+def test_a_log_that_is_sent_is_fitted_as_in_python(server: str) -> None:
+    log = next(iter(sorted(LOG.glob("*.csv"))))
+    try:
+        expected = ef.fit(log)
+    except ef.InputError:
+        pytest.skip("the first log needs a mapping")
+    status, answer = ask(
+        server, "/fit", {"log": log.name, "files": {log.name: log.read_text(encoding="utf-8")}}
+    )
+
+    assert status == 200
+    assert answer["said"] == list(expected.said)
+
+
+def test_tables_of_a_scenario_are_planned_and_words_are_looked_for(server: str) -> None:
+    tables = {"title": "nothing", "horizon": {"start": "2027-01-01", "periods": 1, "period": "quarter"}}
+    status, wrong = ask(
+        server, "/scenario", {"scenario" if "scenario" in parameters_of("scenario") else "named": tables}
+    )
+    found, facts = ask(server, "/facts", {"words": ["pue.default"]})
+
+    assert status == 422
+    assert any("there is no work to plan" in one["message"] for one in wrong["problems"])
+    assert found == 200
+    assert [row["key"] for row in facts["document"]] == ["pue.default"]
+
+
+def test_the_description_names_every_question_and_its_arguments(server: str) -> None:
+    status, index = ask(server, "/")
+    described, document = ask(server, "/openapi.json")
+
+    assert (status, described) == (200, 200)
+    assert set(index["questions"]) == set(QUESTIONS)
+    for name in QUESTIONS:
+        body = document["paths"][f"/{name}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert body == schema_of(name)
+        assert set(body["properties"]) == {*parameters_of(name), "files"}
+        assert not set(NOT_OVER_HTTP) & set(body["properties"])
+    plan = schema_of("plan")
+    assert plan["required"] == ["scenario"]
+    assert plan["properties"]["alternatives"]["type"] == "integer"
+    assert "how many other plans" in plan["properties"]["alternatives"]["description"]
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/plan", {}, "scenario: is missing"),
+        ("/plan", {"scenario": "no-such"}, "no-such"),
+        ("/plan", {"scenario": 3}, "3 is not"),
+        ("/plan", [], "the body is no object"),
+        ("/plan", {"scenario": "next-quarter", "wathc": 1}, "takes no such argument"),
+        ("/plan", {"scenario": "next-quarter", "data": "mine"}, "takes no such argument"),
+        ("/plan", {"scenario": "/etc/passwd"}, "lies outside"),
+        ("/plan", {"scenario": "../x.toml"}, "lies outside"),
+        ("/plan", {"scenario": "folder/x.toml"}, "lies outside"),
+        (
+            "/plan",
+            {"scenario": "next-quarter", "changes": {"reliability.log": "/etc/passwd"}},
+            "lies outside",
+        ),
+        (
+            "/plan",
+            {"scenario": "a.toml", "files": {"a.toml": 'title = "x"\n[reliability]\nlog = "/etc/fit.json"'}},
+            "lies outside",
+        ),
+        ("/plan", {"scenario": "a.toml", "files": {"../a.toml": ""}}, "has a folder"),
+        ("/plan", {"scenario": "a.toml", "files": {"a.toml": 3}}, "are no texts by name"),
+        ("/facts", {"words": "pue"}, "words: is not a list"),
+        ("/throughput", {"model": "llama-3.1-8b", "nodes": "many"}, "nodes"),
+    ],
+)
+def test_a_wrong_question_is_told_what_is_wrong(server: str, path: str, body: Any, said: str) -> None:
+    status, answer = ask(server, path, body)
+
+    assert status == 422, answer
+    assert any(said in f"{one['where']}: {one['message']}" for one in answer["problems"]), answer
+
+
+@pytest.mark.parametrize(
+    ("raw", "headers", "status", "said"),
+    [
+        (b"{", {}, 400, "is no JSON"),
+        (b'{"a": NaN}', {}, 400, "NaN is no number"),
+        (b"[" * 100_000, {}, 400, "is no JSON"),
+        (b"\xff\xfe", {}, 400, "is no JSON"),
+        (b"{}", {"Content_Type": "text/plain"}, 415, "send JSON"),
+        (b"{}", {"Authorization": "Bearer other"}, 401, "Bearer TOKEN"),
+        (b"{}", {"Authorization": "Basic YTpi"}, 401, "Bearer TOKEN"),
+        (b"{}", {"Authorization": ""}, 401, "Bearer TOKEN"),
+    ],
+)
+def test_what_is_no_question_is_refused(
+    server: str, raw: bytes, headers: dict[str, str], status: int, said: str
+) -> None:
+    found, answer = ask(server, "/plan", raw=raw, **headers)
+
+    assert found == status
+    assert said in answer["error"]
+
+
+def test_other_places_and_ways_are_named(server: str) -> None:
+    assert ask(server, "/plans", {})[0] == 404
+    assert "POST to one of /plan" in ask(server, "/plans", {})[1]["error"]
+    assert ask(server, "/plan")[0] == 405
+
+
+def test_a_body_is_read_no_further_than_it_may_be() -> None:
+    read = [b"x" * 1000] * 50
+    status, answer = of_app(api(limits=Limits(body_bytes=1500)), "/plan", *read)
+
+    assert (status, "larger than 0.0015 MB" in answer["error"]) == (413, True)
+
+
+def test_a_foreign_name_of_this_machine_is_refused() -> None:
+    assert of_app(api(hosts=LOCAL), "/health", b"", host="evil.example", method="GET")[0] == 400
+    assert of_app(api(hosts=LOCAL), "/health", b"", method="GET") == (200, {"status": "answers"})
+
+
+def test_too_many_wait_and_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(self: Any, request: Any, name: str, body: Any) -> dict[str, Any]:
+        await asyncio.sleep(0.3)
+        return {"answer": name}
+
+    async def three() -> list[Said]:
+        app = api(limits=Limits(at_once=1, waiting=1))
+        return await asyncio.gather(*(of_app_now(app, "/plan", b"{}") for _ in range(3)))
+
+    monkeypatch.setattr(door._Door, "answered", slow)
+    found = sorted(asyncio.run(three()), key=lambda one: one[0])
+    assert [status for status, _ in found] == [200, 200, 503]
+    assert "ask again later" in found[-1][1]["error"]
+
+    monkeypatch.undo()
+    status, answer = of_app(api(limits=Limits(longest_s=0.2)), "/plan", b'{"scenario": "next-quarter"}')
+    assert status == 504
+    assert "no answer in 0.2 s" in answer["error"]
+
+
+def test_who_leaves_takes_the_work_along(server: str) -> None:
+    """The process of a long question is gone soon after whoever asked has left."""
+    request = urllib.request.Request(
+        f"{server}/plan",
+        data=json.dumps({"scenario": "next-quarter"}).encode(),
+        headers={"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"},
+    )
+    with pytest.raises(TimeoutError):
+        urllib.request.urlopen(request, timeout=3)
+
+    def working() -> list[str]:
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+        return [line.decode(errors="replace") for line in lines if b"planner.serve.worker" in line]
+
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("processes are not listed here")
+    for _ in range(50):
+        if not working():
+            break
+        time.sleep(0.1)
+    assert working() == []
+
+
+def test_other_machines_need_a_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("EVERFLEET_TOKEN", raising=False)
+
+    assert cli.main(["serve", "--host", "0.0.0.0"]) == 2
+    assert "set EVERFLEET_TOKEN" in capsys.readouterr().err

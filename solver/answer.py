@@ -42,7 +42,7 @@ class Answer:
 
 
 def check(program: Program, solution: Solution, tolerance: float) -> list[verify.Violation]:
-    """Every rule that a plan breaks, and what the program charges for it beside its account.
+    """Every rule that a plan breaks, and a price in the program that is not the one of its account.
 
     A coefficient of the objective that is not the price in the account would have the program seek another
     plan than the one it is asked for, and no rule would be broken.

@@ -182,7 +182,7 @@ def settled(
     return min(within, key=lambda one: (changes(problem, one), objective_value(problem, one)))
 
 
-def beside(problem: Problem, plan: Solution, others: list[Solution]) -> tuple[Tie, ...]:
+def tied_plans(problem: Problem, plan: Solution, others: list[Solution]) -> tuple[Tie, ...]:
     """The other plans next to the one that was chosen, the nearest by objective first; each fleet once."""
     best = objective_value(problem, plan)
     found = []

@@ -1,4 +1,4 @@
-"""`facts`, `validate`, `schema`, `serve`, `app`: what the program knows, how right it is, and its servers."""
+"""What the program knows and how right it is, and those that it serves: a browser, programs, assistants."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ def add_commands(command: arguments.AddCommand) -> None:
     server.add_argument("--host", default="127.0.0.1", help="127.0.0.1; other machines need EVERFLEET_TOKEN")
     server.add_argument("--port", type=arguments.port, default=8600, help="8600")
     server.add_argument("--at-once", type=arguments.count, default=2, help="questions worked on at once; 2")
+    command("mcp", run_mcp, "the same for an assistant, by the Model Context Protocol")
+    completion = command("completion", run_completion, "a script that completes commands in your shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which one")
     app = command("app", run_app, "the same in a browser, on this machine only")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
@@ -92,3 +95,20 @@ def run_serve(options: argparse.Namespace) -> int:
     from planner.serve import serve
 
     return serve(host=options.host, port=options.port, at_once=options.at_once)
+
+
+def run_mcp(options: argparse.Namespace) -> int:
+    """Answer an assistant over standard input and output."""
+    from planner.serve.assistants import serve_assistants
+
+    return serve_assistants()
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    """Print a script that completes commands, options and choices; its first lines say where to put it."""
+    import shtab
+
+    from planner.cli.commands import parser
+
+    show(shtab.complete(parser(), options.shell).rstrip())
+    return ANSWER

@@ -40,7 +40,7 @@ from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Problem, Solution
-from solver.ties import Tie, beside, settled, ties
+from solver.ties import Tie, settled, tied_plans, ties
 from solver.verify import objective_value
 
 
@@ -317,7 +317,7 @@ class _Search:
         gap = found.gap_fraction if chosen is plan else backend.gap(objective, found.bound)
         status = found.status if gap == 0 else Status.WITHIN_GAP
         settled_on = replace(found, solution=chosen, objective=objective, gap_fraction=gap, status=status)
-        return settled_on, beside(self.problem, chosen, [plan, *others])
+        return settled_on, tied_plans(self.problem, chosen, [plan, *others])
 
     def _solve(
         self, problem: Problem, watched: bool = False, start: Solution | None = None, share: float = 1.0

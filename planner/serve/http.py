@@ -21,7 +21,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from planner.serve.questions import QUESTIONS, function_of, schema_of
+from planner.serve.processes import worked_on
+from planner.serve.questions import QUESTIONS, schema_of, summary_of
 from planner.trace.errors import InputError
 
 TOKEN = "EVERFLEET_TOKEN"
@@ -98,7 +99,7 @@ class _Door:
         return JSONResponse(
             {
                 "everfleet": version("everfleet"),
-                "questions": {name: _summary(name) for name in QUESTIONS},
+                "questions": {name: summary_of(name) for name in QUESTIONS},
                 "description": "/openapi.json",
             }
         )
@@ -169,27 +170,16 @@ class _Door:
         """What a process of its own says; it ends when nobody waits for it any more.
 
         Raises:
-            HTTPException: 500 or 504.
+            HTTPException: 504.
         """
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "planner.serve.worker",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        request_text = json.dumps({"question": name, "body": body}).encode()
-        said = asyncio.ensure_future(worker.communicate(request_text))
+        said = asyncio.ensure_future(worked_on(name, body))
         gone = asyncio.ensure_future(_left(request))
         try:
             await asyncio.wait(
                 {said, gone}, timeout=self.limits.longest_s, return_when=asyncio.FIRST_COMPLETED
             )
             if said.done():
-                if worker.returncode == 0:
-                    found: dict[str, Any] = json.loads(said.result()[0])
-                    return found
-                raise HTTPException(500, "the process that worked on it ended early: ask for less at once")
+                return said.result()
             if gone.done():
                 raise HTTPException(499, "whoever asked has left")
             raise HTTPException(
@@ -197,10 +187,7 @@ class _Door:
             )
         finally:
             gone.cancel()
-            if worker.returncode is None:
-                worker.kill()
-                await worker.wait()
-            said.cancel()
+            said.cancel()  # its process ends with it
 
 
 async def _left(request: Request) -> None:
@@ -231,9 +218,11 @@ def openapi() -> dict[str, Any]:
             "kind": {"type": "string"},
             "title": {"type": "string"},
             "said": {"type": "array", "items": {"type": "string"}},
+            "text": {"type": "string", "description": "what the command prints"},
+            "explained": {"type": "object", "additionalProperties": {"type": "string"}},
             "document": {"description": "what `--json` of the command prints"},
         },
-        "required": ["kind", "title", "said", "document"],
+        "required": ["kind", "title", "said", "text", "explained", "document"],
     }
     error = {"type": "object", "properties": {"error": {"type": "string"}, "problems": {"type": "array"}}}
     refusals = {
@@ -254,7 +243,7 @@ def openapi() -> dict[str, Any]:
             f"/{name}": {
                 "post": {
                     "operationId": name,
-                    "summary": _summary(name),
+                    "summary": summary_of(name),
                     "requestBody": {
                         "required": True,
                         "content": {"application/json": {"schema": schema_of(name)}},
@@ -274,11 +263,6 @@ def openapi() -> dict[str, Any]:
             for name in QUESTIONS
         },
     }
-
-
-def _summary(name: str) -> str:
-    """The first line of what a question says of itself."""
-    return (function_of(name).__doc__ or "").strip().splitlines()[0]
 
 
 def _no_number(text: str) -> float:

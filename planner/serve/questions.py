@@ -47,18 +47,24 @@ _ABOVE = re.compile(r"^(/|~\S*/|[A-Za-z]:[\\/])|(^|[\\/])\.\.([\\/]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, its arguments by name, and the files that they name, by name."""
+class Question:
+    """A question, its arguments by name, the files that they name, and the numbers to be explained."""
 
     question: str
     arguments: Mapping[str, Any]
     files: Mapping[str, str]
+    explain: tuple[str, ...]
 
 
 def function_of(question: str) -> Callable[..., notebook.Answer]:
     """The function that answers."""
     found: Callable[..., notebook.Answer] = getattr(notebook, question)
     return found
+
+
+def summary_of(question: str) -> str:
+    """The first line of what a question says of itself."""
+    return (inspect.getdoc(function_of(question)) or "").splitlines()[0]
 
 
 def parameters_of(question: str) -> dict[str, inspect.Parameter]:
@@ -85,6 +91,12 @@ def schema_of(question: str) -> dict[str, Any]:
         "additionalProperties": {"type": "string"},
         "description": "files that arguments name: their text by their name, which has no folder",
     }
+    properties["explain"] = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "numbers to open down to their sources: a total such as cost, or a cell: "
+        "table, row from 1 and column, as in purchases.1.capex_usd",
+    }
     return {
         "type": "object",
         "properties": properties,
@@ -93,7 +105,7 @@ def schema_of(question: str) -> dict[str, Any]:
     }
 
 
-def asked(question: str, body: Any) -> Asked:
+def question_of(question: str, body: Any) -> Question:
     """A body as a question, its names and its files checked; kinds and values are for the function to see.
 
     Raises:
@@ -102,7 +114,7 @@ def asked(question: str, body: Any) -> Asked:
     if not isinstance(body, dict):
         raise InputError('the body is no object: write for example {"scenario": "next-quarter"}')
     known = parameters_of(question)
-    arguments = {name: value for name, value in body.items() if name != "files"}
+    arguments = {name: value for name, value in body.items() if name not in ("files", "explain")}
     problems = [
         f"{name}: {question} takes no such argument: {', '.join(known)}" for name in arguments.keys() - known
     ]
@@ -114,12 +126,16 @@ def asked(question: str, body: Any) -> Asked:
     if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
         problems.append('files: are no texts by name: write for example {"log.csv": "node,start,..."}')
         files = {}
+    explain = body.get("explain", [])
+    if not isinstance(explain, list) or not all(isinstance(name, str) for name in explain):
+        problems.append('explain: is no list of names: write for example ["cost"]')
+        explain = []
     problems += [f"files.{name}: has a folder: name it without one" for name in files if not _is_bare(name)]
     problems += [f"{where}: '{text}' lies outside of `files`" for where, text in _outside(arguments)]
     problems += [f"{name}: '{value}' lies outside of `files`" for name, value in _unsent(arguments, known)]
     if problems:
         raise InputError("\n".join(sorted(problems)))
-    return Asked(question, arguments, files)
+    return Question(question, arguments, files, tuple(explain))
 
 
 def _unsent(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.scenario import ScenarioError
-from planner.serve.questions import Asked, asked, function_of, outside, parameters_of
+from planner.serve.questions import Question, function_of, outside, parameters_of, question_of
 from planner.trace.errors import InputError
 
 
@@ -33,7 +33,7 @@ def main() -> None:
 def answered(question: str, body: Any) -> dict[str, Any]:
     """The answer to a question, or why there is none; its files are written where this process stands."""
     try:
-        return {"answer": _answer(asked(question, body))}
+        return {"answer": _answer(question_of(question, body))}
     except InputError as error:
         return {"problems": _problems(error)}
     except Exception as error:  # a fault of ours: its story is for the log, not for whoever asked
@@ -41,7 +41,7 @@ def answered(question: str, body: Any) -> dict[str, Any]:
         return {"fault": f"{type(error).__name__}: {error}"}
 
 
-def _answer(meant: Asked) -> dict[str, Any]:
+def _answer(meant: Question) -> dict[str, Any]:
     for name, text in meant.files.items():
         _see_that_nothing_leaves(name, text)
         Path(name).write_text(text, encoding="utf-8", newline="")
@@ -54,6 +54,8 @@ def _answer(meant: Asked) -> dict[str, Any]:
         "kind": answer.kind,
         "title": answer.title,
         "said": list(answer.said),
+        "text": answer.to_text(),
+        "explained": {name: str(answer.explain(name)) for name in meant.explain},
         "document": answer.to_dict(),
     }
 

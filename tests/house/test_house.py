@@ -294,7 +294,7 @@ def test_every_library_is_declared() -> None:
         on_loading |= top_level_imports(ast.Module(outside, []))
         in_all |= top_level_imports(tree)
     known = sys.stdlib_module_names | {*PACKAGES}
-    optional = extras["dask"] | extras["postgresql"]
+    optional = extras["dask"] | extras["postgresql"] | extras["mcp"]
 
     assert {canonicalize_name(name) for name in on_loading - known} <= declared
     assert {canonicalize_name(name) for name in in_all - known} <= declared | optional

@@ -18,12 +18,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 import everfleet as ef
 from planner import cli
 from planner.serve import api
 from planner.serve import http as door
+from planner.serve.assistants import MOST_CHARACTERS, TOOLS, text_of
 from planner.serve.http import LOCAL, Limits
 from planner.serve.questions import NOT_OVER_HTTP, QUESTIONS, parameters_of, schema_of
 
@@ -152,12 +156,66 @@ def test_the_description_names_every_question_and_its_arguments(server: str) -> 
     for name in QUESTIONS:
         body = document["paths"][f"/{name}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert body == schema_of(name)
-        assert set(body["properties"]) == {*parameters_of(name), "files"}
+        assert set(body["properties"]) == {*parameters_of(name), "files", "explain"}
         assert not set(NOT_OVER_HTTP) & set(body["properties"])
     plan = schema_of("plan")
     assert plan["required"] == ["scenario"]
     assert plan["properties"]["alternatives"]["type"] == "integer"
     assert "how many other plans" in plan["properties"]["alternatives"]["description"]
+
+
+def test_a_client_has_its_numbers_explained(server: str) -> None:
+    """Down to the facts, by a client that people use; an unknown number is told which there are."""
+    run = {"model": "llama-3.1-8b", "tokens": 1e11, "nodes": 8, "grid": "us-srvc"}
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    with httpx.Client(base_url=server, headers=headers, timeout=100) as client:
+        right = client.post("/job_carbon", json=run | {"explain": ["carbon"]})
+        wrong = client.post("/job_carbon", json=run | {"explain": ["karbon"]})
+
+    assert right.status_code == 200
+    assert right.json()["text"] == ef.job_carbon(**run).to_text()  # type: ignore[arg-type]
+    assert "grid.us-srvc" in right.json()["explained"]["carbon"]
+    assert wrong.status_code == 422
+    assert "there is no number 'karbon'" in wrong.json()["problems"][0]["message"]
+
+
+def test_an_assistant_asks_by_its_protocol() -> None:
+    """The client of the protocol's own library: tools with their schemas, an answer, and a refusal."""
+
+    async def talk() -> tuple[Any, Any, Any]:
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "planner.cli", "mcp"], env=dict(os.environ)
+        )
+        async with stdio_client(started) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            tools = await session.list_tools()
+            right = await session.call_tool("facts", {"words": ["pue.default"], "explain": []})
+            wrong = await session.call_tool("plan", {"scenario": "no-such", "speed": 3})
+            return tools, right, wrong
+
+    tools, right, wrong = asyncio.run(talk())
+    assert {tool.name: tool.inputSchema for tool in tools.tools} == {
+        name: schema_of(question) for name, question in TOOLS.items()
+    }
+    assert not right.isError
+    assert "pue.default" in right.content[0].text
+    assert wrong.isError
+    assert "speed: plan takes no such argument" in wrong.content[0].text
+
+
+def test_a_long_answer_is_cut_and_says_so() -> None:
+    answer = {"text": "x" * (MOST_CHARACTERS + 5), "explained": {}}
+
+    assert text_of({"answer": answer}).endswith("5 characters more: ask for less")
+    with pytest.raises(ef.InputError, match="a fault of the program: E: e"):
+        text_of({"fault": "E: e"})
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_shell_completes_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in ("plan", "checkpoint", "throughput", "serve"))
 
 
 # Refusals

@@ -10,7 +10,7 @@ from test_solver_optimum import draw_more
 
 from solver.answer import answer
 from solver.problem import Problem, Solution
-from solver.ties import Choice, beside, changes, choices, settled, ties, without
+from solver.ties import Choice, changes, choices, settled, tied_plans, ties, without
 from solver.verify import objective_value, verify
 
 
@@ -39,7 +39,7 @@ def test_another_site_within_the_gap_is_a_tie(second_usd: float, gap_fraction: f
     case = two_sites(second_usd)
     plan, bound = solved(case)
     others = ties(case, plan, bound=bound, gap_fraction=gap_fraction, time_limit_s=20)
-    found = beside(case, plan, others)
+    found = tied_plans(case, plan, others)
 
     assert len(found) == tied
     for tie in found:
@@ -66,7 +66,7 @@ def test_of_plans_within_the_gap_the_one_with_fewest_changes_is_taken() -> None:
 
     assert (plan.retired.sum(), changes(case, plan)) == (1, 1)
     assert (chosen.retired.sum(), changes(case, chosen)) == (0, 0)
-    (tie,) = beside(case, chosen, [plan, *others])
+    (tie,) = tied_plans(case, chosen, [plan, *others])
     assert tie.excess_fraction == pytest.approx(-1.0 / 220.0)
     # What it is compared with must not be the better plan; and a gap of nothing leaves no choice.
     cheaper = objective_value(case, plan)

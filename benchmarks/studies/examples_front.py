@@ -44,7 +44,7 @@ def compared(scenario: Scenario) -> Record:
     for title, changes in VARIANTS.items():
         tell(f"planning: {title}")
         changed = with_changes(scenario, changes)
-        document = plan_document(plan_fleet(changed, catalogue=load_catalogue(), baselines=False))
+        document = plan_document(plan_fleet(changed, catalogue=load_catalogue()))
         head = {"digest": "", "title": title, "saved": "", "status": document["status"]["name"]}
         plans.append(Compared(head, flat_inputs(changed), document))
         scenarios.append({"name": PATH.name, "text": canonical_text(changed), "files": {}})

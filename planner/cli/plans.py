@@ -29,7 +29,9 @@ def add_commands(command: arguments.AddCommand) -> None:
     plan.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
     arguments.store_option(plan)
     arguments.quiet_option(plan)
-    plan.add_argument("--no-baselines", action="store_true", help="solve only the plan itself")
+    plan.add_argument(
+        "--no-baselines", action="store_true", help="solve only the plan itself: nothing next to it, no ties"
+    )
     plan.add_argument("--prices", action="store_true", help="what one more of each limit is worth")
     plan.add_argument(
         "--verify",

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, WRONG_INPUT, clear, say, show, show_json, watcher, wrong
+from planner.cli.console import (
+    ANSWER,
+    NO_PLAN,
+    WRONG_INPUT,
+    clear,
+    say,
+    show,
+    show_json,
+    watcher,
+    write_file,
+    wrong,
+)
 from planner.cli.loading import named_scenario, opened, see_store, solve
 from planner.trace.errors import InputError
 
@@ -52,6 +63,21 @@ def add_commands(command: arguments.AddCommand) -> None:
         metavar="SHARE",
         help="how much more they may cost; '2 %%'",
     )
+
+    start = command("start", run_start, "a scenario out of spreadsheets, or of a cluster's list of nodes")
+    start.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="CSV, XLSX, JSON of kubectl get nodes or scontrol show nodes",
+    )
+    start.add_argument("--out", type=Path, metavar="FILE", help="the scenario to write; else it is printed")
+    start.add_argument("--title", default="From spreadsheets", help="of the scenario")
+    start.add_argument("--site", metavar="NAME", help="where nodes stand that state no site")
+    start.add_argument(
+        "--in-service", type=arguments.day, metavar="DAY", help="since when nodes work that state no day"
+    )
+    start.add_argument("--templates", type=Path, metavar="FOLDER", help="write tables to fill in there")
 
     check = command("check", run_check, "is a scenario or a job right; every problem at once")
     check.add_argument("scenarios", nargs="+", metavar="FILE")
@@ -115,6 +141,38 @@ def _write_program(plan: Plan, path: Path) -> None:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     say(f"program: {path}")
+
+
+def run_start(options: argparse.Namespace) -> int:
+    """Make a scenario out of spreadsheets, and say what was assumed in it."""
+    from planner.answers.start import start_from, started_record, write_templates
+
+    if options.templates is not None:
+        for path in write_templates(options.templates):
+            say(f"written: {path}")
+        if not options.files:
+            return ANSWER
+    if not options.files:
+        raise InputError("name the files to start from, or --templates FOLDER for tables to fill in")
+    started = start_from(
+        [Path(file) for file in options.files],
+        title=options.title,
+        site=options.site,
+        in_service=options.in_service,
+    )
+    if options.out is not None:
+        if options.out.exists():
+            raise InputError(f"{options.out}: is there already: name another file")
+        write_file(options.out, started.text)
+    if options.json:
+        show_json(started_record(started))
+    elif options.out is None:
+        show(started.text.rstrip())
+    for note in started.notes:
+        say(note)
+    if options.out is not None:
+        say(f"written: {options.out}; next: everfleet plan {options.out}")
+    return ANSWER
 
 
 def run_check(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,6 +13,7 @@ import streamlit as st
 
 from planner.answers.check import check, scenario_found
 from planner.answers.failures.upload import log_found
+from planner.answers.start import TITLE, template_files, uploads_found
 from planner.inputs.editing import SIGNALS, Found, change_rows, series_found, signal_of, traffic_found
 from planner.inputs.scenario import Scenario
 from planner.trace.errors import InputError
@@ -23,6 +25,7 @@ UNITS = ("", "g/kWh", "kg/kWh", "kg/MWh", "lb/MWh")
 TIME_ZONES = ("", "UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles")
 SHIPPED = "A scenario that ships"
 _WORK = "scenario.log"
+SHEETS_NAME = "from-spreadsheets.toml"
 
 
 def imports() -> None:
@@ -30,6 +33,7 @@ def imports() -> None:
     kinds: dict[str, Callable[[], None]] = {
         SHIPPED: shipped,
         "My scenario": scenario_file,
+        "My spreadsheets": spreadsheets,
         "My failure log": failure_log,
         "My grid series": grid_series,
         "My traffic trace": traffic_trace,
@@ -68,6 +72,44 @@ def scenario_file() -> None:
     if found is not None:
         _shown(found)
         st.button("Use it", key="use", on_click=scenario_edits.open_file, args=(name, content, found))
+
+
+def spreadsheets() -> None:
+    """Tables of sites, fleet, offers and demand, or a cluster's list of nodes, as a scenario of their own."""
+    st.markdown("Tables are told by the names of their columns. Each of these has a row to write over:")
+    with st.container(horizontal=True):
+        for name, text in template_files().items():
+            st.download_button(
+                name,
+                text,
+                name,
+                "text/csv",
+                key=f"template-{name}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+    files = st.file_uploader(
+        "Tables (CSV, XLSX), or nodes as kubectl get nodes and scontrol show nodes print them (JSON)",
+        type=["csv", "tsv", "txt", "xlsx", "xlsm", "json"],
+        key="file-sheets",
+        accept_multiple_files=True,
+        max_upload_size=LARGEST_SERIES_MB,
+    )
+    if not files:
+        return
+    contents = {file.name: file.getvalue() for file in files}
+    made: list[str] = []
+
+    def read() -> Found:
+        text, found = uploads_found(contents, title=TITLE, today=date.today())
+        made.append(text)
+        return found
+
+    found = _found(read, "These tables")
+    if found is not None:
+        _shown(found)
+        use = (SHEETS_NAME, made[0].encode(), found)
+        st.button("Use it", key="use", on_click=scenario_edits.open_file, args=use)
 
 
 def failure_log() -> None:

@@ -29,6 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 JOB = "one-training-job"
 COMMANDS = (
     "plan",
+    "start",
+    "serve",
+    "mcp",
+    "completion",
     "list",
     "show",
     "compare",

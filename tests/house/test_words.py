@@ -71,6 +71,7 @@ POOLS = {
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
             """,
         "pools": """
+            planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py

@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from planner.answers.start import template_files
 from planner.inputs.catalogue import load_catalogue
 from planner.ui import scenario_edits, session, shared, workers
 from planner.ui.workers import Seen
@@ -384,6 +385,24 @@ def test_a_scenario_of_ones_own_is_seen_before_it_is_used(page: AppTest) -> None
     page.button("use").click().run()
     assert document(page)["title"].startswith("Serving chat and code")
     assert page.session_state["scenario.history"].now.name == "my own.toml"
+
+
+def test_spreadsheets_become_a_scenario(page: AppTest) -> None:
+    """What was read and what was assumed is seen first; a row that is wrong is told with its place."""
+    files = {name: text.encode() for name, text in template_files().items()}
+    bring(page, "My spreadsheets").file_uploader("file-sheets").set_value(
+        [(name, content, "text/csv") for name, content in files.items()]
+    )
+    page.run()
+    assert page.subheader[0].value == "Recognised: a scenario"
+    assert any("assumed for chat" in each.value for each in (*page.markdown, *page.info, *page.caption))
+
+    page.button("use").click().run()
+    assert document(page)["sites"][0]["name"] == "frankfurt"
+
+    wrong = [("fleet.csv", b"SKU,Site,Nodes\nz99,frankfurt,3\n", "text/csv")]
+    bring(page, "My spreadsheets").file_uploader("file-sheets").set_value(wrong).run()
+    assert "fleet.csv, line 2: sku: 'z99' is no node" in page.code[0].value
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+"""Spreadsheets and lists of nodes as a scenario: tables told by their columns, defaults written down."""
+
+from planner.inputs.sheets.making import Made, scenario_from
+from planner.inputs.sheets.reading import Sheet, read_sheet_files, read_sheets
+from planner.inputs.sheets.templates import TEMPLATES
+
+__all__ = ["TEMPLATES", "Made", "Sheet", "read_sheet_files", "read_sheets", "scenario_from"]

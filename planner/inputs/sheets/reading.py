@@ -1,0 +1,253 @@
+"""Tables of a CSV file, a workbook, or a list of nodes of Kubernetes or Slurm; nothing is judged here."""
+
+from __future__ import annotations
+
+import io
+import re
+import tomllib
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from planner.inputs.catalogue import data_folder
+from planner.inputs.files import csv_rows, parse_json, read_limited
+from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
+
+LARGEST_BYTES = 20_000_000
+MOST_ROWS = 20_000  # of one table; a fleet has hundreds of lines
+MOST_UNPACKED = 200_000_000  # bytes of a workbook once it is unpacked
+_UNIT = re.compile(r"[(\[]([^)\]]*)[)\]]\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table: where it comes from, which it is, and its rows as text by the key of the scenario."""
+
+    where: str
+    table: str
+    rows: tuple[tuple[int, Mapping[str, str]], ...]  # line, values that are filled
+    left_out: tuple[str, ...]  # columns that say nothing that is known
+
+
+@cache
+def vocabulary() -> dict[str, Any]:
+    """`data/sheets.toml`: how people head the columns of each table."""
+    with (data_folder() / "sheets.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def read_sheets(name: str, content: bytes) -> list[Sheet]:
+    """The tables of one file.
+
+    Raises:
+        InputError: it is no such file, too large, or holds no table that is known.
+    """
+    ending = Path(name).suffix.lower()
+    if ending == ".json":
+        return [_nodes(name, content)]
+    if ending in (".xlsx", ".xlsm"):
+        tables = list(_workbook(name, content))
+    elif ending in (".csv", ".tsv", ".txt"):
+        tables = [(name, _lines(name, content))]
+    else:
+        raise InputError(
+            f"{name}: is no table: write a CSV file, an XLSX workbook, or JSON of a list of nodes"
+        )
+    found = [_sheet(where, lines) for where, lines in tables if lines]
+    if not found:
+        raise InputError(f"{name}: holds no rows")
+    return found
+
+
+def read_sheet_files(paths: Sequence[Path]) -> list[Sheet]:
+    """The tables of files on this machine.
+
+    Raises:
+        InputError: as `read_sheets`, or a file cannot be read.
+    """
+    found = []
+    for path in paths:
+        try:
+            content = read_limited(path, most_bytes=LARGEST_BYTES)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        found += read_sheets(path.name, content)
+    return found
+
+
+Lines = list[tuple[int, list[str]]]
+
+
+def _lines(name: str, content: bytes) -> Lines:
+    """Rows of a delimited text, with their numbers; empty ones are left out."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: byte {error.start + 1} is no UTF-8: save it as CSV UTF-8") from None
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t|", key=first.count)
+    rows = csv_rows(name, io.StringIO(text, newline=""), delimiter=delimiter, tight=True)
+    return _few(name, ((number, [cell.strip() for cell in row]) for number, row in rows))
+
+
+def _workbook(name: str, content: bytes) -> Iterator[tuple[str, Lines]]:
+    """Every sheet of a workbook; its formulas by the values that were saved with it."""
+    from openpyxl import load_workbook
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            if sum(one.file_size for one in packed.infolist()) > MOST_UNPACKED:
+                raise InputError(f"{name}: is larger than {MOST_UNPACKED // 10**6} MB unpacked: split it")
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
+    except InputError:
+        raise
+    except Exception as error:  # the library raises what its parsers raise
+        raise InputError(
+            f"{name}: is no workbook that can be read ({type(error).__name__}): save it again"
+        ) from None
+    for sheet in book.worksheets:
+        rows = enumerate(sheet.iter_rows(values_only=True, max_col=200), start=1)
+        yield (
+            f"{name}, {sheet.title}",
+            _few(name, ((number, [_text(cell) for cell in row]) for number, row in rows)),
+        )
+
+
+def _few(name: str, rows: Iterator[tuple[int, list[str]]]) -> Lines:
+    found: Lines = []
+    for number, cells in rows:
+        if any(cells):
+            found.append((number, cells))
+        if len(found) > MOST_ROWS:
+            raise InputError(
+                f"{name}: has more than {count_text(MOST_ROWS)} rows: is it a table of a fleet or of demand?"
+            )
+    return found
+
+
+def _text(cell: Any) -> str:
+    """A cell of a workbook as a person would write it."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.date().isoformat()
+    if isinstance(cell, date):
+        return cell.isoformat()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def _sheet(where: str, lines: Lines) -> Sheet:
+    """A table with its columns as keys, and the units of headings at its numbers."""
+    (_, head), *rest = lines
+    plain = [_words(_UNIT.sub("", cell)) for cell in head]
+    units = [found[1].strip() if (found := _UNIT.search(cell)) else "" for cell in head]
+    table, keys = _known(where, plain, head)
+    bare = vocabulary()["unit"]
+    rows = []
+    for number, cells in rest:
+        row = {}
+        for key, unit, cell in zip(keys, units, cells, strict=False):
+            if key and cell:
+                row[key] = _with_unit(cell, unit or bare.get(key, ""))
+        rows.append((number, row))
+    left_out = tuple(cell for cell, key in zip(head, keys, strict=True) if cell and not key)
+    return Sheet(where, table, tuple(rows), left_out)
+
+
+def _known(where: str, plain: Sequence[str], head: Sequence[str]) -> tuple[str, list[str]]:
+    """Which table has these columns, and the key of each; empty for those that are not known."""
+    for table, columns in vocabulary().items():
+        if table == "unit":
+            continue
+        keys: list[str] = []
+        for word in plain:
+            fitting = (
+                key for key, words in columns.items() if key != "tells" and key not in keys and word in words
+            )
+            keys.append(next(fitting, "") if word else "")
+        if any(set(line) <= set(keys) for line in columns["tells"]):
+            return table, keys
+    shown = ", ".join(cell for cell in head if cell)[:200]
+    wanted = "; ".join(
+        f"{table}: {', '.join(columns['tells'][0])}".replace("_", " ")
+        for table, columns in vocabulary().items()
+        if table != "unit"
+    )
+    raise InputError(f"{where}: columns {shown} are of no table that is known. A table has {wanted}")
+
+
+def _words(heading: str) -> str:
+    """A heading in small letters, its signs as spaces."""
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", heading.casefold()).split())
+
+
+def _with_unit(cell: str, unit: str) -> str:
+    """A number with the unit of its column; thousands may be set apart by commas or spaces."""
+    number = re.sub(r"(?<=\d)[, ](?=\d{3}\b)", "", cell)
+    if unit and re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", number):
+        return f"{number} {unit}"
+    return number if re.fullmatch(r"[-+\d.eE]+", number) else cell
+
+
+def _nodes(name: str, content: bytes) -> Sheet:
+    """Nodes of `kubectl get nodes -o json`, or of `scontrol show nodes --json`, counted by kind and place."""
+    try:
+        found = parse_json(content)
+    except ValueError as error:
+        raise InputError(f"{name}: is no JSON: {error}") from None
+    held = found if isinstance(found, dict) else {}
+    counted: Counter[tuple[str, str]] = Counter()
+    without = 0
+    if isinstance(held.get("items"), list):
+        kinds = [_of_kubernetes(one) for one in held["items"]]
+    elif isinstance(held.get("nodes"), list):
+        kinds = [_of_slurm(one) for one in held["nodes"]]
+    else:
+        wanted = "kubectl get nodes -o json, or scontrol show nodes --json"
+        raise InputError(f"{name}: lists no nodes: write what {wanted} prints")
+    for kind, place in kinds:
+        if kind:
+            counted[kind, place] += 1
+        else:
+            without += 1
+    if not counted:
+        raise InputError(f"{name}: none of its {len(kinds)} nodes names an accelerator")
+    rows = tuple(
+        (number, {"sku": kind, "nodes": str(count)} | ({"site": place} if place else {}))
+        for number, ((kind, place), count) in enumerate(sorted(counted.items()), start=1)
+    )
+    return Sheet(name, "fleet", rows, (f"{without} nodes without accelerators",) if without else ())
+
+
+def _of_kubernetes(node: Any) -> tuple[str, str]:
+    """Accelerator with its count, and the place, by the labels of the device plugins."""
+    labels = _inside(node, "metadata", "labels")
+    capacity = _inside(node, "status", "capacity")
+    count = next(
+        (str(capacity[key]) for key in capacity if str(key).endswith("/gpu")),
+        labels.get("nvidia.com/gpu.count", ""),
+    )
+    kind = labels.get("nvidia.com/gpu.product") or labels.get("amd.com/gpu.product-name") or ""
+    place = labels.get("topology.kubernetes.io/zone") or labels.get("topology.kubernetes.io/region") or ""
+    return (f"{count} x {kind}" if count and kind else str(kind)), str(place)
+
+
+def _of_slurm(node: Any) -> tuple[str, str]:
+    """Accelerator with its count by the generic resources of a node."""
+    gres = str(node.get("gres", "")) if isinstance(node, Mapping) else ""
+    found = re.search(r"gpu:([\w.-]+):(\d+)", gres)
+    return (f"{found[2]} x {found[1]}", "") if found else ("", "")
+
+
+def _inside(found: Any, *names: str) -> Mapping[str, Any]:
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

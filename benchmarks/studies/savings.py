@@ -23,9 +23,8 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
-from planner.physics.failures import down_variance_to_mean
 from planner.program.assembly import Assembled, assemble
-from reliability.spares import mean_nodes_down, share_at_most
+from planner.program.baselines import spare_confidence_fraction
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.problem import Objective, Problem, Solution
@@ -118,24 +117,6 @@ def _years_after(day: date, years: int) -> date:
         return day.replace(year=day.year + years)
     except ValueError:
         return date(day.year + years, 3, 1)
-
-
-def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Solution) -> float:
-    """Share of time in which the spares of the worst node group suffice, in the worst period.
-
-    min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`
-    """
-    rates = np.atleast_1d(assembled.nodes.failure_rate_per_node_h.value)
-    lowest = 1.0
-    for p, t in np.argwhere(plan.in_use > 0):
-        nodes = int(np.ceil(plan.in_use[p, t] - 1e-9))
-        bursts = np.atleast_1d(down_variance_to_mean(inputs, nodes).value)[-1]
-        down = mean_nodes_down(
-            nodes=float(nodes), failure_rate_per_node_h=float(rates[p]), repair_h=inputs.repair().value
-        )
-        enough = share_at_most(np.asarray(float(plan.spares[p, t])), np.asarray(down), np.asarray(bursts))
-        lowest = min(lowest, float(enough))
-    return lowest
 
 
 def options_used(problem: Problem, plan: Solution) -> Problem:

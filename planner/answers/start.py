@@ -61,7 +61,10 @@ def uploads_found(files: Mapping[str, bytes], *, title: str, today: date) -> tup
     """
     sheets = [sheet for name, content in files.items() for sheet in read_sheets(name, content)]
     started = _started(scenario_from(sheets, load_catalogue(), title=title, today=today))
-    read = [(sheet.where, f"{sheet.table}, {len(sheet.rows)} rows") for sheet in sheets]
+    read = [
+        (sheet.where, f"{sheet.table}, {len(sheet.rows)} row{'s' * (len(sheet.rows) != 1)}")
+        for sheet in sheets
+    ]
     return started.text, Found(what="a scenario", facts=tuple(read), notes=started.notes)
 
 

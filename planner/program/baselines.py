@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, with_changes
-from solver.problem import Objective, Problem
+from planner.physics.failures import down_variance_to_mean
+from planner.program.assembly import Assembled
+from reliability.spares import mean_nodes_down, share_at_most
+from solver.problem import Objective, Problem, Solution
 
 COST_ONLY = "cost only"
 NO_PURCHASES = "no purchases"
@@ -69,3 +73,21 @@ def usual_practice(scenario: Scenario) -> Scenario:
             sites = [site for site in today if not offer.sites or site in offer.sites]
             changes[f"market[{i}].sites"] = sites or today
     return with_changes(scenario, changes)
+
+
+def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Solution) -> float:
+    """Share of time in which the spares of the worst node group suffice, in the worst period.
+
+    min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`
+    """
+    rates = np.atleast_1d(assembled.nodes.failure_rate_per_node_h.value)
+    lowest = 1.0
+    for p, t in np.argwhere(plan.in_use > 0):
+        nodes = int(np.ceil(plan.in_use[p, t] - 1e-9))
+        bursts = np.atleast_1d(down_variance_to_mean(inputs, nodes).value)[-1]
+        down = mean_nodes_down(
+            nodes=float(nodes), failure_rate_per_node_h=float(rates[p]), repair_h=inputs.repair().value
+        )
+        enough = share_at_most(np.asarray(float(plan.spares[p, t])), np.asarray(down), np.asarray(bursts))
+        lowest = min(lowest, float(enough))
+    return lowest

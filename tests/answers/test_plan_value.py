@@ -16,7 +16,12 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
-from planner.program.baselines import KEEP_EVERYTHING, USUAL_PRACTICE, usual_practice
+from planner.program.baselines import (
+    KEEP_EVERYTHING,
+    USUAL_PRACTICE,
+    spare_confidence_fraction,
+    usual_practice,
+)
 from planner.program.plan import Plan, plan_fleet
 
 KEPT = {
@@ -256,6 +261,21 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     (row, *_) = plan_tables(plan)["summary"]
     assert row["usual_practice"] == pytest.approx(by_usual.usd)
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
+
+
+def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
+    """One spare for up to 33 nodes: by the plan's own law, more than one is down for a share of the time."""
+    worse = {"failures": None, "failure_rate": "0.3 /month", "repair": "10 d", "spare_confidence": 0.99}
+    many = {"services.chat.peak_rate": "3000 /s"} | {f"reliability.{key}": one for key, one in worse.items()}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), many))
+    inputs, assembled = plan.own_baselines[USUAL_PRACTICE]
+    by_usual = plan.baselines[USUAL_PRACTICE].solution
+    assert by_usual is not None
+    enough = spare_confidence_fraction(inputs, assembled, by_usual)
+    (said,) = (line for line in why_this_plan(plan)[1] if "As operators usually plan" in line)
+
+    assert enough < inputs.scenario.reliability.spare_confidence_fraction
+    assert f"are enough for {100 * enough:.1f} % of the time at worst" in said
 
 
 def test_what_was_paid_once_decides_nothing() -> None:

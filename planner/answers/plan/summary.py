@@ -21,10 +21,17 @@ from planner.answers.plan.work import (
     serving_sentences,
     training_sentences,
 )
-from planner.program.baselines import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, USUAL_PRACTICE
+from planner.program.baselines import (
+    COST_ONLY,
+    KEEP_EVERYTHING,
+    NO_PURCHASES,
+    USUAL_PRACTICE,
+    USUAL_SPARES,
+    spare_confidence_fraction,
+)
 from planner.program.plan import Plan
 from planner.program.solution import Solution, Status
-from planner.trace.numbers import mass, money, tonne_price
+from planner.trace.numbers import mass, money, percent_text, tonne_price
 
 MOST_PRICES = 8  # the table holds them all
 
@@ -146,7 +153,16 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
             return ["As operators usually plan, no plan keeps every limit."]
         return []
     saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
-    return [
+    said = (
         f"As operators usually plan, it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} "
-        f"and emit {mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
-    ]
+        f"and emit {mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}"
+    )
+    inputs, assembled = plan.own_baselines[USUAL_PRACTICE]
+    wanted = inputs.scenario.reliability.spare_confidence_fraction
+    enough = spare_confidence_fraction(inputs, assembled, found.solution)
+    if enough < wanted:
+        said += (
+            f"; but its spares ({percent_text(USUAL_SPARES, 0)} of the nodes in use) are enough for "
+            f"{percent_text(enough)} of the time at worst, where {percent_text(wanted)} is asked"
+        )
+    return [f"{said}."]

@@ -14,9 +14,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -35,6 +36,7 @@ pytestmark = pytest.mark.slow
 SECRET = "a long word"
 LOG = Path(__file__).parent.parent / "logs"
 Said = tuple[int, Any]
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +76,15 @@ def ask(address: str, path: str, body: Any = None, *, raw: bytes | None = None, 
         return error.code, json.load(error)
 
 
+def ended(talk: Coroutine[Any, Any, T]) -> T:
+    """What a talk comes to, in a thread of its own: a browser of other tests may hold this one's loop."""
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, talk).result()
+
+
 def of_app(app: Any, path: str, *parts: bytes, host: str = "localhost", method: str = "POST") -> Said:
     """The same asked of an application without a network."""
-    return asyncio.run(of_app_now(app, path, *parts, host=host, method=method))
+    return ended(of_app_now(app, path, *parts, host=host, method=method))
 
 
 async def of_app_now(
@@ -193,7 +201,7 @@ def test_an_assistant_asks_by_its_protocol() -> None:
             wrong = await session.call_tool("plan", {"scenario": "no-such", "speed": 3})
             return tools, right, wrong
 
-    tools, right, wrong = asyncio.run(talk())
+    tools, right, wrong = ended(talk())
     assert {tool.name: tool.inputSchema for tool in tools.tools} == {
         name: schema_of(question) for name, question in TOOLS.items()
     }
@@ -306,7 +314,7 @@ def test_too_many_wait_and_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         return await asyncio.gather(*(of_app_now(app, "/plan", b"{}") for _ in range(3)))
 
     monkeypatch.setattr(door._Door, "answered", slow)
-    found = sorted(asyncio.run(three()), key=lambda one: one[0])
+    found = sorted(ended(three()), key=lambda one: one[0])
     assert [status for status, _ in found] == [200, 200, 503]
     assert "ask again later" in found[-1][1]["error"]
 

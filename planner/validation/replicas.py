@@ -106,9 +106,14 @@ def serve_system(
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
-    run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round))
+    run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round, benchmark))
     layouts = run.layouts(accelerators)
-    found = [accelerators / (tp * dp) * run.tokens_per_s(tp, dp, scenario) for tp, dp in layouts]
+    found = [
+        accelerators / (tp * dp) * run.tokens_per_s(tp, dp, scenario, stages)
+        for tp, dp in layouts
+        for stages in run.stages(round)
+        if tp * dp * stages <= accelerators
+    ]
     if scenario != "Offline" and reads_apart(chip, round):
         found.append(run.apart_tokens_per_s(accelerators, scenario))
     if not any(found):
@@ -156,6 +161,12 @@ class _Run:
         return self._number("output_tokens")
 
     @property
+    def sample_s(self) -> float:
+        """Time of the host to make ready a sample, which the accelerator waits for."""
+        own = f"benchmark.{self.benchmark}.spectrum_time"
+        return constant(own, "sample_s") if load_catalogue().has(own) else 0.0
+
+    @property
     def requests(self) -> Requests:
         """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer.
 
@@ -173,9 +184,20 @@ class _Run:
     def _number(self, part: str) -> float:
         return constant(f"benchmark.{self.benchmark}.{part}", part)
 
+    @property
+    def mixture(self) -> bool:
+        """Whether the model has experts that tokens choose."""
+        return bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
+
+    def stages(self, round: str) -> tuple[int, ...]:
+        """Stages in a row over which TensorRT of a round spreads the layers of a model without experts."""
+        key = f"performance.engine.{MLPERF}.stages@{round.replace('.', '-')}"
+        spread = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(self.chip)
+        return (1, int(constant(key, "stages"))) if spread and not self.mixture else (1,)
+
     def layouts(self, accelerators: int) -> list[tuple[int, int]]:
         """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention."""
-        mixture = bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
+        mixture = self.mixture
         domain = constant(f"accelerator.{self.chip}.link_domain", "accelerators")
         sizes = [n for n in SPLITS if n <= accelerators and n <= max(8.0, domain)]
         return [
@@ -198,11 +220,11 @@ class _Run:
             parts["engine"] = replace(engine, sequence_s=engine.sequence_s + beam_s)
         return parts
 
-    def held(self, tp: int, dp: int) -> float:
-        """Requests that a replica has memory for; 0 where the weights do not fit."""
+    def held(self, tp: int, dp: int, stages: int = 1) -> float:
+        """Requests that a replica has memory for in each of its stages; 0 where the weights do not fit."""
         parts = self.parts(tp, dp)
         prompt = self._number("input_tokens") / self.beams
-        return dp * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF)
+        return dp * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF, stages)
 
     def targets_s(self, scenario: str) -> tuple[float, float]:
         """Times to the first token and for each further one that the rules ask for."""
@@ -273,16 +295,21 @@ class _Run:
         )
         return found * self.kept_tokens / self.age_factor
 
-    def tokens_per_s(self, tp: int, dp: int, scenario: str) -> float:
-        """Tokens a second that a replica of this layout keeps; 0 where it has no room or keeps no target."""
-        held = self.held(tp, dp)
+    def tokens_per_s(self, tp: int, dp: int, scenario: str, stages: int = 1) -> float:
+        """Tokens a second of a replica, for each of its stages; 0 where it has no room or keeps no target.
+
+        Where layers lie on p stages in a row, p batches are under way, one in each: tokens take as long as on
+        one replica that holds all layers, and p times the accelerators write p times as many. What is won is
+        room: the weights of a batch lie on p times the memory.
+        """
+        held = self.held(tp, dp, stages)
         if held < 1:
             return 0.0
         parts = self.parts(tp, dp)
         if scenario == "Offline":
             step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
-            return full / self.age_factor
+            return full / (self.age_factor + full / self.kept_tokens * self.sample_s)
         ttft_s, tpot_s = self.targets_s(scenario)
         drafts, accepted = self.drafts(scenario)
         found = replica_capacity(
@@ -305,16 +332,21 @@ class _Run:
         return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
 
 
-def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engine: str) -> float:
-    """Requests that each group of a replica has memory for; 0 where the weights do not fit."""
+def held_requests(
+    parts: dict[str, Any], chip: str, context_tokens: float, engine: str, stages: int = 1
+) -> float:
+    """Requests of a batch that each group of a replica has memory for; 0 where the weights do not fit.
+
+    A stage holds its share of the layers: their weights, and the cache of a batch for each stage.
+    """
     model, layout = parts["model"], parts["layout"]
     return _number(
         largest_batch(
             memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
             usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
             weights_gb=replica_weights_gb(
-                parameters=model.parameters,
-                routed_parameters=model.routed_parameters,
+                parameters=model.parameters / stages,
+                routed_parameters=model.routed_parameters / stages,
                 weight_bytes=model.weight_bytes,
                 tp=layout.tp,
                 dp=layout.dp,
@@ -333,17 +365,18 @@ def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engin
 
 
 def _filed(precision: str | None, chip: str, benchmark: str) -> str:
-    """Format of the weights: as filed, or 8 bits where the accelerator multiplies them.
+    """Format of the weights: as filed, or the narrowest that the accelerator multiplies.
 
     Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened
-    to 16.
+    to 16. A benchmark filed as 16 bits by engines of 8 is served in 8 where the accelerator has them.
     """
-    if precision is not None:
-        own = aliases("precision").get(f"{benchmark} {precision}")
-        if own == "w4a8" and not load_catalogue().has(f"accelerator.{chip}.fp4_peak"):
-            own = "w4a16"
-        return str(own) if own else precision_of(precision, chip)
-    return "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
+    narrow = [bits for bits in ("fp4", "fp8") if load_catalogue().has(f"accelerator.{chip}.{bits}_peak")]
+    own = aliases("precision").get(f"{benchmark} {precision or 'unstated'}")
+    if own == "w4a8" and "fp4" not in narrow:
+        own = "w4a16"
+    if own and (own != "fp8" or "fp8" in narrow):
+        return str(own)
+    return precision_of(precision or next(iter(narrow), "bf16"), chip)
 
 
 def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, Any]:
@@ -363,11 +396,13 @@ def reads_apart(chip: str, round: str) -> bool:
     ) >= constant(key, "accelerators")
 
 
-def age_of(round: str) -> float:
-    """Time of a step of a round's engines over that of the newest."""
-    key = f"performance.engine.{MLPERF}.age_factor@{round.replace('.', '-')}"
-    if not load_catalogue().has(key):
+def age_of(round: str, benchmark: str) -> float:
+    """Time of a step of a round's engines over that of the newest; a model's own where it is known."""
+    at = f"age_factor@{round.replace('.', '-')}"
+    if not load_catalogue().has(f"performance.engine.{MLPERF}.{at}"):
         raise NotUnderstood(f"unknown round '{round}' of the benchmark")
+    own = f"benchmark.{benchmark}.{at}"
+    key = own if load_catalogue().has(own) else f"performance.engine.{MLPERF}.{at}"
     return constant(key, "age_factor")
 
 

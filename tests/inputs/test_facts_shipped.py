@@ -60,8 +60,12 @@ BY_PRECISION = re.compile(
     r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
     r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)"
 )
-BY_SIZE = re.compile(r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_error@.+")
-BY_ROUND = re.compile(r"performance\.engine\.mlperf\.apart_domain@v\d-\d")  # before it, none did so
+BY_SIZE = re.compile(
+    r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"
+)
+BY_ROUND = re.compile(  # in the others, none did so
+    r"performance\.engine\.mlperf\.(apart_domain|stages)@v\d-\d|benchmark\..+\.age_factor@v\d-\d"
+)
 
 
 def test_an_alternative_stands_beside_its_preferred_value():

@@ -427,3 +427,54 @@ def test_prompts_are_read_apart_on_whole_racks_of_today():
     assert today == pytest.approx(194.6, rel=0.15)
     assert before < 0.75 * today
     assert not reads_apart("b200-sxm-180gb", "v6.0")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "gpu", "accelerators", "round", "precision", "published"),
+    [
+        ("llama2-70b-99", "H100-80GB-SXM", 16, "v5.1", "fp8", 62_352),
+        ("llama3.1-405b", "H200-141GB-SXM", 8, "v5.1", "fp8", 552.8),
+        ("llama3.1-405b", "GB200-NVL72", 4, "v5.1", "fp4", 855.8),
+        ("deepseek-r1", "B200-SXM", 8, "v5.1", "fp4", 33_379),
+        ("deepseek-r1", "GB300-NVL72", 8, "v5.1", "fp4", 48_047),
+        ("whisper", "H200-141GB-SXM", 8, "v5.1", "fp16", 34_451),
+        ("whisper", "B200-SXM", 8, "v5.1", "fp16", 45_333),
+        ("dlrm-v2-99.9", "H200-141GB-SXM", 8, "v5.1", "int8", 389_330),
+        ("dlrm-v2-99.9", "H100-80GB-PCIe", 8, "v4.1", "int8", 211_128),
+        ("llama2-70b-99", "H100-94GB-NVL", 8, "v4.1", "fp16", 15_876),
+    ],
+)
+def test_results_that_no_row_of_ours_holds(benchmark, gpu, accelerators, round, precision, published):
+    """Best of each system's kind in the logs of MLPerf Inference v4.1 and v5.1, offline."""
+    asked = {"benchmark": benchmark, "gpu": gpu, "accelerators": accelerators, "precision": precision}
+
+    found = evaluate("serve_system", {**asked, "scenario": "Offline", "round": round}, "1/s")[0]
+
+    assert found == pytest.approx(published, rel=0.15)
+
+
+def test_stages_give_room_where_engines_have_them():
+    """70 B in 8 bits fill one H100: two stages of TensorRT hold a batch, in v5.1 alone."""
+    at = {"benchmark": "llama2-70b-99", "scenario": "Offline", "precision": "fp8"}
+    h100 = {**at, "gpu": "H100-80GB-SXM", "accelerators": 16}
+
+    older, newer = (serve_system(**h100, round=name)["1/s"] for name in ("v4.1", "v5.1"))
+    assert newer > 1.25 * older  # 1.08 by the age of the engines alone
+    mi300x = {**at, "gpu": "MI300X", "accelerators": 8}
+    ages = [replicas.age_of(name, "llama2-70b-99") for name in ("v4.1", "v5.1")]
+    older, newer = (serve_system(**mi300x, round=name)["1/s"] for name in ("v4.1", "v5.1"))
+    assert newer / older == pytest.approx(ages[0] / ages[1])
+
+
+def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
+    """Llama 2 70B of v4.1: fp16 by name, FP8 by its configuration; A100 has no unit for it."""
+    asked = {"benchmark": "llama2-70b-99.9", "scenario": "Offline", "accelerators": 4, "round": "v4.1"}
+
+    assert serve_system(**asked, gpu="L40S", precision="fp16") == serve_system(
+        **asked, gpu="L40S", precision="fp8"
+    )
+    assert serve_system(**asked, gpu="A100-80GB-SXM", precision="fp16") == serve_system(
+        **asked, gpu="A100-80GB-SXM", precision="bf16"
+    )
+    assert replicas._filed(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
+    assert replicas._filed(None, "b200-sxm-180gb", "whisper") == "bf16"

@@ -11,6 +11,7 @@ from planner.answers.plan.rates import rate_sentences
 from planner.inputs.catalogue import load_catalogue, make_fact
 from planner.inputs.fits import factor_fact, factor_key
 from planner.physics.engines import is_measured
+from planner.physics.measured_serving import rate_error, rate_error_text
 from planner.physics.requests import SERVICE, inputs_of
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Source
@@ -60,6 +61,18 @@ def test_the_error_of_a_chip_and_its_points(kind, whose):
     (one,) = said(serve=["mi300x-8"], facts=facts)
 
     assert one.startswith(f"Rates of serving on mi300x-8: ±18 %, at worst 40 %, from 14 {whose} points")
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm-80gb", "l40s", "mi300x", "h200-nvl-141gb"])
+def test_published_points_are_those_that_the_error_was_taken_from(chip):
+    """The count is a fact, so that the sentence can say it; the error's own note names the same."""
+    catalogue = load_catalogue()
+    error = catalogue.fact(f"performance.serving.rate_error@{chip}")
+    points = catalogue.fact(f"performance.serving.rate_points@{chip}")
+
+    assert error.note.endswith(f" {points.value:.0f} points")
+    one = rate_error(inputs_of(catalogue, SKUS), chip, "llama-3.1-70b")
+    assert f"from {points.value:.0f} published points" in rate_error_text(chip, one)
 
 
 def test_a_chip_without_points_has_the_error_of_others():

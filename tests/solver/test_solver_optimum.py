@@ -228,7 +228,23 @@ def draw_more(seed: int) -> Problem:
     case = with_sales(case, rng) if not len(case.tiers) and half() else case
     case = with_promises(case, np.random.default_rng([seed, 3]))
     case = with_places(case, np.random.default_rng([seed, 4]))
-    return with_terms(case, np.random.default_rng([seed, 5]))
+    case = with_terms(case, np.random.default_rng([seed, 5]))
+    return with_starts(case, np.random.default_rng([seed, 6]))
+
+
+def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
+    """Replicas that start cost and emit something, less than a period of running; some ask for two."""
+    serves = case.serve_options
+    if not len(serves) or rng.random() < 0.5:
+        return case
+    share = rng.choice([0.0, 0.5], serves.usd.shape)
+    return changed(
+        case,
+        "serve_options",
+        start_usd=share * serves.usd.min(axis=1, keepdims=True),
+        start_kgco2e=share * serves.kgco2e.min(axis=1, keepdims=True),
+        least=rng.integers(0, 3, len(serves)),
+    )
 
 
 def with_terms(case: Problem, rng: np.random.Generator) -> Problem:
@@ -645,7 +661,8 @@ def ways_to_serve(case: Problem) -> list[Use]:
     counts = []
     for v, t in itertools.product(range(len(serves)), spans):
         alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v, t])
-        counts.append(range(math.ceil(alone / serves.capacity[v, t]) + 2 + serves.standby[v, t]))
+        most = math.ceil(alone / serves.capacity[v, t]) + 1 + serves.standby[v, t]
+        counts.append([n for n in range(max(most, serves.least[v]) + 1) if not 0 < n < serves.least[v]])
     found = []
     for replicas in itertools.product(*counts):
         one = Use.none(case)
@@ -662,6 +679,8 @@ def ways_to_serve(case: Problem) -> list[Use]:
             one.busy[p, t] += n * serves.node_hours[v, t] / groups.hours[t]
             one.power[groups.site[p], t] += n * serves.active_kw[v]
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
+            starts = max(0, n - replicas[v * case.periods + t - 1]) if t else n
+            one.cost.add(t, starts * serves.start_usd[v, t], starts * serves.start_kgco2e[v, t])
         enough = True
         for t in spans if len(case.services) else ():
             short = max(0.0, case.services.demand[0, t] - carried[t])

@@ -122,7 +122,7 @@ class ServeOptions(Table):
     An option with a promise needs spares by the steps of that promise and of all laxer ones. Its standby
     replicas are as good as `covers` spares of its node group for them, where all of them stand by.
 
-    A replica that did not run in the period before starts: it runs beside what it takes over from for some
+    A replica that did not run in the period before starts: it runs next to what it takes over from for some
     hours, which is charged on top. What runs before the first period is not known here: what a start in it
     costs is in its column, and 0 where it is free.
     """

@@ -1,4 +1,4 @@
-"""What starting a deployment takes: loading weights, and running beside what it takes over from."""
+"""What starting a deployment takes: loading weights, and running next to what it takes over from."""
 
 from __future__ import annotations
 

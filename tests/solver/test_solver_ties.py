@@ -98,7 +98,7 @@ def test_a_service_that_jumps_between_nodes_is_changed_more_often() -> None:
     own = {part.name: getattr(stays, part.name) for part in dataclasses.fields(account.Decisions)}
     jumps = account.solution(case, account.Decisions(**(own | {"replicas": np.array([[1, 0], [0, 1]])})))
 
-    assert stays.replicas.tolist() == [[1, 1], [0, 0]]
+    assert sorted(stays.replicas.tolist()) == [[0, 0], [1, 1]]
     assert changes(case, jumps) == changes(case, stays) + 1
 
 

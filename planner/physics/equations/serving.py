@@ -219,7 +219,7 @@ def starting_h(
     load_gb_per_s: Column,
     charged_ratio: Column,
 ) -> Column:
-    """Hours for which a replica that starts runs beside what it takes over from.
+    """Hours for which a replica that starts runs next to what it takes over from.
 
     h = (h_2 + N B_w / (10^9 r * 3600)) * c
 

@@ -31,14 +31,14 @@ def allowed_runs(problem: Problem, any_lateness: bool) -> Flags:
 def most_replicas(problem: Problem) -> Whole:
     """Replicas that carry a service alone.
 
-    most[v,t] = max(ceil(demand[i,t] * (1 + standby share[v,t]) / capacity[v,t]) + standby[v,t], least[v]);
+    most[v,t] = max(ceil(demand[i,t] * (1 + standby share[v,t]) / capacity[v,t]) + standby[v,t], least[v,t]);
     none without capacity or demand
     """
     serves = problem.serve_options
     needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction)
     capacity = serves.capacity
     carrying = whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
-    return np.maximum(carrying + serves.standby, serves.least[:, None]) * (carrying > 0)
+    return np.maximum(carrying + serves.standby, serves.least) * (carrying > 0)
 
 
 def most_started(problem: Problem, replicas: Whole) -> Whole:

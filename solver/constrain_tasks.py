@@ -117,7 +117,7 @@ def meet_demand(program: Program) -> None:
 
     c[v,t] = capacity[v,t] / (1 + standby share[v,t]). Each row is divided by its largest c, so that it counts
     replicas. An option that serves keeps its standby and its least number of replicas:
-    replicas[v,t] <= most[v,t] * serves[v,t];  least[v] * serves[v,t] <= replicas[v,t] where least[v] > 1
+    replicas[v,t] <= most[v,t] * serves[v,t];  least[v,t] * serves[v,t] <= replicas[v,t] where least[v,t] > 1
     """
     problem, serves, demand = program.problem, program.problem.serve_options, program.problem.services.demand
     carried = serves.capacity / (1 + serves.standby_fraction)
@@ -148,7 +148,7 @@ def _standby(program: Program, share: Floats) -> Part:
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return NO_PART
-    used, least = serving(program), serves.least[option].astype(float)
+    used, least = serving(program), serves.least[option, period].astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(
         "serves",

@@ -214,7 +214,7 @@ class _Fitting:
         price = self._cost[rows, period] + size * self._dearer[group, period]
         one_more = price + self._steep * np.maximum(used[group] + size - np.maximum(room, used[group]), 0.0)
         standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows, period]
-        least = self._problem.serve_options.least[rows]
+        least = self._problem.serve_options.least[rows, period]
         able = (gives > 0) & ((now > 0) | (room >= size - SOME))
         dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
         some = np.argsort(np.where(now > 0, -math.inf, dear), kind="stable")[: min(OPTIONS, int(able.sum()))]

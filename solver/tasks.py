@@ -141,7 +141,7 @@ class ServeOptions(Table):
     standby: Whole = field(default_factory=no_counts)  # [V, T] replicas kept beyond demand where any serve
     promise: Whole = field(default_factory=no_counts)  # [V] the higher, the stricter; 0: as all nodes in use
     covers: Whole = field(default_factory=no_counts)  # [V, T] nodes down that the standby replicas cover
-    least: Whole = field(default_factory=no_counts)  # [V] the fewest replicas, where any serve
+    least: Whole = field(default_factory=no_counts)  # [V, T] the fewest replicas, where any serve
     start_usd: Floats = field(default_factory=no_numbers)  # [V, T] of each replica that starts
     start_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
@@ -161,7 +161,7 @@ class ServeOptions(Table):
         "standby": Shape("*T", int, 0, default=0.0),
         "promise": Shape("*", int, 0, default=0.0),
         "covers": Shape("*T", int, 0, default=0.0),
-        "least": Shape("*", int, 0, default=0.0),
+        "least": Shape("*T", int, 0, default=0.0),
         "start_usd": Shape("*T", low=0, default=0.0),
         "start_kgco2e": Shape("*T", low=0, default=0.0),
         "start_kwh": Shape("*T", low=0, default=0.0),
@@ -170,7 +170,7 @@ class ServeOptions(Table):
     @property
     def chosen_or_not(self) -> Flags:
         """Options that serve or do not, which the program has to know: standby, or a least number [V, T]."""
-        found: Flags = (self.standby > 0) | (self.least > 1)[:, None]
+        found: Flags = (self.standby > 0) | (self.least > 1)
         return found
 
 

@@ -215,8 +215,8 @@ def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterato
 
 
 def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """replicas[v,t] >= least[v], or none"""
-    least = problem.serve_options.least[:, None]
+    """replicas[v,t] >= least[v,t], or none"""
+    least = problem.serve_options.least
     yield from _below("least replicas", plan.replicas, np.where(plan.replicas > 0, least, 0), tolerance)
 
 

@@ -9,12 +9,20 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.physics.equations.serving import started_kwh, starting_h, starting_kgco2e, starting_usd
+from planner.physics.equations.serving import (
+    least_count,
+    started_kwh,
+    starting_h,
+    starting_kgco2e,
+    starting_usd,
+)
 from planner.physics.equations.time import node_h
 from planner.physics.procurement import Rented
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import served_models
 from planner.trace.quantities import Traced, chosen, derive, rows
+
+ROUNDING = 1e-9  # of a count of replicas
 
 
 @dataclass(frozen=True)
@@ -72,11 +80,22 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
     )
 
 
-def least_replicas(inputs: Inputs) -> NDArray[np.int64]:
-    """The fewest replicas of a deployment, of each service."""
-    fact = inputs.fact("planning.starting.least_replicas")
-    stated = [one.least_replicas for one in inputs.scenario.services]
-    return np.array([fact.value if least is None else least for least in stated], dtype=np.int64)
+def least_replicas(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:
+    """The fewest replicas of a deployment, of each option by period (V, T): stated, or by a share of demand.
+
+    Never more than carry the demand alone, those on standby with them.
+    """
+    service, carrying = replicas.candidates.service, np.asarray(replicas.carrying.value)
+    stated = [one.least_replicas or 0 for one in inputs.scenario.services]
+    alone = np.ceil(carrying - ROUNDING)
+    asked = least_count(
+        least_share_fraction=inputs.fact("planning.starting.least_share").value, carrying=carrying
+    )
+    own = np.array(stated)[service][:, None]
+    least: NDArray[np.float64] = np.minimum(
+        np.where(own > 0, own, asked), alone + np.asarray(replicas.standby.value)
+    )
+    return least.astype(np.int64)
 
 
 def _charged(inputs: Inputs, service: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:

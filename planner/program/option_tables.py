@@ -223,7 +223,7 @@ def serve_option_table(
         standby=standby[row],
         promise=promise_of_service(inputs)[each.service[row]],
         covers=covers[row],
-        least=least_replicas(inputs)[each.service[row]],
+        least=least_replicas(inputs, replicas)[row],
         start_usd=starts.usd.value[row],
         start_kgco2e=starts.kgco2e.value[row],
         start_kwh=starts.kwh.value[row],

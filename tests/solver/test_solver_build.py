@@ -445,11 +445,11 @@ stands_by_0_1: - replicas_0_1 + serves_0_1 <= 0
 
 
 def with_starts() -> Problem:
-    """Three periods; a start costs 6 USD in the second and emits 2 kg in the third; two replicas at least."""
+    """Three periods; a start costs 6 USD in the second, 2 kg in the third; two replicas or none in two of them."""
     return problem(
         periods=3,
         node_groups=node_groups(periods=3),
-        **service([25.0, 60.0, 5.0], least=[2], start_usd=[[0, 6, 0]], start_kgco2e=[[0, 0, 2]]),
+        **service([25.0, 60.0, 5.0], least=[[2, 2, 1]], start_usd=[[0, 6, 0]], start_kgco2e=[[0, 0, 2]]),
     )
 
 
@@ -461,10 +461,8 @@ starts_0_2: - replicas_0_1 + replicas_0_2 - started_0_2 <= 0
     constrain_tasks.meet_demand: """
 serves_0_0: replicas_0_0 - 3 serves_0_0 <= 0
 serves_0_1: replicas_0_1 - 6 serves_0_1 <= 0
-serves_0_2: replicas_0_2 - 2 serves_0_2 <= 0
 least_0_0: - replicas_0_0 + 2 serves_0_0 <= 0
 least_0_1: - replicas_0_1 + 2 serves_0_1 <= 0
-least_0_2: - replicas_0_2 + 2 serves_0_2 <= 0
 demand_0_0: replicas_0_0 >= 2.5
 demand_0_1: replicas_0_1 >= 6
 demand_0_2: replicas_0_2 >= 0.5

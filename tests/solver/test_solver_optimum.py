@@ -243,7 +243,7 @@ def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
         "serve_options",
         start_usd=share * serves.usd.min(axis=1, keepdims=True),
         start_kgco2e=share * serves.kgco2e.min(axis=1, keepdims=True),
-        least=rng.integers(0, 3, len(serves)),
+        least=rng.integers(0, 3, serves.usd.shape),
     )
 
 
@@ -662,7 +662,7 @@ def ways_to_serve(case: Problem) -> list[Use]:
     for v, t in itertools.product(range(len(serves)), spans):
         alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v, t])
         most = math.ceil(alone / serves.capacity[v, t]) + 1 + serves.standby[v, t]
-        counts.append([n for n in range(max(most, serves.least[v]) + 1) if not 0 < n < serves.least[v]])
+        counts.append([n for n in range(max(most, serves.least[v, t]) + 1) if not 0 < n < serves.least[v, t]])
     found = []
     for replicas in itertools.product(*counts):
         one = Use.none(case)
@@ -1053,6 +1053,32 @@ def test_a_plan_worked_out_by_hand() -> None:
     assert plan.replicas.tolist() == [[3]]
     assert plan.usd == pytest.approx(692.5)
     assert plan.kgco2e == pytest.approx(97.5)
+
+
+def test_a_run_that_ends_leaves_the_rest_of_its_hours_to_work() -> None:
+    """A run of 60 of 100 hours on one node: 40 hours of work fit behind it, 41 take a second node."""
+    for hours, nodes in ((40.0, 1), (41.0, 2)):
+        case = problem(jobs=one_job(), run_options=run_option([[1]], hours=60.0), **work([hours]))
+        plan = best(case).solution
+
+        assert plan is not None
+        assert plan.orders.tolist() == [[nodes]]
+
+
+def test_a_spare_tray_stands_in_the_rack_that_was_bought() -> None:
+    """Racks of 18 trays fail by the tray: 16 in use (64 of 72 chips) and 2 spares are one rack; 17, two."""
+    for used, racks in ((16, 1), (17, 2)):
+        case = problem(
+            node_groups=node_groups(order_unit_nodes=[18], racks_per_node=[1 / 18]),
+            jobs=one_job(),
+            run_options=run_option([[used]]),
+            spare_steps=steps((0, 1, 8), (0, 2, 36)),
+        )
+        plan = best(case).solution
+
+        assert plan is not None
+        assert plan.orders.tolist() == [[racks]]
+        assert plan.spares.tolist() == [[2]]
 
 
 def test_objective_is_the_sum_of_its_terms() -> None:

@@ -281,7 +281,7 @@ def test_standby_does_not_carry() -> None:
 
 def test_a_deployment_that_is_too_small_is_found() -> None:
     """3 replicas where 4 are the least; none at all is no deployment."""
-    of = problem(**service([25.0], least=[4]))
+    of = problem(**service([25.0], least=[[4]]))
     good = plan(of)
 
     assert good.replicas.tolist() == [[4]]
@@ -379,7 +379,7 @@ def test_every_rule_of_the_program_has_its_check() -> None:
     kept = plan(promising_case())
     fewer = dataclasses.replace(kept, spares=kept.spares - 1)
     reached |= {check for check in CHECKS if list(check(promising_case(), fewer, TOLERANCE))}
-    larger = changed(of, "serve_options", least=[99])
+    larger = changed(of, "serve_options", least=np.full((1, 2), 99))
     reached |= {check for check in CHECKS if list(check(larger, good, TOLERANCE))}
 
     assert reached == set(CHECKS)

@@ -243,8 +243,8 @@ class Service(Part):
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
     least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
         None,
-        description="Fewest replicas of one kind at a site, where any run; "
-        "default: the fact planning.starting.least_replicas",
+        description="Fewest replicas of one kind on a SKU at a site, where any run, or all that the service "
+        "needs; default: what carries a share of it, the fact planning.starting.least_share",
     )
     skus_today: SkuNames = Field(
         None,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.physics.equations.serving import (
-    least_count,
     started_kwh,
     starting_h,
     starting_kgco2e,
@@ -81,20 +80,15 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
 
 
 def least_replicas(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:
-    """The fewest replicas of a deployment, of each option by period (V, T): stated, or by a share of demand.
+    """The fewest replicas of a deployment, of each option by period (V, T).
 
     Never more than carry the demand alone, those on standby with them.
     """
-    service, carrying = replicas.candidates.service, np.asarray(replicas.carrying.value)
-    stated = [one.least_replicas or 0 for one in inputs.scenario.services]
-    alone = np.ceil(carrying - ROUNDING)
-    asked = least_count(
-        least_share_fraction=inputs.fact("planning.starting.least_share").value, carrying=carrying
-    )
-    own = np.array(stated)[service][:, None]
-    least: NDArray[np.float64] = np.minimum(
-        np.where(own > 0, own, asked), alone + np.asarray(replicas.standby.value)
-    )
+    fact = inputs.fact("planning.starting.least_replicas")
+    stated = [one.least_replicas for one in inputs.scenario.services]
+    asked = np.array([fact.value if least is None else least for least in stated])
+    alone = np.ceil(replicas.carrying.value - ROUNDING) + replicas.standby.value
+    least: NDArray[np.float64] = np.minimum(asked[replicas.candidates.service][:, None], alone)
     return least.astype(np.int64)
 
 

@@ -445,7 +445,7 @@ stands_by_0_1: - replicas_0_1 + serves_0_1 <= 0
 
 
 def with_starts() -> Problem:
-    """Three periods; a start costs 6 USD in the second, 2 kg in the third; two replicas or none in two of them."""
+    """Three periods; a start costs 6 USD in the second, 2 kg in the third; in two, two replicas or none."""
     return problem(
         periods=3,
         node_groups=node_groups(periods=3),

@@ -244,7 +244,7 @@ class Service(Part):
     least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
         None,
         description="Fewest replicas of one kind on a SKU at a site, where any run, or all that the service "
-        "needs; default: what carries a share of it, the fact planning.starting.least_share",
+        "needs; default: the fact planning.starting.least_replicas",
     )
     skus_today: SkuNames = Field(
         None,

@@ -231,16 +231,6 @@ def starting_h(
     return (double_running_h + parameters * weight_bytes / (1e9 * load_gb_per_s * 3600.0)) * charged_ratio
 
 
-def least_count(*, least_share_fraction: Column, carrying: Column) -> Column:
-    """The fewest replicas of a deployment: as many as carry a share of the demand.
-
-    n = ceil(s N)
-
-    Source: definition; what carries less is hardly worth a deployment that somebody has to keep.
-    """
-    return np.ceil(least_share_fraction * np.asarray(carrying) - 1e-9)
-
-
 def started_kwh(*, facility_kwh: Column, starting_h: Column, period_h: Column) -> Column:
     """Energy of a replica while it starts, at its mean power of the period.
 

@@ -86,9 +86,9 @@ def least_replicas(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:
     """
     fact = inputs.fact("planning.starting.least_replicas")
     stated = [one.least_replicas for one in inputs.scenario.services]
-    asked = np.array([fact.value if least is None else least for least in stated])
+    wanted = np.array([fact.value if least is None else least for least in stated])
     alone = np.ceil(replicas.carrying.value - ROUNDING) + replicas.standby.value
-    least: NDArray[np.float64] = np.minimum(asked[replicas.candidates.service][:, None], alone)
+    least: NDArray[np.float64] = np.minimum(wanted[replicas.candidates.service][:, None], alone)
     return least.astype(np.int64)
 
 

@@ -16,6 +16,7 @@ from planner.physics.serving_options import served_models
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
 from solver.account import started
+from solver.bounds import most_replicas
 
 SHORT: dict[str, Any] = {
     "horizon.periods": 2,
@@ -59,6 +60,16 @@ def test_a_start_takes_its_hours_of_the_period_and_is_free_where_it_runs_today()
     assert serves.start_usd[:, 1] == pytest.approx(serves.usd[:, 1] * ratio / hours[1])
     assert ((stated.serve_options.start_usd[:, 0] > 0) == elsewhere).all()
     assert elsewhere.any()
+
+
+def test_a_deployment_is_as_large_as_stated_or_as_the_service_needs() -> None:
+    """At least 5 replicas, or as many as carry the service, those on standby with them, where fewer do."""
+    stated = assemble(Inputs(short({"services.chat.least_replicas": 5}), load_catalogue())).problem
+    serves, alone = stated.serve_options, most_replicas(stated)
+
+    assert (serves.least == np.minimum(5, alone)).all()
+    assert (serves.least == 5).any()
+    assert (assemble(Inputs(short(), load_catalogue())).problem.serve_options.least == 1).all()
 
 
 @pytest.mark.solve

@@ -13,6 +13,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.equations.serving import starting_h, starting_usd
 from planner.physics.serving_options import served_models
+from planner.program import remedies
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
 from solver.account import started
@@ -103,3 +104,15 @@ def test_where_it_runs_today_has_to_exist(key: str, name: str, why: str) -> None
     with pytest.raises(ScenarioError, match=why) as refused:
         short({f"services.chat.{key}": [name]})
     assert f"{key}[0]" in str(refused.value)
+
+
+def test_a_least_number_that_leaves_no_plan_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine are stated and there is a plan with up to three: that is what the file has to say."""
+    scenario = short({"services.chat.least_replicas": 9})
+    trials = remedies._Trials(scenario, load_catalogue(), lambda: False)
+    key = "services.chat.least_replicas"
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda _, changes: changes[key] <= 3)
+
+    assert list(remedies._deployments(trials)) == [remedies.Remedy(key, "9", "3", {key: 3})]
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda *_: False)
+    assert list(remedies._deployments(trials)) == []

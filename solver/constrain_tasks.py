@@ -167,7 +167,8 @@ def _standby(program: Program, share: Floats) -> Part:
         (row, program.replicas[option, period], -np.ones(option.size)),
     )
     lost = (share * serves.standby)[option, period]
-    return tuple(each[lost > 0] for each in (serves.service[option] * periods + period, used, -lost))
+    stands = lost > 0
+    return (serves.service[option] * periods + period)[stands], used[stands], -lost[stands]
 
 
 def serving(program: Program) -> Variables:

@@ -38,7 +38,8 @@ def most_replicas(problem: Problem) -> Whole:
     needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction)
     capacity = serves.capacity
     carrying = whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
-    return np.maximum(carrying + serves.standby, serves.least) * (carrying > 0)
+    most: Whole = np.maximum(carrying + serves.standby, serves.least) * (carrying > 0)
+    return most
 
 
 def most_started(problem: Problem, replicas: Whole) -> Whole:

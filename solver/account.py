@@ -186,13 +186,14 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
     """Energy at the facility's meter, per site and period.
 
     E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t],
-             over the node groups at s that are not off-site; x is every run, replica, and node-hour
+             over the node groups at s that are not off-site; x is every run, replica, start, and node-hour
     """
     groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
     works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
     energy = groups.idle_kwh_per_node * idle_nodes + groups.off_kwh_per_node * chosen.parked
     energy = energy + totals_by(runs.node_group, count, runs.kwh * chosen.run[:, None])
     energy = energy + totals_by(serves.node_group, count, serves.kwh * chosen.replicas)
+    energy = energy + totals_by(serves.node_group, count, serves.start_kwh * started(chosen.replicas))
     energy = energy + totals_by(works.node_group, count, works.kwh_per_node_h * chosen.work_node_h)
     energy = energy + totals_by(pausable.node_group, count, pausable.kwh_per_node_h * chosen.done_node_h)
     return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
@@ -228,6 +229,15 @@ def stands_by(problem: Problem, replicas: Whole) -> Flags:
     """
     found: Flags = replicas >= problem.serve_options.standby
     return found
+
+
+def started(replicas: Whole) -> Whole:
+    """Replicas that did not run in the period before.
+
+    y[v,t] = max(0, replicas[v,t] - replicas[v,t-1]);  replicas[v,-1] = 0
+    """
+    more: Whole = np.maximum(np.diff(replicas, axis=1, prepend=0), 0)
+    return more
 
 
 def spares_needed(problem: Problem, in_use: Floats, replicas: Whole, tolerance: float) -> Floats:
@@ -316,6 +326,7 @@ def _usd_terms(
         run=problem.run_options.usd * chosen.run[:, None],
         pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
+        start=problem.serve_options.start_usd * started(chosen.replicas),
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
         idle=groups.idle_usd_per_node * idle_nodes,
         parked=groups.off_usd_per_node * chosen.parked,
@@ -344,6 +355,7 @@ def _kgco2e_terms(
         run=problem.run_options.kgco2e * chosen.run[:, None],
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
+        start=problem.serve_options.start_kgco2e * started(chosen.replicas),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         idle=groups.idle_kgco2e_per_node * idle_nodes,
         parked=groups.off_kgco2e_per_node * chosen.parked,

@@ -31,14 +31,21 @@ def allowed_runs(problem: Problem, any_lateness: bool) -> Flags:
 def most_replicas(problem: Problem) -> Whole:
     """Replicas that carry a service alone.
 
-    most[v,t] = ceil(demand[i,t] * (1 + standby share[v,t]) / capacity[v,t]) + standby[v,t]; none without
-    capacity or demand
+    most[v,t] = max(ceil(demand[i,t] * (1 + standby share[v,t]) / capacity[v,t]) + standby[v,t], least[v,t]);
+    none without capacity or demand
     """
     serves = problem.serve_options
     needed = problem.services.demand[serves.service] * (1 + serves.standby_fraction)
     capacity = serves.capacity
     carrying = whole_above(np.divide(needed, capacity, out=np.zeros_like(needed), where=capacity > 0))
-    return carrying + serves.standby * (carrying > 0)
+    most: Whole = np.maximum(carrying + serves.standby, serves.least) * (carrying > 0)
+    return most
+
+
+def most_started(problem: Problem, replicas: Whole) -> Whole:
+    """Replicas that could start, where that costs or emits anything; none elsewhere."""
+    serves = problem.serve_options
+    return replicas * ((serves.start_usd > 0) | (serves.start_kgco2e > 0))
 
 
 def most_work_nodes(problem: Problem) -> Floats:

@@ -31,6 +31,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.do_pausable_jobs,
     tasks.choose_before_doing_a_part,
     tasks.meet_demand,
+    tasks.start_what_did_not_run,
     tasks.do_the_work,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,

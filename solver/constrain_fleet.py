@@ -291,7 +291,7 @@ def keep_promises(program: Program) -> None:
     """
     problem, serves = program.problem, program.problem.serve_options
     replicas, used = bounds.most_replicas(problem), serving(program)
-    option, period_of = np.nonzero(serves.standby)
+    option, period_of = np.nonzero(serves.chosen_or_not)
     lent = np.minimum(serves.covers, serves.nodes[:, None] * serves.standby)
     for promise in problem.spare_steps.promises():
         if promise == 0:

@@ -16,6 +16,7 @@ from solver.rows import (
     grouped,
     indicators,
     linear,
+    made,
     name,
     summed,
     terms,
@@ -115,7 +116,8 @@ def meet_demand(program: Program) -> None:
     """sum_v c[v,t] * (replicas[v,t] - standby[v,t] * serves[v,t]) >= demand[i,t] * (1 - shed[i,t] - give)
 
     c[v,t] = capacity[v,t] / (1 + standby share[v,t]). Each row is divided by its largest c, so that it counts
-    replicas. An option that serves keeps its standby: replicas[v,t] <= most[v,t] * serves[v,t].
+    replicas. An option that serves keeps its standby and its least number of replicas:
+    replicas[v,t] <= most[v,t] * serves[v,t];  least[v,t] * serves[v,t] <= replicas[v,t] where least[v,t] > 1
     """
     problem, serves, demand = program.problem, program.problem.serve_options, program.problem.services.demand
     carried = serves.capacity / (1 + serves.standby_fraction)
@@ -143,10 +145,10 @@ def meet_demand(program: Program) -> None:
 def _standby(program: Program, share: Floats) -> Part:
     """What the demand rows lose to standby; its variables are made, and tied to the replicas, here."""
     serves, periods = program.problem.serve_options, program.problem.periods
-    option, period = np.nonzero(serves.standby)
+    option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return NO_PART
-    used = serving(program)
+    used, least = serving(program), serves.least[option, period].astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(
         "serves",
@@ -156,15 +158,43 @@ def _standby(program: Program, share: Floats) -> Part:
         (row, program.replicas[option, period], np.ones(option.size)),
         (row, used, -most.astype(float)),
     )
-    return serves.service[option] * periods + period, used, -(share * serves.standby)[option, period]
+    program.add_rows(
+        "least",
+        np.stack([option, period], axis=1),
+        pulp.LpConstraintLE,
+        np.where((least > 1) & (most > 0), 0.0, np.inf),
+        (row, used, least),
+        (row, program.replicas[option, period], -np.ones(option.size)),
+    )
+    lost = (share * serves.standby)[option, period]
+    stands = lost > 0
+    return (serves.service[option] * periods + period)[stands], used[stands], -lost[stands]
 
 
 def serving(program: Program) -> Variables:
-    """Whether options serve in a period: those with a counted standby, in the order of `np.nonzero`."""
+    """Whether options serve in a period: those of `chosen_or_not`, in the order of `np.nonzero`."""
     if program.serves is None:
-        option, period = np.nonzero(program.problem.serve_options.standby)
+        option, period = np.nonzero(program.problem.serve_options.chosen_or_not)
         program.serves = indicators(program.prefix + "serves", option, period)
     return program.serves
+
+
+def start_what_did_not_run(program: Program) -> None:
+    """replicas[v,t] - replicas[v,t-1] <= started[v,t], where a start has a price; replicas[v,-1] = 0
+
+    No whole number is needed: what starts is no more than it has to be, as it is charged.
+    """
+    replicas, shape = program.replicas, program.replicas.shape
+    priced = made(program.started)
+    program.add_rows(
+        "starts",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        np.where(priced, 0.0, np.inf).ravel(),
+        each(replicas),
+        grouped(np.arange(shape[0]), replicas, -np.ones(shape), later=1),
+        each(program.started, -1.0 * priced),
+    )
 
 
 def do_the_work(program: Program) -> None:

@@ -214,6 +214,7 @@ class _Fitting:
         price = self._cost[rows, period] + size * self._dearer[group, period]
         one_more = price + self._steep * np.maximum(used[group] + size - np.maximum(room, used[group]), 0.0)
         standby, gives = self._problem.serve_options.standby[rows, period], self._gives[rows, period]
+        least = self._problem.serve_options.least[rows, period]
         able = (gives > 0) & ((now > 0) | (room >= size - SOME))
         dear = np.where(able, one_more / np.maximum(gives, SOME), math.inf)
         some = np.argsort(np.where(now > 0, -math.inf, dear), kind="stable")[: min(OPTIONS, int(able.sum()))]
@@ -223,10 +224,12 @@ class _Fitting:
         lacks = self._wanted[service, period] - float((now - standby * (now > 0)) @ gives)
         carried = (after - standby[some] * (after > 0)) @ gives[some]
         enough = carried - (now - standby * (now > 0))[some] @ gives[some] >= lacks - SOME
-        fair = enough & (after >= 0).all(axis=1) & (after <= self._most[rows[some], period]).all(axis=1)
+        allowed = (after == 0) | ((after >= least[some]) & (after <= self._most[rows[some], period]))
+        fair = enough & (after >= 0).all(axis=1) & allowed.all(axis=1)
         if not fair.any():
             cheapest = int(np.argmin(dear))
             extra = math.ceil(lacks / gives[cheapest] - SOME) + int(standby[cheapest] * (now[cheapest] == 0))
+            extra = max(extra, int(least[cheapest] - now[cheapest]))
             self._replicas[rows[cheapest], period] += extra
             used[group[cheapest]] += size[cheapest] * extra
             return

@@ -69,6 +69,7 @@ class Program:
     done: Variables  # [E, T] mean nodes
     left_out: Variables  # [J]
     replicas: Variables  # [V, T]
+    started: Variables  # [V, T] replicas that did not run in the period before, where that has a price
     shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
     spares: Variables  # [P, T]
@@ -79,7 +80,7 @@ class Program:
     in_use: Variables  # [P, T]
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
-    serves: Variables | None = None  # of the options and periods with a counted standby, once they are made
+    serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
     objective: Any = None  # pulp.LpAffineExpression
 

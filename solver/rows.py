@@ -48,6 +48,11 @@ def indicators(stem: str, *index: Whole) -> Variables:
     return made
 
 
+def made(variables: Variables) -> Flags:
+    """Where there is a variable, of arrays in which there is one only where there may be anything."""
+    return np.array([one is not None for one in variables.ravel()], dtype=bool).reshape(variables.shape)
+
+
 def _end(limit: float) -> float | None:
     return None if limit == np.inf else float(limit)
 

@@ -121,6 +121,10 @@ class ServeOptions(Table):
 
     An option with a promise needs spares by the steps of that promise and of all laxer ones. Its standby
     replicas are as good as `covers` spares of its node group for them, where all of them stand by.
+
+    A replica that did not run in the period before starts: it runs next to what it takes over from for some
+    hours, which is charged on top. What runs before the first period is not known here: what a start in it
+    costs is in its column, and 0 where it is free.
     """
 
     service: Whole  # [V]
@@ -137,6 +141,10 @@ class ServeOptions(Table):
     standby: Whole = field(default_factory=no_counts)  # [V, T] replicas kept beyond demand where any serve
     promise: Whole = field(default_factory=no_counts)  # [V] the higher, the stricter; 0: as all nodes in use
     covers: Whole = field(default_factory=no_counts)  # [V, T] nodes down that the standby replicas cover
+    least: Whole = field(default_factory=no_counts)  # [V, T] the fewest replicas, where any serve
+    start_usd: Floats = field(default_factory=no_numbers)  # [V, T] of each replica that starts
+    start_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
+    start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
@@ -153,7 +161,17 @@ class ServeOptions(Table):
         "standby": Shape("*T", int, 0, default=0.0),
         "promise": Shape("*", int, 0, default=0.0),
         "covers": Shape("*T", int, 0, default=0.0),
+        "least": Shape("*T", int, 0, default=0.0),
+        "start_usd": Shape("*T", low=0, default=0.0),
+        "start_kgco2e": Shape("*T", low=0, default=0.0),
+        "start_kwh": Shape("*T", low=0, default=0.0),
     }
+
+    @property
+    def chosen_or_not(self) -> Flags:
+        """Options that serve or do not, which the program has to know: standby, or a least number [V, T]."""
+        found: Flags = (self.standby > 0) | (self.least > 1)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

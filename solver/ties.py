@@ -62,11 +62,12 @@ def choices(problem: Problem, plan: Solution) -> list[Choice]:
 
 
 def changes(problem: Problem, plan: Solution) -> int:
-    """How many things a plan asks to be done: rows and periods in which something is decided.
+    """How many things a plan asks to be done: rows and periods in which something is decided or begins.
 
     n = sum over columns x, rows r, periods t of [x[r,t] > 0]; rents by the period count once a row
+        + sum over options v, t > 0 of [replicas[v,t] > 0 and replicas[v,t-1] = 0]
     """
-    counted = 0
+    counted = int(np.sum((plan.replicas[:, 1:] > 0) & (plan.replicas[:, :-1] == 0)))
     for kind, nodes in _columns(problem, plan):
         done = nodes > 0
         counted += int(done.any(axis=1).sum() if kind == "rented" else done.sum())

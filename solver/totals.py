@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver import account, bounds
 from solver.problem import Solution
 from solver.program import Program
-from solver.rows import terms
+from solver.rows import made, terms
 from solver.tables import Floats
 
 THOUSAND = 1000.0
@@ -87,6 +87,7 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "run": plan.run,
         "left_out": plan.left_out,
         "replicas": plan.replicas,
+        "started": account.started(plan.replicas),
         "shed": plan.shed_fraction,
         "work": plan.work_node_h / hours,
         "done": plan.done_node_h / hours,
@@ -169,6 +170,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "run": run.sum(axis=1),
         "left_out": weigh.untimed * left_out,
         "replicas": serve,
+        "started": weigh(serves.start_usd, serves.start_kgco2e) * made(program.started),
         "shed": weigh(unmet * services.demand),
         "work": work,
         "done": done,

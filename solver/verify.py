@@ -214,6 +214,12 @@ def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("shed", plan.shed_fraction, np.isfinite(services.unmet_usd), tolerance)
 
 
+def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """replicas[v,t] >= least[v,t], or none"""
+    least = problem.serve_options.least
+    yield from _below("least replicas", plan.replicas, np.where(plan.replicas > 0, least, 0), tolerance)
+
+
 def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """sum_o speed[o] * work[o,t] >= demand_h[w,t]"""
     options = problem.work_options
@@ -362,6 +368,7 @@ CHECKS: tuple[Check, ...] = (
     pausable_jobs_are_done,
     pausable_jobs_have_nodes,
     demand_is_met,
+    deployments_are_large_enough,
     work_is_done,
     nodes_suffice,
     promises_are_kept,

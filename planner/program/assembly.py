@@ -24,6 +24,7 @@ from planner.physics.procurement import (
     reserved_nodes,
 )
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
+from planner.physics.starting import start_columns
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
 from planner.program.fleet_tables import (
@@ -99,10 +100,11 @@ def assemble(inputs: Inputs) -> Assembled:
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
+    starts = None if replicas is None else start_columns(inputs, replicas, rented)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
-    serve_options, replica_row, too_slow, serve_count = serve_option_table(inputs, replicas)
+    serve_options, replica_row, too_slow, serve_count = serve_option_table(inputs, replicas, starts)
     problem = Problem(
         periods=inputs.periods,
         site_names=tuple(site.name for site in inputs.sites),

@@ -25,12 +25,13 @@ from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
+from planner.physics.starting import start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
 from planner.program.places import PlaceBills, place_bills
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
-from solver.account import active_node_h, rebate_fraction
+from solver.account import active_node_h, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
 from solver.problem import Objective, Solution
 
@@ -208,6 +209,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     buying, standing = assembled.buying, assembled.standing
     runs, run_rows = _chosen_runs(inputs, assembled, solution)
     replicas, options = _chosen_replicas(inputs, assembled, solution)
+    starts = None if replicas is None else start_columns(inputs, replicas, assembled.rented)
     pausable = pausable_use(inputs, assembled, solution)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_node_group = problem.cohorts.node_group
@@ -228,6 +230,14 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
                 getattr(replicas, "facility_kwh" if kind == "kwh" else kind),
                 np.arange(len(options)),
                 solution.replicas[options],
+            ),
+            "starting": None
+            if starts is None
+            else _used(
+                getattr(starts, kind),
+                np.arange(len(options)),
+                started(solution.replicas)[options],
+                "replicas that start",
             ),
             "pools": None
             if work is None
@@ -283,6 +293,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     places = {
         "training": problem.run_options.node_group[solution.run > 0],
         "serving": problem.serve_options.node_group[options],
+        "starting": problem.serve_options.node_group[options],
         "pools": problem.work_options.node_group[in_use],
         "idle": np.flatnonzero(idle.sum(axis=1)),
         "pausable": problem.pausable_options.node_group[

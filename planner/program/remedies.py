@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue
@@ -56,7 +57,7 @@ def find_remedies(
     What only decides which options exist is tried where no limit of the program alone is enough.
     """
     trials = _Trials(scenario, catalogue, should_stop)
-    found = [*_retirement(trials), *_confidence(trials), *_rack_power(trials)]
+    found = [*_retirement(trials), *_confidence(trials), *_rack_power(trials), *_deployments(trials)]
     if any(one.suffices for one in infeasibility.families if one.names[0] in LIMITS):
         return tuple(found)
     named = None if conflict is None else {(one.family, one.index[0]) for one in conflict.members}
@@ -120,6 +121,19 @@ class _Trials:
             else:
                 bad = middle
         return good
+
+
+def _deployments(trials: _Trials) -> Iterator[Remedy]:
+    """Fewer replicas of a deployment, where a least number is stated."""
+    for one in trials.scenario.services:
+        key, stated = f"services.{one.name}.least_replicas", one.least_replicas or 1
+        if stated > 1 and trials.has_plan({key: 1}):
+            needed = trials.least_whole(partial(_whole, key), stated, 1)
+            yield Remedy(key, str(stated), str(needed), {key: needed})
+
+
+def _whole(key: str, count: int) -> Mapping[str, Any]:
+    return {key: count}
 
 
 def _latency(trials: _Trials, name: str) -> Iterator[Remedy]:

@@ -444,6 +444,38 @@ stands_by_0_1: - replicas_0_1 + serves_0_1 <= 0
 }
 
 
+def with_starts() -> Problem:
+    """Three periods; a start costs 6 USD in the second, 2 kg in the third; in two, two replicas or none."""
+    return problem(
+        periods=3,
+        node_groups=node_groups(periods=3),
+        **service([25.0, 60.0, 5.0], least=[[2, 2, 1]], start_usd=[[0, 6, 0]], start_kgco2e=[[0, 0, 2]]),
+    )
+
+
+STARTS = {
+    constrain_tasks.start_what_did_not_run: """
+starts_0_1: - replicas_0_0 + replicas_0_1 - started_0_1 <= 0
+starts_0_2: - replicas_0_1 + replicas_0_2 - started_0_2 <= 0
+""",
+    constrain_tasks.meet_demand: """
+serves_0_0: replicas_0_0 - 3 serves_0_0 <= 0
+serves_0_1: replicas_0_1 - 6 serves_0_1 <= 0
+least_0_0: - replicas_0_0 + 2 serves_0_0 <= 0
+least_0_1: - replicas_0_1 + 2 serves_0_1 <= 0
+demand_0_0: replicas_0_0 >= 2.5
+demand_0_1: replicas_0_1 >= 6
+demand_0_2: replicas_0_2 >= 0.5
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", STARTS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_starts(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_starts()) == STARTS[constraint].lstrip("\n")
+    assert "start" not in rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -560,6 +592,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
+    known |= set(STARTS)
     assert set(build.CONSTRAINTS) == known
 
 

@@ -44,6 +44,7 @@ FAMILIES = (
     "run",
     "left_out",
     "replicas",
+    "started",
     "shed",
     "work",
     "done",
@@ -88,7 +89,8 @@ def everything(seed: int) -> Problem:
         space_kw=drawn(GROUPS),
     )
     rows = (2, PERIODS)
-    serving = service([25.0, 30.0, 40.0], usd=drawn(1, PERIODS), kgco2e=drawn(1, PERIODS))
+    prices = ("usd", "kgco2e", "start_usd", "start_kgco2e")
+    serving = service([25.0, 30.0, 40.0], **{name: drawn(1, PERIODS) for name in prices})
     serving["services"] = type(serving["services"])(
         name=("chat",), demand=serving["services"].demand, unmet_usd=drawn(1, PERIODS)
     )

@@ -228,7 +228,23 @@ def draw_more(seed: int) -> Problem:
     case = with_sales(case, rng) if not len(case.tiers) and half() else case
     case = with_promises(case, np.random.default_rng([seed, 3]))
     case = with_places(case, np.random.default_rng([seed, 4]))
-    return with_terms(case, np.random.default_rng([seed, 5]))
+    case = with_terms(case, np.random.default_rng([seed, 5]))
+    return with_starts(case, np.random.default_rng([seed, 6]))
+
+
+def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
+    """Replicas that start cost and emit something, less than a period of running; some ask for two."""
+    serves = case.serve_options
+    if not len(serves) or rng.random() < 0.5:
+        return case
+    share = rng.choice([0.0, 0.5], serves.usd.shape)
+    return changed(
+        case,
+        "serve_options",
+        start_usd=share * serves.usd.min(axis=1, keepdims=True),
+        start_kgco2e=share * serves.kgco2e.min(axis=1, keepdims=True),
+        least=rng.integers(0, 3, serves.usd.shape),
+    )
 
 
 def with_terms(case: Problem, rng: np.random.Generator) -> Problem:
@@ -645,7 +661,8 @@ def ways_to_serve(case: Problem) -> list[Use]:
     counts = []
     for v, t in itertools.product(range(len(serves)), spans):
         alone = case.services.demand[serves.service[v], t] * (1 + serves.standby_fraction[v, t])
-        counts.append(range(math.ceil(alone / serves.capacity[v, t]) + 2 + serves.standby[v, t]))
+        most = math.ceil(alone / serves.capacity[v, t]) + 1 + serves.standby[v, t]
+        counts.append([n for n in range(max(most, serves.least[v, t]) + 1) if not 0 < n < serves.least[v, t]])
     found = []
     for replicas in itertools.product(*counts):
         one = Use.none(case)
@@ -662,6 +679,8 @@ def ways_to_serve(case: Problem) -> list[Use]:
             one.busy[p, t] += n * serves.node_hours[v, t] / groups.hours[t]
             one.power[groups.site[p], t] += n * serves.active_kw[v]
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
+            starts = max(0, n - replicas[v * case.periods + t - 1]) if t else n
+            one.cost.add(t, starts * serves.start_usd[v, t], starts * serves.start_kgco2e[v, t])
         enough = True
         for t in spans if len(case.services) else ():
             short = max(0.0, case.services.demand[0, t] - carried[t])
@@ -1034,6 +1053,32 @@ def test_a_plan_worked_out_by_hand() -> None:
     assert plan.replicas.tolist() == [[3]]
     assert plan.usd == pytest.approx(692.5)
     assert plan.kgco2e == pytest.approx(97.5)
+
+
+def test_a_run_that_ends_leaves_the_rest_of_its_hours_to_work() -> None:
+    """A run of 60 of 100 hours on one node: 40 hours of work fit behind it, 41 take a second node."""
+    for hours, nodes in ((40.0, 1), (41.0, 2)):
+        case = problem(jobs=one_job(), run_options=run_option([[1]], hours=60.0), **work([hours]))
+        plan = best(case).solution
+
+        assert plan is not None
+        assert plan.orders.tolist() == [[nodes]]
+
+
+def test_a_spare_tray_stands_in_the_rack_that_was_bought() -> None:
+    """Racks of 18 trays fail by the tray: 16 in use (64 of 72 chips) and 2 spares are one rack; 17, two."""
+    for used, racks in ((16, 1), (17, 2)):
+        case = problem(
+            node_groups=node_groups(order_unit_nodes=[18], racks_per_node=[1 / 18]),
+            jobs=one_job(),
+            run_options=run_option([[used]]),
+            spare_steps=steps((0, 1, 8), (0, 2, 36)),
+        )
+        plan = best(case).solution
+
+        assert plan is not None
+        assert plan.orders.tolist() == [[racks]]
+        assert plan.spares.tolist() == [[2]]
 
 
 def test_objective_is_the_sum_of_its_terms() -> None:

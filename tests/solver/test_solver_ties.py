@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sizes import size
 from solver_cases import changed, cohort, node_groups, one_job, problem, run_option
 from test_solver_optimum import draw_more
 
+from solver import account
 from solver.answer import answer
-from solver.problem import Problem, Solution
+from solver.problem import Problem, ServeOptions, Services, Solution
 from solver.ties import Choice, changes, choices, settled, tied_plans, ties, without
 from solver.verify import objective_value, verify
 
@@ -72,6 +75,31 @@ def test_of_plans_within_the_gap_the_one_with_fewest_changes_is_taken() -> None:
     cheaper = objective_value(case, plan)
     assert settled(case, plan, others, bound=bound, gap_fraction=0.02, at_most=cheaper) is plan
     assert settled(case, plan, others, bound=bound, gap_fraction=0.0) is plan
+
+
+def test_a_service_that_jumps_between_nodes_is_changed_more_often() -> None:
+    """Both may serve, each is a dollar cheaper in one period: a start of 9 USD keeps the service in place."""
+    flat = np.ones((2, 2))
+    serves = ServeOptions(
+        service=np.array([0, 0]),
+        node_group=np.array([0, 1]),
+        capacity=10 * flat,
+        nodes=np.array([1.0, 1.0]),
+        standby_fraction=0 * flat,
+        node_hours=100 * flat,
+        active_kw=np.array([1.0, 1.0]),
+        usd=np.array([[15.0, 16.0], [16.0, 15.0]]),
+        kgco2e=6 * flat,
+    )
+    groups = node_groups(periods=2, count=2)
+    own_service = Services(name=("chat",), demand=np.array([[10.0, 10.0]]))
+    case = problem(periods=2, count=2, node_groups=groups, services=own_service, serve_options=serves)
+    stays, _ = solved(changed(case, "serve_options", start_usd=[[9.0, 9.0], [9.0, 9.0]]))
+    own = {part.name: getattr(stays, part.name) for part in dataclasses.fields(account.Decisions)}
+    jumps = account.solution(case, account.Decisions(**(own | {"replicas": np.array([[1, 0], [0, 1]])})))
+
+    assert sorted(stays.replicas.tolist()) == [[0, 0], [1, 1]]
+    assert changes(case, jumps) == changes(case, stays) + 1
 
 
 def test_what_is_signed_and_what_has_to_end_is_no_choice() -> None:

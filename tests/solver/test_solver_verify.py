@@ -279,6 +279,18 @@ def test_standby_does_not_carry() -> None:
     assert "demand" in {each.rule for each in verify(strict, plan(of), TOLERANCE)}
 
 
+def test_a_deployment_that_is_too_small_is_found() -> None:
+    """3 replicas where 4 are the least; none at all is no deployment."""
+    of = problem(**service([25.0], least=[[4]]))
+    good = plan(of)
+
+    assert good.replicas.tolist() == [[4]]
+    few = with_decisions(of, dataclasses.replace(good, replicas=np.array([[3]])))
+    assert [str(each) for each in verify(of, few, TOLERANCE)] == [
+        "least replicas[0, 0]: 3 where 4 is the limit"
+    ]
+
+
 def test_a_job_that_must_run_may_not_be_left_out() -> None:
     good = plan(case())
     out = dataclasses.replace(good, run=np.array([False, False]), left_out=np.array([True]))
@@ -367,6 +379,8 @@ def test_every_rule_of_the_program_has_its_check() -> None:
     kept = plan(promising_case())
     fewer = dataclasses.replace(kept, spares=kept.spares - 1)
     reached |= {check for check in CHECKS if list(check(promising_case(), fewer, TOLERANCE))}
+    larger = changed(of, "serve_options", least=np.full((1, 2), 99))
+    reached |= {check for check in CHECKS if list(check(larger, good, TOLERANCE))}
 
     assert reached == set(CHECKS)
 

@@ -20,6 +20,7 @@ STATES = {
 }
 USES = {
     "serving": "serving",
+    "starting": "serving: replicas that start",
     "pools": "experimentation pools",
     "idle": "idle nodes",
     "parked": "parked nodes",

@@ -145,8 +145,11 @@ def _of_work(
             share * _of_group(plan, HELD, int(p), measure)
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
-    if (electricity := _of_rows(plan, kind, own, measure)) is not None:
-        parts["electricity"] = electricity
+    for term, label in ((kind, "electricity"), ("starting", "starting")):
+        if term != "starting" or kind == "serving":
+            taken = _of_rows(plan, term, own, measure)
+            if taken is not None:
+                parts[label] = taken
     return parts
 
 
@@ -290,7 +293,7 @@ def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each SKU at each site: hours there and in use, and what an accelerator costs and emits in an hour."""
     stood = _stood_h(plan, solution)
     held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
-    electric = ("training", "serving", "pools", "pausable")
+    electric = ("training", "serving", "starting", "pools", "pausable")
     found = []
     for p in np.flatnonzero(stood.sum(axis=1)):
         each = plan.inputs.server("accelerators")[plan.problem.node_groups.sku[p]]

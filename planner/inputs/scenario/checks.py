@@ -290,9 +290,10 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
             for key, (kind, names) in one.items():
                 if isinstance(name := entry.get(key), str):
                     yield from _unknown(f"{at}.{key}", name, kind, names)
-            for k, name in enumerate(_listed(entry, "skus")):
-                if isinstance(name, str):
-                    yield from _unknown(f"{at}.skus[{k}]", name, "SKU", known.skus)
+            for key in ("skus", "skus_today"):
+                for k, name in enumerate(_listed(entry, key)):
+                    if isinstance(name, str):
+                        yield from _unknown(f"{at}.{key}[{k}]", name, "SKU", known.skus)
     reliability = document.get("reliability")
     fleet = reliability.get("failures") if isinstance(reliability, dict) else None
     if isinstance(fleet, str):
@@ -425,10 +426,14 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
             for key in ("from", "to") if section == "moves" else ():
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             places = with_rented if section in WORK else sites
-            for k, name in enumerate(_listed(entry, "sites")):
-                yield from _absent(f"{at}.sites[{k}]", name, "is no site here", places)
-            for k, name in enumerate(_listed(entry, "skus")):
-                yield from _absent(f"{at}.skus[{k}]", name, "is neither in the fleet nor on the market", skus)
+            for key, why, names in (
+                ("sites", "is no site here", places),
+                ("sites_today", "is no site here", places),
+                ("skus", "is neither in the fleet nor on the market", skus),
+                ("skus_today", "is neither in the fleet nor on the market", skus),
+            ):
+                for k, name in enumerate(_listed(entry, key)):
+                    yield from _absent(f"{at}.{key}[{k}]", name, why, names)
 
 
 def _all_words(document: Mapping[str, Any], *places: tuple[str, str]) -> set[str] | None:

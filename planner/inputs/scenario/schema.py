@@ -241,6 +241,18 @@ class Service(Part):
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+    least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
+        None,
+        description="Fewest replicas of one kind on a SKU at a site, where any run, or all that the service "
+        "needs; default: the fact planning.starting.least_replicas",
+    )
+    skus_today: SkuNames = Field(
+        None,
+        description="SKUs that it runs on today; default: not known, and no start in the first period costs",
+    )
+    sites_today: SiteNames = Field(
+        None, description="Sites where it runs today; a start elsewhere costs in the first period, too"
+    )
 
 
 class Reliability(Part):

@@ -211,6 +211,62 @@ def replica_node_h(*, replica_nodes: Column, hours_h: Column) -> Column:
     return replica_nodes * hours_h
 
 
+def starting_h(
+    *,
+    double_running_h: Column,
+    parameters: Column,
+    weight_bytes: Column,
+    load_gb_per_s: Column,
+    charged_ratio: Column,
+) -> Column:
+    """Hours for which a replica that starts runs next to what it takes over from.
+
+    h = (h_2 + N B_w / (10^9 r * 3600)) * c
+
+    h_2 are the hours of double running: caches that warm up, routing, tests. What they cost in working time
+    of people is left out.
+
+    Source: definition; weights are read once, at the rate of the slowest store on their way.
+    """
+    return (double_running_h + parameters * weight_bytes / (1e9 * load_gb_per_s * 3600.0)) * charged_ratio
+
+
+def started_kwh(*, facility_kwh: Column, starting_h: Column, period_h: Column) -> Column:
+    """Energy of a replica while it starts, at its mean power of the period.
+
+    E = E_t * h / h_t
+
+    Source: definition.
+    """
+    return facility_kwh * starting_h / period_h
+
+
+def starting_usd(
+    *, running_usd: Column, hour_usd: Column, starting_h: Column, period_h: Column, node_h: Column
+) -> Column:
+    """Money of a replica while it starts: electricity, and rent by the hour of its nodes.
+
+    M = max(0, M_t * h / h_t) + p * N_h
+
+    Nobody starts for the price of electricity where that is negative.
+
+    Source: definition.
+    """
+    return np.maximum(0.0, running_usd * np.asarray(starting_h) / period_h) + hour_usd * node_h
+
+
+def starting_kgco2e(
+    *, running_kgco2e: Column, hour_kgco2e: Column, starting_h: Column, period_h: Column, node_h: Column
+) -> Column:
+    """Carbon of a replica while it starts: electricity, and the share of rented nodes.
+
+    C = max(0, C_t * h / h_t) + c * N_h
+
+    Source: definition.
+    """
+    return np.maximum(0.0, running_kgco2e * np.asarray(starting_h) / period_h) + hour_kgco2e * node_h
+
+
 def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Column, pue: Column) -> Column:
     """Facility power that a replica adds at the peak hour to the idle power of its part of a node.
 

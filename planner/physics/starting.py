@@ -1,0 +1,120 @@
+"""What starting a deployment takes: loading weights, and running next to what it takes over from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Service
+from planner.physics.equations.serving import (
+    started_kwh,
+    starting_h,
+    starting_kgco2e,
+    starting_usd,
+)
+from planner.physics.equations.time import node_h
+from planner.physics.procurement import Rented
+from planner.physics.serving import Replicas
+from planner.physics.serving_options import served_models
+from planner.trace.quantities import Traced, chosen, derive, rows
+
+ROUNDING = 1e-9  # of a count of replicas
+
+
+@dataclass(frozen=True)
+class Starts:
+    """One replica that starts, of each option by period (V, T): rent by the hour is in its money."""
+
+    hours: Traced
+    usd: Traced
+    kgco2e: Traced
+    kwh: Traced
+
+
+def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
+    """What a start takes: energy at the site, and the rent of nodes that are paid by the hour.
+
+    It is charged in full, as what is taken over from runs on meanwhile. Those nodes are in service or paid by
+    the hour; that pools have less of them for so few hours is not counted.
+    """
+    service, group = replicas.candidates.service, replicas.candidates.node_group
+    tall = np.arange(len(service))[:, None]
+    model = served_models(inputs, service)
+    hours = derive(
+        starting_h,
+        double_running_h=inputs.fact("planning.starting.double_running"),
+        parameters=rows(model.parameters, tall),
+        weight_bytes=rows(model.weight_bytes, tall),
+        load_gb_per_s=inputs.fact("planning.starting.load_rate"),
+        charged_ratio=chosen(
+            "charged_ratio",
+            _charged(inputs, service, group),
+            "1 but in the first period where it runs today, or where that is not stated",
+        ),
+    )
+    kwh = derive(started_kwh, facility_kwh=replicas.facility_kwh, starting_h=hours, period_h=inputs.period_h)
+    taken_h = derive(node_h, nodes=rows(replicas.nodes, tall), active_h=hours)
+    return Starts(
+        hours=hours,
+        usd=derive(
+            starting_usd,
+            running_usd=replicas.usd,
+            hour_usd=_of_option(rented.usd, rented, group, inputs.periods, "hour_usd", "USD"),
+            starting_h=hours,
+            period_h=inputs.period_h,
+            node_h=taken_h,
+        ),
+        kgco2e=derive(
+            starting_kgco2e,
+            running_kgco2e=replicas.kgco2e,
+            hour_kgco2e=_of_option(rented.kgco2e, rented, group, inputs.periods, "hour_kgco2e", "kgCO2e"),
+            starting_h=hours,
+            period_h=inputs.period_h,
+            node_h=taken_h,
+        ),
+        kwh=kwh,
+    )
+
+
+def least_replicas(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:
+    """The fewest replicas of a deployment, of each option by period (V, T).
+
+    Never more than carry the demand alone, those on standby with them.
+    """
+    fact = inputs.fact("planning.starting.least_replicas")
+    stated = [one.least_replicas for one in inputs.scenario.services]
+    wanted = np.array([fact.value if least is None else least for least in stated])
+    alone = np.ceil(replicas.carrying.value - ROUNDING) + replicas.standby.value
+    least: NDArray[np.float64] = np.minimum(wanted[replicas.candidates.service][:, None], alone)
+    return least.astype(np.int64)
+
+
+def _charged(inputs: Inputs, service: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:
+    """1 where a start is charged (V, T)."""
+    charged = np.ones((len(service), inputs.periods))
+    sku, site = inputs.node_group_sku[group], inputs.node_group_site[group]
+    for v, (i, k, s) in enumerate(zip(service.tolist(), sku.tolist(), site.tolist(), strict=True)):
+        charged[v, 0] = not runs_today(inputs.scenario.services[i], inputs.skus[k].name, inputs.sites[s].name)
+    return charged
+
+
+def runs_today(service: Service, sku: str, site: str) -> bool:
+    """Whether a service runs there before the first period, or may do so for all that is stated."""
+    return (service.skus_today is None or sku in service.skus_today) and (
+        service.sites_today is None or site in service.sites_today
+    )
+
+
+def _of_option(
+    rate: Traced | None, rented: Rented, group: NDArray[np.intp], periods: int, name: str, unit: str
+) -> Traced:
+    """An hour of a node that is rented by the hour, of each option (V, T); nothing of nodes of your own."""
+    hired = np.isin(group, rented.node_group)
+    if rate is None or not hired.any():
+        return chosen(name, np.zeros((len(group), periods)), "no rent by the hour", unit)
+    at = np.searchsorted(rented.node_group, group).clip(max=len(rented.node_group) - 1)
+    share = chosen("hired_ratio", np.where(hired, 1.0, 0.0)[:, None], "1 on nodes rented by the hour")
+    return (rows(rate, at) * share).named(name)

@@ -1,0 +1,118 @@
+"""Starting a deployment: hours of double running, weights that load, and where a service runs today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from plain import plain
+
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
+from planner.physics.equations.serving import starting_h, starting_usd
+from planner.physics.serving_options import served_models
+from planner.program import remedies
+from planner.program.assembly import assemble
+from planner.program.plan import plan_fleet
+from solver.account import started
+from solver.bounds import most_replicas
+
+SHORT: dict[str, Any] = {
+    "horizon.periods": 2,
+    "services.chat.peak_rate": ["300 /s", "420 /s"],
+    "pools.research.gpu_time": ["160000 h", "210000 h"],
+    "solve.gap": "1 %",
+}
+
+
+def short(changes: dict[str, Any] | None = None) -> Scenario:
+    return with_changes(load_scenario(plain("clean-and-dirty-sites")), SHORT | (changes or {}))
+
+
+def test_the_hours_of_a_start() -> None:
+    """140 GB at 1 GB/s are 140 s; four hours of double running; nothing where it is not charged."""
+    taken = {"double_running_h": 4.0, "parameters": 70e9, "weight_bytes": 2.0, "load_gb_per_s": 1.0}
+    assert starting_h(**taken, charged_ratio=1.0) == pytest.approx(4.0 + 140.0 / 3600.0)
+    assert starting_h(**taken, charged_ratio=0.0) == 0.0
+
+
+def test_nobody_is_paid_for_a_start() -> None:
+    """Electricity of 20 USD in 2,000 h is 0.04 USD in 4; rent of 3 USD an hour on half a node is 6."""
+    hours = {"starting_h": 4.0, "period_h": 2000.0, "node_h": 2.0}
+    assert starting_usd(running_usd=20.0, hour_usd=3.0, **hours) == pytest.approx(6.04)
+    assert starting_usd(running_usd=-20.0, hour_usd=0.0, **hours) == 0.0
+
+
+def test_a_start_takes_its_hours_of_the_period_and_is_free_where_it_runs_today() -> None:
+    """Each option: 4 h and its weights, of its energy of the period; the first period by what is stated."""
+    plain_inputs = Inputs(short(), load_catalogue())
+    unknown = assemble(plain_inputs).problem
+    sites = [site.name for site in plain_inputs.sites]
+    stated = assemble(Inputs(short({"services.chat.sites_today": [sites[0]]}), load_catalogue())).problem
+    serves, hours = unknown.serve_options, unknown.node_groups.hours
+    parameters = served_models(plain_inputs, np.array([0])).parameters.value[0]
+    elsewhere = unknown.node_groups.site[serves.node_group] != 0
+
+    assert (serves.start_kwh[:, 0] == 0).all(), "where it runs today is not known"
+    ratio = serves.start_kwh[:, 1] / serves.kwh[:, 1] * hours[1]
+    assert ratio == pytest.approx(4.0 + parameters * 2 / 1e9 / 3600.0, rel=1e-6)
+    assert serves.start_usd[:, 1] == pytest.approx(serves.usd[:, 1] * ratio / hours[1])
+    assert ((stated.serve_options.start_usd[:, 0] > 0) == elsewhere).all()
+    assert elsewhere.any()
+
+
+def test_a_deployment_is_as_large_as_stated_or_as_the_service_needs() -> None:
+    """At least 5 replicas, or as many as carry the service, those on standby with them, where fewer do."""
+    stated = assemble(Inputs(short({"services.chat.least_replicas": 5}), load_catalogue())).problem
+    serves, alone = stated.serve_options, most_replicas(stated)
+
+    assert (serves.least == np.minimum(5, alone)).all()
+    assert (serves.least == 5).any()
+    assert (assemble(Inputs(short(), load_catalogue())).problem.serve_options.least == 1).all()
+
+
+@pytest.mark.solve
+def test_what_starts_is_in_the_accounts_of_the_plan() -> None:
+    """Demand grows, so that replicas start in the second period: money, carbon and energy by hand."""
+    plan = plan_fleet(short(), baselines=False)
+    solution = plan.answer.solution
+    assert solution is not None
+    begun = started(solution.replicas)
+    serves = plan.problem.serve_options
+
+    assert begun[:, 1].any()
+    for kind, terms in (
+        ("usd", plan.ledger.usd_terms),
+        ("kgco2e", plan.ledger.kgco2e_terms),
+        ("kwh", plan.ledger.kwh_terms),
+    ):
+        by_hand = float((getattr(serves, f"start_{kind}") * begun).sum())
+        assert by_hand > 0
+        assert terms[f"starting_{kind}"].value == pytest.approx(by_hand)
+    assert float(np.sum(solution.usd_terms.start)) == pytest.approx(
+        plan.ledger.usd_terms["starting_usd"].value
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "why"),
+    [("sites_today", "atlantis", "is no site here"), ("skus_today", "abacus-8", "abacus-8")],
+)
+def test_where_it_runs_today_has_to_exist(key: str, name: str, why: str) -> None:
+    with pytest.raises(ScenarioError, match=why) as refused:
+        short({f"services.chat.{key}": [name]})
+    assert f"{key}[0]" in str(refused.value)
+
+
+def test_a_least_number_that_leaves_no_plan_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine are stated and there is a plan with up to three: that is what the file has to say."""
+    scenario = short({"services.chat.least_replicas": 9})
+    trials = remedies._Trials(scenario, load_catalogue(), lambda: False)
+    key = "services.chat.least_replicas"
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda _, changes: changes[key] <= 3)
+
+    assert list(remedies._deployments(trials)) == [remedies.Remedy(key, "9", "3", {key: 3})]
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda *_: False)
+    assert list(remedies._deployments(trials)) == []

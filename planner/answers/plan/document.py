@@ -111,9 +111,10 @@ def _document(plan: Plan) -> Record:
     document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
-        document["why"] += held_sentences(held) + median_sentences(document["totals"])
+        document["why"] += median_sentences(document["totals"])
         document["why"] += knowable_sentences(tables["knowable"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
+        document["headline"] += held_sentences(held)
         document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)

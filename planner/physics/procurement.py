@@ -369,15 +369,15 @@ def _hour_usd(inputs: Inputs, group: NDArray[np.intp]) -> Traced:
 RATIOS = {"spot": "spot", "block": "block", "1 year": "year_1", "3 years": "year_3"}
 
 
-def _catalogue_usd_per_h(inputs: Inputs, rental: Rental, accelerator: str) -> Traced:
+def catalogue_usd_per_h(inputs: Inputs, commitment: str, accelerator: str) -> Traced:
     """Price of an accelerator-hour by the commitment: its own if it is known, or a share of on demand."""
-    own = f"rental.{accelerator}.{RATIOS.get(rental.commitment, 'price')}"
-    if rental.commitment == "on demand" or inputs.has(own):
+    own = f"rental.{accelerator}.{RATIOS.get(commitment, 'price')}"
+    if commitment == "on demand" or inputs.has(own):
         return inputs.fact(own)
     return derive(
         committed_usd_per_h,
         on_demand_usd_per_h=inputs.fact(f"rental.{accelerator}.price"),
-        price_ratio=inputs.fact(f"rental.{RATIOS[rental.commitment]}.ratio"),
+        price_ratio=inputs.fact(f"rental.{RATIOS[commitment]}.ratio"),
     )
 
 
@@ -386,7 +386,7 @@ def _node_usd_per_h(inputs: Inputs, rental: int, period: int) -> Traced:
     sku = next(k for k, sku in enumerate(inputs.skus) if sku.name == one.sku)
     price: Traced
     if one.price_usd_per_h is None:
-        price = _catalogue_usd_per_h(inputs, one, inputs.skus[sku].accelerator)
+        price = catalogue_usd_per_h(inputs, one.commitment, inputs.skus[sku].accelerator)
     else:
         stated = one.price_usd_per_h
         path = f"rental.{one.name}.price" + (f"[{period}]" if len(set(stated)) > 1 else "")

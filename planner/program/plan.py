@@ -284,14 +284,16 @@ class _Search:
         return self._solve(problem, watched=True, share=0.5)
 
     def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
-        """The plan, searched on from a baseline that is better: within the gap that may happen."""
+        """The plan, or a baseline that is better within the gap: the bound holds for both."""
         best = min(_plans_of(references), key=lambda one: objective_value(self.problem, one), default=None)
         if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
             return found
-        if objective_value(self.problem, best) >= found.objective:
+        objective = objective_value(self.problem, best)
+        if objective >= found.objective:
             return found
-        self._tell("a baseline is better within the gap: going on from there")
-        return self._solve(self.problem, start=best)
+        self._tell("a baseline is better within the gap: it is the plan")
+        gap = backend.gap(objective, found.bound)
+        return replace(found, solution=best, objective=objective, gap_fraction=gap)
 
     def settle(self, found: Answer, references: dict[str, Answer]) -> tuple[Answer, tuple[Tie, ...]]:
         """Of the plan and what is found within its gap the one with the fewest changes, and the others."""

@@ -72,6 +72,7 @@ _SHEETS = {
         "work period needed provided unit headroom_fraction delivery_fraction chance_fraction",
     ),
     "stress": ("Bad cases", "case holds breaks_first short_nodes recourse usd kgco2e"),
+    "recourse": ("Ways out of bad cases", "case way added_nodes cheapest usd kgco2e"),
     "knowable": ("What your firm could state", "facts kind narrows_fraction how"),
     "views": ("The money in three views", "line economic_usd cash_usd accounts_usd"),
     "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced
-from planner.trace.uncertainty import Swing, percentiles, spread
+from planner.trace.uncertainty import Spread, Swing, percentiles, spread
 
 Record = dict[str, Any]
 
@@ -32,16 +32,25 @@ def fact_record(fact: Fact) -> Record:
     }
 
 
-def total_records(named: Mapping[str, tuple[str, Traced]], draws: int) -> list[Record]:
-    """Totals by name, each with its label and the p5, p50 and p95 of joint draws of its facts, traced."""
-    bands = spread([node for _, node in named.values()], draws=draws)
+def total_records(
+    named: Mapping[str, tuple[str, Traced]],
+    draws: int,
+    bands: Sequence[Spread] | None = None,
+    also: Sequence[Fact] = (),
+) -> list[Record]:
+    """Totals by name, each with its label and its p5, p50 and p95, traced.
+
+    Those are of joint draws of the facts, or `bands` found with what else was drawn by the facts of `also`.
+    """
+    if bands is None:
+        bands = spread([node for _, node in named.values()], draws=draws)
     return [
         {
             "name": name,
             "label": text,
             "value": node,
             "unit": node.unit,
-            **percentiles(node, band, draws),
+            **percentiles(node, band, draws, also=also),
             "explain": name,
         }
         for (name, (text, node)), band in zip(named.items(), bands, strict=True)

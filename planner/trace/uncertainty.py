@@ -11,7 +11,7 @@ range of the plan as made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,12 +89,15 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
     return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
 
 
-def percentiles(target: Traced, band: Spread, draws: int, seed: int = 0) -> dict[str, Traced]:
+def percentiles(
+    target: Traced, band: Spread, draws: int, seed: int = 0, also: Sequence[Fact] = ()
+) -> dict[str, Traced]:
     """p5, p50 and p95 of a result, each on the estimate, the draws and the facts that were drawn.
 
-    Where no fact has a range, each of them is the estimate.
+    `also` are facts by which more than facts was drawn. Where nothing moves it, each of them is the estimate.
     """
-    facts = {fact.key: fact for fact in sorted(ranged_facts(target), key=lambda fact: fact.key)}
+    behind = (*ranged_facts(target), *(also if band.p5 != band.p95 else ()))
+    facts = {fact.key: fact for fact in sorted(behind, key=lambda fact: fact.key)}
     if not facts:
         return dict.fromkeys(("p5", "p50", "p95"), target)
     random: dict[str, Traced] = {"seed": chosen("seed", seed, "of the random numbers")}
@@ -152,12 +155,14 @@ _NOT_AGAIN = "a percentile is drawn with all others: ask `spread`"
 
 def draw_facts(facts: Sequence[Fact], draws: int, seed: int) -> list[NDArray[np.float64]]:
     """One column of draws for each fact; facts of one cause move together."""
-    generator = np.random.default_rng(seed)
-    causes = {
-        cause: (generator.permutation(draws) + generator.random(draws)) / draws
-        for cause in sorted({cause_of(fact) for fact in facts})
-    }
+    causes = stratified({cause_of(fact) for fact in facts}, draws, seed)
     return [_quantile(fact, causes[cause_of(fact)]) for fact in facts]
+
+
+def stratified(names: Iterable[str], draws: int, seed: int | Sequence[int]) -> dict[str, NDArray[np.float64]]:
+    """Numbers between 0 and 1 for each name, one in each of as many strata as there are draws."""
+    generator = np.random.default_rng(seed)
+    return {name: (generator.permutation(draws) + generator.random(draws)) / draws for name in sorted(names)}
 
 
 def cause_of(fact: Fact) -> str:

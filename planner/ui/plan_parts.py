@@ -188,7 +188,7 @@ def energy(made: Planned) -> None:
 def risk(made: Planned) -> None:
     """How sure the totals are, and how early the jobs end."""
     document = made.document
-    for name in ("chance", "stress", "ties", "knowable"):
+    for name in ("chance", "stress", "recourse", "ties", "knowable"):
         if rows := rows_of(document, name):
             st.subheader(TITLES[name])
             opened_sheet(made, name, rows)

@@ -246,9 +246,6 @@ def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
 
     assert row["holds"] == "no"
     assert row["short_nodes"] == pytest.approx(wanted, abs=1)
-    price = plan.inputs.fact("rental.h100-sxm-80gb.price").value
-    hours = float((shorts * groups.hours).sum())
-    assert row["usd"] == pytest.approx(8 * price * hours, rel=0.1)
     assert "h100-8" in row["breaks_first"]
 
 
@@ -266,6 +263,7 @@ def test_bad_cases_are_always_told() -> None:
     assert found["demand at its 95th percentile"]["holds"] == "no"
     (line,) = stress_sentences(tables["stress"])
     assert "does not hold" in line
+    assert "the cheapest way out is to" in line
     standing = planned({"moves": [NORTHWARDS]})
     assert "all deliveries come a period late" not in cases(plan_tables(standing))
     assert stress_sentences([{"case": "x", "holds": "yes", "usd": 0.0}]) == [

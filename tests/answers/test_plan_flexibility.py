@@ -187,7 +187,7 @@ def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> 
     named = {fact["key"] for fact in document["tables"]["facts"]}
     assert {"rental.h100-sxm-80gb.price", "rental.pue", "rental.utilisation"} <= named
     said = " ".join(document["headline"])
-    assert "Rent up to so many nodes of h100-8 at cloud: 2 in 2027 Q1;" in said
+    assert "Rent h100-8 at cloud by the hour, at most so many nodes at once: 2 in 2027 Q1;" in said
     assert document["tables"]["rental"][0]["rent_usd_per_node_h"] == pytest.approx(
         8 * load_catalogue().fact("rental.h100-sxm-80gb.price").value
     )

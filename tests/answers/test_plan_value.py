@@ -73,7 +73,7 @@ def test_the_worked_example(
 
 
 def test_the_charge_of_a_period_telescopes() -> None:
-    """Discounted, the charges come to the value at first less that at last; spans add up."""
+    """P5 Discounted, the charges come to the value at first less that at last; spans add up."""
     fine = np.linspace(0.0, 2.0, 2001)
     curve = worth(330.0, fine)
     each = holding_usd(
@@ -96,7 +96,7 @@ def test_the_charge_of_a_period_telescopes() -> None:
 
 
 def test_held_for_its_whole_life_a_node_costs_its_annuity() -> None:
-    """Down a straight line to a tenth in five years, the present value is that of capital recovery."""
+    """P10 Down a straight line to a tenth in five years, the present value is that of capital recovery."""
     fine = np.linspace(0.0, 5.0, 5001)
     curve = straight_value_usd(price_usd=100.0, age_y=fine, life_y=5.0, residual_fraction=0.1)
     each = holding_usd(
@@ -112,7 +112,7 @@ def test_held_for_its_whole_life_a_node_costs_its_annuity() -> None:
 
 
 def test_the_horizon_does_not_change_what_a_job_costs() -> None:
-    """Nodes bought for one job are sold after it; only a horizon that ends with it leaves the sale out."""
+    """P1 Nodes bought for one job are sold after it; only a horizon that ends with it leaves the sale out."""
     two, four, eight = (trained({"horizon.periods": periods}) for periods in (2, 4, 8))
 
     assert solved(four).usd == pytest.approx(solved(eight).usd, rel=1e-6)
@@ -127,7 +127,7 @@ def test_the_horizon_does_not_change_what_a_job_costs() -> None:
 
 
 def test_a_bought_and_a_standing_node_of_one_age_cost_the_same() -> None:
-    """Bought for the start of the horizon, or in service since that day: the same holding, the same sale."""
+    """P4 Bought for the start, or in service since that day: the same holding, the same sale."""
     standing = [{"sku": "h100-8", "site": "north", "nodes": 1, "in_service": date(2027, 1, 1)}]
     plan = planned({"fleet": standing})
     vintages, value = plan.assembled.buying.vintages, plan.assembled.standing.value
@@ -144,7 +144,7 @@ def test_a_bought_and_a_standing_node_of_one_age_cost_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["one-training-job", "growth", "brownfield", "tight-power"])
 def test_buying_and_selling_never_earns(name: str) -> None:
-    """An order and the sale of what it brought cost at least the friction, whenever it is sold."""
+    """P3 An order and the sale of what it brought cost at least the friction, whenever it is sold."""
     problem = plan_fleet(
         with_changes(load_scenario(data_folder() / "scenarios" / f"{name}.toml"), {"solve.gap": "20 %"}),
         baselines=False,
@@ -169,7 +169,7 @@ def test_months_and_quarters_charge_alike() -> None:
 
 
 def test_a_fleet_with_little_to_do_is_not_free() -> None:
-    """What is not needed costs its holding, or what its sale takes; a policy may forbid the sale."""
+    """P9 What is not needed costs its holding, or what its sale takes; a policy may forbid the sale."""
     free, ended, never = (
         plan_fleet(
             with_changes(parse_scenario(FLEET), {"policy.retirement": policy, "fleet[0].life": "6 y"}),
@@ -223,12 +223,35 @@ def test_what_changes_nothing_changes_nothing() -> None:
 
 
 def test_dearer_capital_never_buys_more() -> None:
-    """A higher rate, or a faster fall of value, and no more new nodes for the same demand."""
+    """P8 A higher rate, or a faster fall of value, and no more new nodes for the same demand."""
     counts = [
         test_plan_ownership.bought(planned({"policy.discount_rate": rate} | test_plan_ownership.BUSY))
         for rate in ("2 %", "8 %", "20 %", "40 %")
     ]
     assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.slow
+@pytest.mark.solve
+def test_rent_at_the_cost_of_owning_is_indifferent() -> None:
+    """P8 A year's rent at what owning costs is as good; a tenth less rents nearly all, more nothing."""
+    demand = {"fleet": [], "services.chat.peak_rate": "2500 /s"}
+
+    def renting(price: float, **more: Any) -> Plan:
+        offer = {"name": "hired", "sku": "h100-8", "grid": "se", "commitment": "1 year", "per": "node"}
+        offer |= {"nodes": 100, "price": f"{price} USD/h", "pue": 1.2}
+        return planned(demand | {"rental": [offer]} | more)
+
+    own = solved(planned(demand))
+    none = {"market": []}
+    alone = [solved(renting(price, **none)).usd for price in (10.0, 20.0)]
+    even = 10.0 + 10.0 * (own.usd - alone[0]) / (alone[1] - alone[0])
+    cheap, equal, dear = (solved(renting(share * even)) for share in (0.9, 1.0, 1.1))
+    assert cheap.orders.sum() <= 0.1 * own.orders.sum()
+    assert cheap.committed.sum() > 0
+    assert dear.committed.sum() == 0
+    assert dear.usd == pytest.approx(own.usd, rel=1e-6)
+    assert own.usd * 0.98 <= equal.usd <= own.usd * (1 + 1e-6)
 
 
 def test_the_deposit_bears_interest_until_delivery() -> None:
@@ -279,7 +302,7 @@ def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
 
 
 def test_what_was_paid_once_decides_nothing() -> None:
-    """Twice the historic price: the same plan at the same cost; the accounts alone change."""
+    """P6 Twice the historic price: the same plan at the same cost; the accounts alone change."""
     young = {"fleet[0].in_service": date(2024, 7, 1)}
     once, twice = (
         planned({"services.chat.peak_rate": "300 /s", "fleet[0].paid": price, **young})
@@ -293,7 +316,7 @@ def test_what_was_paid_once_decides_nothing() -> None:
 
 
 def test_a_later_deadline_saves_no_more_than_time_does() -> None:
-    """Interest on the price for the delay, and nothing else: prices do not fall by waiting."""
+    """P2 Interest on the price for the delay, and nothing else: prices do not fall by waiting."""
     soon, late = (
         trained({"horizon.periods": 8, "training[0].deadline": day}) for day in ("2027-06-30", "2027-09-30")
     )
@@ -303,7 +326,7 @@ def test_a_later_deadline_saves_no_more_than_time_does() -> None:
 
 
 def test_between_keeping_and_selling_friction_leaves_a_band() -> None:
-    """Idle for one quarter a node stays, for the fee of a sale is more; idle to the end of three it goes."""
+    """P7 Idle for one quarter a node stays, for the fee of a sale is more; idle for three it goes."""
     busy, quiet = "2500 /s", "40 /s"
     gap, end = (
         planned({"fleet": [], "services.chat.peak_rate": rates})

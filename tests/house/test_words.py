@@ -69,8 +69,10 @@ POOLS = {
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/physics/training_options.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
+            planner/answers/plan/ranges.py planner/program/operation.py
             """,
         "pools": """
+            planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py

@@ -669,6 +669,28 @@ def test_the_real_quarter_keeps_its_promises() -> None:
         assert np.all(done >= problem.work.demand_h[w] * (1 - 1e-6))
 
 
+def test_a_better_baseline_within_the_gap_is_the_plan_with_its_bound() -> None:
+    """The bound of the search holds for both: nothing is searched again, and the gap only shrinks."""
+    plan = planned("one-training-job")
+    best = plan.answer
+    assert best.solution is not None
+    search = _Search(plan.problem, plan.inputs.scenario.solve, 0.0, None, None, None, lambda: plan.problem)
+    worse = replace(
+        best,
+        objective=1.0005 * best.objective,
+        gap_fraction=5e-4,
+        status=Status.WITHIN_GAP,
+        bound=best.objective,
+    )
+    found = search._not_beaten(worse, {COST_ONLY: best})
+
+    assert found.solution is best.solution
+    assert found.objective == pytest.approx(best.objective, rel=1e-9)
+    assert (found.status, found.bound) == (Status.WITHIN_GAP, worse.bound)
+    assert found.gap_fraction < worse.gap_fraction
+    assert search._not_beaten(best, {COST_ONLY: best}) is best
+
+
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_during_the_baselines_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is proved already; only what would stand beside it is given up, and its thread ends."""

@@ -28,6 +28,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
 
 LEAST_SURE = 3  # named in the first lines
+SURE = 0.995  # from here on nothing is named
 Groups = NDArray[np.intp]
 _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
 
@@ -42,16 +43,16 @@ def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
     found = sorted(plain_rows(rows), key=lambda row: row["chance_fraction"])
     if not found:
         return []
+    doubt = "How sure, with rates, demand, deliveries and failures as they may turn out"
     least, seen = [], set[str]()
     for row in found:
-        if row["work"] not in seen and len(seen) < LEAST_SURE:
+        if row["work"] not in seen and len(seen) < LEAST_SURE and row["chance_fraction"] < SURE:
             seen.add(row["work"])
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
-    line = (
-        "How sure, with rates, demand, deliveries and failures as they may turn out: the least sure "
-        f"{'is' if len(least) == 1 else 'are'} {', '.join(least)}."
-    )
+    if not least:
+        return [f"{doubt}: each service, pool and deadline is met with more than 99 %."]
+    line = f"{doubt}: the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
     if confidence(plan.inputs) is None:
         line += ' policy.confidence = "90 %" plans the headroom to be surer.'
     return [line]

@@ -78,6 +78,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "delivery_fraction": "chance that all that arrives for it in the period is there from its first day",
     },
     "stress": {"short_nodes": "the most nodes that are short at once, of all node groups together"},
+    "recourse": {"added_nodes": "the most nodes at once beyond those of the plan, whole"},
     "prices": {
         "relaxed_saving_per_unit": "price of the limit where counts may be fractions: by how much "
         "the objective falls for one more unit of it",

@@ -14,6 +14,7 @@ from planner.answers.plan.knowable import knowable_records, knowable_sentences, 
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
+from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.stress import stress_sentences
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
@@ -42,7 +43,6 @@ from planner.trace.records import (
     numbered,
     plain_rows,
     swing_records,
-    total_records,
 )
 from planner.trace.uncertainty import Swing, swings
 
@@ -103,15 +103,18 @@ def _document(plan: Plan) -> Record:
     if solved:
         tables["energy"] = energy_records(plan)
         every = swings(plan.ledger.objective)
-        document |= _accounts(plan, steps, every)
+        accounts, held = _accounts(plan, steps, every)
+        document |= accounts
         tables["knowable"] = knowable_records(every, plan.inputs.catalogue.ranges)
     document["tables"] = {name: plain_rows(rows) for name, rows in tables.items()}
     document["cells"] = numbered(tables | {"totals": document["totals"]}, steps)
     document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
-        document["why"] += median_sentences(document["totals"]) + knowable_sentences(tables["knowable"])
+        document["why"] += median_sentences(document["totals"])
+        document["why"] += knowable_sentences(tables["knowable"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
+        document["headline"] += held_sentences(held)
         document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
@@ -132,9 +135,10 @@ def _document(plan: Plan) -> Record:
     return document
 
 
-def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing]) -> Record:
-    """Totals with their ranges, what moves them, and where they come from."""
-    ledger = plan.ledger
+def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing]) -> tuple[Record, Held]:
+    """Totals with their ranges, what moves them, where they come from, and how often the fleet holds."""
+    ledger, solution = plan.ledger, plan.answer.solution
+    assert solution is not None, "there is a plan"
     named = {
         "cost": (cost_label(plan), ledger.cost),
         "carbon": (
@@ -171,11 +175,13 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing]) -> Record:
             }
             explanations |= {f"job.{job}.{name}": steps.add(node, row=c) for name, node in columns.items()}
     explanations |= pausable_explanations(plan, steps)
-    return {
-        "totals": total_records(named, DRAWS),
+    totals, held = ranged_totals(plan, solution, named, DRAWS)
+    accounts = {
+        "totals": totals,
         "tornado": swing_records(every[:MOST_SWINGS], ledger.objective.unit),
         "explanations": explanations,
     }
+    return accounts, held
 
 
 def plan_facts(plan: Plan) -> tuple[list[Record], list[Record]]:

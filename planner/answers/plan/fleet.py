@@ -268,9 +268,8 @@ def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
         steps = ", ".join(f"{one['nodes']} in {one['period']}" for one in mine)
         hours, paid = (sum(one[key] for one in mine) for key in ("node_h", "rent_usd"))
         yield (
-            f"Rent up to so many nodes of {place[0]} at {place[1]}: {steps}; {count_text(hours)} "
-            "node-hours for "
-            f"{money(paid)}."
+            f"Rent {place[0]} at {place[1]} by the hour, at most so many nodes at once: {steps}; in all "
+            f"{count_text(hours)} node-hours for {money(paid)}."
         )
 
 

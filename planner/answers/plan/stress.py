@@ -1,11 +1,12 @@
-"""What becomes of a plan in bad cases, with what it has bought: does it hold, what breaks first, the way out.
+"""What becomes of a plan in bad cases, with what it has bought: if it holds, what breaks first, the ways out.
 
-Work stays where it is; free nodes of its own node group stand in. What is short then is rented by the hour,
-at the catalogue's price.
+A plan holds where work stays where it is and free nodes of its own node group are enough. Else each way out
+is priced (`recourse.py`), and the cheapest is named.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,17 +15,20 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from planner.answers.plan.chance import free_nodes
+from planner.answers.plan.recourse import Recourse, Way
 from planner.physics.chance import demand_sigmas
+from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
-from planner.trace.quantities import Traced, chosen, facts_of, recompute, total
+from planner.trace.quantities import chosen, facts_of, recompute
 from planner.trace.records import Record, plain_rows
 
 Nodes = NDArray[np.float64]
 P95 = float(ndtri(0.95))
 TWICE = 2.0
-MORE = "with these facts, less that of the plan"
+WAY = "operation then at its cheapest, by a linear program with the fleet held, less that at the stated facts"
+NO_WAY = "nothing of moving, renting, ordering in time or leaving out demand at a stated penalty is enough"
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,28 @@ class Case:
     failures: float = 1.0
 
 
-def stress_records(plan: Plan, solution: Solution) -> list[Record]:
-    """One row for each bad case."""
-    found = [_held_up(plan, solution, case) for case in _cases(plan, solution)]
-    return [*found, *_prices(plan)]
+def stress_tables(plan: Plan, solution: Solution) -> dict[str, list[Record]]:
+    """One row for each bad case, and one for each way out of those in which the plan does not hold."""
+    at = desk(plan.inputs, plan.assembled, solution)
+    recourse, found, ways = Recourse.of(plan, solution, at), list[Record](), list[Record]()
+    for case in _cases(plan, solution):
+        row, out = _held_up(plan, solution, case, recourse)
+        found.append(row)
+        ways += [
+            {
+                "case": case.title,
+                "way": way.text,
+                "added_nodes": math.ceil(way.nodes - 1e-6),
+                "cheapest": "yes" if number == 0 else "no",
+                **_taken(way),
+            }
+            for number, way in enumerate(out)
+        ]
+    return {"stress": [*found, *_prices(plan)], "recourse": ways}
+
+
+def _taken(way: Way) -> Record:
+    return {"usd": chosen("usd", way.usd, WAY), "kgco2e": chosen("kgco2e", way.kgco2e, WAY)}
 
 
 def stress_sentences(rows: list[Record]) -> list[str]:
@@ -54,10 +76,12 @@ def stress_sentences(rows: list[Record]) -> list[str]:
     dearest = max(broken, key=lambda row: row["usd"])
     said = (
         f"Of {len(rows)} bad cases the plan does not hold in {len(broken)} with what it has bought. The "
-        f"dearest: {dearest['case']}; the way out is to {dearest['recourse']}"
+        f"dearest: {dearest['case']}; "
     )
+    if dearest["recourse"] == NO_WAY:
+        return [f"{said}{NO_WAY}."]
     paid = f", {money(dearest['usd'])} and {mass(dearest['kgco2e'])}" if dearest["usd"] else ""
-    return [f"{said}{paid}."]
+    return [f"{said}the cheapest way out is to {dearest['recourse']}{paid}."]
 
 
 def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
@@ -86,31 +110,56 @@ def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
     yield Case("nodes fail twice as often", failures=TWICE)
 
 
-def _held_up(plan: Plan, solution: Solution, case: Case) -> Record:
-    """What is short in a case, where first, and the cheapest way out."""
+def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> tuple[Record, list[Way]]:
+    """What is short in a case, where first, and the ways out, the cheapest first."""
     needed, works = _needed(plan, solution, case)
     have = _there(plan, solution, case)
     short = np.maximum(needed - have, 0.0)
     short[short < 1e-6] = 0.0
-    row: Record = {"case": case.title, "holds": "no" if short.any() else "yes"}
     late = _late_run(plan, solution, case)
-    if late is not None:
-        row["holds"] = "no"
-    first = ""
     labels = plan.inputs.scenario.horizon.period_labels
+    first, ways = "", list[Way]()
+    world = _world(plan, solution, case, recourse.at)
     if short.any():
         t = int(np.flatnonzero(short.any(axis=0))[0])
         p = int(np.argmax(short[:, t]))
         names = ", ".join(sorted(works[p, t]))
         nodes = fixed_text(short[p, t], 1)
         first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {nodes} nodes short for {names}"
-    row["breaks_first"] = "; ".join(filter(None, (first, late or "")))
-    most = max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0)
-    row["short_nodes"] = most
-    ways = [f"rent up to {most} nodes by the hour"] if most else []
-    ways += ["move the deadline or give the run more nodes"] if late else []
-    row["recourse"] = "; ".join(ways) or "none is needed"
-    return row | _rented(plan, short)
+        ways = recourse.ways(world, t)
+        best = ways[0] if ways else Way(NO_WAY, 0.0, 0.0, 0.0)
+    else:
+        best = recourse.moved(world) or Way("", 0.0, 0.0, 0.0)
+    said = [best.text] if short.any() else []
+    if late is not None:
+        said.append(f"put training.{late.job}.deadline {count_text(late.days)} days later")
+    row: Record = {
+        "case": case.title,
+        "holds": "no" if said else "yes",
+        "breaks_first": "; ".join(filter(None, (first, late.text if late else ""))),
+        "short_nodes": max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0),
+        "recourse": ", and to ".join(said) or "none is needed",
+    }
+    return row | _taken(best), ways
+
+
+def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
+    """A case as the operation meets it."""
+    problem, stated = plan.problem, at.stated()
+    groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
+    rate = np.array([case.rate.get(int(k), 1.0) for k in groups.sku])
+    reference = [plan.inputs.scenario.pools[w].reference for w in works.work.tolist()]
+    own = np.array(reference, dtype=str) == np.array(problem.sku_names)[groups.sku[works.node_group]]
+    short = solution.in_service.astype(float) - _there(plan, solution, case)
+    short[~np.isfinite(short)] = 0.0
+    short[plan.assembled.reserved.node_group] = 0.0
+    return World(
+        stated.services * case.demand.get("services", 1.0),
+        stated.pools * case.demand.get("pools", 1.0),
+        rate[serves.node_group],
+        np.where(own, 1.0, rate[works.node_group]),
+        np.maximum(stated.there - short, 0.0),
+    )
 
 
 def _needed(plan: Plan, solution: Solution, case: Case) -> tuple[Nodes, dict[tuple[int, int], set[str]]]:
@@ -182,8 +231,21 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     return there
 
 
-def _late_run(plan: Plan, solution: Solution, case: Case) -> str | None:
-    """The first run that is no longer done by its deadline with its chance, in words."""
+@dataclass(frozen=True)
+class Late:
+    """A run that is done after its deadline."""
+
+    job: str
+    days: float
+
+    @property
+    def text(self) -> str:
+        """How late it is."""
+        return f"{self.job} is done {count_text(self.days)} days after its deadline (95 % chance)"
+
+
+def _late_run(plan: Plan, solution: Solution, case: Case) -> Late | None:
+    """The first run that is no longer done by its deadline with its chance."""
     runs, inputs = plan.ledger.runs, plan.inputs
     if runs is None:
         return None
@@ -205,27 +267,8 @@ def _late_run(plan: Plan, solution: Solution, case: Case) -> str | None:
                 start_h += float(inputs.scenario.horizon.hours[start])
         late_d = (start_h + took - inputs.scenario.horizon.hours_from_start(job.deadline)) / 24.0
         if late_d > 0:
-            return f"{job.name} is done {count_text(late_d)} days after its deadline (95 % chance)"
+            return Late(job.name, float(np.ceil(late_d)))
     return None
-
-
-def _rented(plan: Plan, short: Nodes) -> Record:
-    """Money and carbon of renting by the hour what is short; no money where nobody rents it out."""
-    inputs, groups, nodes = plan.inputs, plan.problem.node_groups, plan.assembled.nodes
-    accelerators = inputs.server("accelerators")
-    period = chosen("period_h", float(groups.hours[0]), "calendar of the horizon")
-    usd, kgco2e = dict[str, Traced](), dict[str, Traced]()
-    for p in np.flatnonzero(short.any(axis=1)).tolist():
-        sku, name = int(groups.sku[p]), plan.problem.node_group_name(p)
-        key = f"rental.{inputs.skus[sku].accelerator}.price"
-        hours = chosen("node_h", float((short[p] * groups.hours).sum()), "node-hours that are short")
-        if inputs.has(key):
-            usd[name] = (hours * inputs.fact(key) * accelerators[sku]).named("usd")
-        making, standing = nodes.owned_kgco2e[p, 0], nodes.idle_kgco2e[p, 0]
-        kgco2e[name] = (hours * ((making + standing) / period)).named(
-            "kgco2e", "making and idle power; the work draws what it would have drawn on nodes of one's own"
-        )
-    return {"usd": total("usd", usd), "kgco2e": total("kgco2e", kgco2e)}
 
 
 def _prices(plan: Plan) -> Iterator[Record]:

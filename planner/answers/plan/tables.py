@@ -20,7 +20,7 @@ from planner.answers.plan.money import (
     term_records,
 )
 from planner.answers.plan.places import place_records
-from planner.answers.plan.stress import stress_records
+from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
@@ -45,6 +45,7 @@ NAMES = (
     "contracts",
     "chance",
     "stress",
+    "recourse",
     "views",
     "bridge",
     "cash",
@@ -96,7 +97,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "ties": tie_records(plan),
             "alternatives": alternative_records(plan),
             "chance": chance_records(plan, solution),
-            "stress": stress_records(plan, solution),
+            **stress_tables(plan, solution),
             **view_tables(plan, solution),
             "unit_costs": unit_cost_records(plan, solution),
             "accelerator_hours": accelerator_hour_records(plan, solution),

@@ -409,5 +409,5 @@ def npv_sentence(rows: list[Record]) -> list[str]:
 def _paid_back(said: str) -> str:
     """When its further cash is paid back, as a part of a sentence."""
     if said == "at once":
-        return "with no more cash at any time"
+        return "with no more cash in any month"
     return f"its further cash is {'never back' if said == NEVER else 'back'} {said.removeprefix('never ')}"

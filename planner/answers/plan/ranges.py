@@ -1,0 +1,230 @@
+"""Ranges of totals: what is bought stays, and in each draw the operation is chosen again.
+
+A draw has facts of its own, and rates, demand, failures and deliveries as they may turn out. The bought fleet
+then does the work as cheaply as it can: placed anew, demand left out at the stated penalty, and what is still
+short rented by the hour at the catalogue's price.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from planner.inputs.scenario import Pool, Service
+from planner.physics.chance import (
+    TRAINING_ERROR,
+    delivery_slack,
+    demand_sigmas,
+    pool_sigma,
+    serving_sigma,
+)
+from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
+from planner.program.plan import Plan
+from planner.program.solution import Solution
+from planner.trace.numbers import count_text, percent_text
+from planner.trace.quantities import Fact, Traced, facts_of, recomputed
+from planner.trace.records import Record, total_records
+from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
+
+Floats = NDArray[np.float64]
+QUANTILES = (0.05, 0.5, 0.95)
+MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
+P95 = float(ndtri(0.95))
+
+
+@dataclass(frozen=True)
+class Held:
+    """In what share of the draws the fleet does the work, and what is short in the others."""
+
+    draws: int
+    share: float
+    undone: float  # share of draws in which work is left that nobody rents nodes for
+    rented: float  # the most nodes at once, in the middle of the draws that rent
+    whole: bool
+
+
+def ranged_totals(
+    plan: Plan, solution: Solution, named: Mapping[str, tuple[str, Traced]], draws: int
+) -> tuple[list[Record], Held]:
+    """Totals with their ranges, and how often the fleet holds."""
+    at = desk(plan.inputs, plan.assembled, solution)
+    targets = [node for _, node in named.values()]
+    failing = plan.assembled.nodes.failure_rate_per_node_h
+    traced = {**at.traced, "failures": failing}
+    facts = ranged_facts(*targets, *traced.values())
+    columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, 0), strict=True))
+    drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
+    every = list(recomputed([*targets, *traced.values()], drawn))
+    worlds = _worlds(plan, solution, at, draws)
+    results, on_top, undone = [], [], []
+    for values, world in zip(every, worlds, strict=True):
+        known = dict(zip(traced, values[len(targets) :], strict=True))
+        prices = at.prices(known)
+        there = _less_failed(plan, solution, world, np.asarray(known["failures"]))
+        stated, found = (_operated(at, one, prices) for one in (at.stated(), there))
+        more = {name: getattr(found, kind) - getattr(stated, kind) for name, kind in MOVED.items()}
+        weights = plan.problem.objective
+        more["objective"] = weights.money_weight * more["cost"] + weights.carbon_weight * more["carbon"]
+        results.append(
+            [float(value) + more.get(name, 0.0) for name, value in zip(named, values, strict=False)]
+        )
+        on_top.append(_on_top(at, stated, found))
+        undone.append(_undone(plan, found))
+    bands = [Spread(*(float(q) for q in np.quantile(column, QUANTILES))) for column in np.array(results).T]
+    short = np.array(on_top) > NONE
+    left = np.array(undone)
+    held = Held(
+        draws,
+        share=float(1.0 - (short | left).mean()),
+        undone=float(left.mean()),
+        rented=float(np.median(np.array(on_top)[short])) if short.any() else 0.0,
+        whole=at.whole,
+    )
+    return total_records(named, draws, bands, _of_worlds(plan)), held
+
+
+def held_sentences(held: Held) -> list[str]:
+    """What the ranges of totals stand on."""
+    where = "" if held.whole else ", where it is done already"
+    said = (
+        f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
+        f"work is placed anew on the fleet of this plan{where}: that is enough in "
+        f"{percent_text(held.share, 0)}"
+    )
+    if held.share < 1.0:
+        said += (
+            f"; in half of the others no more than {count_text(math.ceil(held.rented))} nodes at once are "
+            "rented by the hour, which the ranges pay for"
+        )
+    if held.undone:
+        said += f"; in {percent_text(held.undone, 0)} work is left undone that no rented node can do"
+    return [f"{said}."]
+
+
+def _operated(at: Desk, world: World, prices: Prices) -> Operation:
+    found = operate(at, world, Means(rent=True, drop=True), prices)
+    assert found is not None, "with nodes to rent there is always an operation"
+    return found
+
+
+def _on_top(at: Desk, stated: Operation, found: Operation) -> float:
+    """The most nodes at once that are rented by the hour beyond what the plan does."""
+    more = found.rented.sum(axis=0) + (at.hired_nodes(found) - at.hired_nodes(stated)).clip(min=0.0)
+    return float(more.max(initial=0.0))
+
+
+def _undone(plan: Plan, found: Operation) -> bool:
+    """Whether work is left that nobody said what it would cost to leave."""
+    stated = np.isfinite(plan.problem.services.unmet_usd)
+    return bool((found.unserved[~stated] > NONE).any() or (found.undone > NONE).any())
+
+
+def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]:
+    """Demand, rates and deliveries as they may turn out; failures follow from the facts of a draw."""
+    inputs, problem = plan.inputs, plan.problem
+    groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
+    services, pools = inputs.scenario.services, inputs.scenario.pools
+    ways, doing = (groups.sku[table.node_group] for table in (serves, works))
+    rate, speed = (
+        _each({pair: sigma(*pair) for pair in {*pairs}}, pairs)
+        for pairs, sigma in (
+            (
+                list(zip(serves.service.tolist(), ways.tolist(), strict=True)),
+                lambda i, k: float(serving_sigma(inputs, services[i], k).value),
+            ),
+            (
+                list(zip(works.work.tolist(), doing.tolist(), strict=True)),
+                lambda w, k: float(np.asarray(pool_sigma(inputs, pools[w], k).value)),
+            ),
+        )
+    )
+    wanted, needed = _spread(plan, services), _spread(plan, pools)
+    names = {
+        "demand": [one.name for one in services],
+        "need": [one.name for one in pools],
+        "rate": [sku.name for sku in inputs.skus],
+        "late": [sku.name for sku in inputs.skus],
+    }
+    drawn = stratified([f"{what} {name}" for what, every in names.items() for name in every], draws, [0, 1])
+    normal = {
+        what: np.array([ndtri(drawn[f"{what} {name}"]) for name in every]).reshape(-1, draws)
+        for what, every in names.items()
+    }
+    orders, stated = _orders(plan, solution), at.stated()
+    return [
+        World(
+            stated.services * np.exp(wanted * normal["demand"][:, [i]]),
+            stated.pools * np.exp(needed * normal["need"][:, [i]]),
+            np.exp(rate * normal["rate"][ways, i]),
+            np.exp(speed * normal["rate"][doing, i]),
+            np.maximum(at.there - _late(plan, orders, normal["late"][:, i]), 0.0),
+        )
+        for i in range(draws)
+    ]
+
+
+def _each(known: Mapping[tuple[int, int], float], pairs: Sequence[tuple[int, int]]) -> Floats:
+    return np.array([known[pair] for pair in pairs], dtype=float)
+
+
+def _spread(plan: Plan, works: Sequence[Service] | Sequence[Pool]) -> Floats:
+    """Error of demand by work and period."""
+    if not works:
+        return np.zeros((0, plan.problem.periods))
+    return np.asarray(demand_sigmas(plan.inputs, works).value, dtype=float)
+
+
+def _orders(plan: Plan, solution: Solution) -> list[tuple[int, int, int, float]]:
+    """Node group, period of arrival, nodes and slack of each order."""
+    groups, found = plan.problem.node_groups, []
+    for p, t in np.argwhere(solution.orders > 0).tolist():
+        arrives = t + int(groups.lead_periods[p])
+        if arrives < plan.problem.periods:
+            slack = float(delivery_slack(plan.inputs, int(groups.sku[p]), t, arrives).value)
+            found.append((p, arrives, int(solution.orders[p, t] * groups.order_unit_nodes[p]), slack))
+    return found
+
+
+def _late(plan: Plan, orders: Sequence[tuple[int, int, int, float]], normal: Floats) -> Floats:
+    """Mean nodes that are not there yet, by period; deliveries of a SKU are late together."""
+    groups = plan.problem.node_groups
+    missing = np.zeros((len(groups), plan.problem.periods))
+    for p, arrives, nodes, slack_h in orders:
+        late_h = (
+            float(plan.inputs.fact("planning.delivery_delay").value) * normal[groups.sku[p]] / P95 - slack_h
+        )
+        for t in range(arrives, plan.problem.periods):
+            missing[p, t] += nodes * min(max(late_h, 0.0) / groups.hours[t], 1.0)
+            late_h -= float(groups.hours[t])
+    return missing
+
+
+def _less_failed(plan: Plan, solution: Solution, world: World, rate: Floats) -> World:
+    """The world with the nodes under repair that spares have no room for."""
+    repair_h = float(plan.inputs.repair().value)
+    used = solution.in_use
+    down, planned = (
+        (each := value.reshape(len(used), -1) * repair_h) / (1.0 + each) * used
+        for value in (rate, np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value))
+    )
+    missing = np.maximum(down - np.maximum(solution.spares, planned), 0.0)
+    return World(
+        world.services, world.pools, world.serving, world.working, np.maximum(world.there - missing, 0.0)
+    )
+
+
+def _of_worlds(plan: Plan) -> list[Fact]:
+    """Facts by which rates, demand and deliveries are drawn."""
+    inputs, nodes = plan.inputs, [plan.inputs.fact("planning.delivery_delay")]
+    services, pools = inputs.scenario.services, inputs.scenario.pools
+    held: list[Traced] = [demand_sigmas(inputs, every) for every in (services, pools) if every]
+    skus = np.unique(plan.problem.node_groups.sku[plan.problem.serve_options.node_group]).tolist()
+    held += [serving_sigma(inputs, service, k) for service in services for k in skus]
+    if pools:
+        held.append(inputs.fact(TRAINING_ERROR))
+    return [*nodes, *facts_of(*held).values()]

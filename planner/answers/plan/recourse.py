@@ -1,0 +1,196 @@
+"""Ways out of a bad case: moving work, renting, ordering in time, leaving demand out; what each takes.
+
+Each way may place work anew on the nodes that are there, and has one means besides. Money and carbon are
+those of the operation then, less those of the operation at the stated facts; what is rented for a year or
+ordered is had from the first period that is short.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.physics.procurement import catalogue_usd_per_h, rented_node_usd_per_h
+from planner.program.operation import NONE, Desk, Means, More, Operation, Prices, World, operate
+from planner.program.plan import Plan
+from planner.program.solution import Solution, totals_by
+from planner.trace.numbers import count_text, percent_text
+from planner.trace.quantities import derive
+
+MOVE = "move work to free nodes"
+YEAR = "1 year"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way out: in words, the nodes that it adds at once, and what it takes."""
+
+    text: str
+    nodes: float
+    usd: float
+    kgco2e: float
+
+
+@dataclass(frozen=True)
+class Recourse:
+    """The operation as stated, to which each way out is compared."""
+
+    plan: Plan
+    solution: Solution
+    at: Desk
+    prices: Prices
+    stated: Operation
+
+    @classmethod
+    def of(cls, plan: Plan, solution: Solution, at: Desk) -> Recourse:
+        """The operation of a plan as it was made for."""
+        prices = at.prices()
+        stated = operate(at, at.stated(), Means(rent=True, drop=True), prices)
+        assert stated is not None, "with nodes to rent there is always an operation"
+        return cls(plan, solution, at, prices, stated)
+
+    def moved(self, world: World) -> Way | None:
+        """Work placed anew on the nodes of the plan; None where they are not enough."""
+        found = self._operated(self._own(world), Means())
+        return None if found is None else self._way(self._moved_text(found), 0.0, found)
+
+    def ways(self, world: World, first: int) -> list[Way]:
+        """Every way out of a world that is short from a period on, the cheapest first."""
+        found = [self.moved(world), self._by_the_hour(world), self._dropped(world)]
+        own = self._own(world)
+        found += [self._more(own, offers, text) for offers, text in self._offers(first)]
+        return sorted((way for way in found if way is not None), key=lambda way: way.usd)
+
+    def _own(self, world: World) -> World:
+        """The world with no more of the offers by the hour than the plan takes."""
+        there, groups = world.there.copy(), len(world.there)
+        hired, at = self.at.hired, self.at
+        serves, works = at.problem.serve_options, at.problem.work_options
+        used = totals_by(serves.node_group, groups, self.stated.serving)
+        used += totals_by(works.node_group[at.work], groups, self.stated.working[at.work] * at.held)
+        there[hired] = used[hired] * (1.0 + 1e-9)
+        return replace(world, there=there)
+
+    def _operated(self, world: World, means: Means) -> Operation | None:
+        return operate(self.at, world, means, self.prices)
+
+    def _way(self, text: str, nodes: float, found: Operation) -> Way:
+        return Way(text, nodes, found.usd - self.stated.usd, found.kgco2e - self.stated.kgco2e)
+
+    def _moved_text(self, found: Operation) -> str:
+        at, groups = self.at, len(self.at.there)
+        serves, works = at.problem.serve_options, at.problem.work_options
+        planned = serves.nodes[:, None] * self.solution.replicas
+        more = totals_by(serves.node_group, groups, found.serving - planned)
+        more += totals_by(
+            works.node_group[at.work], groups, (found.working - self.solution.work_node_h)[at.work] * at.held
+        )
+        gained = [p for p in np.argsort(-more.max(axis=1)).tolist() if more[p].max() > 0.05][:2]
+        names = " and ".join(at.problem.node_group_name(p) for p in gained)
+        return f"{MOVE} of {names}" if names else MOVE
+
+    def _by_the_hour(self, world: World) -> Way | None:
+        found = self._operated(world, Means(rent=True))
+        if found is None or (found.unserved > NONE).any() or (found.undone > NONE).any():
+            return None
+        more = found.rented.sum(axis=0) + self.at.hired_nodes(found) - self.at.hired_nodes(self.stated)
+        nodes = float(more.max())
+        return None if nodes < NONE else self._way(f"rent up to {_nodes(nodes)} by the hour", nodes, found)
+
+    def _dropped(self, world: World) -> Way | None:
+        problem = self.at.problem
+        if not np.isfinite(problem.services.unmet_usd).any():
+            return None
+        found = self._operated(self._own(world), Means(drop=True))
+        if found is None or not (found.unserved > NONE).any():
+            return None
+        i, t = np.unravel_index(int(found.unserved.argmax()), found.unserved.shape)
+        name, label = problem.services.name[i], self.plan.inputs.scenario.horizon.period_labels[t]
+        share = percent_text(float(found.unserved[i, t]), 0)
+        return self._way(
+            f"leave out up to {share} of {name} ({label}) at services.{name}.unmet_penalty", 0.0, found
+        )
+
+    def _more(self, world: World, offers: list[More], text: str) -> Way | None:
+        """The cheapest of some offers, in whole units; None where they are not enough or none is needed."""
+        found = self._operated(world, Means(more=offers))
+        if found is None or not (found.more > NONE).any():
+            return None
+        best = int(found.more.argmax())
+        fixed = [
+            replace(one, nodes=min(one.whole * math.ceil(n / one.whole - NONE), one.most))
+            for one, n in zip(offers, found.more.tolist(), strict=True)
+        ]
+        whole = self._operated(world, Means(more=fixed))
+        if whole is None:
+            return None
+        nodes = float(whole.more.sum())
+        name = self.at.problem.node_group_name(offers[best].node_group)
+        sku = name.partition(" at ")[0]
+        return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes, whole)
+
+    def _offers(self, first: int) -> Iterator[tuple[list[More], str]]:
+        """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""
+        inputs, problem, prices = self.plan.inputs, self.at.problem, self.prices
+        labels, groups = inputs.scenario.horizon.period_labels, problem.node_groups
+        year_h = float(inputs.hours_per_year_h.value)
+        rented: list[More] = []
+        for p in np.flatnonzero(np.isfinite(prices.hourly["usd"]).all(axis=1)).tolist():
+            k = int(groups.sku[p])
+            price = derive(
+                rented_node_usd_per_h,
+                price_usd_per_h=catalogue_usd_per_h(inputs, YEAR, inputs.skus[k].accelerator),
+                accelerators=inputs.server("accelerators")[k],
+            )
+            making = float(prices.hourly["kgco2e"][p, first:].sum())
+            rented.append(More(p, first, float(price.value) * year_h, making, np.inf, on_site=False))
+        yield rented, "rent {nodes} of {sku} for a year from " + labels[first] + ", paid to its end"
+        yield self._orders(first), "order {nodes} of {name} in time for " + labels[first]
+
+    def _orders(self, first: int) -> list[More]:
+        """What of the market would be there in a period, within supply, budget and racks."""
+        problem, solution, found = self.at.problem, self.solution, list[More]()
+        groups, limits = problem.node_groups, problem.limits
+        placed = solution.orders * groups.order_unit_nodes[:, None]
+        supplied = totals_by(groups.sku, len(problem.sku_names), placed)
+        paid = (placed * groups.capex_usd_per_node).sum(axis=0)
+        stand = solution.in_service.max(axis=1) * groups.racks_per_node
+        racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand)
+        space = problem.places.space_usd_per_kw[groups.site] * groups.space_kw[:, None]
+        for p, lead in enumerate(groups.lead_periods.tolist()):
+            t = first - lead
+            if groups.off_site[p] or t < 0 or not groups.purchase_allowed[p, t]:
+                continue
+            most = [limits.supply_nodes[groups.sku[p], t] - supplied[groups.sku[p], t]]
+            most.append((limits.budget_usd[t] - paid[t]) / max(groups.capex_usd_per_node[p, t], 1e-9))
+            most.append(racks[groups.site[p]] / max(groups.racks_per_node[p], 1e-9))
+            unit = int(groups.order_unit_nodes[p])
+            units = min(most) // unit
+            if units < 1:
+                continue
+            held = (
+                groups.holding_usd_per_node[p, first:]
+                + groups.idle_usd_per_node[p, first:]
+                + space[p, first:]
+            )
+            making = groups.holding_kgco2e_per_node[p, first:] + groups.idle_kgco2e_per_node[p, first:]
+            found.append(
+                More(
+                    p,
+                    first,
+                    float(groups.order_usd_per_node[p, t] + held.sum()),
+                    float(making.sum()),
+                    float(units * unit),
+                    on_site=True,
+                    whole=unit,
+                )
+            )
+        return found
+
+
+def _nodes(nodes: float) -> str:
+    whole = math.ceil(nodes - NONE)
+    return f"{count_text(whole)} node{'s' if whole != 1 else ''}"

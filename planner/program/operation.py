@@ -1,0 +1,436 @@
+"""The operation of a plan chosen again when the world differs: what is bought stays, work is placed anew.
+
+A linear program over all periods: nodes that serve, hours of pools, nodes rented on top, work not done. What
+was decided once stays: orders, sales, terms, runs, pausable hours and spares. Counts may be fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.chance import pool_headroom, serving_headroom
+from planner.physics.nodes import energy_by_site
+from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
+from planner.program.assembly import Assembled
+from planner.trace.quantities import Traced, chosen, derive
+from solver.account import nodes_under_way, peak_kw, totals_by
+from solver.problem import Problem, Solution
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+MOST_WAYS = 4000  # of services and pools; of a larger plan only those in use are chosen among
+DEAR = 100.0  # times the dearest way: work is left undone only where nothing else is possible
+ENDLESS = 1e7  # nodes or kilowatts: no limit
+NONE = 1e-6  # nodes, and shares of demand: what a search cannot tell from none
+
+
+@dataclass(frozen=True)
+class World:
+    """How things turn out: multiples of what the plan was made for, and the nodes that are there for work."""
+
+    services: Floats  # [I, T] of demand
+    pools: Floats  # [W, T] of demand
+    serving: Floats  # [V] of the rate of each way to serve
+    working: Floats  # [O] of the speed of each way to do pool work
+    there: Floats  # [P, T] nodes for services and pools
+
+
+@dataclass(frozen=True)
+class More:
+    """Nodes beyond the fleet that may be had from a period on, at a price for all periods from there."""
+
+    node_group: int
+    first: int
+    usd: float  # a node
+    kgco2e: float
+    most: float
+    on_site: bool
+    whole: int = 1  # nodes that come together
+    nodes: float | None = None  # so many are had; None: to be chosen
+
+
+@dataclass(frozen=True)
+class Means:
+    """What may be done beyond placing work anew on the nodes that are there."""
+
+    rent: bool = False  # nodes by the hour, beyond the offers of the scenario
+    drop: bool = False  # demand at the penalty that the scenario states
+    more: Sequence[More] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What runs where, what is rented or left undone, and what that takes above idling."""
+
+    serving: Floats  # [V, T] nodes
+    working: Floats  # [O, T] node-hours of work
+    rented: Floats  # [P, T] nodes on top, by the hour
+    more: Floats  # nodes of each of the means
+    unserved: Floats  # [I, T] share of demand
+    undone: Floats  # [W, T] share of demand
+    usd: float
+    kgco2e: float
+    kwh: float
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What does not change from one world to the next: the ways, what each takes, what is there."""
+
+    problem: Problem
+    solution: Solution
+    serve: Rows  # options that may serve
+    work: Rows
+    capacity: Floats  # [v, T] requests/s that a node carries
+    hours_done: Floats  # [o] hours of the reference in an hour of work
+    held: Floats  # [o, T] nodes for an hour of work
+    there: Floats  # [P, T] as the plan has it
+    power_left_kw: Floats  # [S, T] beyond runs and idling nodes
+    whole: bool  # whether every way of the program is looked at
+    traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
+
+    def stated(self) -> World:
+        """The world that the plan was made for."""
+        problem = self.problem
+        return World(
+            1.0 - self.solution.shed_fraction,
+            np.ones_like(problem.work.demand_h),
+            np.ones(len(problem.serve_options)),
+            np.ones(len(problem.work_options)),
+            self.there,
+        )
+
+    def prices(self, values: Mapping[str, Any] | None = None) -> Prices:
+        """What each way takes above idling, by these values of what is traced; those of the facts else."""
+        problem, groups = self.problem, self.problem.node_groups
+        serves, works = problem.serve_options, problem.work_options
+        known = {name: node.value for name, node in self.traced.items()} | dict(values or {})
+        of_serve, of_work = serves.node_group[self.serve], works.node_group[self.work]
+        by_the_hour = (groups.off_site & ~problem.under_term)[:, None]  # nothing of it idles
+        shape = (len(groups), problem.periods)
+        found: dict[str, dict[str, Floats]] = {"serve": {}, "work": {}, "hourly": {}}
+        for kind in KINDS:
+            idle = np.where(by_the_hour, 0.0, known[f"idle_{kind}"] * np.ones(shape))
+            hired = np.zeros(shape)
+            if f"hired_{kind}" in known:
+                hired[self.hired] = known[f"hired_{kind}"]
+            active_h = serves.node_hours[self.serve]
+            each = known.get(f"serve_{kind}", np.zeros(active_h.shape)) + hired[of_serve] * active_h
+            spared = idle[of_serve] * active_h / groups.hours
+            found["serve"][kind] = (each - spared) / serves.nodes[self.serve][:, None]
+            hour = known.get(f"work_{kind}", np.zeros((len(works), 1)))[self.work] + hired[of_work]
+            found["work"][kind] = hour - idle[of_work] / groups.hours
+        usd = np.full(shape, np.inf)
+        for name, value in known.items():
+            if name.startswith("rent_usd "):
+                usd[groups.sku == int(name.partition(" ")[2])] = value * groups.hours
+        usd[groups.off_site] = np.inf
+        found["hourly"]["usd"] = usd
+        found["hourly"]["kgco2e"] = known["making_kgco2e"] + known["idle_kgco2e"] * np.ones(shape)
+        return Prices(found["serve"], found["work"], found["hourly"])
+
+    def hired_nodes(self, operation: Operation) -> Floats:
+        """Nodes of the offers by the hour that an operation uses, by period."""
+        serves, works = self.problem.serve_options, self.problem.work_options
+        served = np.isin(serves.node_group, self.hired)
+        working = np.isin(works.node_group, self.hired)[self.work]
+        nodes: Floats = operation.serving[served].sum(axis=0)
+        nodes = nodes + (operation.working[self.work] * self.held)[working].sum(axis=0)
+        return nodes
+
+    @property
+    def hired(self) -> Rows:
+        """Node groups that are rented by the hour."""
+        return np.flatnonzero(self.problem.node_groups.off_site & ~self.problem.under_term)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a node that serves, an hour of work and a node rented on top take, by kind."""
+
+    serve: Mapping[str, Floats]  # [v, T] above idling
+    work: Mapping[str, Floats]  # [o, T] above idling
+    hourly: Mapping[str, Floats]  # [P, T] a node through the period; inf where nobody rents it out
+
+
+KINDS = ("usd", "kgco2e", "kwh")
+
+
+def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
+    """The ways to operate the fleet of a plan."""
+    problem, periods = assembled.problem, assembled.problem.periods
+    groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
+    whole = (len(serves) + len(works)) * periods <= MOST_WAYS
+    used = solution.replicas.sum(axis=1) > 0
+    serve = _ways(problem, used) if whole else np.flatnonzero(used)
+    work = np.arange(len(works)) if whole else np.flatnonzero(solution.work_node_h.sum(axis=1) > 0)
+    rows, at = (axis.ravel() for axis in np.indices((len(serve), periods)))
+    sku = groups.sku[serves.node_group[serve]]
+    sure, extra = np.ones((len(serve), periods)), np.ones((len(work), periods))
+    if len(serve):
+        found = serving_headroom(inputs, serves.service[serve][rows], sku[rows], at)
+        sure = np.asarray(found.value, dtype=float).reshape(sure.shape)
+    if len(work):
+        extra = np.asarray(pool_headroom(inputs, works.work[work], groups.sku[works.node_group[work]]).value)
+    fixed = replace(
+        solution,
+        replicas=np.zeros_like(solution.replicas),
+        work_node_h=np.zeros_like(solution.work_node_h),
+        parked=np.zeros_like(solution.parked),
+    )
+    carrying = _carrying(problem, solution, serve) / serves.nodes[serve][:, None]
+    return Desk(
+        problem,
+        solution,
+        serve,
+        work,
+        capacity=serves.capacity[serve] * sure * carrying,
+        hours_done=works.speed[work],
+        held=works.held_ratio[work] / extra / groups.hours,
+        there=_there(problem, solution),
+        power_left_kw=problem.limits.power_kw - peak_kw(problem, fixed, solution.in_service),
+        whole=whole,
+        traced=_traced(inputs, assembled, serve),
+    )
+
+
+def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Traced]:
+    """What ways to serve and to work, idling and renting take, each on its facts."""
+    nodes, work, rented = assembled.nodes, assembled.work, assembled.rented
+    found = {f"idle_{kind}": getattr(nodes, f"idle_{kind}") for kind in KINDS}
+    if assembled.replicas is not None and len(serve):
+        site = inputs.node_group_site[assembled.problem.serve_options.node_group[serve]]
+        pue = np.array([float(one.value) for one in inputs.pue])[site][:, None]
+        facility = np.asarray(assembled.replicas.facility_kwh.value)[assembled.replica_row[serve]]
+        # The laws of power stand as stated: to draw them for every way would take longer than the search.
+        drawn = chosen("it_energy_kwh", facility / pue, "of a replica through a period, at the stated facts")
+        found |= zip(
+            ("serve_kwh", "serve_usd", "serve_kgco2e"), energy_by_site(inputs, drawn, site), strict=True
+        )
+    each = {"work_usd": work.usd, "work_kgco2e": work.kgco2e, "work_kwh": work.facility_kwh}
+    each |= {"hired_usd": rented.usd, "hired_kgco2e": rented.kgco2e}
+    found |= {name: node for name, node in each.items() if node is not None}
+    accelerators = inputs.server("accelerators")
+    for k, sku in enumerate(inputs.skus):
+        if inputs.has(key := f"rental.{sku.accelerator}.price"):
+            found[f"rent_usd {k}"] = derive(
+                rented_node_usd_per_h, price_usd_per_h=inputs.fact(key), accelerators=accelerators[k]
+            )
+    found["making_kgco2e"] = derive(
+        rented_kgco2e,
+        owned_kgco2e=nodes.owned_kgco2e,
+        owned_h=inputs.period_h,
+        utilisation_fraction=inputs.fact("rental.utilisation"),
+        node_h=inputs.period_h,
+    )
+    return found
+
+
+def _ways(problem: Problem, used: NDArray[np.bool_]) -> Rows:
+    """What serves already, and where a service could go besides its cheapest way there."""
+    serves = problem.serve_options
+    kept = used.copy()
+    pair = serves.service * len(problem.node_groups) + serves.node_group
+    carried = np.maximum(serves.capacity.min(axis=1), 1e-12)
+    dear = serves.usd.sum(axis=1) / carried
+    for one in np.unique(pair):
+        rows = np.flatnonzero(pair == one)
+        if not used[rows].any():
+            kept[rows[np.argmin(dear[rows])]] = True
+    return np.flatnonzero(kept)
+
+
+def _carrying(problem: Problem, solution: Solution, serve: Rows) -> Floats:
+    """Share of the replicas of each way that carries; the others stand by."""
+    serves = problem.serve_options
+    replicas = solution.replicas[serve].astype(float)
+    needed = problem.services.demand[serves.service[serve]] / np.maximum(serves.capacity[serve], 1e-12)
+    least = np.maximum(needed, 1.0) + serves.standby[serve]
+    count = np.where(replicas > 0, replicas, least * (1.0 + serves.standby_fraction[serve]))
+    stands = np.minimum(serves.standby[serve], count)
+    share = serves.standby_fraction[serve] / (1.0 + serves.standby_fraction[serve])
+    found: Floats = (count - stands) * (1.0 - share) / count
+    return np.maximum(found, 1e-9)
+
+
+def _there(problem: Problem, solution: Solution) -> Floats:
+    """Nodes that are there for services and pools: less those of runs, spares and what is under way."""
+    groups, runs, pausable = problem.node_groups, problem.run_options, problem.pausable_options
+    there = solution.in_service.astype(float)
+    under_term, off = problem.under_term, groups.off_site
+    there[under_term] += solution.rented[under_term]
+    hourly = off & ~under_term
+    there[hourly] = groups.rental_limit_nodes[hourly]
+    held = totals_by(runs.node_group, len(groups), (runs.nodes * solution.run[:, None]).astype(float))
+    held += totals_by(pausable.node_group, len(groups), solution.done_node_h / groups.hours)
+    held += solution.spares + nodes_under_way(problem, solution.moved, mean=True)
+    found: Floats = np.maximum(there - held, 0.0)
+    return found
+
+
+def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation | None:
+    """The cheapest operation, by the weights of the plan's objective; None where no means is enough.
+
+    With nodes to rent there is always one: what nobody rents out is then left undone.
+    """
+    problem, (groups, periods) = at.problem, at.there.shape
+    serves, works, weights = problem.serve_options, problem.work_options, problem.objective
+    demand = problem.services.demand * world.services
+    wanted = problem.work.demand_h * world.pools
+    table = _Table(periods)
+
+    def cost(usd: Floats, kgco2e: Floats) -> Floats:
+        return weights.money_weight * usd + weights.carbon_weight * kgco2e
+
+    serve, work = (table.columns(cost(each["usd"], each["kgco2e"])) for each in (prices.serve, prices.work))
+    n_serve, n_work = serves.node_group[at.serve], works.node_group[at.work]
+    carry = table.rows(-demand)
+    table.put(carry[serves.service[at.serve]], serve, -at.capacity * world.serving[at.serve][:, None])
+    done = table.rows(-wanted)
+    speed = (at.hours_done * world.working[at.work])[:, None]
+    table.put(done[works.work[at.work]], work, -speed * np.ones_like(at.held))
+    room = table.rows(np.minimum(world.there, ENDLESS))
+    table.put(room[n_serve], serve, np.ones_like(at.capacity))
+    table.put(room[n_work], work, at.held)
+    capped = np.flatnonzero(np.isfinite(problem.limits.power_kw).any(axis=1))
+    power = table.rows(np.minimum(at.power_left_kw, ENDLESS))
+    for rows, columns, kw in (
+        (
+            n_serve,
+            serve,
+            (serves.active_kw[at.serve] / serves.nodes[at.serve])[:, None] * np.ones_like(at.capacity),
+        ),
+        (n_work, work, (works.active_kw[at.work] / problem.node_groups.hours[:, None]).T),
+    ):
+        own = ~problem.node_groups.off_site[rows] & np.isin(problem.node_groups.site[rows], capped)
+        table.put(power[problem.node_groups.site[rows[own]]], columns[own], kw[own])
+    drawn_kw = _working_kw(problem)
+    per_usd, per_kgco2e = prices.hourly["usd"], prices.hourly["kgco2e"]
+    rentable = np.flatnonzero(np.isfinite(per_usd).all(axis=1) & means.rent)
+    hourly = table.columns(cost(per_usd[rentable], per_kgco2e[rentable]))
+    table.put(room[rentable], hourly, -np.ones(hourly.shape))
+    # What is rented draws its power elsewhere.
+    elsewhere = -drawn_kw[rentable][:, None] * np.ones(hourly.shape)
+    table.put(power[problem.node_groups.site[rentable]], hourly, elsewhere)
+    more = table.single(
+        [weights.money_weight * one.usd + weights.carbon_weight * one.kgco2e for one in means.more],
+        [(0.0, one.most) if one.nodes is None else (one.nodes, one.nodes) for one in means.more],
+    )
+    for one, column in zip(means.more, more.tolist(), strict=True):
+        later = np.arange(one.first, periods)
+        table.put(room[one.node_group, later], np.full(later.shape, column), -np.ones(later.shape))
+        kw = problem.node_groups.idle_kw[one.node_group] if one.on_site else -drawn_kw[one.node_group]
+        site = int(problem.node_groups.site[one.node_group])
+        table.put(power[site, later], np.full(later.shape, column), np.full(later.shape, kw))
+    penalty = problem.services.unmet_usd if means.drop else np.full(demand.shape, np.inf)
+    dear = DEAR * max(float(np.abs(table.costs()).max(initial=0.0)), 1.0)
+    stated = np.isfinite(penalty)
+    least = np.minimum(at.capacity.min(initial=1.0), 1.0)
+    unserved = table.columns(
+        np.where(stated, weights.money_weight * np.where(stated, penalty, 0.0), dear / least)
+    )
+    table.put(carry, unserved, -np.ones(demand.shape))
+    undone = table.columns(np.full(wanted.shape, dear))
+    table.put(done, undone, -np.ones(wanted.shape))
+    found = table.solve()
+    if found is None:
+        return None
+    serving, working, rented = found[serve], found[work], found[hourly]
+    left, left_h = found[unserved], found[undone]
+    nodes = found[more]
+    if not means.rent and ((left[~stated] > NONE * demand[~stated]).any() or (left_h > NONE * wanted).any()):
+        return None
+    taken = {
+        kind: float((serving * prices.serve[kind]).sum() + (working * prices.work[kind]).sum())
+        for kind in KINDS
+    }
+    for kind in ("usd", "kgco2e"):
+        taken[kind] += float((rented * prices.hourly[kind][rentable]).sum())
+        taken[kind] += sum(n * getattr(one, kind) for n, one in zip(nodes.tolist(), means.more, strict=True))
+    taken["usd"] += float((left * np.where(stated, penalty, 0.0)).sum())
+    on_top = np.zeros((groups, periods))
+    on_top[rentable] = rented
+    every = np.zeros((len(serves), periods)), np.zeros((len(works), periods))
+    every[0][at.serve], every[1][at.work] = serving, working
+    return Operation(
+        *every,
+        on_top,
+        nodes,
+        np.divide(left, demand, out=np.zeros_like(demand), where=demand > 0),
+        np.divide(left_h, wanted, out=np.zeros_like(wanted), where=wanted > 0),
+        taken["usd"],
+        taken["kgco2e"],
+        taken["kwh"],
+    )
+
+
+def _working_kw(problem: Problem) -> Floats:
+    """Most that work on a node of each group adds to its idle power."""
+    found = np.zeros(len(problem.node_groups))
+    serves, works = problem.serve_options, problem.work_options
+    np.maximum.at(found, serves.node_group, serves.active_kw / serves.nodes)
+    np.maximum.at(found, works.node_group, works.active_kw)
+    return found
+
+
+class _Table:
+    """A linear program as it is put together: columns by period, rows at most a value."""
+
+    def __init__(self, periods: int) -> None:
+        self.periods, self.count, self.held = periods, 0, 0
+        self._costs: list[Floats] = []
+        self._bounds: list[Floats] = []
+        self._limits: list[Floats] = []
+        self._entries: list[tuple[Rows, Rows, Floats]] = []
+
+    def columns(self, costs: Floats) -> Rows:
+        """One column for each entry, from 0 up."""
+        return self._add(costs, np.stack([np.zeros(costs.size), np.full(costs.size, np.inf)], axis=1))
+
+    def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Rows:
+        """Columns that hold for several periods."""
+        return self._add(np.asarray(costs, dtype=float), np.asarray(bounds, dtype=float).reshape(-1, 2))
+
+    def _add(self, costs: Floats, bounds: Floats) -> Rows:
+        found = self.count + np.arange(costs.size).reshape(costs.shape)
+        self.count += costs.size
+        self._costs.append(costs.ravel())
+        self._bounds.append(bounds)
+        return found
+
+    def costs(self) -> Floats:
+        """Of all columns so far."""
+        return np.concatenate(self._costs) if self._costs else np.zeros(0)
+
+    def rows(self, most: Floats) -> Rows:
+        """One row for each entry: what stands in it adds up to at most so much."""
+        found = self.held + np.arange(most.size).reshape(most.shape)
+        self.held += most.size
+        self._limits.append(most.ravel())
+        return found
+
+    def put(self, rows: Rows, columns: Rows, values: Floats) -> None:
+        """Entries of the matrix."""
+        self._entries.append((rows.ravel(), columns.ravel(), np.asarray(values, dtype=float).ravel()))
+
+    def solve(self) -> Floats | None:
+        """Values of all columns, None where there are none that keep the rows."""
+        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
+        from scipy.sparse import coo_array
+
+        if not self.count:
+            return np.zeros(0)
+        row, column, value = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        matrix = coo_array((value, (row, column)), shape=(self.held, self.count)).tocsr()
+        low, high = np.concatenate(self._bounds).T
+        most = np.concatenate(self._limits)
+        found = milp(
+            self.costs(), bounds=Bounds(low, high), constraints=LinearConstraint(matrix, -np.inf, most)
+        )
+        return None if found.x is None else np.maximum(found.x, 0.0)

@@ -1,0 +1,157 @@
+"""Ways out of bad cases and ranges of totals: the operation chosen again within the fleet that was bought."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from test_plan_ownership import FLEET, solved
+
+from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
+from planner.answers.plan.tables import plan_tables
+from planner.inputs.scenario import parse_scenario, with_changes
+from planner.program.operation import Desk, Means, More, Operation, desk, operate
+from planner.program.plan import Plan, plan_fleet
+from planner.trace.records import Record, plain_rows
+
+pytestmark = pytest.mark.solve
+
+BUSY = {"services.chat.peak_rate": "2000 /s"}
+ROOMY = {"services.chat.peak_rate": "100 /s", "market": [], "policy.retirement": "none"}
+CHEAP, DEAR = "1e-4 USD", "1 USD"  # a request: below and above what a rented node takes for it
+
+
+@cache
+def planned(penalty: str = "", busy: bool = True) -> Plan:
+    changes: dict[str, Any] = dict(BUSY if busy else ROOMY)
+    if penalty:
+        changes["services.chat.unmet_penalty"] = penalty
+    return plan_fleet(with_changes(parse_scenario(FLEET), changes), baselines=False)
+
+
+def desk_of(plan: Plan) -> Desk:
+    return desk(plan.inputs, plan.assembled, solved(plan))
+
+
+def more_demand(at: Desk, times: float, means: Means) -> Operation | None:
+    world = at.stated()
+    return operate(at, replace(world, services=world.services * times), means, at.prices())
+
+
+def test_the_stated_world_takes_no_more_than_the_plan() -> None:
+    """Fractions may do better than whole replicas, never worse; both counted above idling."""
+    plan = planned()
+    at, solution = desk_of(plan), solved(plan)
+    found = more_demand(at, 1.0, Means())
+    serves = plan.problem.serve_options
+    own = (solution.replicas * serves.nodes[:, None])[at.serve] * at.prices().serve["usd"]
+    assert found is not None
+    assert found.usd <= own.sum() * (1 + 1e-9)
+    assert found.usd == pytest.approx(own.sum(), rel=0.15)
+    carried = (found.serving[at.serve] * at.capacity).sum(axis=0)
+    assert carried == pytest.approx(plan.problem.services.demand[0], rel=1e-6)
+
+
+def test_an_hour_is_rented_for_what_is_short_and_no_more() -> None:
+    """By hand: one service, nodes over the fleet times their price; the dearest price is never taken."""
+    plan = planned()
+    at = desk_of(plan)
+    assert more_demand(at, 3.0, Means()) is None
+    found = more_demand(at, 3.0, Means(rent=True))
+    assert found is not None
+    carried = (found.serving[at.serve] * at.capacity).sum(axis=0)
+    assert carried == pytest.approx(3.0 * plan.problem.services.demand[0], rel=1e-6)
+    groups = plan.problem.node_groups
+    used = np.zeros_like(at.there)
+    np.add.at(used, plan.problem.serve_options.node_group, found.serving)
+    assert used == pytest.approx(np.minimum(at.there, used) + found.rented, abs=1e-6)
+    prices = at.prices()
+    rent = float(np.nansum(np.where(found.rented > 0, found.rented * prices.hourly["usd"], 0.0)))
+    power = float((found.serving[at.serve] * prices.serve["usd"]).sum())
+    assert found.usd == pytest.approx(rent + power)
+    assert 8 * plan.inputs.fact("rental.a100-sxm-80gb.price").value * groups.hours[0] in prices.hourly["usd"]
+
+
+def test_a_low_penalty_is_paid_and_a_high_one_is_not() -> None:
+    """What is left out costs its share of the penalty; where renting is cheaper, nothing is left out."""
+    cheap, dear = (desk_of(planned(penalty)) for penalty in (CHEAP, DEAR))
+    both = Means(rent=True, drop=True)
+    left = more_demand(cheap, 3.0, both)
+    kept = more_demand(dear, 3.0, both)
+    assert left is not None
+    assert kept is not None
+    assert left.unserved.max() > 0.1
+    assert kept.unserved.max() == pytest.approx(0.0, abs=1e-6)
+    assert kept.rented.max() > 0
+
+
+def test_what_is_had_for_all_periods_is_charged_once() -> None:
+    plan = planned()
+    at = desk_of(plan)
+    group = int(plan.problem.serve_options.node_group[at.serve[0]])
+    offer = More(group, 0, usd=1e6, kgco2e=10.0, most=1e4, on_site=False)
+    found = more_demand(at, 3.0, Means(more=[offer]))
+    assert found is not None
+    power = float((found.serving[at.serve] * at.prices().serve["usd"]).sum())
+    assert found.usd == pytest.approx(power + 1e6 * found.more[0])
+
+
+def recourse(tables: dict[str, list[Record]], case: str) -> list[Record]:
+    return [row for row in plain_rows(tables["recourse"]) if row["case"] == case]
+
+
+def test_the_cheapest_way_out_is_named() -> None:
+    tables = plan_tables(planned())
+    broken = [row for row in tables["stress"] if row["holds"] == "no" and row["short_nodes"]]
+    assert broken
+    for row in broken:
+        ways = recourse(tables, row["case"])
+        best = min(ways, key=lambda way: way["usd"])
+        assert best["cheapest"] == "yes"
+        assert [way["cheapest"] for way in ways].count("yes") == 1
+        assert row["usd"] == best["usd"]
+        assert best["way"] in row["recourse"]
+    words = " ".join(row["way"] for row in tables["recourse"])
+    for word in ("by the hour", "for a year", "order "):
+        assert word in words
+    held = {row["case"] for row in tables["stress"] if row["holds"] == "yes"}
+    assert not held & {row["case"] for row in tables["recourse"]}
+
+
+def test_leaving_out_is_a_way_where_a_penalty_is_stated() -> None:
+    tables = plan_tables(planned(CHEAP))
+    words = [row["way"] for row in tables["recourse"]]
+    assert any("at services.chat.unmet_penalty" in text for text in words)
+    assert not any("unmet_penalty" in row["way"] for row in plan_tables(planned())["recourse"])
+
+
+def test_a_tight_fleet_holds_in_half_of_the_draws_and_pays_in_the_others() -> None:
+    """Demand is as often above what is stated as below; the top of the range pays for rent."""
+    plan = planned()
+    named = {"cost": ("Cost", plan.ledger.cost), "energy": ("Energy", plan.ledger.energy)}
+    rows, held = ranged_totals(plan, solved(plan), named, 48)
+    again, _ = ranged_totals(plan, solved(plan), named, 48)
+    cost, energy = plain_rows(rows)
+    assert plain_rows(again) == [cost, energy]
+    assert 0.2 < held.share < 0.8
+    assert held.rented > 0
+    assert cost["p5"] < cost["p50"] < cost["p95"]
+    assert cost["p95"] - cost["value"] > 2 * (cost["value"] - cost["p5"])
+    assert energy["p5"] < energy["value"] < energy["p95"]
+
+
+def test_a_fleet_with_room_holds() -> None:
+    plan = planned(busy=False)
+    named = {"cost": ("Cost", plan.ledger.cost)}
+    _, held = ranged_totals(plan, solved(plan), named, 24)
+    assert held.share == 1.0
+    (line,) = held_sentences(held)
+    assert "enough in 100 %" in line
+    assert "rented" not in line
+    (worse,) = held_sentences(Held(64, 0.5, 0.1, 2.3, whole=False))
+    assert "no more than 3 nodes" in worse
+    assert "10 % work is left undone" in worse
+    assert "where it is done already" in worse

@@ -40,7 +40,7 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	for scenario in data/scenarios/*.toml; do $(BIN)/everfleet check "$$scenario" || exit 1; done
+	$(BIN)/everfleet check data/scenarios/*.toml
 
 bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)

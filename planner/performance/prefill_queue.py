@@ -259,7 +259,9 @@ def at_state(values: Floats, reading: PromptReading, found: Floats) -> Floats:
     right = np.clip(np.searchsorted(known, at), 1, len(known) - 1)
     low = known[right - 1]
     way = np.clip((at - low) / np.maximum(np.minimum(known[right], reading.limit) - low, 1.0), 0.0, 1.0)
-    axes = (1,) * (values.ndim - at.ndim)
+    # `found` may have axes before those of the values: loads that are looked at together.
+    axes = (1,) * (values.ndim - reading.limit.ndim)
+    values = np.broadcast_to(values, (*at.shape[: at.ndim - reading.limit.ndim], *values.shape))
     place, part = right.reshape((*right.shape, *axes)), way.reshape((*way.shape, *axes))
     low_values = np.take_along_axis(values, place - 1, axis=-1)[..., 0]
     high_values = np.take_along_axis(values, place, axis=-1)[..., 0]

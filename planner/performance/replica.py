@@ -24,6 +24,8 @@ Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
 
 _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
+# So many halvings at once, where that makes few numbers: a call costs more than they do.
+_AT_ONCE, _FEW_STATES = 4, 20_000
 _NEAR_ONE = 1e-5  # a ratio nearer to 1 than this lets the difference of two Q cancel in the closed sum
 _LARGEST_EXPONENT = 700.0  # e to it is still a number
 _LEAST_CHANCE = 1e-300
@@ -315,7 +317,8 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
             kept = wait_in_time_fraction(wait=state.prompts, own_s=state.own_s, spare_s=target[..., 0])
             at_once = at_once * np.sum(share * kept, axis=-1)
             left_s = spare_s - state.prompts.mean_s[..., None]
-        full = np.take_along_axis(state.probability_fraction, last, axis=-1)[..., 0]
+        chance = state.probability_fraction
+        full = np.take_along_axis(chance, np.broadcast_to(last, (*chance.shape[:-1], 1)), axis=-1)[..., 0]
         if np.all(full < _NEGLIGIBLE):
             return np.asarray(at_once / accepted)
         full_rate = state.full_departures_per_s
@@ -388,7 +391,8 @@ def largest_mix_rate_per_s(
     `quantile_fraction` is of the first token: 0.99 asks that 99 % of arrivals (refused ones count as late)
     get it in time, 0 compares means. The time per token is a mean over requests, as engines and peers report
     it, where `tpot_quantile_fraction` is 0; else that share of requests keeps it too. Answers of one token
-    have no further one, and no time per token to keep. Found by halving a bracket for all candidates at once.
+    have no further one, and no time per token to keep. Found by halving a bracket for all candidates at once;
+    where states are few, by looking at all loads of the next four halvings together: the same steps.
 
     Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles over a mix.
     """
@@ -417,10 +421,15 @@ def largest_mix_rate_per_s(
         *map(np.shape, (replica.batch_limit, ttft_target_s, tpot_target_s, quantile)),
         replica.departures_per_s.shape[:-1],
     )
-    high = np.broadcast_to(replica.departures_per_s.max(axis=-1), shape).copy()
+    high = np.broadcast_to(replica.departures_per_s.max(axis=-1), shape)
     low = np.zeros(shape)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        good = meets(middle)
-        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    levels = _AT_ONCE if replica.departures_per_s.size <= _FEW_STATES else 1
+    parts = (np.arange(1, 2**levels) / 2**levels).reshape(-1, *(1,) * len(shape))
+    for _ in range(_HALVINGS // levels):
+        good = meets(low + (high - low) * parts)
+        reached = np.zeros(shape, dtype=np.intp)
+        for level in reversed(range(levels)):
+            middle = reached + 2**level
+            reached = np.where(np.take_along_axis(good, middle[None] - 1, axis=0)[0], middle, reached)
+        low, high = (low + (high - low) * ((reached + more) / 2**levels) for more in (0, 1))
     return low

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer, Content, Kind
-from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned, tables_in
+from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings, page
 from planner.report.cells import opened_cell
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
 from planner.trace.explain import Explanation
-from planner.trace.records import Record
+from planner.trace.records import Record, tables_in
 
 if TYPE_CHECKING:
     from planner.inputs.scenario import Scenario

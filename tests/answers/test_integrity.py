@@ -144,6 +144,8 @@ def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
         ("front", "plans/0/tables/carbon/0/kgco2e", "plans[0].carbon[0].kgco2e"),
         ("validation", "document/rows/0/ours", "rows[0].error"),
         ("validation", "document/rows/3/expected", "rows[3].error"),
+        ("validation", "document/rows/1/ours", "rows[1].ours"),
+        ("validation", "document/summary/median_error", "summary[0].median_error"),
         ("validation", "document/summary/inside", "summary.inside"),
         ("calibration", "document/hardware/0/speed/points/0/measured_tokens_per_s", "points[0].before_error"),
         ("calibration", "document/hardware/0/speed/after", "hardware[0].speed.after"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer, Content, Kind
 from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings, page
-from planner.report.cells import opened_cell
+from planner.report.cells import opened_at, opened_cell
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
@@ -96,7 +97,12 @@ def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
         said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
     tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
     kind = plain_kind("comparison", compared_text, title, said, tables, sort_keys=True)
-    return Answer(Content(title, said, document["totals"], tables), document, kind)
+    return Answer(
+        Content(title, said, document["totals"], tables),
+        document,
+        kind,
+        open_cell=partial(opened_at, document),
+    )
 
 
 def scenario_made(records: list[Record], scenario: Scenario) -> Answer:

@@ -160,6 +160,7 @@ WHOLE = (
     "checkpoints",
     "checkpoints of a scenario",
     "validation",
+    "comparison",
 )
 
 

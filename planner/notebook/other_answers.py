@@ -134,7 +134,8 @@ def calibration_made(document: Record) -> Answer:
         tables["facts"] = [{"key": key, "stated": stated} for key, stated in document["facts"].items()]
     title = "Measured on this machine" if probed else f"Calibrated on {document['file']}"
     kind = plain_kind("calibration", probe_text if probed else to_text, title, (), tables)
-    return Answer(Content(title, (), [], tables), document, kind)
+    content = Content(title, (), [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
 def validation_made(document: Record) -> Answer:

@@ -6,16 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from planner.inputs.catalogue import load_catalogue
-from planner.trace.arithmetic import Formula
-from planner.trace.quantities import Call, Chosen, Derived, Fact, Source, Traced
+from planner.trace.quantities import Call, Chosen, Derived, Fact, Source, Traced, calculated
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form
 
-Floats = NDArray[np.float64]
 STATED = "stated by the row"
 
 
@@ -66,34 +61,13 @@ def error_of(ours: Traced, expected: Traced) -> Derived:
     theirs = float(expected.value)
     sign = "(0 - expected)" if theirs < 0 else "expected"
     text = f"(ours - expected) / {sign}" if theirs else "ours - expected"
-    formula = Formula("error", text, "as a share of what is published" if theirs else "")
-    value = formula(ours=ours.value, expected=expected.value)
-    return Derived(value, DIMENSIONLESS, call=Call(formula, {"ours": ours, "expected": expected}))
-
-
-def median_error(*, error: Floats) -> float:
-    """Half of the rows that state a value come closer.
-
-    e = median |e_i|
-
-    Source: definition.
-    """
-    return float(np.median(np.abs(error)))
-
-
-def worst_error(*, error: Floats) -> float:
-    """No row that states a value is further off.
-
-    e = max |e_i|
-
-    Source: definition.
-    """
-    return float(np.max(np.abs(error)))
+    about = "as a share of what is published" if theirs else ""
+    return calculated("error", text, DIMENSIONLESS, about, ours=ours, expected=expected)
 
 
 def derived_error(function: Callable[..., float], value: float, errors: Traced) -> Derived:
     """An error of many rows, of which an explanation shows the largest."""
-    return Derived(value, DIMENSIONLESS, call=Call(function, {"error": errors}))
+    return Derived(value, DIMENSIONLESS, call=Call(function, {"error_fraction": errors}))
 
 
 def _flat(held: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:

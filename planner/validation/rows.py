@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.inputs.catalogue import data_folder
 from planner.inputs.files import limited_lines, read_limited
+from planner.performance.calibrate import median_error, worst_error
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, pick
 from planner.trace.records import Record, stepped
@@ -24,7 +25,7 @@ from planner.validation.datasets import NeedsData, looking_in, sibling_folders
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.nodes import with_cooling
-from planner.validation.opening import derived_error, error_of, median_error, published, worst_error
+from planner.validation.opening import derived_error, error_of, published
 from planner.validation.registry import forms_of, traced
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error

@@ -161,6 +161,8 @@ WHOLE = (
     "checkpoints of a scenario",
     "validation",
     "comparison",
+    "calibration",
+    "serving calibration",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ import pandas as pd
 import pytest
 
 import everfleet as ef
+from planner.cli import main
+from planner.inputs.asked import asked_of, flag
+from planner.inputs.hardware_question import Question
 from planner.inputs.scenario.files import read_toml
 
 OWN = "tests/own_scenario.toml"
@@ -135,3 +140,17 @@ def test_none_removes_a_value() -> None:
     assert "power_cap" in whole.to_text()
     with pytest.raises(ef.InputError, match=r"power_cap"):
         ef.scenario("one-training-job", changes=without)
+
+
+def test_a_question_of_hardware_is_asked_alike_by_every_door(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its fields, in their order and with their defaults, are the arguments; each has its option."""
+    arguments = inspect.signature(ef.throughput).parameters
+    fields = {one.name: one.default for one in dataclasses.fields(Question)}
+    with pytest.raises(SystemExit):
+        main(["throughput", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+
+    assert [name for name in arguments if name != "data"] == list(fields)
+    assert all(arguments[name].default == default for name, default in fields.items() if name != "model")
+    assert [name for name, one in asked_of(Question).items() if flag(name, Question) not in said] == []
+    assert [one.about for one in asked_of(Question).values() if one.about not in said] == []

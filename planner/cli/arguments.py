@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -187,10 +187,14 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def question_options(parser: argparse.ArgumentParser, question: type[Any]) -> None:
-    """An option for each field that a question asks; what is not said stays None."""
+def question_options(
+    parser: argparse.ArgumentParser, question: type[Any], only: Container[str] | None = None
+) -> None:
+    """An option for each field that a question asks, or `only` for some; what is not said stays None."""
     groups: dict[str, Any] = {"": parser}
     for name, one in asked_of(question).items():
+        if only is not None and name not in only:
+            continue
         group = groups.get(one.group) or groups.setdefault(one.group, parser.add_argument_group(one.group))
         option = flag(name, question)
         if one.reads == "flag":

@@ -166,10 +166,10 @@ def asked_in_python(said: Mapping[str, Any], question: type[Any]) -> dict[str, A
 def _as_asked(reads: str, value: Any, name: str) -> Any:
     match reads:
         case "names":
-            return names(value)
+            return None if value is None else names(value)
         case "counts":
             return counts(value, name)
-        case "rate" | "share":
+        case "number" | "rate" | "share":
             return quantity(value, name)
         case "path":
             return None if value is None else Path(value)

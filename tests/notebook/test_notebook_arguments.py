@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 import everfleet as ef
 from planner.cli import main
 from planner.inputs.asked import asked_of, flag
-from planner.inputs.hardware_question import Question
+from planner.inputs.hardware_question import Question as HardwareQuestion
+from planner.inputs.log_question import FitQuestion
 from planner.inputs.scenario.files import read_toml
 
 OWN = "tests/own_scenario.toml"
@@ -142,15 +144,21 @@ def test_none_removes_a_value() -> None:
         ef.scenario("one-training-job", changes=without)
 
 
-def test_a_question_of_hardware_is_asked_alike_by_every_door(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its fields, in their order and with their defaults, are the arguments; each has its option."""
-    arguments = inspect.signature(ef.throughput).parameters
-    fields = {one.name: one.default for one in dataclasses.fields(Question)}
+@pytest.mark.parametrize(
+    ("command", "function", "question"),
+    [("throughput", ef.throughput, HardwareQuestion), ("fit", ef.fit, FitQuestion)],
+)
+def test_a_question_is_asked_alike_by_every_door(
+    command: str, function: Callable[..., ef.Answer], question: type[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its fields, with their defaults, are arguments; each has its option."""
+    arguments, asked = inspect.signature(function).parameters, asked_of(question)
     with pytest.raises(SystemExit):
-        main(["throughput", "--help"])
+        main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())
 
-    assert [name for name in arguments if name != "data"] == list(fields)
-    assert all(arguments[name].default == default for name, default in fields.items() if name != "model")
-    assert [name for name, one in asked_of(Question).items() if flag(name, Question) not in said] == []
-    assert [one.about for one in asked_of(Question).values() if one.about not in said] == []
+    assert {one.name: one.default for one in dataclasses.fields(question) if one.name in asked} == {
+        name: arguments[name].default for name in asked
+    }
+    assert [name for name in asked if flag(name, question) not in said] == []
+    assert [one.about for one in asked.values() if one.about not in said] == []

@@ -53,6 +53,8 @@ def front_made(document: Record) -> Answer:
     content, plans = sectioned(document), document.get("plans", [])
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        if (found := opened_at(document, table, row, key)) is not None:
+            return found
         rows = [dict(one) for one in content.tables[table]]
         point = rows[row].get("point")
         return point_explanation(rows, rows[row], key, plans[point - 1]) if point and plans else None

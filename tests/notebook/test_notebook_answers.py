@@ -163,6 +163,7 @@ WHOLE = (
     "comparison",
     "calibration",
     "serving calibration",
+    "pareto",
 )
 
 

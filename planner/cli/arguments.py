@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import date
 from pathlib import Path
+from typing import Any
+
+from planner.inputs.asked import asked_of, flag
 
 CHANGE_EXAMPLE = "policy.carbon_price=300 USD/t"
 
@@ -171,3 +174,31 @@ def node_counts(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' are no node counts: write for example 8,16,32") from None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "names": names,
+    "counts": node_counts,
+    "count": int,
+    "number": float,
+    "rate": float,
+    "share": float,
+    "path": Path,
+}
+
+
+def question_options(
+    parser: argparse.ArgumentParser, question: type[Any], only: Container[str] | None = None
+) -> None:
+    """An option for each field that a question asks, or `only` for some; what is not said stays None."""
+    groups: dict[str, Any] = {"": parser}
+    for name, one in asked_of(question).items():
+        if only is not None and name not in only:
+            continue
+        group = groups.get(one.group) or groups.setdefault(one.group, parser.add_argument_group(one.group))
+        option = flag(name, question)
+        if one.reads == "flag":
+            group.add_argument(option, dest=name, action="store_true", help=one.about)
+        else:
+            read = _READERS.get(one.reads, str)
+            group.add_argument(option, dest=name, type=read, metavar=one.value, help=one.about)

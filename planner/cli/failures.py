@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from planner.cli import arguments
 from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show, watcher
 from planner.cli.loading import see_store
+from planner.inputs.asked import asked_of
+from planner.inputs.log_question import OF_A_FIT, OF_EVERY_LOG, FitQuestion
 
 if TYPE_CHECKING:
-    from planner.answers.failures import FitQuestion
     from reliability.logs import FailureLog
 
 
@@ -66,7 +67,7 @@ def run_backtest(options: argparse.Namespace) -> int:
 
     log, question = _failure_log(options), _question_of_log(options)
     document = backtest_document(
-        log, question, first_periods=options.first_periods, exact_period=options.period_days is not None
+        log, question, first_periods=options.first_periods, exact_period=options.period_d is not None
     )
     clear(options)
     print(to_json(document) if options.json else findings.to_terminal(document))
@@ -92,22 +93,7 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
 
 def _question_of_log(options: argparse.Namespace) -> FitQuestion:
     """What the options ask of a log; those that the command does not have stay as they are."""
-    from planner.answers.failures import FitQuestion
-
-    said = {
-        "name": getattr(options, "name", None),
-        "accelerators_per_node": getattr(options, "accelerators_per_node", None),
-        "interval_fraction": options.interval,
-        "spare_confidence_fraction": options.confidence,
-        "period_d": options.period_days,
-        "with_planned": options.with_planned,
-        "review_d": options.review_days,
-        "covariates": getattr(options, "covariates", None),
-        "cross_check": getattr(options, "cross_check", None),
-        "prior": getattr(options, "prior", None),
-        "write_min": getattr(options, "write_min", None),
-        "restart_min": getattr(options, "restart_min", None),
-    }
+    said = {name: getattr(options, name, None) for name in asked_of(FitQuestion)}
     return FitQuestion(**{name: value for name, value in said.items() if value is not None})
 
 
@@ -128,15 +114,7 @@ def _log_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help="count failures of these alone",
     )
-    parser.add_argument("--with-planned", action="store_true", help="count planned stops as failures")
-    parser.add_argument("--interval", type=float, metavar="FRACTION", help="what intervals are to hold; 0.9")
-    parser.add_argument(
-        "--confidence", type=float, metavar="FRACTION", help="share of time that spares suffice; 0.99"
-    )
-    parser.add_argument("--period-days", type=float, metavar="D", help="length of the periods compared; 91")
-    parser.add_argument(
-        "--review-days", type=float, metavar="D", help="days until the spares are sized anew; 7"
-    )
+    arguments.question_options(parser, FitQuestion, OF_EVERY_LOG)
     arguments.quiet_option(parser)
 
 
@@ -144,26 +122,7 @@ def _fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-mapping", action="store_true", help="print the mapping that fits, to edit; read no more"
     )
-    parser.add_argument("--name", help="name of the fleet; default: that of the file")
-    parser.add_argument("--accelerators-per-node", type=int, metavar="N", help="8")
-    parser.add_argument(
-        "--covariates",
-        type=arguments.names,
-        metavar="NAME,...",
-        help="for hazard ratios; default: all with few levels",
-    )
-    parser.add_argument(
-        "--cross-check", action="store_true", help="lifetimes and ratios by lifelines too; takes seconds"
-    )
-    parser.add_argument(
-        "--prior", metavar="NAME", help="published fleet to start from, or none; 'prior': all of them"
-    )
-    parser.add_argument(
-        "--write-min", type=float, metavar="MIN", help="blocking checkpoint write, for ETTR by size"
-    )
-    parser.add_argument(
-        "--restart-min", type=float, metavar="MIN", help="restart after a failure, for ETTR by size"
-    )
+    arguments.question_options(parser, FitQuestion, OF_A_FIT)
     parser.add_argument("--out", metavar="FOLDER", help="write fit.json, fit.html, fit.md and csv/ there")
     parser.add_argument("--save", action="store_true", help="save the fit")
     arguments.store_option(parser)

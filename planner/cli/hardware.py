@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json, write_file
+from planner.inputs.asked import asked_of
+from planner.inputs.hardware_question import Question
 from planner.trace.errors import InputError
-
-if TYPE_CHECKING:
-    from planner.answers.throughput import Question
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -128,11 +126,10 @@ def run_throughput(options: argparse.Namespace) -> int:
 
 def _hardware_question(options: argparse.Namespace) -> Question:
     """The question that the options ask; quantities in their units, every one that is wrong at once."""
-    from planner.answers.throughput import Question, question_of
+    from planner.answers.throughput import question_of
 
-    times = {"ttft_s": options.ttft, "tpot_s": options.tpot, "by_h": options.by}
-    said = {name: value for name, value in vars(options).items() if name in Question.__dataclass_fields__}
-    return question_of(said | times)
+    said = {name: getattr(options, name) for name in ("model", "serve", *asked_of(Question))}
+    return question_of(said)
 
 
 def _throughput_options(parser: argparse.ArgumentParser) -> None:
@@ -140,68 +137,5 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     work = parser.add_mutually_exclusive_group()
     work.add_argument("--train", action="store_true", help="training; the default")
     work.add_argument("--serve", action="store_true", help="serving: replicas within targets, or scoring")
-    parser.add_argument(
-        "--precision", default="bf16", help="bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16"
-    )
-    parser.add_argument("--sku", dest="skus", type=arguments.names, metavar="SKU,...", help="default: all")
-    parser.add_argument(
-        "--nodes", type=arguments.node_counts, metavar="N,...", help="sizes to look at; 1,2,4 to 128"
-    )
-    parser.add_argument("--why", metavar="SKU:SIZE", help="open the numbers of one row down to their sources")
     parser.add_argument("--csv", action="store_true", help="print the rows as CSV")
-
-    training = parser.add_argument_group("training")
-    training.add_argument("--sequence", type=int, dest="sequence_tokens", metavar="TOKENS", help="8192")
-    training.add_argument("--batch-tokens", type=float, metavar="TOKENS", help="tokens of a step")
-    training.add_argument("--batch", type=int, help="images or samples of a step, or made at once")
-    training.add_argument("--image", type=int, dest="image_pixels", metavar="PIXELS", help="side; 224")
-    training.add_argument(
-        "--adapter-rank",
-        type=int,
-        metavar="R",
-        help="train adapters of this rank, all else frozen (LoRA)",
-    )
-    training.add_argument(
-        "--target",
-        type=float,
-        dest="target_per_s",
-        metavar="RATE",
-        help="tokens or samples a second: the smallest size of each SKU that delivers them",
-    )
-    training.add_argument("--tokens", type=float, help="the same from tokens to train on, with --by")
-    training.add_argument("--by", metavar="TIME", help="time to train them in, '90 d'")
-    parser.add_argument(
-        "--measured",
-        metavar="POINT",
-        help="what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
-        "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
-    )
-    parser.add_argument(
-        "--calibration", type=Path, metavar="FILE", help="what `everfleet calibrate ... --json` printed"
-    )
-
-    serving = parser.add_argument_group("serving")
-    serving.add_argument("--engine", help="of `everfleet facts performance.engine.`; the newest")
-    serving.add_argument("--mix", help="trace whose requests come; azure-conversation")
-    serving.add_argument("--input-tokens", type=float, metavar="N", help="of one length: their prompt")
-    serving.add_argument("--output-tokens", type=float, metavar="N", help="and their answer")
-    serving.add_argument("--ttft", metavar="TIME", help="time to the first token, '1 s'")
-    serving.add_argument("--tpot", metavar="TIME", help="time for each further token, '100 ms'")
-    serving.add_argument(
-        "--quantile", type=float, dest="quantile_fraction", metavar="FRACTION", help="share in time; 0.9"
-    )
-    serving.add_argument(
-        "--requests-per-second", type=float, dest="requests_per_s", metavar="RATE", help="counts replicas"
-    )
-    serving.add_argument(
-        "--availability",
-        type=float,
-        dest="availability_fraction",
-        metavar="FRACTION",
-        help="share of time in which enough replicas are up; 0.999",
-    )
-    serving.add_argument(
-        "--disaggregated",
-        action="store_true",
-        help="prompts read by some replicas and answers written by others, of one SKU or of two",
-    )
+    arguments.question_options(parser, Question)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Where facts of one's own lie, for every question that names none itself.
 VARIABLE = "EVERFLEET_DATA"
 _OWN: ContextVar[Path | None] = ContextVar("own facts of the question that is being answered", default=None)
+_NOTED: ContextVar[Catalogue | None] = ContextVar("noted", default=None)
 
 COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "boundary", "note")
 KINDS = get_args(Kind)
@@ -265,6 +266,31 @@ def own_data(path: str | Path | None) -> Iterator[None]:
         _OWN.reset(token)
 
 
+@contextmanager
+def noting_facts() -> Iterator[set[str]]:
+    """Inside, the keys of the facts that are taken from the catalogue are kept."""
+    outer = load_catalogue()
+    keys: set[str] = set()
+    noted = replace(outer, facts_used=keys)
+    for own, known in ((noted._named, outer._named), (noted._begun, outer._begun)):
+        own.update(known)  # names are the same, and looked for by every row
+    token = _NOTED.set(noted)
+    try:
+        yield keys
+    finally:
+        _NOTED.reset(token)
+        outer._named.update(noted._named)
+        outer._begun.update(noted._begun)
+        note_facts(keys)
+
+
+def note_facts(keys: Iterable[str]) -> None:
+    """Facts that an answer rests on which was kept from an earlier time."""
+    noted = _NOTED.get()
+    if noted is not None and noted.facts_used is not None:
+        noted.facts_used.update(keys)
+
+
 def load_catalogue(folder: Path | None = None) -> Catalogue:
     """The facts of `data/`, and those of one's own where `own_data` or EVERFLEET_DATA names some.
 
@@ -274,6 +300,8 @@ def load_catalogue(folder: Path | None = None) -> Catalogue:
     """
     if folder is not None:
         return _shipped(folder)
+    if (noted := _NOTED.get()) is not None:
+        return noted
     shipped, stated = _shipped(data_folder()), os.environ.get(VARIABLE)
     path = _OWN.get() or (Path(stated) if stated else None)
     if path is None:

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Quantity, counts, in_python, names, quantity
+from planner.notebook.arguments import Quantity, asked_in_python, counts, in_python
 from planner.trace.errors import InputError
 
 
@@ -86,40 +86,11 @@ def throughput(
     Raises:
         InputError: the question is wrong; the error holds every problem.
     """
-    from planner.answers.throughput import question_of, throughput_document
+    from planner.answers.throughput import Question, question_of, throughput_document
     from planner.notebook.other_answers import throughput_made
 
-    question = question_of(
-        {
-            "model": str(model),
-            "serve": serve,
-            "precision": precision,
-            "skus": names(skus),
-            "nodes": counts(nodes, "nodes"),
-            "why": why,
-            "sequence_tokens": sequence_tokens,
-            "batch_tokens": batch_tokens,
-            "batch": batch,
-            "image_pixels": image_pixels,
-            "adapter_rank": adapter_rank,
-            "target_per_s": quantity(target_per_s, "target_per_s"),
-            "tokens": tokens,
-            "by_h": by_h,
-            "measured": measured,
-            "calibration": None if calibration is None else Path(calibration),
-            "engine": engine,
-            "mix": mix,
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "ttft_s": ttft_s,
-            "tpot_s": tpot_s,
-            "quantile_fraction": quantity(quantile_fraction, "quantile_fraction"),
-            "requests_per_s": quantity(requests_per_s, "requests_per_s"),
-            "availability_fraction": quantity(availability_fraction, "availability_fraction"),
-            "disaggregated": disaggregated,
-        }
-    )
-    return throughput_made(throughput_document(question))
+    said = asked_in_python(locals(), Question) | {"model": str(model), "serve": serve}
+    return throughput_made(throughput_document(question_of(said)))
 
 
 @in_python

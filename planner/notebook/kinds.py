@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,69 +16,9 @@ from planner.trace.records import Record
 
 # Sections of a fit in the order of reading.
 _OF_A_FIT = ("read", "rate", "sizes", "lives", "beside", "repeats", "lemons", "downtime", "ahead")
-# Parts of documents that are no tables of an answer.
-_NO_TABLES = {
-    "explanations",
-    "policy_explanations",
-    "size_explanations",
-    "cells",
-    "steps",
-    "choices",
-    "bad_rows",
-    "titles",
-}
 FOLDER = FolderKind(
     "a folder of an answer", "answer.json", "everfleet_answer", ("answer.json", "answer.md", "csv")
 )
-
-
-def tables_in(document: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """Every list of rows in a document as a table, rows inside of rows as tables of their own.
-
-    Those name the row that they were in by its texts. What stands alone is a table of one row.
-    """
-    found: dict[str, list[Record]] = {}
-    for name, held in document.items():
-        if name in _NO_TABLES:
-            continue
-        if isinstance(held, Mapping):
-            held = [held] if any(map(_is_plain, held.values())) else []
-        if isinstance(held, list) and held and all(isinstance(row, Mapping) for row in held):
-            _add(found, name, held, {})
-    return found
-
-
-def _add(found: dict[str, list[Record]], name: str, rows: Sequence[Record], within: Record) -> None:
-    for row in rows:
-        own = dict(_flat(row))
-        found.setdefault(name, []).append(within | own)
-        names = within | {key: value for key, value in own.items() if isinstance(value, str)}
-        for key, held in _inner(row):
-            _add(found, f"{name}_{key}", held, names)
-
-
-def _flat(row: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:
-    """Single values of a row, those of a part under `part_key`."""
-    for key, value in row.items():
-        if isinstance(value, Mapping) and key not in _NO_TABLES:
-            yield from _flat(value, f"{start}{key}_")
-        elif _is_plain(value) or (isinstance(value, list) and all(map(_is_plain, value))):
-            yield f"{start}{key}", ", ".join(map(str, value)) if isinstance(value, list) else value
-
-
-def _inner(row: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, list[Record]]]:
-    """Lists of rows inside a row, and inside of its parts."""
-    for key, value in row.items():
-        if key in _NO_TABLES:
-            continue
-        if isinstance(value, Mapping):
-            yield from _inner(value, f"{start}{key}_")
-        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-            yield f"{start}{key}", value
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | bool | int | float)
 
 
 def markdown(title: str, said: Sequence[str], tables: Mapping[str, list[Record]]) -> str:

@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planner.notebook.answer import Answer, Content, Drawings, Kind
-from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned, tables_in
+from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings
 from planner.report.cells import opened_at
 from planner.trace.explain import Explanation
-from planner.trace.records import Record
+from planner.trace.records import Record, tables_in
 
 if TYPE_CHECKING:
     from planner.trace.quantities import Fact
@@ -134,7 +134,8 @@ def calibration_made(document: Record) -> Answer:
         tables["facts"] = [{"key": key, "stated": stated} for key, stated in document["facts"].items()]
     title = "Measured on this machine" if probed else f"Calibrated on {document['file']}"
     kind = plain_kind("calibration", probe_text if probed else to_text, title, (), tables)
-    return Answer(Content(title, (), [], tables), document, kind)
+    content = Content(title, (), [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
 def validation_made(document: Record) -> Answer:
@@ -148,8 +149,15 @@ def validation_made(document: Record) -> Answer:
     )
     totals = [{"name": name, "value": value} for name, value in summary.items() if _is_number(value)]
     tables = {"rows": [dict(row) for row in document["rows"]]}
+
+    def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        if table == "totals":
+            table, row, key = "summary", 0, totals[row]["name"]
+        return opened_at(document, table, row, key)
+
     kind = plain_kind("validation", report_text, "Ours next to published values", said, tables)
-    return Answer(Content("Ours next to published values", said, totals, tables), document, kind)
+    content = Content("Ours next to published values", said, totals, tables)
+    return Answer(content, document, kind, open_cell=open_cell)
 
 
 def facts_made(facts: Sequence[Fact], words: str) -> Answer:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer, Content, Kind
-from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned, tables_in
+from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings, page
-from planner.report.cells import opened_cell
+from planner.report.cells import opened_at, opened_cell
 from planner.report.saving import save
 from planner.report.tables import TITLES, headline
 from planner.report.text import to_markdown, to_terminal
 from planner.trace.explain import Explanation
-from planner.trace.records import Record
+from planner.trace.records import Record, tables_in
 
 if TYPE_CHECKING:
     from planner.inputs.scenario import Scenario
@@ -52,6 +53,8 @@ def front_made(document: Record) -> Answer:
     content, plans = sectioned(document), document.get("plans", [])
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
+        if (found := opened_at(document, table, row, key)) is not None:
+            return found
         rows = [dict(one) for one in content.tables[table]]
         point = rows[row].get("point")
         return point_explanation(rows, rows[row], key, plans[point - 1]) if point and plans else None
@@ -96,7 +99,12 @@ def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
         said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
     tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
     kind = plain_kind("comparison", compared_text, title, said, tables, sort_keys=True)
-    return Answer(Content(title, said, document["totals"], tables), document, kind)
+    return Answer(
+        Content(title, said, document["totals"], tables),
+        document,
+        kind,
+        open_cell=partial(opened_at, document),
+    )
 
 
 def scenario_made(records: list[Record], scenario: Scenario) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Quantity, Watch, given_quantity, in_python, names, quantity
+from planner.notebook.arguments import Quantity, Watch, asked_in_python, in_python, names
 
 
 @in_python
@@ -63,6 +63,7 @@ def fit(
     from planner.answers.failures import FitQuestion, fit_document, open_log
     from planner.notebook.other_answers import fit_made
 
+    said = asked_in_python(locals(), FitQuestion)
     held = open_log(
         Path(log),
         None if mapping is None else Path(mapping),
@@ -70,20 +71,7 @@ def fit(
         severities=names(severities),
         with_planned=with_planned,
     )
-    question = FitQuestion(
-        name=name,
-        accelerators_per_node=accelerators_per_node,
-        interval_fraction=given_quantity(interval_fraction, "interval_fraction"),
-        spare_confidence_fraction=given_quantity(spare_confidence_fraction, "spare_confidence_fraction"),
-        period_d=given_quantity(period_d, "period_d"),
-        review_d=given_quantity(review_d, "review_d"),
-        covariates=None if covariates is None else names(covariates),
-        cross_check=cross_check,
-        with_planned=with_planned,
-        prior=prior,
-        write_min=quantity(write_min, "write_min"),
-        restart_min=quantity(restart_min, "restart_min"),
-    )
+    question = FitQuestion(**said)
     return fit_made(fit_document(held, question, watch=watch))
 
 

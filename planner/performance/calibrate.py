@@ -71,6 +71,26 @@ def factors_without_each(*, factors: Sequence[float]) -> tuple[float, ...]:
     return tuple(joint_factor(factors=[*factors[:i], *factors[i + 1 :]]) for i in range(len(factors)))
 
 
+def median_error(*, error_fraction: NDArray[np.float64]) -> float:
+    """Half of the points come closer.
+
+    e = median |e_i|
+
+    Source: definition.
+    """
+    return float(np.median(np.abs(error_fraction)))
+
+
+def worst_error(*, error_fraction: NDArray[np.float64]) -> float:
+    """No point is further off.
+
+    e = max |e_i|
+
+    Source: definition.
+    """
+    return float(np.max(np.abs(error_fraction)))
+
+
 def accelerator_share_kw(
     *,
     node_kw: Column,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, gammaincc, gammaln
+from scipy.special import gammaincc, gammaln
 
 from planner.performance._checks import (
     require_not_negative,
@@ -374,30 +374,6 @@ def servers_needed(
         if not np.any(short):
             return servers if servers.ndim else float(servers)
         servers = servers + short
-
-
-def n_plus_k_spares(*, needed: Column, availability_fraction: Column, target_fraction: Column) -> Column:
-    """Fewest spare replicas so that enough of them are up.
-
-    k = min {k : P(Bin(n + k, A) >= n) >= target}
-
-    Replicas fail independently; a common cause (power, network, bad release) is left out.
-
-    Source: binomial k-out-of-n redundancy; Barlow and Proschan, "Statistical Theory of Reliability", 1975.
-    """
-    require_not_negative(needed=needed)
-    require_open_share(availability_fraction=availability_fraction)
-    _require_below_one(target_fraction=target_fraction)
-    required, up, target = np.broadcast_arrays(
-        np.ceil(needed), np.asarray(availability_fraction, dtype=np.float64), np.asarray(target_fraction)
-    )
-    spares = np.zeros(required.shape)
-    while True:
-        enough = np.where(required > 0, bdtrc(required - 1.0, (required + spares).astype(np.int64), up), 1.0)
-        short = enough < target
-        if not np.any(short):
-            return spares if spares.ndim else float(spares)
-        spares = spares + short
 
 
 def _require_below_one(**named: Column) -> None:

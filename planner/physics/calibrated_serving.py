@@ -23,6 +23,7 @@ from planner.performance.engine import (
 from planner.performance.serving import output_tokens_per_s, prefill_tokens
 from planner.physics.serving import replica_arguments, serving_candidates
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
+from planner.trace.quantities import Traced, derive, derive_parts
 
 Bundle = TypeVar("Bundle")
 Floats = NDArray[np.float64]
@@ -54,16 +55,45 @@ def measured_replica(
     Raises:
         ValueError: the model does not run so on this SKU.
     """
-    candidates = _candidates(inputs, accelerators, groups)
-    row = np.zeros(1, dtype=np.intp)
-    tp, dp = layout_columns(candidates.accelerators[:1], candidates.groups[:1])
-    arguments = replica_arguments(inputs, row, row, tp, dp)
+    arguments = _arguments(inputs, accelerators, groups)
     parts = (with_values(arguments[name]) for name in (field.name for field in fields(MeasuredReplica)))
     found = MeasuredReplica(*parts)
     if output_scv_ratio is None:
         return found
     spread = np.full_like(np.asarray(found.requests.share_fraction), output_scv_ratio)
     return replace(found, requests=replace(found.requests, output_scv_ratio=spread))
+
+
+def modelled_rate(
+    inputs: Inputs,
+    accelerators: int,
+    batch: Traced,
+    output_scv_ratio: Traced | None = None,
+    groups: int | None = None,
+) -> Traced:
+    """Tokens a second of a replica that runs so many requests, traced; as `modelled_tokens_per_s`."""
+    own = _arguments(inputs, accelerators, groups)
+    if output_scv_ratio is not None:
+        own["requests"] = replace(own["requests"], output_scv_ratio=output_scv_ratio)
+    step = derive_parts(
+        average_step,
+        model=own["model"],
+        chip=own["chip"],
+        engine=own["engine"],
+        layout=own["layout"],
+        requests=own["requests"],
+        running=batch,
+        chunk_tokens=own["limits"].chunk_tokens,
+    )
+    rate = derive(output_tokens_per_s, batch=batch, step_s=step.total_s)
+    return rate[(0,) * np.ndim(rate.value)]
+
+
+def _arguments(inputs: Inputs, accelerators: int, groups: int | None) -> dict[str, Any]:
+    candidates = _candidates(inputs, accelerators, groups)
+    row = np.zeros(1, dtype=np.intp)
+    tp, dp = layout_columns(candidates.accelerators[:1], candidates.groups[:1])
+    return dict(replica_arguments(inputs, row, row, tp, dp))
 
 
 def held_requests_of(inputs: Inputs, accelerators: int, groups: int | None = None) -> float:

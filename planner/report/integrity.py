@@ -227,6 +227,7 @@ def _of_calibration(document: Record) -> Iterator[tuple[str, str]]:
         for part, value in (("speed", ""), ("power", "_kw")):
             if held := one[part]:
                 wanted = held[f"before{value}"] * held["factor"]
+                wanted = min(1.0, wanted) if part == "speed" else wanted  # matrices at their peak
                 yield from _compared(f"{place}.{part}.after{value}", held[f"after{value}"], wanted)
         points = [(f"{place}.speed.points", (one["speed"] or {}).get("points", []))]
         points += [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from planner.report.charts import Document
+from planner.report.columns import text_line
 from planner.report.tables import (
     TITLES,
     WAYS,
@@ -139,7 +140,7 @@ def text_table(table: Table) -> str:
     lines = [tuple(map(one_line, line)) for line in (table.headings, *table.cells)]
     widths = _fitted([max(map(len, column)) for column in zip(*lines, strict=True)])
     rule = tuple("-" * width for width in widths)
-    return "\n".join(_text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
+    return "\n".join(text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
 
 
 def _fitted(widths: list[int]) -> list[int]:
@@ -148,15 +149,6 @@ def _fitted(widths: list[int]) -> list[int]:
     while sum(fitted) + 2 * (len(fitted) - 1) > TERMINAL_COLUMNS and max(fitted) > 4:
         fitted[fitted.index(max(fitted))] -= 1
     return fitted
-
-
-def _text_line(line: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    cells = []
-    for cell, width, right in zip(line, widths, numeric, strict=True):
-        short = cell if len(cell) <= width else f"{cell[: width - 1]}…"
-        pad: Callable[[int], str] = short.rjust if right else short.ljust
-        cells.append(pad(width))
-    return "  ".join(cells).rstrip()
 
 
 def wrapped(text: str, indent: str = "") -> str:

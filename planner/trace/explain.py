@@ -132,14 +132,7 @@ class Steps:
 
         All parts that one call gives have its inputs, of which there may be dozens.
         """
-        first: dict[str, int] = {}
-        found = [step.to_dict() for step in self.to_list()]
-        for number, step in enumerate(found):
-            for key, names in _SHARED.items():
-                held = {name: step.pop(name) for name in names if name in step}
-                at = first.setdefault(f"{key} {held}", number)
-                step |= held if at == number else {key: at} if held else {}
-        return found
+        return packed([step.to_dict() for step in self.to_list()])
 
     def _visit(self, node: Traced, row: Index | None) -> tuple[int, str]:
         node, index, place = _resolve(node, row)
@@ -210,8 +203,53 @@ def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation |
     """What a document keeps of a number, by name or by the number of its step; None where it keeps none."""
     kept = document.get("explanations", {}).get(name) if isinstance(name, str) else name
     if isinstance(kept, int):
-        return explanation_from(_below(document["steps"], kept))
+        found = _below(document["steps"], kept)
+        places = {old: new for new, old in enumerate(found)}
+        return explanation_from(
+            [
+                {**step, "number": places[old], "inputs": {name: places[at] for name, at in _inputs(step)}}
+                for old, step in found.items()
+            ]
+        )
     return explanation_from(kept) if kept else None
+
+
+def packed(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Whole steps without what an earlier one says."""
+    first: dict[str, int] = {}
+    found = [dict(step) for step in steps]
+    for number, step in enumerate(found):
+        for key, names in _SHARED.items():
+            held = {name: step.pop(name) for name in names if name in step}
+            at = first.setdefault(f"{key} {held}", number)
+            step |= held if at == number else {key: at} if held else {}
+    return found
+
+
+class Gathered:
+    """Whole steps out of several documents as one list; `packed` makes it that of a document."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, Any]] = []
+
+    def take(self, document: Mapping[str, Any]) -> dict[str, int]:
+        """The steps behind all that a document keeps by name, and their numbers here."""
+        roots = {name: at for name, at in document.get("explanations", {}).items() if isinstance(at, int)}
+        start, found = len(self.steps), _below(document.get("steps", []), *roots.values())
+        places = {}
+        for old, step in found.items():
+            places[old] = start + len(places)
+            self.steps.append(step)
+        for step in self.steps[start:]:
+            step["number"] = places[step["number"]]
+            if step.get("inputs"):
+                step["inputs"] = {name: places[at] for name, at in step["inputs"].items()}
+        return {name: places[at] for name, at in roots.items()}
+
+    def add(self, step: Step) -> int:
+        """A step of one's own; its inputs are numbers of this list."""
+        self.steps.append(replace(step, number=len(self.steps)).to_dict())
+        return len(self.steps) - 1
 
 
 def whole_step(steps: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
@@ -223,23 +261,19 @@ def whole_step(steps: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any
     return step
 
 
-def _below(steps: Sequence[Mapping[str, Any]], first: int) -> list[dict[str, Any]]:
-    """One of many steps with all that is below it, numbered anew; inputs in the order of their making.
+def _below(steps: Sequence[Mapping[str, Any]], *first: int) -> dict[int, dict[str, Any]]:
+    """Some of many steps with all that is below them, by number; inputs in the order of their making.
 
     A file keeps the names of inputs by the alphabet, so that their own order says nothing.
     """
     found: dict[int, dict[str, Any]] = {}
-    waiting = [first]
+    waiting = list(reversed(first))
     while waiting:
         at = waiting.pop()
         if at not in found:
             found[at] = whole_step(steps, at)
             waiting.extend(below for _, below in reversed(_inputs(found[at])))
-    places = {old: new for new, old in enumerate(found)}
-    return [
-        {**step, "number": places[old], "inputs": {name: places[at] for name, at in _inputs(step)}}
-        for old, step in found.items()
-    ]
+    return found
 
 
 def _inputs(step: Mapping[str, Any]) -> list[tuple[str, int]]:

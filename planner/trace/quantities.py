@@ -388,6 +388,19 @@ def exchanged(amount: Traced, rate: Traced, unit: str) -> Derived:
     return Derived(formula(amount=amount.value, rate=rate.value), unit, call=Call(formula, inputs))
 
 
+def calculated(name: str, text: str, unit: str, about: str = "", /, **inputs: Traced) -> Derived:
+    """Arithmetic whose unit is said, as a step; `text` is of `+ - * /` and the inputs."""
+    formula = Formula(name, text, about)
+    value = formula(**{key: one.value for key, one in inputs.items()})
+    return Derived(value, unit, call=Call(formula, inputs))
+
+
+def end_of(fact: Fact, end: str) -> Fact:
+    """The low or the high end of the range of a fact, as a fact of its own."""
+    note = f"the {end} end of its range. {fact.note}".strip()
+    return dataclasses.replace(fact, value=getattr(fact, end), low=None, high=None, note=note)
+
+
 MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
 
 
@@ -682,12 +695,14 @@ __all__ = [
     "TraceError",
     "Traced",
     "UnitError",
+    "calculated",
     "children",
     "chosen",
     "convert",
     "derive",
     "derive_parts",
     "each_row",
+    "end_of",
     "facts_of",
     "is_each_row",
     "label",

@@ -66,10 +66,15 @@ class Form:
         Raises:
             NotUnderstood: an input is unknown, missing, given twice or of the wrong kind.
         """
-        found = self.function(**self._arguments(inputs))
+        found = self.function(**self.arguments(inputs))
         return found if isinstance(found, Mapping) else {self.unit: float(found)}
 
-    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the function that a row states, in their units.
+
+        Raises:
+            NotUnderstood: as of `answer`.
+        """
         arguments: dict[str, Any] = {}
         hints = _hints(self.function)
         for key, value in inputs.items():

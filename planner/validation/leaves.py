@@ -79,6 +79,7 @@ def leaf_form(quantity: str) -> Form:
             raise NotUnderstood(f"{quantity}: {error}") from error
         return _number(result, path)
 
+    answer.__doc__ = function.__doc__
     answer.__signature__ = _open_signature(function)  # type: ignore[attr-defined]
     answer.__annotations__ = dict.fromkeys(inspect.signature(function).parameters, Any)
     return Form(

@@ -6,12 +6,12 @@ from planner.inputs.catalogue import load_catalogue
 from planner.performance.queueing import (
     erlang_c_fraction,
     mmc_wait_h,
-    n_plus_k_spares,
     servers_needed,
     servers_wait_h,
 )
 from planner.validation.aliases import aliases, catalogue_name
 from planner.validation.forms import Book, NotUnderstood
+from reliability.spares import installed_for_availability
 
 QUEUES, TRAFFIC = "queues", "traffic"
 
@@ -75,11 +75,10 @@ def staffing(
 @BOOK.takes("n_plus_k", unit="1", subject=QUEUES)
 def n_plus_k(*, needed: float, availability_fraction: float, target_fraction: float) -> float:
     """Spare replicas."""
-    return float(
-        n_plus_k_spares(
-            needed=needed, availability_fraction=availability_fraction, target_fraction=target_fraction
-        )
+    installed = installed_for_availability(
+        needed=needed, availability_fraction=availability_fraction, target_fraction=target_fraction
     )
+    return float(installed) - needed
 
 
 @BOOK.takes("trace_stat", unit="1", subject=TRAFFIC)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import UnknownFact
+from planner.inputs.catalogue import UnknownFact, noting_facts
+from planner.trace.quantities import Derived
 from planner.trace.units import UnitError, convert_factor
 from planner.validation import (
     carbon,
@@ -32,6 +33,7 @@ from planner.validation import (
 from planner.validation.aliases import aliases
 from planner.validation.forms import Form, NotUnderstood
 from planner.validation.leaves import leaf_form
+from planner.validation.opening import derived
 
 _ADAPTERS = (
     carbon,
@@ -64,12 +66,23 @@ def evaluate(quantity: str, inputs: Mapping[str, Any], unit: str) -> tuple[float
     """The value that our model gives, in the row's unit, and the form that took the row.
 
     Raises:
+        NotUnderstood: as of `traced`.
+    """
+    found, form = traced(quantity, inputs, unit)
+    return float(found.value), form
+
+
+def traced(quantity: str, inputs: Mapping[str, Any], unit: str) -> tuple[Derived, Form]:
+    """The same with the arguments that the row states and the facts that the model read.
+
+    Raises:
         NotUnderstood: no form takes the row, the model refuses the inputs, or the unit does not fit.
     """
     problems: list[str] = []
     for form in forms_of(quantity):
         try:
-            value = in_unit(form.answer(inputs), unit)
+            with noting_facts() as keys:
+                value = in_unit(form.answer(inputs), unit)
         except NotUnderstood as error:
             problems.append(str(error))
             continue
@@ -77,7 +90,7 @@ def evaluate(quantity: str, inputs: Mapping[str, Any], unit: str) -> tuple[float
             problems.append(f"{quantity}: {error}")
             continue
         if math.isfinite(value):
-            return value, form
+            return derived(form, inputs, keys, value, unit), form
         problems.append(f"{quantity}: the model gives {value}")
     raise NotUnderstood(
         "; or ".join(dict.fromkeys(problems)) or f"no model gives '{quantity}' in this version"

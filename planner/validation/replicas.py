@@ -28,7 +28,7 @@ from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.serving import SERVING, engine_name, every_sku, lengths, precision_of, replica_of
+from planner.validation.serving import SERVING, engine_name, inputs_around, lengths, precision_of, replica_of
 
 SCENARIOS = ("Offline", "Server", "Interactive")
 PEER = "tensorrt-llm"  # the engine that peers size
@@ -408,7 +408,8 @@ def age_of(round: str, benchmark: str) -> float:
 
 def _engine_number(engine: str, gpu: str, key: str) -> float:
     """A limit of an engine on an accelerator."""
-    inputs, chip = every_sku(), catalogue_name("accelerator", gpu)
+    chip = catalogue_name("accelerator", gpu)
+    inputs = inputs_around(chip)
     at = next((k for k, one in enumerate(inputs.skus) if one.accelerator == chip), None)
     if at is None:
         raise NotUnderstood(f"no SKU has the accelerator '{chip}'")

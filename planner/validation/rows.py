@@ -8,7 +8,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,17 @@ import numpy as np
 
 from planner.inputs.catalogue import data_folder
 from planner.inputs.files import limited_lines, read_limited
+from planner.performance.calibrate import median_error, worst_error
 from planner.trace.errors import InputError
+from planner.trace.quantities import Traced, chosen, pick
+from planner.trace.records import Record, stepped
 from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
 from planner.validation.datasets import NeedsData, looking_in, sibling_folders
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.nodes import with_cooling
-from planner.validation.registry import evaluate, forms_of
+from planner.validation.opening import derived_error, error_of, published
+from planner.validation.registry import forms_of, traced
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
@@ -35,7 +39,10 @@ _LARGEST_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One row with our value next to the published one; `ours` and `error` are absent where none is."""
+    """One row with our value next to the published one; `ours` and `error` are absent where none is.
+
+    `cells` are those numbers with what they come from.
+    """
 
     id: str
     source: str
@@ -50,6 +57,7 @@ class Judged:
     subject: str = ""
     generation: str = ""
     plumbing: bool = False
+    cells: Mapping[str, Traced] = field(default_factory=dict, compare=False)
 
     def document(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -88,16 +96,34 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
         # Inputs of a stranger may overflow on the way to a value that is then refused.
         with looking_in([*data, *sibling_folders(path)]), np.errstate(all="ignore"):
             judged += [judge(row) for row in read_rows(path)]
-    return {"rows": [row.document() for row in judged], "summary": summary(judged)}
+    rows = [row.document() | row.cells for row in judged]
+    return stepped({"rows": rows, "summary": summary(judged) | _opened(judged)})
+
+
+def _opened(rows: Sequence[Judged]) -> Record:
+    """The numbers of a summary with what they come from, where there are such."""
+    found = summary(rows)
+    counted: Record = {
+        name: chosen("rows", found[name], f"rows counted: {name if name != 'rows' else 'all'}")
+        for name in ("rows", INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
+    }
+    errors = [row.cells["error"] for row in rows if _scored(row)]
+    if errors:
+        column = pick(errors, np.arange(len(errors)))
+        counted |= {
+            function.__name__: derived_error(function, found[function.__name__], column)
+            for function in (median_error, worst_error)
+        }
+    return counted
+
+
+def _scored(row: Judged) -> bool:
+    return row.error is not None and is_two_sided(row.tolerance) and not row.plumbing
 
 
 def summary(rows: Sequence[Judged]) -> dict[str, Any]:
     """Counts by status, median and worst error of the rows that state a value, and the accuracy tables."""
-    errors = [
-        abs(row.error)
-        for row in rows
-        if row.error is not None and is_two_sided(row.tolerance) and not row.plumbing
-    ]
+    errors = [abs(row.error) for row in rows if row.error is not None and _scored(row)]
     counts = {
         status: sum(row.status == status for row in rows)
         for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
@@ -145,7 +171,8 @@ def judge(row: Mapping[str, str]) -> Judged:
         expected = _expected(row["expected"])
         tolerance = parse_tolerance(row["tolerance"], expected=expected, unit=row["unit"])
         known = with_cooling(with_software(quantity, inputs, row["source"]), row["source"])
-        ours, form = evaluate(quantity, known, row["unit"])
+        opened, form = traced(quantity, known, row["unit"])
+        ours = float(opened.value)
     except (NotUnderstood, ToleranceError) as error:
         judged = _judged(row, quantity, expected, NOT_UNDERSTOOD, note=str(error))
     except NeedsData as error:
@@ -155,8 +182,10 @@ def judge(row: Mapping[str, str]) -> Judged:
         judged = _judged(
             row, quantity, expected, status, ours=ours, note=tolerance.note, subject=form.subject
         )
+        judged = replace(judged, cells={"ours": opened, "error": error_of(opened, published(row, expected))})
     return replace(
         judged,
+        cells=judged.cells | ({} if expected is None else {"expected": published(row, expected)}),
         subject=judged.subject or _subject(quantity),
         generation=generation_of(inputs),
         plumbing=row.get("note", "").lower().startswith(PLUMBING),

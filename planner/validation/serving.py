@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from carbon.energy import energy_kwh
 from carbon.power import power_kw
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.catalogue import load_catalogue, note_facts, noting_facts
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import Requests, average_step, step_uses
 from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer
@@ -177,7 +178,7 @@ def replica_of(
     chip = catalogue_name("accelerator", gpu)
     groups = max(float(tp), float(ep)) / tp
     try:
-        found = _served_replica(
+        found, keys = _served_replica(
             served_name(model),
             chip,
             precision_of(weights, chip),
@@ -188,6 +189,7 @@ def replica_of(
         )
     except InputError as error:
         raise NotUnderstood(str(error)) from None
+    note_facts(keys)
     return dict(zip(("model", "chip", "engine", "layout"), found, strict=True))
 
 
@@ -195,17 +197,19 @@ def replica_of(
 @lru_cache(maxsize=1024)
 def _served_replica(
     model: str, chip: str, precision: str, engine: str, tp: float, dp: float, cache_precision: str | None
-) -> tuple[Transformer, Chip, Engine, ReplicaLayout]:
-    return served_replica(
-        every_sku(),
-        model=model,
-        accelerator=chip,
-        precision=precision,
-        engine=engine,
-        tp=tp,
-        dp=dp,
-        cache_precision=cache_precision,
-    )
+) -> tuple[tuple[Transformer, Chip, Engine, ReplicaLayout], frozenset[str]]:
+    with noting_facts() as keys:
+        found = served_replica(
+            inputs_around(chip),
+            model=model,
+            accelerator=chip,
+            precision=precision,
+            engine=engine,
+            tp=tp,
+            dp=dp,
+            cache_precision=cache_precision,
+        )
+    return found, frozenset(keys)
 
 
 def served_name(model: str) -> str:
@@ -213,10 +217,16 @@ def served_name(model: str) -> str:
     return catalogue_name("speech" if model in aliases("speech") else "model", model)
 
 
+def inputs_around(chip: str) -> Inputs:
+    """An SKU with this accelerator, around which a question about it is put; all where there is none."""
+    return replace(_inputs_around(chip), catalogue=load_catalogue(), facts_used={})
+
+
 @cache
-def every_sku() -> Inputs:
-    """All SKUs of the catalogue, around which a question about one of them is put."""
-    return inputs_of(load_catalogue(), ())
+def _inputs_around(chip: str) -> Inputs:
+    catalogue = load_catalogue()
+    skus = (name for name in catalogue.sold if catalogue.skus[name].accelerator == chip)
+    return inputs_of(catalogue, tuple(skus)[:1])
 
 
 def lengths(input_tokens: float, output_tokens: float, spread: float = 0.0) -> Requests:

@@ -151,7 +151,20 @@ def test_every_number_that_opens_opens_to_itself(answers: dict[str, ef.Answer], 
 
 
 # Answers all of whose numbers open today; the others keep some by their value only.
-WHOLE = ("plan", "job", "fit", "facts", "throughput", "checkpoints", "checkpoints of a scenario")
+WHOLE = (
+    "plan",
+    "job",
+    "fit",
+    "facts",
+    "throughput",
+    "checkpoints",
+    "checkpoints of a scenario",
+    "validation",
+    "comparison",
+    "calibration",
+    "serving calibration",
+    "pareto",
+)
 
 
 def ef_factor(inner: str, shown: str) -> float:

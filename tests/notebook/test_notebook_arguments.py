@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,10 @@ import pandas as pd
 import pytest
 
 import everfleet as ef
+from planner.cli import main
+from planner.inputs.asked import asked_of, flag
+from planner.inputs.hardware_question import Question as HardwareQuestion
+from planner.inputs.log_question import FitQuestion
 from planner.inputs.scenario.files import read_toml
 
 OWN = "tests/own_scenario.toml"
@@ -135,3 +142,23 @@ def test_none_removes_a_value() -> None:
     assert "power_cap" in whole.to_text()
     with pytest.raises(ef.InputError, match=r"power_cap"):
         ef.scenario("one-training-job", changes=without)
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "question"),
+    [("throughput", ef.throughput, HardwareQuestion), ("fit", ef.fit, FitQuestion)],
+)
+def test_a_question_is_asked_alike_by_every_door(
+    command: str, function: Callable[..., ef.Answer], question: type[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its fields, with their defaults, are arguments; each has its option."""
+    arguments, asked = inspect.signature(function).parameters, asked_of(question)
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+
+    assert {one.name: one.default for one in dataclasses.fields(question) if one.name in asked} == {
+        name: arguments[name].default for name in asked
+    }
+    assert [name for name in asked if flag(name, question) not in said] == []
+    assert [one.about for one in asked.values() if one.about not in said] == []

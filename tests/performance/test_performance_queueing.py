@@ -1,7 +1,6 @@
 """Queues against closed forms, published values and an event simulation."""
 
 import heapq
-from math import comb
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from planner.performance.queueing import (
     erlang_c_fraction,
     largest_rate_per_s,
     mmc_wait_h,
-    n_plus_k_spares,
     replica_state,
     servers_needed,
     servers_wait_h,
@@ -71,40 +69,6 @@ def test_a_call_centre():
 
     assert column[0] == 14
     assert column[1] > 14
-
-
-@pytest.mark.parametrize(
-    ("needed", "availability", "spares"), [(10, 0.99, 2), (100, 0.99, 5), (100, 0.97, 10)]
-)
-def test_spare_replicas(needed, availability, spares):
-    """Smallest k with P(Bin(n+k, A) >= n) >= 0.999; values from SciPy's binomial distribution."""
-    assert n_plus_k_spares(needed=needed, availability_fraction=availability, target_fraction=0.999) == spares
-
-
-@given(
-    needed=st.integers(1, 60),
-    availability=st.floats(0.8, 0.9999),
-    target=st.sampled_from([0.9, 0.99, 0.9999]),
-)
-def test_spares_are_enough_and_not_one_too_many(needed, availability, target):
-    """Independent route: the binomial sum written out."""
-
-    def enough(k: int) -> float:
-        n = needed + k
-        return sum(
-            comb(n, up) * availability**up * (1 - availability) ** (n - up) for up in range(needed, n + 1)
-        )
-
-    k = int(n_plus_k_spares(needed=needed, availability_fraction=availability, target_fraction=target))
-
-    assert enough(k) >= target - 1e-12
-    assert k == 0 or enough(k - 1) < target + 1e-12
-
-
-def test_no_demand_needs_no_spares():
-    column = n_plus_k_spares(needed=np.array([0.0, 1.0]), availability_fraction=0.9, target_fraction=0.95)
-
-    assert column.tolist() == [0.0, 1.0]
 
 
 def test_a_replica_with_constant_rates_is_an_mmc_queue():
@@ -270,14 +234,6 @@ def test_looser_targets_never_carry_less_and_bursts_never_more(looser, scv):
     ("call", "message"),
     [
         (lambda: erlang_c_fraction(servers=4, offered_load=4.0), "offered_load must stay below servers"),
-        (
-            lambda: n_plus_k_spares(needed=4, availability_fraction=0.9, target_fraction=1.0),
-            "target_fraction must stay below 1",
-        ),
-        (
-            lambda: n_plus_k_spares(needed=4, availability_fraction=0.0, target_fraction=0.9),
-            "availability_fraction is a share above 0",
-        ),
     ],
 )
 def test_impossible_queues_are_named(call, message):

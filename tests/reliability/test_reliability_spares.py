@@ -236,6 +236,30 @@ def test_fewest_correlated_units(needed, up, target, rho):
     assert got == needed or at(installed=got - 1) < target
 
 
+@given(
+    needed=st.integers(1, 60),
+    availability=st.floats(0.8, 0.9999),
+    target=st.sampled_from([0.9, 0.99, 0.9999]),
+)
+def test_spares_are_enough_and_not_one_too_many(needed, availability, target):
+    """Independent route: the binomial sum written out."""
+
+    def enough(k: int) -> float:
+        n = needed + k
+        return sum(
+            math.comb(n, up) * availability**up * (1 - availability) ** (n - up)
+            for up in range(needed, n + 1)
+        )
+
+    installed = installed_for_availability(
+        needed=needed, availability_fraction=availability, target_fraction=target
+    )
+    k = int(installed) - needed
+
+    assert enough(k) >= target - 1e-12
+    assert k == 0 or enough(k - 1) < target + 1e-12
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [

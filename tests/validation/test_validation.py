@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.trace.errors import InputError
+from planner.trace.quantities import facts_of
 from planner.validation import quantities_text, report_text, validate, write_readme_table
 from planner.validation.forms import NotUnderstood
 from planner.validation.leaves import functions, leaf_form
@@ -860,3 +861,22 @@ def test_the_memory_of_a_card_changes_its_embodied_carbon():
     )
 
     assert stacked != pytest.approx(plain, rel=0.01)
+
+
+def test_a_value_opens_to_what_its_model_read():
+    """The facts of its own accelerator and model, all of them again where the replica was asked before."""
+    question = {
+        "quantity": "serve_decode",
+        "model": "llama-3.1-8b",
+        "gpu": "h100-sxm-80gb",
+        "batch": 64,
+        "output_tokens": 300,
+        "weights": "bf16",
+    }
+    first, again = (judge(row(question, unit="tokens/s")).cells["ours"] for _ in range(2))
+    facts = facts_of(first)
+
+    assert facts.keys() == facts_of(again).keys() >= {"validation.answer_scv", "model.llama-3.1-8b.layers"}
+    assert {key.split(".")[1] for key in facts if key.startswith("kernel.")} <= {"h100-sxm-80gb", "prior"}
+    assert all(fact.source.title for fact in facts.values())
+    assert first.call.inputs["batch"].value == 64.0

@@ -8,24 +8,26 @@ from pathlib import Path
 
 import numpy as np
 
+from planner.answers.calibration.measured import error_of, looked_at, measured_rate, range_of, stated
 from planner.answers.calibration.reading import POWERS, Measurement, Problems, Served
 from planner.answers.calibration.results import Stated, read_files, settled
 from planner.answers.calibration.serving import served_chip
-from planner.answers.calibration.steps import NoStep, Step, step_of, value
+from planner.answers.calibration.steps import LEAST_EFFICIENCY, NoStep, Step, known, step_of
 from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
 from planner.performance.calibrate import (
     accelerator_share_kw,
     calibrated_efficiency_fraction,
     factors_without_each,
     joint_factor,
+    median_error,
     power_ratio,
+    worst_error,
 )
 from planner.trace.numbers import written_text
-from planner.trace.quantities import Source
-from planner.trace.records import Record
+from planner.trace.quantities import Fact, Source, Traced, calculated, chosen, derive, end_of, pick
+from planner.trace.records import Record, stepped
 
 EXPECTED_ERROR = "performance.training.calibrated_error"
-LEAST_EFFICIENCY = 0.01  # below it a measurement is not about matrices
 SIZES = (0.5, 1.0, 2.0, 4.0)  # of the first measured size, where no others are requested
 ROUNDS = 4  # a new efficiency may prefer another layout; two rounds settle nearly all
 
@@ -36,13 +38,20 @@ class _Point:
 
     measured: Measurement
     shipped: Step
-    efficiency_before: float
+    before: Fact
     step: Step
     efficiency: float
 
     @property
-    def factor(self) -> float:
-        return self.efficiency / self.efficiency_before
+    def rate(self) -> Traced:
+        """What was measured, in tokens a second of the whole system."""
+        return measured_rate(self.measured)
+
+    @property
+    def factor(self) -> Traced:
+        """By how much the efficiency that explains it is larger."""
+        efficiency = self.step.efficiency_at(self.rate, self.efficiency)
+        return calculated("factor", "efficiency / before", "1", efficiency=efficiency, before=self.before)
 
 
 def calibration_document(
@@ -82,13 +91,17 @@ def calibration_document(
     ]
     read_as = settled(found)
     facts = {one["key"]: one["stated"] for each in hardware for one in (each["speed"], each["power"]) if one}
-    return {
-        "everfleet_calibration": 1,
-        "file": ", ".join(one["file"] for one in read_as),
-        "files": read_as,
-        "hardware": hardware,
-        "facts": facts,
-    }
+    return stepped(
+        {
+            "everfleet_calibration": 1,
+            "file": ", ".join(one["file"] for one in read_as),
+            "files": [
+                one | {"points": chosen("points", one["points"], "read in the file")} for one in read_as
+            ],
+            "hardware": hardware,
+            "facts": facts,
+        }
+    )
 
 
 def _by_accelerator(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
@@ -116,7 +129,7 @@ def _accelerator(
             except ValueError as error:
                 problems.append((one.file, one.line, str(error)))
     speed = _speed(name, points, sizes, catalogue) if points else None
-    calibrated = catalogue if speed is None else _with(catalogue, name, speed["after"])
+    calibrated = catalogue if speed is None else _with(catalogue, name, float(speed["after"].value))
     power = _power(name, [one for one in group if one.quantity in POWERS], calibrated, problems)
     return {"accelerator": name, "speed": speed, "power": power}
 
@@ -124,7 +137,6 @@ def _accelerator(
 def _point(measured: Measurement, catalogue: Catalogue) -> _Point:
     """The efficiency at which the step, on the layout that is best at it, takes as long as measured."""
     name = measured.workload.sku.accelerator
-    before = _efficiency(catalogue, name)
     shipped = step = step_of(catalogue, measured.workload)
     for _ in range(ROUNDS):
         efficiency = calibrated_efficiency_fraction(
@@ -134,99 +146,105 @@ def _point(measured: Measurement, catalogue: Catalogue) -> _Point:
         if again.says == step.says:
             break
         step = again
-    return _Point(measured, shipped, before, step, efficiency)
+    return _Point(measured, shipped, _fact(catalogue, name), step, efficiency)
 
 
 def _speed(name: str, points: Sequence[_Point], sizes: Sequence[int], catalogue: Catalogue) -> Record:
-    before = _efficiency(catalogue, name)
+    before = _fact(catalogue, name)
     factors = [point.factor for point in points]
-    factor = joint_factor(factors=factors)
-    after = min(1.0, before * factor)
+    factor = derive(joint_factor, factors=_column(factors))
+    after = _efficiency_after(before, factor)
     error = _expected_error(points, factors, catalogue)
     return {
         "key": f"accelerator.{name}.matrix_efficiency",
         "before": before,
         "factor": factor,
         "after": after,
-        "stated": written_text(after),
+        "stated": written_text(float(after.value)),
         "points": [_point_row(point, after, catalogue) for point in points],
         "expected_error": error,
         "sizes": _sizes(points[0], sizes, after, error["worst"], catalogue),
     }
 
 
-def _point_row(point: _Point, after: float, catalogue: Catalogue) -> Record:
-    measured = point.measured.workload.tokens / point.measured.step_s
-    one = point.measured.workload
-    step = step_of(_with(catalogue, one.sku.accelerator, after), one)
-    ours, now = point.shipped.tokens_per_s(point.efficiency_before), step.tokens_per_s(after)
+def _efficiency_after(before: Traced, factor: Traced) -> Traced:
+    """The calibrated efficiency; matrices at their peak where it came out above."""
+    found = calculated("after", "before * factor", "1", before=before, factor=factor)
+    return found if found.value <= 1.0 else chosen("after", 1.0, "matrices at their peak")
+
+
+def _column(rows: Sequence[Traced]) -> Traced:
+    return pick(rows, np.arange(len(rows)))
+
+
+def _point_row(point: _Point, after: Traced, catalogue: Catalogue) -> Record:
+    measured, one = point.rate, point.measured.workload
+    step = step_of(_with(catalogue, one.sku.accelerator, float(after.value)), one)
+    ours, now = point.shipped.rate(point.before), step.rate(after)
     return {
-        "line": point.measured.line,
+        "line": stated(point.measured, "line", point.measured.line),
         "source": point.measured.source,
         "model": one.model,
         "precision": one.precision,
-        "accelerators": one.accelerators,
+        "accelerators": stated(point.measured, "accelerators", one.accelerators),
         "layout": step.says,
         "measured_tokens_per_s": measured,
         "before_tokens_per_s": ours,
         "factor": point.factor,
         "after_tokens_per_s": now,
-        "before_error": ours / measured - 1,
-        "after_error": now / measured - 1,
+        "before_error": error_of("before_error", ours, measured),
+        "after_error": error_of("after_error", now, measured),
     }
 
 
-def _expected_error(points: Sequence[_Point], factors: Sequence[float], catalogue: Catalogue) -> Record:
+def _expected_error(points: Sequence[_Point], factors: Sequence[Traced], catalogue: Catalogue) -> Record:
     """How far off other sizes may be: from the points themselves where they are of several sizes."""
     if len({point.measured.workload.accelerators for point in points}) < 2:
         fact = catalogue.fact(EXPECTED_ERROR)
         return {
-            "median": fact.value,
-            "worst": fact.high,
+            "median": fact,
+            "worst": end_of(fact, "high"),
             "errors": [],
             "from": f"published series ({EXPECTED_ERROR}); a second measured size would say more",
         }
-    errors = [
-        point.step.tokens_per_s(min(1.0, point.efficiency_before * without))
-        * point.measured.step_s
-        / point.measured.workload.tokens
-        - 1
-        for point, without in zip(points, factors_without_each(factors=factors), strict=True)
-    ]
-    apart = np.abs(errors)
+    errors = []
+    for number, point in enumerate(points):
+        others = derive(joint_factor, factors=_column([*factors[:number], *factors[number + 1 :]]))
+        predicted = point.step.rate(_efficiency_after(point.before, others))
+        errors.append(error_of("error", predicted, point.rate))
+    apart = _column(errors)
     return {
-        "median": float(np.median(apart)),
-        "worst": float(apart.max()),
-        "errors": errors,
+        "median": derive(median_error, error_fraction=apart),
+        "worst": derive(worst_error, error_fraction=apart),
+        "errors": [float(error.value) for error in errors],
         "from": f"each of the {len(points)} measurements predicted from the others",
     }
 
 
 def _sizes(
-    point: _Point, sizes: Sequence[int], after: float, worst: float, catalogue: Catalogue
+    point: _Point, sizes: Sequence[int], after: Traced, worst: Traced, catalogue: Catalogue
 ) -> list[Record]:
     """The first measured workload at other sizes: the same batch on more or fewer accelerators."""
     one = point.measured.workload
     wanted = sizes or sorted({max(1, round(one.accelerators * share)) for share in SIZES})
-    calibrated = _with(catalogue, one.sku.accelerator, after)
+    calibrated = _with(catalogue, one.sku.accelerator, float(after.value))
     found: list[Record] = []
     for size in wanted:
         other = replace(one, accelerators=size)
         try:
-            before = step_of(catalogue, other).tokens_per_s(point.efficiency_before)
+            before = step_of(catalogue, other).rate(point.before)
             step = step_of(calibrated, other)
         except NoStep as error:
-            found.append({"accelerators": size, "reason": str(error)})
+            found.append({"accelerators": looked_at(size), "reason": str(error)})
             continue
-        now = step.tokens_per_s(after)
+        now = step.rate(after)
         found.append(
             {
-                "accelerators": size,
+                "accelerators": looked_at(size),
                 "layout": step.says,
                 "before_tokens_per_s": before,
                 "after_tokens_per_s": now,
-                "low_tokens_per_s": now / (1 + worst),
-                "high_tokens_per_s": now * (1 + worst),
+                **range_of(now, worst),
             }
         )
     return found
@@ -243,15 +261,17 @@ def _power(
             problems.append((one.file, one.line, str(error)))
     if not rows:
         return None
-    tdp_kw = value(catalogue, f"accelerator.{name}.tdp", "tdp_kw")
-    factor = joint_factor(factors=[row["factor"] for row in rows])
+    tdp_kw = known(catalogue, f"accelerator.{name}.tdp", "tdp_kw")
+    factors = [row["factor"] for row in rows]
+    factor = derive(joint_factor, factors=_column(factors))
+    after_kw = calculated("after_kw", "before_kw * factor", "kW", before_kw=tdp_kw, factor=factor)
     return {
         "key": f"accelerator.{name}.tdp",
         "before_kw": tdp_kw,
         "factor": factor,
-        "left_out_errors": _left_out([row["factor"] for row in rows]),
-        "after_kw": tdp_kw * factor,
-        "stated": f"{written_text(1000 * tdp_kw * factor)} W",
+        "left_out_errors": _left_out([float(one.value) for one in factors]),
+        "after_kw": after_kw,
+        "stated": f"{written_text(1000 * float(after_kw.value))} W",
         "points": rows,
     }
 
@@ -267,33 +287,37 @@ def _left_out(factors: Sequence[float]) -> list[float]:
 
 def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
     one = measured.workload
-    kw = measured.value
+    seen = stated(measured, "measured_kw", measured.value)
+    kw: Traced = seen
     if measured.quantity == "node_power":
         server, chip = f"server.{one.sku.server}", f"accelerator.{one.sku.accelerator}"
-        kw = float(
-            accelerator_share_kw(
-                node_kw=kw,
-                host_idle_kw=value(catalogue, f"{server}.host_idle_power", "host_kw"),
-                host_kw=value(catalogue, f"{server}.host_power", "host_kw"),
-                idle_kw=value(catalogue, f"{chip}.idle_power", "idle_kw"),
-                tdp_kw=value(catalogue, f"{chip}.tdp", "tdp_kw"),
-                accelerators=value(catalogue, f"{server}.accelerators", "accelerators"),
-            )
+        kw = derive(
+            accelerator_share_kw,
+            node_kw=seen,
+            host_idle_kw=known(catalogue, f"{server}.host_idle_power", "host_kw"),
+            host_kw=known(catalogue, f"{server}.host_power", "host_kw"),
+            idle_kw=known(catalogue, f"{chip}.idle_power", "idle_kw"),
+            tdp_kw=known(catalogue, f"{chip}.tdp", "tdp_kw"),
+            accelerators=known(catalogue, f"{server}.accelerators", "accelerators"),
         )
-    ours = step_of(catalogue, one).accelerator_kw(_efficiency(catalogue, one.sku.accelerator))
+    ours = step_of(catalogue, one).accelerator_kw(_fact(catalogue, one.sku.accelerator))
     return {
-        "line": measured.line,
+        "line": stated(measured, "line", measured.line),
         "source": measured.source,
         "quantity": measured.quantity,
-        "measured_kw": measured.value,
+        "measured_kw": seen,
         "accelerator_kw": kw,
         "before_kw": ours,
-        "factor": float(power_ratio(measured_kw=kw, modelled_kw=ours)),
+        "factor": derive(power_ratio, measured_kw=kw, modelled_kw=ours),
     }
 
 
+def _fact(catalogue: Catalogue, accelerator: str) -> Fact:
+    return catalogue.fact(f"accelerator.{accelerator}.matrix_efficiency")
+
+
 def _efficiency(catalogue: Catalogue, accelerator: str) -> float:
-    return float(catalogue.fact(f"accelerator.{accelerator}.matrix_efficiency").value)
+    return float(_fact(catalogue, accelerator).value)
 
 
 def _with(catalogue: Catalogue, accelerator: str, efficiency: float) -> Catalogue:

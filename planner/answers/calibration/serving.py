@@ -7,19 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.answers.calibration.measured import error_of, range_of, stated
 from planner.answers.calibration.reading import Problems, Served
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
-from planner.performance.calibrate import joint_factor
-from planner.performance.calibrate_serving import serving_factor_at
-from planner.physics.calibrated_serving import measured_factor, measured_replica, modelled_tokens_per_s
+from planner.performance.calibrate import joint_factor, median_error, worst_error
+from planner.performance.calibrate_serving import serving_factor, serving_factor_at
+from planner.physics.calibrated_serving import (
+    measured_factor,
+    measured_replica,
+    modelled_rate,
+    modelled_tokens_per_s,
+)
 from planner.physics.fitted_serving import FittedPoint, enough, fitted_chip
 from planner.physics.measured_serving import calibrated_error, other_split_error
 from planner.physics.requests import SERVICE, inputs_of
-from planner.trace.quantities import Fact, Source
+from planner.trace.quantities import Chosen, Fact, Source, Traced, calculated, chosen, derive, end_of, pick
 from planner.trace.records import Record
 
 Key = tuple[str, str]  # model and precision
+Splits = dict[int, dict[float, Traced]]  # accelerators -> batch -> factor
 CALIBRATION = Source("calibration", "own measurements")
 
 BATCHES = (0.5, 1.0, 2.0, 4.0)  # of the first measured batch, to show what follows
@@ -31,8 +38,8 @@ class _Point:
     """One measured replica, the rate that the catalogue gives it, and its factor on the fitted one."""
 
     measured: Served
-    modelled_per_s: float
-    factor: float
+    modelled: Traced
+    factor: Traced
 
 
 def served_chip(
@@ -42,19 +49,22 @@ def served_chip(
 
     Constants are fitted where there are more points than constants; factors are what is left then.
     """
-    able: list[tuple[Served, float]] = []
+    able: list[Served] = []
     for one in group:
         try:
-            able.append((one, one.tokens_per_s / _factor(one, catalogue)))
+            _refuse_above_peak(one, catalogue)
+            able.append(one)
         except ValueError as error:
             problems.append((one.file, one.line, str(error)))
     constants, fitted = None, catalogue
-    if len(able) >= enough([one.engine for one, _ in able]):
-        constants, facts = _constants(name, [one for one, _ in able], catalogue)
+    if len(able) >= enough([one.engine for one in able]):
+        constants, facts = _constants(name, able, catalogue)
         fitted = catalogue.with_facts(facts)
     points: dict[Key, list[_Point]] = {}
-    for one, modelled in able:
-        factor = one.tokens_per_s / modelled if fitted is catalogue else _factor(one, fitted)
+    for one in able:
+        modelled = _modelled(one, catalogue)
+        now = modelled if fitted is catalogue else _modelled(one, fitted)
+        factor = derive(serving_factor, measured_tokens_per_s=_rate(one), modelled_tokens_per_s=now)
         points.setdefault((one.model, one.precision), []).append(_Point(one, modelled, factor))
     return constants, [_model(key, found, catalogue, fitted) for key, found in points.items()]
 
@@ -80,37 +90,42 @@ def _constants(name: str, group: Sequence[Served], catalogue: Catalogue) -> tupl
         CALIBRATION,
     )
     apart = np.abs(found.left_out_errors)
+
+    def fitted(name: str, value: float) -> Chosen:
+        about = f"fitted to {len(group)} measured points, held to the ranges of the shipped facts"
+        return chosen(name, value, about)
+
     left_out = "model and split predicted from the others"
     if not found.by_series:
         left_out = "point predicted from the others, all of one model; of other models it says nothing"
     record = {
-        "points": len(group),
+        "points": chosen("points", len(group), "points that were measured"),
         "constants": [
             {
                 "constant": one.name,
                 "engine": one.engine,
-                "factor": one.factor,
-                "low_factor": one.low_factor,
-                "high_factor": one.high_factor,
+                "factor": fitted("factor", one.factor),
+                "low_factor": fitted("low_factor", one.low_factor),
+                "high_factor": fitted("high_factor", one.high_factor),
             }
             for one in found.constants
         ],
         "facts": [
             {
                 "key": fact.key,
-                "value": fact.value,
+                "value": fact,
                 "unit": fact.unit,
-                "low": fact.low,
-                "high": fact.high,
+                "low": None if fact.low is None else end_of(fact, "low"),
+                "high": None if fact.high is None else end_of(fact, "high"),
                 "note": fact.note,
             }
             for fact in found.facts
         ],
-        "before_error": float(np.median(np.abs(found.before_errors))),
-        "after_error": float(np.median(np.abs(found.after_errors))),
+        "before_error": fitted("before_error", float(np.median(np.abs(found.before_errors)))),
+        "after_error": fitted("after_error", float(np.median(np.abs(found.after_errors)))),
         "expected_error": {
-            "median": float(np.median(apart)),
-            "worst": float(apart.max()),
+            "median": fitted("median", float(np.median(apart))),
+            "worst": fitted("worst", float(apart.max())),
             "errors": [float(error) for error in found.left_out_errors],
             "from": f"each {left_out}",
         },
@@ -118,8 +133,23 @@ def _constants(name: str, group: Sequence[Served], catalogue: Catalogue) -> tupl
     return record, found.facts
 
 
-def _factor(one: Served, catalogue: Catalogue) -> float:
-    return measured_factor(
+def _rate(one: Served) -> Fact:
+    return stated(one, "measured_tokens_per_s", one.tokens_per_s)
+
+
+def _modelled(one: Served, catalogue: Catalogue, batch: Traced | None = None) -> Traced:
+    """What the model gives a measured replica, at its own batch or another."""
+    return modelled_rate(
+        service_of(one, catalogue),
+        one.accelerators,
+        stated(one, "batch", one.batch) if batch is None else batch,
+        chosen("output_scv_ratio", np.full((1, 1), one.output_scv_ratio), "stated by the file"),
+        one.groups,
+    )
+
+
+def _refuse_above_peak(one: Served, catalogue: Catalogue) -> None:
+    measured_factor(
         one.tokens_per_s,
         service_of(one, catalogue),
         one.accelerators,
@@ -144,7 +174,12 @@ def _model(key: Key, points: Sequence[_Point], catalogue: Catalogue, fitted: Cat
         "precision": key[1],
         "points": [_row(point) for point in points],
         "factors": [
-            {"accelerators": split, "batch": batch, "factor": factor, "source": _source(points, split, batch)}
+            {
+                "accelerators": chosen("accelerators", split, "stated by the file"),
+                "batch": chosen("batch", batch, "stated by the file"),
+                "factor": factor,
+                "source": _source(points, split, batch),
+            }
             for split, factors in splits.items()
             for batch, factor in factors.items()
         ],
@@ -153,14 +188,17 @@ def _model(key: Key, points: Sequence[_Point], catalogue: Catalogue, fitted: Cat
     }
 
 
-def _splits(points: Iterable[_Point]) -> dict[int, dict[float, float]]:
+def _splits(points: Iterable[_Point]) -> Splits:
     """Factors by split and rising batch; a batch that was measured again has the mean of its factors."""
-    found: dict[int, dict[float, list[float]]] = {}
+    found: dict[int, dict[float, list[Traced]]] = {}
     for point in points:
         one = point.measured
         found.setdefault(one.accelerators, {}).setdefault(one.batch, []).append(point.factor)
     return {
-        split: {batch: float(joint_factor(factors=own[batch])) for batch in sorted(own)}
+        split: {
+            batch: derive(joint_factor, factors=pick(own[batch], np.arange(len(own[batch]))))
+            for batch in sorted(own)
+        }
         for split, own in found.items()
     }
 
@@ -173,25 +211,23 @@ def _source(points: Iterable[_Point], split: int, batch: float) -> str:
 def _row(point: _Point) -> Record:
     one = point.measured
     return {
-        "line": one.line,
+        "line": stated(one, "line", one.line),
         "source": one.source,
-        "accelerators": one.accelerators,
-        "batch": one.batch,
-        "input_tokens": one.input_tokens,
-        "output_tokens": one.output_tokens,
-        "measured_tokens_per_s": one.tokens_per_s,
-        "before_tokens_per_s": point.modelled_per_s,
-        "before_error": point.modelled_per_s / one.tokens_per_s - 1.0,
+        **{
+            name: stated(one, name, getattr(one, name))
+            for name in ("accelerators", "batch", "input_tokens", "output_tokens")
+        },
+        "measured_tokens_per_s": _rate(one),
+        "before_tokens_per_s": point.modelled,
+        "before_error": error_of("before_error", point.modelled, _rate(one)),
         "factor": point.factor,
     }
 
 
-def _expected_error(
-    points: Sequence[_Point], splits: dict[int, dict[float, float]], catalogue: Catalogue
-) -> Record:
+def _expected_error(points: Sequence[_Point], splits: Splits, catalogue: Catalogue) -> Record:
     """How far off other batches may be: from the points themselves where a split has several."""
     errors = [
-        _at(batch, {other: f for other, f in own.items() if other != batch}) / factor - 1.0
+        error_of("error", _at(batch, {other: f for other, f in own.items() if other != batch}), factor)
         for own in splits.values()
         if len(own) > 1
         for batch, factor in own.items()
@@ -199,35 +235,39 @@ def _expected_error(
     one = points[0].measured
     inputs = service_of(one, catalogue)
     other = other_split_error(inputs)
-    found: Record = {"errors": errors, "other_splits_worst": other.high}
+    found: Record = {
+        "errors": [float(error.value) for error in errors],
+        "other_splits_worst": end_of(other, "high"),
+    }
     if errors:
-        apart = np.abs(errors)
-        median, worst = float(np.median(apart)), float(apart.max())
+        apart = pick(errors, np.arange(len(errors)))
         return found | {
-            "median": median,
-            "worst": worst,
+            "median": derive(median_error, error_fraction=apart),
+            "worst": derive(worst_error, error_fraction=apart),
             "from": f"each of the {len(errors)} measured batches predicted from the others",
         }
     fact = calibrated_error(inputs, one.sku.accelerator, one.model)
     return found | {
-        "median": fact.value,
-        "worst": fact.high,
+        "median": fact,
+        "worst": end_of(fact, "high"),
         "from": f"published runs ({fact.key}); a second measured batch would say more",
     }
 
 
-def _at(batch: float, factors: dict[float, float]) -> float:
-    return float(
-        serving_factor_at(
-            batch=batch, measured_batches=np.array(list(factors)), factors=np.array(list(factors.values()))
-        )
+def _at(batch: float, factors: dict[float, Traced]) -> Traced:
+    batches = np.array(list(factors))
+    return derive(
+        serving_factor_at,
+        batch=chosen("batch", batch, "requests at once"),
+        measured_batches=chosen("measured_batches", batches, "requests that ran when it was measured"),
+        factors=pick(list(factors.values()), np.arange(len(factors))),
     )
 
 
 def _batches(
     one: Served,
-    splits: dict[int, dict[float, float]],
-    worst: float,
+    splits: Splits,
+    worst: Traced,
     catalogue: Catalogue,
     fitted: Catalogue,
 ) -> list[Record]:
@@ -235,21 +275,22 @@ def _batches(
     found = []
     for share in BATCHES:
         batch = max(1.0, share * one.batch)
-        (before, _), (now, most) = (
-            modelled_tokens_per_s(
-                service_of(one, facts), one.accelerators, batch, one.output_scv_ratio, one.groups
-            )
-            for facts in (catalogue, fitted)
+        looked = chosen("batch", batch, "a batch that is looked at")
+        before, now = (_modelled(one, facts, looked) for facts in (catalogue, fitted))
+        _, most = modelled_tokens_per_s(
+            service_of(one, fitted), one.accelerators, batch, one.output_scv_ratio, one.groups
         )
-        after = min(now * _at(batch, splits[one.accelerators]), most)
+        factor = _at(batch, splits[one.accelerators])
+        after: Traced = calculated("after_tokens_per_s", "now * factor", "1/s", now=now, factor=factor)
+        if after.value > most:
+            after = chosen("after_tokens_per_s", most, "what the dense peak allows", "1/s")
         found.append(
             {
-                "accelerators": one.accelerators,
-                "batch": batch,
+                "accelerators": stated(one, "accelerators", one.accelerators),
+                "batch": looked,
                 "before_tokens_per_s": before,
                 "after_tokens_per_s": after,
-                "low_tokens_per_s": after / (1.0 + worst),
-                "high_tokens_per_s": after * (1.0 + worst),
+                **range_of(after, worst),
             }
         )
     return found

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from planner.answers.calibration.reading import Workload
 from planner.inputs.catalogue import Catalogue
 from planner.performance.bundles import Split, bundled, search_bundles, step_bundles
+from planner.performance.calibrate import calibrated_efficiency_fraction
 from planner.performance.layouts import NoLayout, best_layout, require_layout
 from planner.performance.power import training_compute_use_fraction, training_power_kw
 from planner.performance.training import StepTime, training_step_s
 from planner.physics.nodes import POWER_CURVE
 from planner.physics.training_step import AS_FAST, LAYOUT, OUTSIDE_STEP, WHOLE, step_arguments
+from planner.trace.quantities import Call, Derived, Parts, Traced, chosen, convert, derive, derive_parts
 from planner.trace.units import convert_factor, unit_of
 
+LEAST_EFFICIENCY = 0.01  # below it a measurement is not about matrices
 EFFICIENCY = "matrix_efficiency_fraction"
 DIVIDED = (
     "accelerators",
@@ -42,6 +46,7 @@ class Step:
     catalogue: Catalogue
     workload: Workload
     arguments: dict[str, Any]
+    traced: dict[str, Traced]
     says: str
 
     def time(self, efficiency: float) -> StepTime:
@@ -56,34 +61,61 @@ class Step:
         """Tokens a second of the whole system."""
         return self.workload.tokens / self.seconds(efficiency)
 
-    def accelerator_kw(self, efficiency: float) -> float:
+    def parts(self, efficiency: Traced) -> Parts:
+        """The step by cause, traced."""
+        return derive_parts(training_step_s, **step_bundles({**self.traced, EFFICIENCY: efficiency}))
+
+    def rate(self, efficiency: Traced) -> Traced:
+        """Tokens a second of the whole system, traced."""
+        one = self.traced
+        step_s = self.parts(efficiency).total_s
+        return (one["global_batch"] * one["sequence_tokens"] / step_s).named("tokens_per_s")
+
+    def efficiency_at(self, measured_per_s: Traced, found: float) -> Traced:
+        """The efficiency that was found for a measured rate, with what it was found from."""
+
+        @wraps(calibrated_efficiency_fraction)
+        def of_step(*, measured_tokens_per_s: float, **arguments: Any) -> float:
+            def step_s(efficiency: float) -> float:
+                return float(training_step_s(**step_bundles({**arguments, EFFICIENCY: efficiency})).total_s)
+
+            return calibrated_efficiency_fraction(
+                step_s=step_s,
+                measured_step_s=self.workload.tokens / measured_tokens_per_s,
+                least_fraction=LEAST_EFFICIENCY,
+            )
+
+        others = {name: one for name, one in self.traced.items() if name != EFFICIENCY}
+        return Derived(found, "1", call=Call(of_step, {"measured_tokens_per_s": measured_per_s} | others))
+
+    def accelerator_kw(self, efficiency: Traced) -> Traced:
         """Power of one accelerator in training."""
-        time, one = self.time(efficiency), self.workload
-        compute = training_compute_use_fraction(
-            parameters=value(self.catalogue, f"model.{one.model}.parameters", "parameters"),
-            recompute=self.arguments["recompute"],
-            global_batch=one.batch_sequences,
-            sequence_tokens=one.sequence_tokens,
-            accelerators=one.accelerators,
+        time, one, own = self.parts(efficiency), self.workload, self.traced
+        compute = derive(
+            training_compute_use_fraction,
+            parameters=known(self.catalogue, f"model.{one.model}.parameters", "parameters"),
+            recompute=own["recompute"],
+            global_batch=own["global_batch"],
+            sequence_tokens=own["sequence_tokens"],
+            accelerators=own["accelerators"],
             step_s=time.total_s,
-            peak_tflop_per_s=self.arguments["attention_tflop_per_s"],
+            peak_tflop_per_s=own["attention_tflop_per_s"],
         )
-        tdp_kw = value(self.catalogue, f"accelerator.{one.sku.accelerator}.tdp", "tdp_kw")
         curve = {
-            name: value(self.catalogue, f"performance.power.{one.sku.power_curve}.{c}", name)
+            name: known(self.catalogue, f"performance.power.{one.sku.power_curve}.{c}", name)
             for name, c in POWER_CURVE.items()
         }
-        drawn = training_power_kw(
-            tdp_kw=tdp_kw,
-            computing_s=time.matrix_s + time.attention_s + time.head_s,
-            moving_s=time.elementwise_s + time.optimizer_s,
+        return derive(
+            training_power_kw,
+            tdp_kw=known(self.catalogue, f"accelerator.{one.sku.accelerator}.tdp", "tdp_kw"),
+            computing_s=(time.matrix_s + time.attention_s + time.head_s).named("computing_s"),
+            moving_s=(time.elementwise_s + time.optimizer_s).named("moving_s"),
             total_s=time.total_s,
             compute_use_fraction=compute,
-            memory_efficiency_fraction=self.arguments["memory_efficiency_fraction"],
-            exchange_power_fraction=value(self.catalogue, "performance.power.exchange", "power_fraction"),
+            memory_efficiency_fraction=own["memory_efficiency_fraction"],
+            exchange_power_fraction=known(self.catalogue, "performance.power.exchange", "power_fraction"),
             **curve,
         )
-        return float(drawn)
 
 
 def step_of(catalogue: Catalogue, workload: Workload) -> Step:
@@ -104,7 +136,7 @@ def step_of(catalogue: Catalogue, workload: Workload) -> Step:
             says = f"TP{layout['tp']} PP{layout['pp']}, as stated"
             require_layout(**bundled({name: {**fixed, **layout}[name] for name in DIVIDED}, split=Split))
         timed = {name: one for name, one in {**fixed, **layout}.items() if name not in OUTSIDE_STEP}
-        step = Step(catalogue, workload, timed, says)
+        step = Step(catalogue, workload, timed, _traced(catalogue, workload, timed, says), says)
         step.seconds(fixed[EFFICIENCY])
     except ValueError as error:
         raise NoStep(str(error)) from None
@@ -115,6 +147,27 @@ def value(catalogue: Catalogue, key: str, parameter: str) -> float:
     """A fact in the unit that the name of a parameter says."""
     fact = catalogue.fact(key)
     return float(fact.value) * convert_factor(fact.unit, unit_of(parameter))
+
+
+def known(catalogue: Catalogue, key: str, parameter: str) -> Traced:
+    """A fact in the unit that the name of a parameter says, traced."""
+    fact, unit = catalogue.fact(key), unit_of(parameter)
+    return fact if fact.unit == unit else convert(fact, unit)
+
+
+def _traced(catalogue: Catalogue, workload: Workload, timed: dict[str, Any], says: str) -> dict[str, Traced]:
+    """The arguments of the step as they came: facts, what the file states, and the layout."""
+    nodes = step_arguments(catalogue, workload.model, workload.sku.accelerator, workload.precision)
+    stated = ("accelerators", "global_batch", "sequence_tokens")
+    found: dict[str, Traced] = {}
+    for name, held in timed.items():
+        if name in stated:
+            found[name] = chosen(name, held, "stated by the file of measurements")
+        elif name in LAYOUT:
+            found[name] = chosen(name, held, f"layout {says}")
+        else:
+            found[name] = nodes[name]
+    return found
 
 
 def _arguments(catalogue: Catalogue, workload: Workload) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.report.columns import Column, aligned
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
@@ -57,46 +58,58 @@ def facts_toml(document: Record) -> str:
 
 
 def _speed(speed: Record) -> Iterator[str]:
-    yield (
-        f"  {'line':>4} {'accelerators':>12} {'measured':>13} {'ours':>13} {'error':>7} {'factor':>7} "
-        f"{'after':>13} {'error':>7}  tokens/s"
+    yield from aligned(
+        [
+            Column("line", lambda row: str(row["line"]), 4),
+            Column("accelerators", lambda row: count_text(row["accelerators"]), 12),
+            _rate("measured", "measured_tokens_per_s", 13),
+            _rate("ours", "before_tokens_per_s", 13),
+            Column("error", lambda row: percent_text(row["before_error"], sign=True), 7),
+            Column("factor", lambda row: fixed_text(row["factor"], 3), 7),
+            _rate("after", "after_tokens_per_s", 13),
+            Column("error", lambda row: percent_text(row["after_error"], sign=True), 7),
+            Column(" tokens/s", lambda row: f" {row['model']} {row['precision']}", right=False),
+        ],
+        speed["points"],
+        indent="  ",
+        gap=" ",
     )
-    yield from map(_point, speed["points"])
     yield (
         f"  matrix efficiency {number_text(speed['before'])} x {fixed_text(speed['factor'], 3)} = "
         f"{number_text(speed['after'])}; "
         "networks, memory and host as before"
     )
     yield f"  error to expect at other sizes: {_error(speed['expected_error'])}"
-    yield f"  {'accelerators':>17} {'ours':>13} {'after':>13} {'low .. high':>27}  layout"
-    yield from map(_size, speed["sizes"])
+    works = [size for size in speed["sizes"] if "reason" not in size]
+    yield from aligned(
+        [
+            Column("accelerators", lambda row: count_text(row["accelerators"]), 17),
+            _rate("ours", "before_tokens_per_s", 13),
+            _rate("after", "after_tokens_per_s", 13),
+            Column("low .. high", _between, 27),
+            Column(" layout", lambda row: f" {row['layout']}", right=False),
+        ],
+        works,
+        indent="  ",
+        gap=" ",
+    )
+    for size in speed["sizes"]:
+        if "reason" in size:
+            yield f"  {count_text(size['accelerators']):>17} {size['reason']}"
+
+
+def _rate(heading: str, key: str, width: int) -> Column:
+    return Column(heading, lambda row: count_text(row[key]), width)
+
+
+def _between(row: Record) -> str:
+    return f"{count_text(row['low_tokens_per_s'])} .. {count_text(row['high_tokens_per_s'])}"
 
 
 def _error(error: Record) -> str:
     """Own points show their worst; what is published says what nine in ten keep."""
     reach = "at worst" if error["errors"] else "nine in ten within"
     return f"{percent_text(error['median'])}, {reach} {percent_text(error['worst'])}: {error['from']}"
-
-
-def _point(row: Record) -> str:
-    return (
-        f"  {row['line']:>4} {count_text(row['accelerators']):>12} "
-        f"{count_text(row['measured_tokens_per_s']):>13} "
-        f"{count_text(row['before_tokens_per_s']):>13} {percent_text(row['before_error'], sign=True):>7} "
-        f"{fixed_text(row['factor'], 3):>7} "
-        f"{count_text(row['after_tokens_per_s']):>13} {percent_text(row['after_error'], sign=True):>7}  "
-        f"{row['model']} {row['precision']}"
-    )
-
-
-def _size(size: Record) -> str:
-    if "reason" in size:
-        return f"  {count_text(size['accelerators']):>17} {size['reason']}"
-    between = f"{count_text(size['low_tokens_per_s'])} .. {count_text(size['high_tokens_per_s'])}"
-    return (
-        f"  {count_text(size['accelerators']):>17} {count_text(size['before_tokens_per_s']):>13} "
-        f"{count_text(size['after_tokens_per_s']):>13} {between:>27}  {size['layout']}"
-    )
 
 
 WHAT = {
@@ -124,27 +137,36 @@ def _constants(fitted: Record) -> Iterator[str]:
 
 def _serving(model: Record) -> Iterator[str]:
     yield f"  serving {model['model']} in {model['precision']}"
-    yield (
-        f"  {'line':>4} {'accelerators':>12} {'batch':>9} {'measured':>11} {'ours':>11} {'error':>7} "
-        f"{'factor':>7}  tokens/s"
+    yield from aligned(
+        [
+            Column("line", lambda row: str(row["line"]), 4),
+            Column("accelerators", lambda row: count_text(row["accelerators"]), 12),
+            Column("batch", lambda row: number_text(row["batch"]), 9),
+            _rate("measured", "measured_tokens_per_s", 11),
+            _rate("ours", "before_tokens_per_s", 11),
+            Column("error", lambda row: percent_text(row["before_error"], sign=True), 7),
+            Column("factor", lambda row: fixed_text(row["factor"], 3), 7),
+            Column(" tokens/s", lambda _: "", right=False),
+        ],
+        model["points"],
+        indent="  ",
+        gap=" ",
     )
-    for row in model["points"]:
-        yield (
-            f"  {row['line']:>4} {count_text(row['accelerators']):>12} {number_text(row['batch']):>9} "
-            f"{count_text(row['measured_tokens_per_s']):>11} {count_text(row['before_tokens_per_s']):>11} "
-            f"{percent_text(row['before_error'], sign=True):>7} {fixed_text(row['factor'], 3):>7}"
-        )
     error = model["expected_error"]
     yield f"  error to expect at other batches: {_error(error)}"
     yield f"  at other splits: at worst {percent_text(max(error['worst'], error['other_splits_worst']))}"
-    yield f"  {'accelerators':>17} {'batch':>9} {'ours':>11} {'after':>11} {'low .. high':>21}"
-    for size in model["batches"]:
-        between = f"{count_text(size['low_tokens_per_s'])} .. {count_text(size['high_tokens_per_s'])}"
-        yield (
-            f"  {count_text(size['accelerators']):>17} {number_text(size['batch']):>9} "
-            f"{count_text(size['before_tokens_per_s']):>11} "
-            f"{count_text(size['after_tokens_per_s']):>11} {between:>21}"
-        )
+    yield from aligned(
+        [
+            Column("accelerators", lambda row: count_text(row["accelerators"]), 17),
+            Column("batch", lambda row: number_text(row["batch"]), 9),
+            _rate("ours", "before_tokens_per_s", 11),
+            _rate("after", "after_tokens_per_s", 11),
+            Column("low .. high", _between, 21),
+        ],
+        model["batches"],
+        indent="  ",
+        gap=" ",
+    )
 
 
 def _power(power: Record) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from planner.answers.checkpoints.equations import more_fraction
@@ -20,7 +19,17 @@ from planner.answers.checkpoints.policies import (
     weights_of,
 )
 from planner.trace.explain import Steps
-from planner.trace.quantities import Fact, Traced, chosen, convert, derive, derive_parts, ratio, replaced
+from planner.trace.quantities import (
+    Fact,
+    Traced,
+    chosen,
+    convert,
+    derive,
+    derive_parts,
+    end_of,
+    ratio,
+    replaced,
+)
 from planner.trace.records import Record, numbered, plain_rows
 from reliability.ettr import linear_ettr
 
@@ -127,12 +136,7 @@ def ends_of(rate: Traced) -> dict[str, Fact]:
     """Both ends of the range of a failure rate as facts; none where it has no range."""
     if not isinstance(rate, Fact) or rate.low is None or rate.high is None:
         return {}
-    return {
-        end: replace(
-            rate, value=value, low=None, high=None, note=f"the {end} end of its range. {rate.note}".strip()
-        )
-        for end, value in (("low", rate.low), ("high", rate.high))
-    }
+    return {end: end_of(rate, end) for end in ("low", "high")}
 
 
 def _band(policy: Policy, pattern: Pattern) -> Columns:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planner.answers.checkpoints.policies import OBJECTIVES
+from planner.report.columns import Column, aligned
 from planner.trace.currency import USD, in_its_currency, shown, shown_value
 from planner.trace.numbers import count_text, exact_text, fixed_text, percent_text, tonne_price
 from planner.trace.records import Record
@@ -40,65 +41,94 @@ def scenario_text(document: Record) -> str:
             continue
         lines += [
             f"{job['name']}: {job['model']}, {job['stated']} as the scenario has it; what loses least time",
-            f"{'SKU':<12} {'site':<12} {'nodes':>6} {'MTTF h':>8} {'write s':>8} {'stated min':>11} "
-            f"{'ETTR':>8}   {'best':<13} {'min':>8} {'saves':>6} {'ETTR':>8} {'low .. high':>16} "
-            f"{'flat min':>16}",
-            *(_size(one) for one in job["sizes"]),
+            *aligned(SIZES, job["sizes"], gap=" "),
             "",
         ]
     return "\n".join(lines).rstrip()
 
 
-def _size(one: Record) -> str:
-    band = ""
-    if "ettr_low_fraction" in one:
-        band = f"{percent_text(one['ettr_low_fraction'], 2)} .. {percent_text(one['ettr_high_fraction'], 2)}"
-    flat = f"{fixed_text(one['flat_low_min'], 2)} .. {fixed_text(one['flat_high_min'], 2)}"
-    return (
-        f"{one['sku']:<12} {one['site']:<12} {one['nodes']:>6} {fixed_text(one['mttf_h'], 2):>8} "
-        f"{fixed_text(60 * one['write_min'], 1):>8} {fixed_text(one['stated_interval_min'], 2):>11} "
-        f"{percent_text(one['stated_ettr_fraction'], 2):>8}   "
-        f"{one['policy']:<13} {fixed_text(one['interval_min'], 2):>8} {one['local_saves'] or 1:>6} "
-        f"{percent_text(one['ettr_fraction'], 2):>8} {band:>16} {flat:>16}"
+def _percent(heading: str, key: str, width: int = 8) -> Column:
+    return Column(heading, lambda row: percent_text(row[key], 2), width)
+
+
+def _fixed(heading: str, key: str, width: int, decimals: int = 2) -> Column:
+    return Column(heading, lambda row: fixed_text(row.get(key), decimals), width)
+
+
+def _flat(width: int) -> Column:
+    """From which interval to which the loss is too small to matter."""
+    return Column(
+        "flat min",
+        lambda row: f"{fixed_text(row['flat_low_min'], 2)} .. {fixed_text(row['flat_high_min'], 2)}",
+        width,
     )
+
+
+def _saves(width: int) -> Column:
+    return Column("saves", lambda row: str(row["local_saves"] or 1), width)
+
+
+def _band(heading: str, width: int) -> Column:
+    """Both ends of ETTR, where the failure rate has a range."""
+
+    def show(row: Record) -> str:
+        if "ettr_low_fraction" not in row:
+            return ""
+        return f"{percent_text(row['ettr_low_fraction'], 2)} .. {percent_text(row['ettr_high_fraction'], 2)}"
+
+    return Column(heading, show, width)
+
+
+def _costs() -> list[Column]:
+    """Money, in the currency that is shown, and carbon of a useful hour."""
+    return [
+        Column(
+            f"{shown().code}/useful h",
+            lambda row: fixed_text(shown_value(row["usd_per_useful_h"], USD), 2),
+            14,
+        ),
+        _fixed("kg/useful h", "kgco2e_per_useful_h", 13, 3),
+    ]
+
+
+SIZES = (
+    Column("SKU", lambda row: row["sku"], 12, right=False),
+    Column("site", lambda row: row["site"], 12, right=False),
+    Column("nodes", lambda row: str(row["nodes"]), 6),
+    _fixed("MTTF h", "mttf_h", 8),
+    Column("write s", lambda row: fixed_text(60 * row["write_min"], 1), 8),
+    _fixed("stated min", "stated_interval_min", 11),
+    _percent("ETTR", "stated_ettr_fraction"),
+    Column("  best", lambda row: f"  {row['policy']}", 15, right=False),
+    _fixed("min", "interval_min", 8),
+    _saves(6),
+    _percent("ETTR", "ettr_fraction"),
+    _band("low .. high", 16),
+    _flat(16),
+)
 
 
 def _intervals(document: Record) -> Iterator[str]:
     marks = document["marks"]
     band, linear = "ettr_low_fraction" in marks[0], "linear_ettr_fraction" in marks[0]
     queue = "ettr_with_queue_fraction" in marks[0]
-    yield (
-        f"{'interval min':>14} {'ETTR':>8} {'lost':>8} {'stalled':>8} {'restart':>8} "
-        f"{f'{shown().code}/useful h':>14} {'kg/useful h':>13}"
-        + (f" {'ETTR low .. high':>18}" if band else "")
-        + (f" {'with queue':>11}" if queue else "")
-        + (f" {'linear':>8}" if linear else "")
-    )
-    named = [(mark["interval_min"], f"  {mark['name']}", mark) for mark in marks]
+    columns = [
+        _fixed("interval min", "interval_min", 14),
+        _percent("ETTR", "ettr_fraction"),
+        _percent("lost", "lost_fraction"),
+        _percent("stalled", "checkpoint_fraction"),
+        _percent("restart", "restart_fraction"),
+        *_costs(),
+        *([_band("ETTR low .. high", 18)] if band else []),
+        *([_percent("with queue", "ettr_with_queue_fraction", 11)] if queue else []),
+        *([_percent("linear", "linear_ettr_fraction")] if linear else []),
+        Column("", _remarks, right=False),
+    ]
     marked = [mark["interval_min"] for mark in marks]
     plain = [
-        (row["interval_min"], "", row)
-        for row in document["rows"][::4]
-        if not np.isclose(row["interval_min"], marked, rtol=1e-6).any()
+        row for row in document["rows"][::4] if not np.isclose(row["interval_min"], marked, rtol=1e-6).any()
     ]
-    for _, name, row in sorted(named + plain, key=lambda one: one[0]):
-        span = (
-            f"{percent_text(row['ettr_low_fraction'], 2)} .. {percent_text(row['ettr_high_fraction'], 2)}"
-            if band
-            else ""
-        )
-        out = " out of its range" if linear and not row["linear_in_range"] else ""
-        yield (
-            f"{fixed_text(row['interval_min'], 2):>14} {percent_text(row['ettr_fraction'], 2):>8} "
-            f"{percent_text(row['lost_fraction'], 2):>8} "
-            f"{percent_text(row['checkpoint_fraction'], 2):>8} {percent_text(row['restart_fraction'], 2):>8} "
-            f"{fixed_text(shown_value(row['usd_per_useful_h'], USD), 2):>14} "
-            f"{fixed_text(row['kgco2e_per_useful_h'], 3):>13}"
-            + (f" {span:>18}" if band else "")
-            + (f" {percent_text(row['ettr_with_queue_fraction'], 2):>11}" if queue else "")
-            + (f" {percent_text(row['linear_ettr_fraction'], 2):>8}{out}" if linear else "")
-            + name
-        )
+    yield from aligned(columns, sorted([*marks, *plain], key=lambda one: one["interval_min"]), gap=" ")
     flat = document["flat"]
     yield ""
     yield (
@@ -113,22 +143,28 @@ def _intervals(document: Record) -> Iterator[str]:
     )
 
 
+def _remarks(row: Record) -> str:
+    """Which interval a row is, and where the straight line does not hold."""
+    out = "out of its range" if not row.get("linear_in_range", True) else ""
+    name = row.get("name", "")
+    return f"{out}  {name}".rstrip() if out else f" {name}".rstrip()
+
+
 def _policies(document: Record) -> Iterator[str]:
     yield ""
-    yield (
-        f"{'least':<8} {'policy':<13} {'interval min':>13} {'saves':>6} {'flat min':>18} {'ETTR':>8} "
-        f"{f'{shown().code}/useful h':>14} {'kg/useful h':>13}"
+    yield from aligned(
+        [
+            Column("least", lambda row: row["objective"], 8, right=False),
+            Column("policy", lambda row: row["policy"], 13, right=False),
+            _fixed("interval min", "interval_min", 13),
+            _saves(6),
+            _flat(18),
+            _percent("ETTR", "ettr_fraction"),
+            *_costs(),
+        ],
+        sorted(document["policies"], key=lambda row: list(OBJECTIVES).index(row["objective"])),
+        gap=" ",
     )
-    for objective in OBJECTIVES:
-        for one in document["policies"]:
-            if one["objective"] == objective:
-                flat = f"{fixed_text(one['flat_low_min'], 2)} .. {fixed_text(one['flat_high_min'], 2)}"
-                yield (
-                    f"{objective:<8} {one['policy']:<13} {fixed_text(one['interval_min'], 2):>13} "
-                    f"{one['local_saves'] or 1:>6} {flat:>18} {percent_text(one['ettr_fraction'], 2):>8} "
-                    f"{fixed_text(shown_value(one['usd_per_useful_h'], USD), 2):>14} "
-                    f"{fixed_text(one['kgco2e_per_useful_h'], 3):>13}"
-                )
     yield ""
     for one in document["best"]:
         behind = [
@@ -141,21 +177,18 @@ def _policies(document: Record) -> Iterator[str]:
 
 def _finish(rows: list[Record]) -> Iterator[str]:
     yield ""
-    yield (
-        f"{'finish':<13} {'rate':<7} {'mean h':>10} {'p5 h':>10} {'p50 h':>10} {'p95 h':>10} "
-        f"{'lost GPU-h p5':>14} {'p50':>12} {'p95':>12}"
+    yield from aligned(
+        [
+            Column("finish", lambda row: row["policy"], 13, right=False),
+            Column("rate", lambda row: row["rate"], 7, right=False),
+            *(_fixed(f"{name} h", f"{name}_h", 10, 1) for name in ("mean", "p5", "p50", "p95")),
+            _fixed("lost GPU-h p5", "lost_accelerator_p5_h", 14, 0),
+            _fixed("p50", "lost_accelerator_p50_h", 12, 0),
+            _fixed("p95", "lost_accelerator_p95_h", 12, 0),
+        ],
+        rows,
+        gap=" ",
     )
-    for row in rows:
-        times = " ".join(_cell(row.get(f"{name}_h"), 10, 1) for name in ("mean", "p5", "p50", "p95"))
-        lost = " ".join(
-            _cell(row.get(f"lost_accelerator_{name}_h"), width, 0)
-            for name, width in (("p5", 14), ("p50", 12), ("p95", 12))
-        )
-        yield f"{row['policy']:<13} {row['rate']:<7} {times} {lost}"
-
-
-def _cell(value: float | None, width: int, digits: int) -> str:
-    return f"{fixed_text(value, digits):>{width}}"
 
 
 def _simulation(rows: list[Record]) -> Iterator[str]:

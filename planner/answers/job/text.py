@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from planner.answers.job.model_card import assumed_said, grid_said, said
+from planner.report.columns import Column, aligned
 from planner.report.tables import why_text
 from planner.trace.numbers import fixed_text, percent_text
 from planner.trace.records import Record
@@ -42,30 +44,49 @@ def _change(fraction: float) -> str:
 
 
 def _totals(document: Record) -> str:
-    return "\n".join([f"{'':<40}{'value':>14}  p5 .. p95", *_ranged(document["totals"])])
+    return "\n".join(aligned(_RANGED, document["totals"], gap=""))
 
 
 def _scores(document: Record) -> str:
     if not document["scores"]:
         return ""
-    return "\n".join(["What it comes to (software carbon intensity)", *_ranged(document["scores"])])
+    return "\n".join(["What it comes to (software carbon intensity)", *_body(_RANGED, document["scores"])])
 
 
-def _ranged(records: list[Record]) -> list[str]:
-    return [
-        f"{one['label']:<40}{said(one['value'], one['unit']):>14}  "
-        f"{said(one['p5'], one['unit'])} .. {said(one['p95'], one['unit'])}"
-        for one in records
-    ]
+_RANGED = (
+    Column("", lambda row: row["label"], 40, right=False),
+    Column("value", lambda row: said(row["value"], row["unit"]), 14),
+    Column(
+        "  p5 .. p95",
+        lambda row: f"  {said(row['p5'], row['unit'])} .. {said(row['p95'], row['unit'])}",
+        right=False,
+    ),
+)
+
+
+def _body(columns: Sequence[Column], rows: Sequence[Record]) -> list[str]:
+    """Rows without their headings, below a sentence that says what they are."""
+    return aligned(columns, rows, gap="")[1:]
+
+
+def _weight(heading: str, key: str) -> Column:
+    return Column(heading, lambda row: _mass(row[key]), 13)
 
 
 def _phases(document: Record) -> str:
-    lines = [f"{'Phase':<17}{'carbon':>13}{'share':>8}{'electricity':>13}{'hardware':>13}  what"]
-    for row in document["phases"]:
-        parts = "".join(f"{_mass(row[name]):>13}" for name in ("electricity_kgco2e", "hardware_kgco2e"))
-        what = textwrap.shorten(row["what"], WIDTH - 66, placeholder="…")
-        share = percent_text(row["of_total_fraction"])
-        lines.append(f"{row['phase']:<17}{_mass(row['kgco2e']):>13}{share:>8}{parts}  {what}")
+    columns = (
+        Column("Phase", lambda row: row["phase"], 17, right=False),
+        _weight("carbon", "kgco2e"),
+        Column("share", lambda row: percent_text(row["of_total_fraction"]), 8),
+        _weight("electricity", "electricity_kgco2e"),
+        _weight("hardware", "hardware_kgco2e"),
+        Column(
+            "  what",
+            lambda row: f"  {textwrap.shorten(row['what'], WIDTH - 66, placeholder='…')}",
+            right=False,
+        ),
+    )
+    lines = aligned(columns, document["phases"], gap="")
     for row in document["metered"]:
         ours, theirs = _mass(row["electricity_kgco2e"]), _mass(row["tool_kgco2e"])
         lines.append(
@@ -85,13 +106,13 @@ def _phases(document: Record) -> str:
 
 
 def _scopes(document: Record) -> str:
-    lines = [f"By scope; grid: {grid_said(document)}"]
     apart = "  next to it, not in the total and no saving"
-    lines += [
-        f"  {row['scope']:<30}{_mass(row['kgco2e']):>13}{'' if row['in_total'] == 'yes' else apart}"
-        for row in document["scopes"]
-    ]
-    return "\n".join(lines)
+    columns = (
+        Column("", lambda row: f"  {row['scope']}", 32, right=False),
+        _weight("", "kgco2e"),
+        Column("", lambda row: "" if row["in_total"] == "yes" else apart, right=False),
+    )
+    return "\n".join([f"By scope; grid: {grid_said(document)}", *_body(columns, document["scopes"])])
 
 
 def _failures(document: Record) -> str:
@@ -107,29 +128,41 @@ def _failures(document: Record) -> str:
 def _changes(document: Record) -> str:
     if not document["changes"]:
         return ""
-    lines = ["What would change it (the same job worked out again)"]
-    for row in document["changes"]:
-        change = f"{'+' if row['change_kgco2e'] >= 0 else '-'}{_mass(abs(row['change_kgco2e']))}"
-        lines.append(
-            f"  {row['what']:<29}{row['from']} -> {row['to']}".ljust(60)
-            + f"{_mass(row['kgco2e']):>13}{change:>13}{_change(row['change_fraction']):>12}"
-        )
-    return "\n".join(lines)
+    columns = (
+        Column("", lambda row: f"  {row['what']}", 31, right=False),
+        Column("", lambda row: f"{row['from']} -> {row['to']}", 29, right=False),
+        _weight("", "kgco2e"),
+        Column("", _moved, 13),
+        Column("", lambda row: _change(row["change_fraction"]), 12),
+    )
+    head = "What would change it (the same job worked out again)"
+    return "\n".join([head, *_body(columns, document["changes"])])
+
+
+def _moved(row: Record) -> str:
+    return f"{'+' if row['change_kgco2e'] >= 0 else '-'}{_mass(abs(row['change_kgco2e']))}"
 
 
 def _tornado(document: Record) -> str:
-    lines = ["What is least certain (carbon with the fact at its low and its high end)"]
-    lines += [
-        f"  {swing['fact']:<52}{_mass(swing['at_low']):>13} .. {_mass(swing['at_high'])}"
-        for swing in document["tornado"]
-    ]
-    return "\n".join(lines)
+    columns = (
+        Column("", lambda row: f"  {row['fact']}", 54, right=False),
+        _weight("", "at_low"),
+        Column("", lambda row: f" .. {_mass(row['at_high'])}", right=False),
+    )
+    head = "What is least certain (carbon with the fact at its low and its high end)"
+    return "\n".join([head, *_body(columns, document["tornado"])])
 
 
 def _embodied(document: Record) -> str:
-    lines = ["Why others print other figures for the accelerator"]
-    for row in document["embodied"]:
-        said_of = f"{row['figure']}: {row['step']}"
-        ratio = f"  {fixed_text(row['of_ours_ratio'], 2)} x  {row['boundary']}" if "boundary" in row else ""
-        lines.append(f"  {row['accelerator']:<16}{said_of:<62}{fixed_text(row['kgco2e'], 1):>8} kg{ratio}")
-    return "\n".join(lines)
+    columns = (
+        Column("", lambda row: f"  {row['accelerator']}", 18, right=False),
+        Column("", lambda row: f"{row['figure']}: {row['step']}", 62, right=False),
+        Column("", lambda row: f"{fixed_text(row['kgco2e'], 1)} kg", 11),
+        Column("", _beside_ours, right=False),
+    )
+    head = "Why others print other figures for the accelerator"
+    return "\n".join([head, *_body(columns, document["embodied"])])
+
+
+def _beside_ours(row: Record) -> str:
+    return f"  {fixed_text(row['of_ours_ratio'], 2)} x  {row['boundary']}" if "boundary" in row else ""

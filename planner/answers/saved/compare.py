@@ -12,8 +12,9 @@ from planner.inputs.scenario.bundle import restored
 from planner.inputs.scenario.problems import label
 from planner.inputs.scenario.writing import tables
 from planner.store.store import SavedPlan, Store
+from planner.trace.explain import Gathered, Step, packed
 from planner.trace.numbers import share_of
-from planner.trace.records import Record
+from planner.trace.records import Record, is_number
 
 
 def compare_plans(store: Store, before: str, after: str) -> Record:
@@ -56,21 +57,74 @@ def compare_sides(before: Side, after: Side) -> Record:
     sides = (before, after)
     documents = [side.document for side in sides]
     only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
+    totals, changed = list(_totals(*documents)), _changed(*(side.inputs for side in sides))
+    steps = Gathered()
+    cells = {"totals": _cells_of_totals(totals, documents, steps), "inputs": _stated(changed, sides, steps)}
     return {
         **common_currency(documents),
         "plans": [dict(side.head) for side in sides],
-        "inputs": _changed(*(side.inputs for side in sides)),
+        "inputs": changed,
         "files": [row["path"] for row in _changed(*(side.files for side in sides))],
         "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
         "versions": _changed(*(side.versions for side in sides)),
-        "totals": list(_totals(*documents)),
+        "totals": totals,
         "decisions": [
             {"only": which, "text": text}
             for which, own, other in only
             for text in own["headline"]
             if text not in other["headline"]
         ],
+        "cells": cells,
+        "steps": packed(steps.steps),
     }
+
+
+def _cells_of_totals(
+    rows: Sequence[Record], documents: Sequence[Mapping[str, Any]], steps: Gathered
+) -> list[dict[str, int]]:
+    """The steps of both values of each total, which its plan keeps, and of how they differ."""
+    taken = [steps.take(document) for document in documents]
+    kept = [
+        {total["name"]: own[total["explain"]] for total in document["totals"] if total.get("explain") in own}
+        for document, own in zip(documents, taken, strict=True)
+    ]
+    cells = []
+    for row in rows:
+        found = {
+            key: own[row["name"]]
+            for key, own in zip(("before", "after"), kept, strict=True)
+            if row["name"] in own
+        }
+        cell = dict(found)
+        if len(found) == 2 and row["difference"] is not None:
+            unit = str(row["unit"])
+            cell["difference"] = steps.add(_difference("difference", row, unit, "after - before", found))
+            if row["difference_fraction"] is not None:
+                text = "(after - before) / before"
+                cell["difference_fraction"] = steps.add(
+                    _difference("difference_fraction", row, "1", text, found)
+                )
+        cells.append(cell)
+    return cells
+
+
+def _difference(key: str, row: Record, unit: str, text: str, inputs: dict[str, int]) -> Step:
+    equation = f"{key} = {text}"
+    return Step(0, key, row[key], unit, "derived", equation=equation, inputs=inputs, closes=True)
+
+
+def _stated(rows: Sequence[Record], sides: Sequence[Side], steps: Gathered) -> list[dict[str, int]]:
+    """The steps of inputs that are numbers: each is what its scenario says."""
+    return [
+        {
+            key: steps.add(
+                Step(0, row["path"], row[key], "1", "yours", source=f"scenario '{side.document['title']}'")
+            )
+            for key, side in zip(("before", "after"), sides, strict=True)
+            if is_number(row[key])
+        }
+        for row in rows
+    ]
 
 
 def common_currency(documents: Sequence[Mapping[str, Any]]) -> Record:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from planner.inputs import asked
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, VISION, Question
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
@@ -21,43 +21,6 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 FINE = tuple(sorted({max(1, round(2**k * part)) for k in range(11) for part in (1.0, 1.25, 1.5, 1.75)}))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A model, what is done with it, and where; what is None takes the catalogue's default."""
-
-    model: str
-    serve: bool = False
-    precision: str = "bf16"
-    sequence_tokens: int | None = None
-    batch_tokens: float | None = None
-    batch: int | None = None
-    image_pixels: int | None = None
-    adapter_rank: int | None = None
-    skus: tuple[str, ...] = ()
-    nodes: tuple[int, ...] = ()
-    target_per_s: float | None = None
-    tokens: float | None = None
-    by_h: float | None = None
-    measured: str = ""
-    calibration: Path | None = None
-    engine: str | None = None
-    mix: str | None = None
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    ttft_s: float | None = None
-    tpot_s: float | None = None
-    quantile_fraction: float | None = None
-    requests_per_s: float | None = None
-    availability_fraction: float | None = None
-    disaggregated: bool = False
-    why: str = ""
-
-    @property
-    def wants_target(self) -> bool:
-        """Whether the smallest size that reaches a rate is requested."""
-        return self.target_per_s is not None or self.tokens is not None
-
-
 def question_of(said: Mapping[str, Any]) -> Question:
     """The question of what is stated by field; None is not stated, and a time may be text with its unit.
 
@@ -66,8 +29,8 @@ def question_of(said: Mapping[str, Any]) -> Question:
     """
     values = {name: value for name, value in said.items() if value is not None}
     problems = []
-    for name in ("ttft_s", "tpot_s", "by_h"):
-        if isinstance(values.get(name), str):
+    for name, one in ASKED.items():
+        if one.reads == "time" and isinstance(values.get(name), str):
             try:
                 values[name] = parse_quantity(values[name], unit_of(name))
             except UnitError as error:
@@ -77,44 +40,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     return Question(**values)
 
 
-# Option -> the kinds of work that it says something about.
-TEXT, VISION = "train-text", "train-vision"
-RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
-SCORE, GENERATE = "serve-recommendation", "serve-images"
-SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
-MEANT = {
-    "sequence_tokens": (TEXT,),
-    "batch_tokens": (TEXT,),
-    "adapter_rank": (TEXT,),
-    "tokens": (TEXT,),
-    "image_pixels": (VISION,),
-    "batch": (VISION, RECOMMEND, SCORE, GENERATE),
-    "measured": (TEXT, VISION, ANSWERS),
-    "calibration": (TEXT, VISION, ANSWERS),
-    "nodes": SIZED,
-    "target_per_s": SIZED,
-    "mix": (ANSWERS,),
-    "input_tokens": (ANSWERS,),
-    "output_tokens": (ANSWERS,),
-    "ttft_s": (ANSWERS,),
-    "tpot_s": (ANSWERS,),
-    "quantile_fraction": (ANSWERS,),
-    "requests_per_s": (ANSWERS,),
-    "availability_fraction": (ANSWERS,),
-    "disaggregated": (ANSWERS,),
-}
-FLAGS = {
-    "sequence_tokens": "--sequence",
-    "image_pixels": "--image",
-    "target_per_s": "--target",
-    "quantile_fraction": "--quantile",
-    "requests_per_s": "--requests-per-second",
-    "availability_fraction": "--availability",
-    "ttft_s": "--ttft",
-    "tpot_s": "--tpot",
-    "by_h": "--by",
-    "skus": "--sku",
-}
+ASKED = asked.asked_of(Question)
 WORDS = {
     TEXT: "training a language model",
     VISION: "training a vision model",
@@ -172,7 +98,7 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
 
 def flag(name: str) -> str:
     """The option of the command line behind a field."""
-    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+    return asked.flag(name, Question)
 
 
 def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
@@ -219,27 +145,11 @@ def _numbers(question: Question) -> Iterator[Problem]:
     for size in question.nodes:
         if size < 1:
             yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
-    for name in (
-        "sequence_tokens",
-        "batch_tokens",
-        "batch",
-        "image_pixels",
-        "adapter_rank",
-        "target_per_s",
-        "tokens",
-        "by_h",
-        "input_tokens",
-        "output_tokens",
-        "ttft_s",
-        "tpot_s",
-        "requests_per_s",
-    ):
+    for name, one in ASKED.items():
         value = getattr(question, name)
-        if value is not None and not 0 < value < math.inf:
+        if value is not None and one.above_zero and not 0 < value < math.inf:
             yield Problem(flag(name), f"must be above zero, got {value:g}")
-    for name in ("quantile_fraction", "availability_fraction"):
-        value = getattr(question, name)
-        if value is not None and not 0 < value < 1:
+        if value is not None and one.reads == "share" and not 0 < value < 1:
             yield Problem(flag(name), f"is a share between 0 and 1, such as 0.9, got {value:g}")
     sequence, batch = question.sequence_tokens, question.batch_tokens
     if sequence is not None and batch is not None and 0 < batch < sequence:
@@ -264,7 +174,8 @@ def _together(question: Question) -> Iterator[Problem]:
 
 
 def _not_meant(question: Question, kind: str) -> Iterator[Problem]:
-    for name, kinds in MEANT.items():
-        if getattr(question, name) not in (None, (), "", False) and kind not in kinds:
-            meant = " or ".join(WORDS[one] for one in kinds[:2])
+    for name, one in ASKED.items():
+        stated = getattr(question, name) not in (None, (), "", False)
+        if stated and one.kinds and kind not in one.kinds:
+            meant = " or ".join(WORDS[each] for each in one.kinds[:2])
             yield Problem(flag(name), f"has no effect on {WORDS[kind]}; it is for {meant}")

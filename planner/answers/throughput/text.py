@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from planner.answers.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
+from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened
-from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
+from planner.trace.numbers import NONE, count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
-
-Cell = tuple[str, int, Callable[[Record], str]]
 
 
 def to_text(document: Record) -> str:
@@ -69,11 +68,7 @@ def _tables(document: Record) -> Iterator[str]:
         measured = ", calibrated" if works and _calibrated(document, works[0]) else ""
         yield f"{sku}  {document['titles'][sku]}{sure}{measured}"
         if works:
-            yield "  " + "  ".join(f"{name:>{width}}" if width else name for name, width, _ in cells)
-        for row in works:
-            yield "  " + "  ".join(
-                f"{show(row):>{width}}" if width else show(row) for _, width, show in cells
-            )
+            yield from aligned(cells, works, indent="  ")
         yield from _reasons([row for row in rows if not row["fits"]])
         yield ""
 
@@ -98,30 +93,30 @@ def _reasons(rows: Sequence[Record]) -> Iterator[str]:
         yield f"  not on {', '.join(sizes)} {what}{plural}: {last}{alike[-1]['reason']}"
 
 
-def _cells(document: Record) -> list[Cell]:
-    """Columns of a table of sizes; a width of 0 is the last column."""
+def _cells(document: Record) -> list[Column]:
+    """Columns of a table of sizes."""
     rows = [row for row in document["rows"] if row["fits"]]
     unit, turn = document["unit"], "batch" if document["kind"] in (SCORE, GENERATE) else "step"
-    cells: list[Cell] = [
-        ("nodes", 6, lambda row: count_text(row["nodes"])),
-        ("chips", 6, lambda row: count_text(row["accelerators"])),
-        (f"{unit}/s", 11, lambda row: number_text(row["rate_per_s"])),
-        (
-            "low .. high",
-            23,
-            lambda row: f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}",
-        ),
-        ("per chip", 9, lambda row: number_text(row["rate_per_s"] / row["accelerators"])),
+    cells = [
+        Column("nodes", lambda row: count_text(row["nodes"]), 6),
+        Column("chips", lambda row: count_text(row["accelerators"]), 6),
+        Column(f"{unit}/s", lambda row: number_text(row["rate_per_s"]), 11),
+        Column("low .. high", _span, 23),
+        Column("per chip", lambda row: number_text(row["rate_per_s"] / row["accelerators"]), 9),
     ]
-    optional: list[tuple[str, Cell]] = [
-        ("mfu_fraction", ("MFU", 6, lambda row: percent_text(row["mfu_fraction"]))),
-        ("exposed_fraction", ("waits", 6, lambda row: percent_text(row["exposed_fraction"]))),
-        ("step_s", (f"{turn} s", 8, lambda row: number_text(row["step_s"]))),
-        ("node_kw", ("node kW", 7, lambda row: fixed_text(row["node_kw"], 2))),
-        ("per_kwh", (f"{unit}/kWh", 11, lambda row: number_text(row["per_kwh"]))),
-        ("layout", ("layout", 0, lambda row: _layout(row, document))),
-    ]
-    return cells + [cell for name, cell in optional if rows and name in rows[0]]
+    optional = {
+        "mfu_fraction": Column("MFU", lambda row: percent_text(row["mfu_fraction"]), 6),
+        "exposed_fraction": Column("waits", lambda row: percent_text(row["exposed_fraction"]), 6),
+        "step_s": Column(f"{turn} s", lambda row: number_text(row["step_s"]), 8),
+        "node_kw": Column("node kW", lambda row: fixed_text(row["node_kw"], 2), 7),
+        "per_kwh": Column(f"{unit}/kWh", lambda row: number_text(row["per_kwh"]), 11),
+        "layout": Column("layout", lambda row: _layout(row, document), right=False),
+    }
+    return cells + [cell for name, cell in optional.items() if rows and name in rows[0]]
+
+
+def _span(row: Record) -> str:
+    return f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}"
 
 
 def _layout(row: Record, document: Record) -> str:
@@ -129,30 +124,26 @@ def _layout(row: Record, document: Record) -> str:
     return f"{row['layout']}{other}"
 
 
-def _answer_cells(document: Record) -> list[Cell]:
+def _answer_cells(document: Record) -> list[Column]:
     """Columns of a table of replicas."""
-    cells: list[Cell] = [
-        ("chips", 5, lambda row: count_text(row["accelerators"])),
-        ("batch", 5, lambda row: count_text(row["batch"])),
-        ("requests/s", 10, lambda row: number_text(row["rate_per_s"])),
-        (
-            "low .. high",
-            16,
-            lambda row: f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}",
-        ),
-        ("at most", 7, lambda row: number_text(row["limit_per_s"])),
-        ("TTFT s", 6, lambda row: fixed_text(row["ttft_s"], 3)),
-        ("TPOT ms", 7, lambda row: fixed_text(1000 * row["tpot_s"], 1)),
-        ("running", 7, lambda row: fixed_text(row["running"], 1)),
-        ("tokens/s", 9, lambda row: number_text(row["tokens_per_s"])),
-        ("kW", 6, lambda row: fixed_text(row["replica_kw"], 2)),
-        ("J/token", 8, lambda row: number_text(3.6e6 / row["tokens_per_kwh"], 3)),
+    cells = [
+        Column("chips", lambda row: count_text(row["accelerators"]), 5),
+        Column("batch", lambda row: count_text(row["batch"]), 5),
+        Column("requests/s", lambda row: number_text(row["rate_per_s"]), 10),
+        Column("low .. high", _span, 16),
+        Column("at most", lambda row: number_text(row["limit_per_s"]), 7),
+        Column("TTFT s", lambda row: fixed_text(row["ttft_s"], 3), 6),
+        Column("TPOT ms", lambda row: fixed_text(1000 * row["tpot_s"], 1), 7),
+        Column("running", lambda row: fixed_text(row["running"], 1), 7),
+        Column("tokens/s", lambda row: number_text(row["tokens_per_s"]), 9),
+        Column("kW", lambda row: fixed_text(row["replica_kw"], 2), 6),
+        Column("J/token", lambda row: number_text(3.6e6 / row["tokens_per_kwh"], 3), 8),
     ]
     if any("replicas" in row for row in document["rows"]):
         cells += [
-            ("replicas", 8, lambda row: f"{count_text(row['replicas'])}+{count_text(row['spares'])}"),
-            ("all chips", 9, lambda row: count_text(row["pool_accelerators"])),
-            ("all kW", 7, lambda row: fixed_text(row["pool_kw"], 1)),
+            Column("replicas", lambda row: f"{count_text(row['replicas'])}+{count_text(row['spares'])}", 8),
+            Column("all chips", lambda row: count_text(row["pool_accelerators"]), 9),
+            Column("all kW", lambda row: fixed_text(row["pool_kw"], 1), 7),
         ]
     return cells
 
@@ -163,22 +154,26 @@ def _apart(document: Record) -> Iterator[str]:
     if rows is None:
         return
     yield "Prompts read by some replicas, answers written by others; accelerators without standby"
-    yield (
-        f"{'reads':<12} {'replicas':>10} {'writes':<12} {'replicas':>10} {'chips':>6} {'together':>8} "
-        f"{'TTFT s':>7}"
+    joint = "joint_accelerators"
+    yield from aligned(
+        [
+            Column("reads", lambda row: row["prefill_sku"], 12, right=False),
+            Column("replicas", lambda row: _replicas(row, "prefill"), 10),
+            Column("writes", lambda row: row["decode_sku"], 12, right=False),
+            Column("replicas", lambda row: _replicas(row, "decode"), 10),
+            Column("chips", lambda row: count_text(row["accelerators"]) if row["fits"] else NONE, 6),
+            Column("together", lambda row: NONE if row[joint] is None else count_text(row[joint]), 8),
+            Column("TTFT s", lambda row: fixed_text(row["ttft_s"], 3) if row["fits"] else NONE, 7),
+            Column("", lambda row: "" if row["fits"] else "a target is out of reach", right=False),
+        ],
+        rows,
+        gap=" ",
     )
-    for row in rows:
-        names = f"{row['prefill_sku']:<12} {{:>10}} {row['decode_sku']:<12} {{:>10}}"
-        together = "-" if row["joint_accelerators"] is None else count_text(row["joint_accelerators"])
-        if row["fits"]:
-            counts = [f"{row[f'{one}_replicas']} x {row[f'{one}_tp']}" for one in ("prefill", "decode")]
-            yield (
-                f"{names.format(*counts)} {count_text(row['accelerators']):>6} {together:>8} "
-                f"{fixed_text(row['ttft_s'], 3):>7}"
-            )
-        else:
-            yield f"{names.format('-', '-')} {'-':>6} {together:>8}  a target is out of reach"
     yield ""
+
+
+def _replicas(row: Record, which: str) -> str:
+    return f"{row[f'{which}_replicas']} x {row[f'{which}_tp']}" if row["fits"] else NONE
 
 
 def _target(document: Record) -> Iterator[str]:
@@ -187,21 +182,25 @@ def _target(document: Record) -> Iterator[str]:
         f"Smallest size that delivers {number_text(document['target_per_s'])} {unit}/s; sure: at its low "
         "end too"
     )
-    yield (
-        f"{'SKU':<12} {'nodes':>6} {'sure':>6} {'chips':>7} {unit + '/s':>12} {'low .. high':>25} "
-        f"{'all kW':>9} {unit + '/kWh':>12}"
+
+    def known(show: Callable[[Record], str]) -> Callable[[Record], str]:
+        return lambda row: show(row) if row["fits"] else NONE
+
+    yield from aligned(
+        [
+            Column("SKU", lambda row: row["sku"], 12, right=False),
+            Column("nodes", known(lambda row: count_text(row["nodes"])), 6),
+            Column("sure", known(lambda row: str(row["sure_nodes"] or NONE)), 6),
+            Column("chips", known(lambda row: count_text(row["accelerators"])), 7),
+            Column(f"{unit}/s", known(lambda row: number_text(row["rate_per_s"])), 12),
+            Column("low .. high", known(_span), 25),
+            Column("all kW", known(lambda row: fixed_text(_drawn(row), 1)), 9),
+            Column(f"{unit}/kWh", known(lambda row: number_text(row["per_kwh"])), 12),
+            Column("", lambda row: "" if row["fits"] else row["reason"], right=False),
+        ],
+        sorted(document["reached"], key=_drawn),
+        gap=" ",
     )
-    for row in sorted(document["reached"], key=_drawn):
-        if not row["fits"]:
-            yield f"{row['sku']:<12} {'-':>6} {row['reason']}"
-            continue
-        span = f"{number_text(row['low_per_s'])} .. {number_text(row['high_per_s'])}"
-        yield (
-            f"{row['sku']:<12} {count_text(row['nodes']):>6} {row['sure_nodes'] or '-':>6} "
-            f"{count_text(row['accelerators']):>7} "
-            f"{number_text(row['rate_per_s']):>12} {span:>25} {fixed_text(_drawn(row), 1):>9} "
-            f"{number_text(row['per_kwh']):>12}"
-        )
     if document["kind"] in (TEXT, RECOMMEND):
         yield ""
         yield "Rates are of training itself: failures, checkpoints and spares come on top (`everfleet plan`)."

@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from planner.answers.tradeoffs.cells import GAP
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import Assembled, assemble
 from planner.program.engines import require_trusted
+from planner.program.plan import Plan, PlanLedger
 from planner.program.searches import Front, Point, gathered, pareto_front
 from planner.program.solution import Problem, Solution, Status
 from planner.trace.currency import currency_record, showing
+from planner.trace.explain import Steps
 from planner.trace.numbers import mass, money, percent_text, share_of, tonne_price
-from planner.trace.records import Record
+from planner.trace.quantities import Traced, calculated, chosen
+from planner.trace.records import Record, numbered, plain_rows
 
 Document = dict[str, Any]
 
@@ -121,7 +125,8 @@ def document_of(found: Found) -> Document:
 
 def _document(found: Found) -> Document:
     scenario, front = found.inputs.scenario, found.front
-    rows = _rows(found.assembled.problem, front)
+    steps, traced = Steps(), _rows(found)
+    cells, rows = numbered({"points": traced}, steps), plain_rows(traced)
     said = _sentences(front, rows)
     if again := found.levels - len(front.points):
         levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
@@ -139,11 +144,15 @@ def _document(found: Found) -> Document:
                 "tables": {"points": rows} if rows else {},
             }
         },
+        "cells": cells,
+        "steps": steps.packed(),
     }
 
 
-def _rows(problem: Problem, front: Front) -> list[Record]:
-    """One row for each plan, from the cleanest to the cheapest; what the last tonnes before it cost."""
+def _rows(found: Found) -> list[Record]:
+    """A traced row for each plan, from the cleanest to the cheapest; what the last tonnes before it cost."""
+    problem, front = found.assembled.problem, found.front
+    ledgers = [Plan(found.inputs, found.assembled, one.answer, {}, None).ledger for one in front.points]
     kept = [number for number, needless in enumerate(front.dominated) if not needless]
     next_dirtier = dict(pairwise(kept))
     units = problem.node_groups.order_unit_nodes[:, None]
@@ -152,14 +161,22 @@ def _rows(problem: Problem, front: Front) -> list[Record]:
         other = next_dirtier.get(number)
         rows.append(
             {
-                "point": number + 1,
-                "cost_usd": point.usd,
-                "carbon_kgco2e": point.kgco2e,
-                "usd_per_tonne_saved": None if other is None else _slope(point, front.points[other]),
+                "point": chosen("point", number + 1, "place in the front, from the cleanest"),
+                "cost_usd": ledgers[number].cost,
+                "carbon_kgco2e": ledgers[number].carbon,
+                "usd_per_tonne_saved": None
+                if other is None or _slope(point, front.points[other]) is None
+                else _traced_slope(ledgers[number], ledgers[other]),
                 "mark": _mark(front, number, kept),
-                "nodes_bought": float((point.solution.orders * units).sum()),
+                "nodes_bought": chosen(
+                    "nodes_bought",
+                    float((point.solution.orders * units).sum()),
+                    "decided by the program: whole orders",
+                ),
                 "fleet_at_the_end": fleet_text(problem, point.solution),
-                "gap_fraction": point.answer.gap_fraction if np.isfinite(point.answer.gap_fraction) else None,
+                "gap_fraction": chosen("gap_fraction", point.answer.gap_fraction, GAP)
+                if np.isfinite(point.answer.gap_fraction)
+                else None,
             }
         )
     return rows
@@ -169,6 +186,20 @@ def _slope(cleaner: Point, dirtier: Point) -> float | None:
     """What a tonne less costs on the way from the next dirtier plan."""
     saved = dirtier.kgco2e - cleaner.kgco2e
     return 1000.0 * (cleaner.usd - dirtier.usd) / saved if saved > 0 else None
+
+
+def _traced_slope(cleaner: PlanLedger, dirtier: PlanLedger) -> Traced:
+    """The same of what both plans come to."""
+    return calculated(
+        "usd_per_tonne_saved",
+        "1000 * (this_usd - next_usd) / (next_kgco2e - this_kgco2e)",
+        "USD",
+        "on the way from the next dirtier plan of the front, a tonne being 1,000 kg",
+        this_usd=cleaner.cost,
+        next_usd=dirtier.cost,
+        next_kgco2e=dirtier.carbon,
+        this_kgco2e=cleaner.carbon,
+    )
 
 
 def _mark(front: Front, number: int, kept: Sequence[int]) -> str:

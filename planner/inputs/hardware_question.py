@@ -1,0 +1,137 @@
+"""What is asked of hardware, stated once: `everfleet throughput`, `ef.throughput` and the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.inputs.asked import asked
+
+TEXT, VISION = "train-text", "train-vision"
+RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
+SCORE, GENERATE = "serve-recommendation", "serve-images"
+_SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
+_MADE = (VISION, RECOMMEND, SCORE, GENERATE)
+_MEASURED = (TEXT, VISION, ANSWERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A model, what is done with it, and where; what is None takes the catalogue's default."""
+
+    model: str
+    serve: bool = False
+    precision: str = asked("bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16", "bf16")
+    skus: tuple[str, ...] = asked("default: all", (), reads="names", option="--sku", value="SKU,...")
+    nodes: tuple[int, ...] = asked(
+        "sizes to look at; 1,2,4 to 128", (), reads="counts", value="N,...", kinds=_SIZED
+    )
+    why: str = asked("open the numbers of one row down to their sources", "", value="SKU:SIZE")
+
+    sequence_tokens: int | None = asked(
+        "8192", reads="count", option="--sequence", value="TOKENS", group="training", kinds=(TEXT,)
+    )
+    batch_tokens: float | None = asked(
+        "tokens of a step", reads="number", value="TOKENS", group="training", kinds=(TEXT,)
+    )
+    batch: int | None = asked(
+        "images or samples of a step, or made at once", reads="count", group="training", kinds=_MADE
+    )
+    image_pixels: int | None = asked(
+        "side; 224", reads="count", option="--image", value="PIXELS", group="training", kinds=(VISION,)
+    )
+    adapter_rank: int | None = asked(
+        "train adapters of this rank, all else frozen (LoRA)",
+        reads="count",
+        value="R",
+        group="training",
+        kinds=(TEXT,),
+    )
+    target_per_s: float | None = asked(
+        "tokens or samples a second: the smallest size of each SKU that delivers them",
+        reads="rate",
+        option="--target",
+        value="RATE",
+        group="training",
+        kinds=_SIZED,
+    )
+    tokens: float | None = asked(
+        "the same from tokens to train on, with --by", reads="number", group="training", kinds=(TEXT,)
+    )
+    by_h: float | None = asked(
+        "time to train them in, '90 d'", reads="time", option="--by", value="TIME", group="training"
+    )
+
+    measured: str = asked(
+        "what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
+        "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
+        "",
+        value="POINT",
+        kinds=_MEASURED,
+    )
+    calibration: Path | None = asked(  # noqa: RUF009  # makes a field, as `field` does
+        "what `everfleet calibrate ... --json` printed", reads="path", value="FILE", kinds=_MEASURED
+    )
+
+    engine: str | None = asked("of `everfleet facts performance.engine.`; the newest", group="serving")
+    mix: str | None = asked(
+        "trace whose requests come; azure-conversation", group="serving", kinds=(ANSWERS,)
+    )
+    input_tokens: float | None = asked(
+        "of one length: their prompt", reads="number", value="N", group="serving", kinds=(ANSWERS,)
+    )
+    output_tokens: float | None = asked(
+        "and their answer", reads="number", value="N", group="serving", kinds=(ANSWERS,)
+    )
+    ttft_s: float | None = asked(
+        "time to the first token, '1 s'",
+        reads="time",
+        option="--ttft",
+        value="TIME",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+    tpot_s: float | None = asked(
+        "time for each further token, '100 ms'",
+        reads="time",
+        option="--tpot",
+        value="TIME",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+    quantile_fraction: float | None = asked(
+        "share in time; 0.9",
+        reads="share",
+        option="--quantile",
+        value="FRACTION",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+    requests_per_s: float | None = asked(
+        "counts replicas",
+        reads="rate",
+        option="--requests-per-second",
+        value="RATE",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+    availability_fraction: float | None = asked(
+        "share of time in which enough replicas are up; 0.999",
+        reads="share",
+        option="--availability",
+        value="FRACTION",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+    disaggregated: bool = asked(
+        "prompts read by some replicas and answers written by others, of one SKU or of two",
+        False,
+        reads="flag",
+        group="serving",
+        kinds=(ANSWERS,),
+    )
+
+    @property
+    def wants_target(self) -> bool:
+        """Whether the smallest size that reaches a rate is requested."""
+        return self.target_per_s is not None or self.tokens is not None

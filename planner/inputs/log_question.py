@@ -1,0 +1,73 @@
+"""What is asked of a failure or job log, stated once: `everfleet fit`, `everfleet backtest`, `ef.fit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.inputs.asked import asked, asked_of
+from planner.trace.errors import InputError
+
+FIT = "fit"  # what `backtest` does not ask
+
+
+@dataclass(frozen=True)
+class FitQuestion:
+    """Options of a fit; what is None comes from the catalogue and is named in the answer."""
+
+    name: str = asked("name of the fleet; default: that of the file", "", kinds=(FIT,))
+    accelerators_per_node: int | None = asked("8", reads="count", value="N", kinds=(FIT,))
+    interval_fraction: float = asked(
+        "what intervals are to hold; 0.9", 0.90, reads="share", option="--interval", value="FRACTION"
+    )
+    spare_confidence_fraction: float = asked(
+        "share of time that spares suffice; 0.99",
+        0.99,
+        reads="share",
+        option="--confidence",
+        value="FRACTION",
+    )
+    period_d: float = asked(
+        "length of the periods compared; 91", 91.0, reads="number", option="--period-days", value="D"
+    )
+    review_d: float = asked(
+        "days until the spares are sized anew; 7", 7.0, reads="number", option="--review-days", value="D"
+    )
+    covariates: tuple[str, ...] | None = asked(
+        "for hazard ratios; default: all with few levels", reads="names", value="NAME,...", kinds=(FIT,)
+    )
+    cross_check: bool = asked(
+        "lifetimes and ratios by lifelines too; takes seconds", False, reads="flag", kinds=(FIT,)
+    )
+    with_planned: bool = asked("count planned stops as failures", False, reads="flag")
+    prior: str = asked(
+        "published fleet to start from, or none; 'prior': all of them", "prior", value="NAME", kinds=(FIT,)
+    )
+    write_min: float | None = asked(
+        "blocking checkpoint write, for ETTR by size", reads="number", value="MIN", kinds=(FIT,)
+    )
+    restart_min: float | None = asked(
+        "restart after a failure, for ETTR by size", reads="number", value="MIN", kinds=(FIT,)
+    )
+
+    def __post_init__(self) -> None:
+        stated = {
+            name: (one, value)
+            for name, one in asked_of(FitQuestion).items()
+            if (value := getattr(self, name)) is not None
+        }
+        wrong = [
+            f"{name} has to be a share between 0 and 1, got {value}"
+            for name, (one, value) in stated.items()
+            if one.reads == "share" and not 0 < value < 1
+        ]
+        wrong += [
+            f"{name} has to be above 0, got {value}"
+            for name, (one, value) in stated.items()
+            if one.above_zero and not 0 < value < float("inf")
+        ]
+        if wrong:
+            raise InputError("\n".join(wrong))
+
+
+OF_A_FIT = tuple(name for name, one in asked_of(FitQuestion).items() if FIT in one.kinds)
+OF_EVERY_LOG = tuple(name for name in asked_of(FitQuestion) if name not in OF_A_FIT)

@@ -158,7 +158,7 @@ def test_nodes_of_a_cluster_are_counted_by_kind_and_place() -> None:
         ),
         ({"sites": SITES, "demand": DEMAND.replace("2027-02", "2027-03")}, "says nothing of 2027-02"),
         ({"sites": SITES, "demand": DEMAND.replace("2027-02", "2031-02")}, "40 at most"),
-        ({"sites": SITES, "demand": DEMAND.replace("2592000", "x")}, "requests_per_day: is no number"),
+        ({"sites": SITES, "demand": DEMAND.replace("2592000", "x")}, "requests_per_day: 'x' is no number"),
         (
             {"sites": SITES, "demand": DEMAND.replace("chat,,2027-02", "chat,llama-3-8b,2027-02")},
             "in the rows before",

@@ -112,7 +112,7 @@ def scenario_from(
     if buys:
         _offer_what_stands(found, making)
     _name_references(found, making)
-    _take_one_signal(found, making)
+    making.notes += take_one_signal(found, catalogue)
     for sheet in sheets:
         if sheet.left_out:
             making.notes.append(f"{sheet.where}: not used: {', '.join(sheet.left_out)}")
@@ -363,11 +363,13 @@ def _name_references(found: Mapping[str, Any], making: _Making) -> None:
             making.notes.append(f"{entry['name']}: its accelerator-hours are those of {had[0]}")
 
 
-def _take_one_signal(found: Mapping[str, Any], making: _Making) -> None:
-    """Where regions of several families meet, each takes the factor of its country: like is added to like."""
-    catalogue = making.catalogue
+def take_one_signal(found: Mapping[str, Any], catalogue: Catalogue) -> list[str]:
+    """Where regions of several families meet, each takes the factor of its country: like is added to like.
+
+    The entries of `found` are changed. A price of electricity that hung on the region stays.
+    """
     placed = [
-        (f"{table}.{entry.get('name', entry['region'])}", entry, catalogue.regions[entry["region"]])
+        (table, entry, catalogue.regions[entry["region"]])
         for table in ("sites", "rental")
         for entry in found.get(table, ())
         if entry.get("region") in catalogue.regions and "grid_intensity" not in entry
@@ -376,16 +378,21 @@ def _take_one_signal(found: Mapping[str, Any], making: _Making) -> None:
     grids += [region.grid for _, entry, region in placed if "grid" not in entry]
     signals = {name: _signal(name, catalogue) for name in grids}
     if len(set(signals.values()) - {""}) < 2:
-        return
-    for name, entry, region in placed:
+        return []
+    notes = []
+    for table, entry, region in placed:
         country = region.country.lower()
         if "grid" in entry or signals[region.grid] == _COUNTRIES or _signal(country, catalogue) != _COUNTRIES:
             continue
         entry["grid"] = country
-        making.notes.append(
-            f"{name}: the factor of its country, {country}, is taken: that of {region.grid} is "
-            f"{signals[region.grid]}, and other places are {_COUNTRIES}"
+        price = catalogue.facts.get(f"electricity.{region.grid}.price")
+        if table == "sites" and price is not None:
+            entry.setdefault("electricity_price", price.stated)
+        notes.append(
+            f"{table}.{entry.get('name', entry['region'])}: the factor of its country, {country}, is taken: "
+            f"that of {region.grid} is {signals[region.grid]}, and other places are {_COUNTRIES}"
         )
+    return notes
 
 
 def _signal(grid: str, catalogue: Catalogue) -> str:

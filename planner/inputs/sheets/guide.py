@@ -11,7 +11,8 @@ from datetime import date
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, Region
-from planner.inputs.editing.fields import catalogued, default_of, part_at
+from planner.inputs.editing.fields import catalogued, default_of, part_at, value_of
+from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.sheets.making import (
     Made,
     next_quarter,
@@ -154,8 +155,13 @@ def made(answers: Answers, catalogue: Catalogue, *, title: str, today: date, dat
     root: dict[str, Any] = {} if answers.currency == USD else {"currency": answers.currency}
     if data is not None:
         root["data"] = data
-    policy = {key: value for key, value in answers.policy.items() if value not in ("", None)}
-    settings = {**root, "horizon": {"start": next_quarter(today), **answers.horizon}, "policy": policy}
+    policy = {
+        key: value_of("policy", key, str(value))
+        for key, value in answers.policy.items()
+        if value and (key != "carbon_price" or answers.policy.get("objective") == "weighted")
+    }
+    horizon = {**answers.horizon, "start": _first_day(answers.horizon.get("start"), today)}
+    settings = {**root, "horizon": horizon, "policy": policy}
     return scenario_from(
         sheets,
         catalogue,
@@ -164,6 +170,16 @@ def made(answers: Answers, catalogue: Catalogue, *, title: str, today: date, dat
         settings=settings,
         buys=answers.buys,
     )
+
+
+def _first_day(stated: Any, today: date) -> date:
+    if not stated:
+        return next_quarter(today)
+    try:
+        return date.fromisoformat(str(stated))
+    except ValueError:
+        said = f"'{stated}' is no day: write for example 2027-01-01"
+        raise ScenarioError("", [Problem("horizon.start", said)]) from None
 
 
 def default_rows(step: str, answers: Answers, catalogue: Catalogue) -> list[Record]:
@@ -200,7 +216,11 @@ def _stated(step: str, answers: Answers) -> Iterator[tuple[str, str, Row]]:
     for table in STEPS[step]:
         if table in ("policy", "reliability"):
             yield table, table, {key: str(value) for key, value in answers.policy.items() if value}
-        for row in answers.tables.get(table, ()):
+        rows = list(answers.tables.get(table, ()))
+        if table == "market" and not rows and answers.buys:
+            stands = dict.fromkeys(row["sku"] for row in answers.tables.get("fleet", ()))
+            rows = [{"sku": sku} for sku in stands]
+        for row in rows:
             yield table, entry(table, row), row
 
 

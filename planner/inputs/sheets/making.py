@@ -426,7 +426,7 @@ def _offer_what_stands(found: dict[str, Any], making: _Making) -> None:
     found["market"] = [{"sku": sku} for sku in skus]
     for entry in found["market"]:
         _complete("market", entry, entry["sku"], making)
-    making.notes.append(f"no table of offers: {', '.join(skus)} may be bought, as what stands")
+    making.notes.append(f"nothing is said of offers: {', '.join(skus)} may be bought, as what stands")
 
 
 def price_key(sku: str, catalogue: Catalogue) -> str:

@@ -74,7 +74,7 @@ def test_names_units_and_months_as_people_write_them() -> None:
     for part in (
         "fleet.csv: not used: Owner",
         "is taken for h100-8",
-        "no table of offers: h100-8 may be bought",
+        "nothing is said of offers: h100-8 may be bought",
         "assumed for chat: services.*.mean_to_peak = 0.5",
         "assumed for reliability: failures",
     ):

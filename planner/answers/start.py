@@ -14,7 +14,7 @@ from planner.inputs.editing import Found
 from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from
-from planner.inputs.sheets.guide import STEPS, Answers, made, missing
+from planner.inputs.sheets.guide import STEPS, Answers, made, missing, with_stand_ins
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
 from planner.trace.records import Record
@@ -98,19 +98,27 @@ def guided(
         files: that lie next to the scenario.
     """
     lacks = missing(answers)
-    if any(lacks.values()):
-        return Guided(lacks, {})
+    complete = not any(lacks.values())
     text, notes = "", tuple[str, ...]()
     try:
-        result = made(answers, catalogue, title=GUIDED_TITLE, today=today, data=data)
+        result = made(
+            answers if complete else with_stand_ins(answers),
+            catalogue,
+            title=GUIDED_TITLE,
+            today=today,
+            data=data,
+        )
         text, notes = _text(result), result.notes
-        return Guided(lacks, {}, text, notes, scenario_found(GUIDED_NAME, text.encode(), files))
+        found = scenario_found(GUIDED_NAME, text.encode(), files)
     except ScenarioError as error:
         wrong: dict[str, list[str]] = {}
         for problem in error.problems:
-            said = ": ".join(filter(None, (problem.path, problem.message)))
-            wrong.setdefault(_step_of(problem.path), []).append(said)
-        return Guided(lacks, wrong, text, notes)
+            # Of what is not there yet only what was stated can be wrong: a value of an entry.
+            if complete or re.search("[.,]", problem.path):
+                said = ": ".join(filter(None, (problem.path, problem.message)))
+                wrong.setdefault(_step_of(problem.path), []).append(said)
+        return Guided(lacks, wrong, text if complete else "", notes)
+    return Guided(lacks, {}, text, notes, found) if complete else Guided(lacks, {})
 
 
 def _step_of(path: str) -> str:

@@ -361,7 +361,8 @@ def _adder(
     table: str, label: str, options: Sequence[str], said: Callable[[str], str], add: Callable[[str], None]
 ) -> None:
     """A list that is searched by typing; what is chosen becomes an entry, and the list is empty again."""
-    key = f"begin.add.{table}"
+    turn = _turn()
+    key = f"begin.add.{table}.{turn}"
     st.selectbox(
         label,
         options,
@@ -370,7 +371,7 @@ def _adder(
         format_func=said,
         placeholder="Type to search",
         on_change=_added,
-        args=(key, add),
+        args=(key, turn, add),
     )
 
 
@@ -473,17 +474,23 @@ def _stand(table: str, rows: Sequence[dict[str, str]]) -> None:
     st.session_state[_ANSWERS] = replace(answers, tables={**answers.tables, table: tuple(rows)})
 
 
-def _added(key: str, add: Callable[[str], None]) -> None:
-    chosen = st.session_state[key]
-    st.session_state[key] = None
-    if chosen is not None:
+def _turn() -> int:
+    """How many entries were added so far, for keys and callbacks of the lists that entries are chosen from.
+
+    A run that is cut short has its callbacks called again: what comes from an earlier turn adds nothing.
+    """
+    return int(st.session_state.get(_COUNT, 0))
+
+
+def _added(key: str, turn: int, add: Callable[[str], None]) -> None:
+    chosen = st.session_state.get(key)
+    if turn == _turn() and chosen is not None:
         add(chosen)
 
 
 def _add(table: str, row: dict[str, str]) -> None:
-    count = st.session_state.get(_COUNT, 0) + 1
-    st.session_state[_COUNT] = count
-    _stand(table, [*_rows(table), {**row, _ID: str(count)}])
+    st.session_state[_COUNT] = _turn() + 1
+    _stand(table, [*_rows(table), {**row, _ID: str(_turn())}])
 
 
 def _add_place(place: str) -> None:

@@ -151,9 +151,15 @@ def grid_series() -> None:
     sites = [site.name for site in scenario.sites]
     left, right = st.columns(2)
     site = left.selectbox("Site", sites, key="series-site", format_func=shared.plain)
-    tags = sorted(SIGNALS, key=lambda tag: tag != signal_of(scenario, site))
+    meant = signal_of(scenario, site)
+    tags = ["", *sorted(SIGNALS, key=lambda tag: tag != meant)]
     options: dict[str, Any] = {
-        "signal": right.selectbox("What its values mean", tags, key=f"series-signal-{site}"),
+        "signal": right.selectbox(
+            "What its values mean",
+            tags,
+            key=f"series-signal-{site}",
+            format_func=lambda tag: tag or f"as the file says, else {meant}",
+        ),
         "unit": left.selectbox("Unit", UNITS, key="series-unit", format_func=_unit_name),
         "time_zone": right.selectbox(
             "Time zone of times without an offset",

@@ -11,7 +11,7 @@ from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.editing.found import Found, as_file
 from planner.inputs.scenario import Horizon, Scenario, Site
-from planner.inputs.series import read_series
+from planner.inputs.series import read_series, signal_in
 from planner.inputs.series.table import read_table
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, exact_text, number_text
@@ -47,6 +47,8 @@ def series_found(
 ) -> Found:
     """What a file of grid intensities holds, and what it would be as the grid of a site.
 
+    What its values mean is `signal`; empty, what the file says, else what those of the scenario mean.
+
     Raises:
         InputError: naming file, line, value and what to do instead.
     """
@@ -55,9 +57,11 @@ def series_found(
         raise InputError(f"no site '{site}'; there is {', '.join(one.name for one in scenario.sites)}")
     meant = signal_of(scenario, site)
     with as_file(name, content) as path:
+        said = None if signal else signal_in(path)
+        signal = signal or (str(said) if said else meant)
         read = read_series(
             path,
-            signal=GridSignal.parse(signal or meant),
+            signal=GridSignal.parse(signal),
             unit=unit,
             time_zone=time_zone,
             zone=zone,
@@ -66,7 +70,7 @@ def series_found(
         header = read_table(path).header
     series = read.series
     values, notes = by_period(series, scenario.horizon)
-    if signal and signal != meant:
+    if signal != meant:
         notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
     if read.repeated_rows:
         notes.append(f"Rows that repeat a time: {count_text(read.repeated_rows)}; their mean was taken.")
@@ -81,7 +85,7 @@ def series_found(
             ("times read as", time_zone or "the offsets in the file, or UTC where the header says so"),
             ("columns", ", ".join(header)),
             ("unit of its values", unit or "the one that the header names"),
-            ("meaning", signal or meant),
+            ("meaning", f"{signal}, as the file says" if said else signal),
             ("mean", f"{number_text(1000 * series.mean_kgco2e_per_kwh)} g/kWh"),
             *(
                 (f"mean in {label}", text)

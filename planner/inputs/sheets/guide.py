@@ -45,6 +45,15 @@ NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pools": (("people", "gpu_time"),),
     "rental": (("region", "grid"),),
 }
+_STAND_INS = {
+    "power_cap": "1 MW",
+    "nodes": "1",
+    "in_service": "2020-01-01",
+    "users": "1000",
+    "tokens": "1e9",
+    "people": "1",
+    "region": "aws/us-east-1",
+}
 # What may be left out, and is shown with what holds then.
 _LEFT_OUT: Mapping[str, tuple[str, ...]] = {
     "sites": ("grid", "pue", "electricity_price", "space_price", "racks"),
@@ -134,6 +143,21 @@ def missing(answers: Answers) -> dict[str, list[str]]:
     return found
 
 
+def with_stand_ins(answers: Answers) -> Answers:
+    """The same with something wherever an entry lacks it: so that what is stated can be checked already.
+
+    An entry that lacks what nothing can stand for is left out: a run without a deadline.
+    """
+    found: dict[str, list[Row]] = {}
+    for table, rows in answers.tables.items():
+        held = found.setdefault(table, [])
+        for row in rows:
+            lacks = [ways[0] for ways in NEEDED.get(table, ()) if not any(row.get(key) for key in ways)]
+            if all(key in _STAND_INS for key in lacks):
+                held.append({**row, **{key: _STAND_INS[key] for key in lacks}})
+    return replace(answers, tables=found)
+
+
 def entry(table: str, row: Row) -> str:
     """What an entry is called."""
     at = f" at {row['site']}" if row.get("site") else ""
@@ -189,7 +213,7 @@ def default_rows(step: str, answers: Answers, catalogue: Catalogue) -> list[Reco
     take_one_signal(tables, catalogue)
     for table, name, row in _stated(step, replace(answers, tables=tables)):
         for key in _LEFT_OUT.get(table, ()):
-            if not row.get(key) and not _beside(table, key, row):
+            if (key == "grid" or not row.get(key)) and not _beside(table, key, row):
                 found.setdefault((key, *_default(table, key, row, catalogue)), []).append(name)
     return [
         {

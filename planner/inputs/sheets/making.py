@@ -273,11 +273,12 @@ def _complete(table: str, entry: dict[str, Any], where: str, making: _Making) ->
 
 
 def _racks(name: str, entry: dict[str, Any], making: _Making) -> None:
-    """As many racks as let power be what limits; a power that cannot be read is told by the check."""
+    """As many racks as let power be what limits; a power that cannot be read is told by the check, alone."""
     fact = making.catalogue.fact("planning.rack_power")
     try:
         power_kw = parse_quantity(str(entry.get("power_cap", "")), "kW")
     except ValueError:
+        entry["racks"] = 1
         return
     entry["racks"] = racks_for_power(power_cap_kw=power_kw, rack_kw=fact.value)
     each = f"one for each {number_text(fact.value)} kW of its power"

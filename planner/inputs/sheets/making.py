@@ -259,8 +259,9 @@ def _guess(fact: Fact, scale: float) -> str:
 def _complete(table: str, entry: dict[str, Any], where: str, making: _Making) -> None:
     """State the defaults of what an entry lacks."""
     name = str(entry.get("name") or entry.get("sku") or where)
+    region = making.catalogue.regions.get(str(entry.get("region")))
     for key in making.defaults.get(table, {}):
-        if not (table == "sites" and key == "pue" and "region" in entry):
+        if not (table == "sites" and key == "pue" and region is not None and region.pue):
             making.default(table, key, entry, name)
     if table == "rental" and "region" in entry:
         entry.setdefault("name", f"{str(entry['region']).rpartition('/')[2]}-{entry.get('sku', '')}")

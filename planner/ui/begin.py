@@ -236,9 +236,9 @@ def _market(answers: Answers, catalogue: Catalogue) -> None:
 def _review(found: Guided, files: session.Files) -> None:
     """What is still missing or wrong; else the file, what was assumed in it, and the ways on."""
     for step in STEPS:
-        if told := [*found.missing[step], *found.wrong.get(step, ())]:
+        if lines := [*found.missing[step], *found.wrong.get(step, ())]:
             st.markdown(f"**{step}**")
-            shared.lines(told)
+            shared.lines(lines)
     if found.found is None:
         said = "not right yet" if found.wrong else "not complete yet"
         st.error(f"The scenario is {said}: see the steps named above.", icon=":material/error:")
@@ -287,10 +287,10 @@ def _review(found: Guided, files: session.Files) -> None:
 def _state(step: str, found: Guided) -> None:
     """What this step lacks, or what is wrong in it."""
     with st.container():  # always there: fields above must not move
-        if told := found.missing[step]:
-            st.warning("Missing here: " + "; ".join(map(shared.plain, told)), icon=":material/edit_note:")
-        elif told := found.wrong.get(step):
-            st.error("  \n".join(map(shared.plain, told)), icon=":material/error:")
+        if lines := found.missing[step]:
+            st.warning("Missing here: " + "; ".join(map(shared.plain, lines)), icon=":material/edit_note:")
+        elif lines := found.wrong.get(step):
+            st.error("  \n".join(map(shared.plain, lines)), icon=":material/error:")
         else:
             st.success("Nothing is missing in this step.", icon=":material/check_circle:")
 

@@ -167,10 +167,10 @@ def file_name(name: str, suffix: str = ".toml") -> str:
 # The digest alone is the key: arguments with a leading underscore are no part of it.
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _with_own(digest: str, _data: str, _files: Files) -> Catalogue:
-    from planner.inputs.own.uploads import own_beside
+    from planner.inputs.own.uploads import own_among
 
     try:
-        return load_catalogue().with_own(own_beside(_data, dict(_files)))
+        return load_catalogue().with_own(own_among(_data, dict(_files)))
     except InputError:  # as the check of the scenario says in full
         return load_catalogue()
 

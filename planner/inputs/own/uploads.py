@@ -32,7 +32,7 @@ def laid_out(name: str, content: bytes) -> tuple[str, dict[str, bytes]]:
     raise InputError(f"{name}: bring a TOML file, rows as CSV, or a folder of facts as a zip")
 
 
-def own_beside(data: str, files: Mapping[str, bytes]) -> OwnFacts:
+def own_among(data: str, files: Mapping[str, bytes]) -> OwnFacts:
     """The facts among the files next to a scenario, of which its `data` names the folder or the file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A scenario asked for step by step: what a step fills, what it lacks, what holds where nothing is said.
+"""A scenario counted for step by step: what a step fills, what it lacks, what holds where nothing is said.
 
 The answers are rows as a spreadsheet has them, so that both become a scenario by one road.
 """
@@ -213,7 +213,7 @@ def default_rows(step: str, answers: Answers, catalogue: Catalogue) -> list[Reco
     take_one_signal(tables, catalogue)
     for table, name, row in _stated(step, replace(answers, tables=tables)):
         for key in _LEFT_OUT.get(table, ()):
-            if (key == "grid" or not row.get(key)) and not _beside(table, key, row):
+            if (key == "grid" or not row.get(key)) and not _needless(table, key, row):
                 found.setdefault((key, *_default(table, key, row, catalogue)), []).append(name)
     return [
         {
@@ -248,10 +248,10 @@ def _stated(step: str, answers: Answers) -> Iterator[tuple[str, str, Row]]:
             yield table, entry(table, row), row
 
 
-def _beside(table: str, key: str, row: Row) -> bool:
+def _needless(table: str, key: str, row: Row) -> bool:
     """Whether a default has no part in this row: the space of an owned building, people who are not named."""
-    asked = {"requests_per_day": "users", "gpu_time": "people"}.get(key)
-    return (asked is not None and not row.get(asked)) or (
+    counted = {"requests_per_day": "users", "gpu_time": "people"}.get(key)
+    return (counted is not None and not row.get(counted)) or (
         key == "space_price" and row.get("space") == "owned"
     )
 

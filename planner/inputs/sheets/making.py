@@ -195,13 +195,13 @@ def _add_period(
     if not name:
         making.wrong(where, "name: is empty")
         return
-    told = _demand(table, name, entry, where, making)
+    known = _demand(table, name, entry, where, making)
     period = entry.pop("period", None)
     held = by_name.setdefault(name, {"name": name, "rates": {}})
     rate = entry.pop(_BY_PERIOD[table], None)
     label = _label(str(period), where, making) if period is not None else labels[0]
     if rate is None:
-        if not told:
+        if not known:
             making.wrong(where, f"{_BY_PERIOD[table]}: is empty")
     elif label in held["rates"]:
         making.wrong(where, f"{name} is stated twice for {label}")

@@ -14,6 +14,7 @@ PAGES = Path(planner.ui.__file__).parent
 GROUPS = {
     "": {"start": ("Start", "home")},
     "Plan": {
+        "begin": ("Start from nothing", "add_circle"),
         "scenario": ("Scenario", "tune"),
         "plan": ("Plan", "calendar_month"),
         "tradeoffs": ("Trade-offs", "balance"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGES = (
     "start",
+    "begin",
     "scenario",
     "plan",
     "tradeoffs",

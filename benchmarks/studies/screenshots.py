@@ -28,6 +28,7 @@ CHART = "[data-testid=stVegaLiteChart] svg"
 # Page -> height of the picture, and what is there once the page is drawn.
 PAGES = {
     "start": (1330, CHART),
+    "begin": (900, "[data-testid=stSelectbox]"),
     "scenario": (1300, "[data-testid=stTextInput]"),
     "plan": (1500, CHART),
     "tradeoffs": (1000, f"{CHART}, button:has-text('Find the front')"),

@@ -14,6 +14,7 @@ from typing import Any
 from planner.answers.check import checked_scenario, scenario_in
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
+from planner.inputs.editing import series_found, traffic_found
 from planner.inputs.files import parse_json, read_limited
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables, with_changes
@@ -21,6 +22,8 @@ from planner.inputs.scenario.files import MAX_DEPTH
 from planner.physics.training_options import check_pools
 from planner.report.editions import up_to_date
 from planner.report.integrity import disagreements
+from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from planner.trace.records import Record
 
 # What a folder of an answer holds; the first that is there is read.
@@ -61,6 +64,38 @@ def open_scenario(
     if isinstance(named, Mapping):
         return scenario_in(read_tables(plain_tables(named, "scenario"), "scenario", Path(), changes))
     return checked_scenario(path_of(named, "scenarios"), changes)
+
+
+def with_series(
+    scenario: Scenario,
+    *,
+    traffic: Mapping[str, Path] | None = None,
+    hourly: Mapping[str, Path] | None = None,
+) -> tuple[Scenario, list[str]]:
+    """A scenario with the traffic of services and the grids of sites that files hold, and notes on them.
+
+    Args:
+        scenario: that names the services and sites.
+        traffic: a trace of requests (CSV) by the name of a service.
+        hourly: hours of a grid (CSV) by the name of a site; what they count is read from the file.
+
+    Raises:
+        InputError: a file cannot be used, or nothing has this name.
+    """
+    changes, notes = dict[str, Any](), list[str]()
+    readers = ((traffic_found, traffic or {}), (series_found, hourly or {}))
+    for reader, files in readers:
+        for name, path in files.items():
+            try:
+                content = read_limited(path)
+            except OSError as error:
+                raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+            found = reader(path.name, content, scenario, name)
+            changes |= found.changes
+            left_out = f"; rows left out: {count_text(found.dropped_count)}" if found.dropped_count else ""
+            stated = ", ".join(f"{what} {value}" for what, value in found.facts)
+            notes += [f"{name}: {found.what}, {path.name}: {stated}{left_out}", *found.notes]
+    return open_scenario(scenario, changes), notes
 
 
 def path_of(named: str | Path, *folders: str) -> Path:

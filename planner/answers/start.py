@@ -1,23 +1,26 @@
-"""A scenario out of spreadsheets and lists of nodes: written, checked, and what was assumed in it."""
+"""A scenario out of spreadsheets, lists of nodes or the answers of a guide: what was assumed, its check."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from planner.answers.check import check
-from planner.inputs.catalogue import load_catalogue
+from planner.answers.check import check, scenario_found
+from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.editing import Found
-from planner.inputs.scenario import Scenario
+from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from
+from planner.inputs.sheets.guide import STEPS, Answers, made, missing, with_stand_ins
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 
 TITLE = "From spreadsheets"
+GUIDED_TITLE, GUIDED_NAME = "My fleet", "my-fleet.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def start_from(
     Raises:
         InputError: a file cannot be understood, or what they state is no scenario; every problem at once.
     """
-    made = scenario_from(
+    found = scenario_from(
         read_sheet_files(paths),
         load_catalogue(),
         title=title,
@@ -50,7 +53,7 @@ def start_from(
         site=site,
         in_service=in_service,
     )
-    return _started(made)
+    return _started(found)
 
 
 def uploads_found(files: Mapping[str, bytes], *, title: str, today: date) -> tuple[str, Found]:
@@ -68,9 +71,70 @@ def uploads_found(files: Mapping[str, bytes], *, title: str, today: date) -> tup
     return started.text, Found(what="a scenario", facts=tuple(read), notes=started.notes)
 
 
+@dataclass(frozen=True, slots=True)
+class Guided:
+    """How far the answers of a guide have come: what each step lacks, what is wrong in it, and the file.
+
+    The text is empty until nothing lacks; `found` says what the file holds once it is right.
+    """
+
+    missing: Mapping[str, Sequence[str]]
+    wrong: Mapping[str, Sequence[str]]
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    found: Found | None = None
+
+
+def guided(
+    answers: Answers, catalogue: Catalogue, *, today: date, data: str | None, files: Mapping[str, bytes]
+) -> Guided:
+    """The scenario that answers make, checked as a file is, or what is to be answered yet.
+
+    Args:
+        answers: so far.
+        catalogue: with the facts of one's own that the scenario takes.
+        today: the horizon begins with the next quarter.
+        data: the name of these facts among `files`.
+        files: that lie next to the scenario.
+    """
+    lacks = missing(answers)
+    complete = not any(lacks.values())
+    text, notes = "", tuple[str, ...]()
+    try:
+        result = made(
+            answers if complete else with_stand_ins(answers),
+            catalogue,
+            title=GUIDED_TITLE,
+            today=today,
+            data=data,
+        )
+        text, notes = _text(result), result.notes
+        found = scenario_found(GUIDED_NAME, text.encode(), files)
+    except ScenarioError as error:
+        wrong: dict[str, list[str]] = {}
+        for problem in error.problems:
+            # Of what is not there yet only what was stated can be wrong: a value of an entry.
+            if complete or re.search("[.,]", problem.path):
+                said = ": ".join(filter(None, (problem.path, problem.message)))
+                wrong.setdefault(_step_of(problem.path), []).append(said)
+        return Guided(lacks, wrong, text if complete else "", notes)
+    return Guided(lacks, {}, text, notes, found) if complete else Guided(lacks, {})
+
+
+def _step_of(path: str) -> str:
+    """The step that a problem belongs to; what belongs to none is told in the last."""
+    table = re.split(r"[.,\[]", path, maxsplit=1)[0]
+    return next((step for step, tables in STEPS.items() if table in tables), [*STEPS][-1])
+
+
 def _started(made: Made) -> Started:
-    text = write_toml(made.tables)
+    text = _text(made)
     return Started(text, check(text, "what the tables state"), made.notes)
+
+
+def _text(made: Made) -> str:
+    """The file, what was assumed in it at its head."""
+    return "".join(f"# {note}\n" for note in made.notes) + "\n" + write_toml(made.tables)
 
 
 def started_record(started: Started) -> Record:

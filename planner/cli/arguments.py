@@ -28,6 +28,11 @@ def scenario_options(parser: argparse.ArgumentParser) -> None:
         dest="changes",
         help=f"change one value, for example --set '{CHANGE_EXAMPLE}'",
     )
+    for option, of, what in (
+        ("--traffic", "SERVICE", "take the tokens and rates of a service from a trace of requests (CSV)"),
+        ("--hourly", "SITE", "take the grid of a site from hours of its intensity (CSV)"),
+    ):
+        parser.add_argument(option, action="append", default=[], metavar=f"{of}=FILE", help=what)
     parser.add_argument(
         "--currency", metavar="CODE", help="show money in this currency, at its one rate: EUR, GBP, ..."
     )

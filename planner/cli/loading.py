@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.arguments import CHANGE_EXAMPLE
-from planner.cli.console import progress
+from planner.cli.console import progress, say
 from planner.trace.errors import InputError
 
 # As planner.inputs.catalogue has it, which is not loaded for `--help`.
@@ -53,7 +53,29 @@ def named_scenario(options: argparse.Namespace) -> Scenario:
         changes[path] = value
     if getattr(options, "currency", None) is not None:  # questions without a plan have no such option
         changes["currency"] = options.currency
-    return load(options.scenario, changes)
+    scenario = load(options.scenario, changes)
+    traffic, hourly = (_by_name(options, name) for name in ("traffic", "hourly"))
+    if not traffic and not hourly:
+        return scenario
+    from planner.answers.opening import with_series
+
+    scenario, notes = with_series(scenario, traffic=traffic, hourly=hourly)
+    for note in notes:
+        say(note)
+    return scenario
+
+
+def _by_name(options: argparse.Namespace, option: str) -> dict[str, Path]:
+    """The file for each name, as in `--hourly lund=hours.csv`."""
+    found = {}
+    for text in getattr(options, option, ()):
+        name, stated, path = text.partition("=")
+        if not (name and stated and path):
+            raise InputError(f"--{option} '{text}' names no file: write for example --{option} NAME=file.csv")
+        if name in found:
+            raise InputError(f"--{option} names {name} twice: keep one")
+        found[name] = Path(path)
+    return found
 
 
 def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:

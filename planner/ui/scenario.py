@@ -73,6 +73,7 @@ def header(title: str) -> None:
             icon=":material/download:",
         )
         st.page_link(PAGES / "plan.py", label="Plan it", icon=":material/play_arrow:")
+        st.page_link(PAGES / "begin.py", label="Start from nothing", icon=":material/add_circle:")
 
 
 def text() -> None:

@@ -20,7 +20,7 @@ LONGEST_TEXT = 4_000  # characters of one field
 
 def simple(document: Mapping[str, Any]) -> None:
     """At most eight inputs, those that matter most in this scenario."""
-    fields(simple_inputs(document, tomllib.loads(session.draft().origin)))
+    fields(simple_inputs(document, tomllib.loads(session.draft().origin), session.catalogue()))
 
 
 def expert(document: Mapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ def expert(document: Mapping[str, Any]) -> None:
             )
     if table_at(document, section, number) is None:
         return
-    fields(inputs_of(document, tomllib.loads(session.draft().origin), section, number))
+    fields(inputs_of(document, tomllib.loads(session.draft().origin), section, number, session.catalogue()))
     if section == "futures":
         st.markdown("The values that a future sets (`set`) are edited under Text.")
 

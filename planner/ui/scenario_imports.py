@@ -20,7 +20,7 @@ from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 from planner.ui import scenario_edits, session, shared, workers
 
-LARGEST_SCENARIO_MB, LARGEST_SERIES_MB, LARGEST_LOG_MB = 1, 25, 25
+LARGEST_SERIES_MB, LARGEST_LOG_MB = 25, 25
 UNITS = ("", "g/kWh", "kg/kWh", "kg/MWh", "lb/MWh")
 TIME_ZONES = ("", "UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles")
 SHIPPED = "A scenario that ships"
@@ -54,11 +54,11 @@ def shipped() -> None:
 def scenario_file() -> None:
     """A TOML file, with the files that it names."""
     files = st.file_uploader(
-        "A scenario (TOML), and the files that it names (JSON)",
-        type=["toml", "json"],
+        "A scenario (TOML), and the files that it names (JSON, CSV)",
+        type=["toml", "json", "csv", "tsv", "txt"],
         key="file-scenario",
         accept_multiple_files=True,
-        max_upload_size=LARGEST_SCENARIO_MB,
+        max_upload_size=LARGEST_SERIES_MB,
     )
     texts = [file for file in files if file.name.endswith(".toml")]
     if not files:
@@ -151,9 +151,15 @@ def grid_series() -> None:
     sites = [site.name for site in scenario.sites]
     left, right = st.columns(2)
     site = left.selectbox("Site", sites, key="series-site", format_func=shared.plain)
-    tags = sorted(SIGNALS, key=lambda tag: tag != signal_of(scenario, site))
+    meant = signal_of(scenario, site)
+    tags = ["", *sorted(SIGNALS, key=lambda tag: tag != meant)]
     options: dict[str, Any] = {
-        "signal": right.selectbox("What its values mean", tags, key=f"series-signal-{site}"),
+        "signal": right.selectbox(
+            "What its values mean",
+            tags,
+            key=f"series-signal-{site}",
+            format_func=lambda tag: tag or f"as the file says, else {meant}",
+        ),
         "unit": left.selectbox("Unit", UNITS, key="series-unit", format_func=_unit_name),
         "time_zone": right.selectbox(
             "Time zone of times without an offset",

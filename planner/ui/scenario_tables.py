@@ -77,7 +77,12 @@ def _column(document: dict[str, Any], section: str, key: str) -> Any:
     """How a column is edited: truth values and whole numbers as such, names by choice, all else as text."""
     rule = rules_of(section)[key]
     about = input_at(
-        {section: [{}], **{k: v for k, v in document.items() if k != section}}, {}, section, 0, key
+        {section: [{}], **{k: v for k, v in document.items() if k != section}},
+        {},
+        section,
+        0,
+        key,
+        session.catalogue(),
     )
     assert about is not None, "the entry was just made"
     label = f"{about.label} ({about.unit})" if about.unit else about.label

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 import streamlit as st
 
+from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.scenario.bundle import KeptScenario, keep, restored
+from planner.trace.errors import InputError
 from planner.ui import shared
 
 KEPT_EDITS = 50
@@ -125,6 +128,26 @@ def redo() -> None:
     st.session_state[_KEY] = history().redone()
 
 
+def own_files() -> tuple[str | None, Files]:
+    """What `data` of the scenario that stands names, and the files of it: facts of the visitor's own."""
+    held = draft()
+    try:
+        data = tomllib.loads(held.text).get("data")
+    except ValueError:  # a text that somebody brought, and pages say what is wrong with it
+        data = None
+    if not isinstance(data, str):
+        return None, ()
+    return data, tuple(file for file in held.files if file[0] == data or file[0].startswith(f"{data}/"))
+
+
+def catalogue() -> Catalogue:
+    """The facts that pages offer: ours, with the visitor's own where the scenario that stands brings some."""
+    data, files = own_files()
+    if data is None:
+        return load_catalogue()
+    return _with_own(_digest(data, "", files), data, files)
+
+
 def kept(held: Draft) -> KeptScenario:
     """The scenario as the store keeps it, with the files that it names; worked out once for each content.
 
@@ -142,6 +165,16 @@ def file_name(name: str, suffix: str = ".toml") -> str:
 
 
 # The digest alone is the key: arguments with a leading underscore are no part of it.
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _with_own(digest: str, _data: str, _files: Files) -> Catalogue:
+    from planner.inputs.own.uploads import own_among
+
+    try:
+        return load_catalogue().with_own(own_among(_data, dict(_files)))
+    except InputError:  # as the check of the scenario says in full
+        return load_catalogue()
+
+
 @st.cache_data(show_spinner=False, max_entries=32)
 def _kept(digest: str, _draft: Draft) -> KeptScenario:
     with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:

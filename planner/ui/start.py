@@ -1,4 +1,4 @@
-"""Start: a solved example on screen at once, and three doors."""
+"""Start: a solved example on screen at once, and four doors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def render() -> None:
 
 def doors() -> None:
     """Where a visitor goes from here."""
-    plan, job, checkpoints = st.columns(3)
+    begin, plan, job, checkpoints = st.columns(4)
+    with begin.container(border=True):
+        st.page_link(PAGES / "begin.py", label="Start from nothing", icon=":material/add_circle:")
+        st.caption("Your sites, fleet and work in six steps, then a plan; no file needed.")
     with plan.container(border=True):
         st.page_link(PAGES / "plan.py", label="Plan the next quarter", icon=":material/calendar_month:")
         st.caption("What to buy, keep, retire and place; or bring a scenario of your own.")
@@ -43,7 +46,7 @@ def doors() -> None:
         st.page_link(PAGES / "job.py", label="Carbon of one training job", icon=":material/eco:")
         st.caption("Its range, its split, and where and when it would emit less.")
     with checkpoints.container(border=True):
-        st.page_link(PAGES / "checkpoints.py", label="Compare checkpoint intervals", icon=":material/save:")
+        st.page_link(PAGES / "checkpoints.py", label="Checkpoint intervals", icon=":material/save:")
         st.caption("Which interval loses the least time, money and carbon.")
 
 

@@ -74,6 +74,7 @@ POOLS = {
         "pools": """
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
+            planner/inputs/sheets/guide.py planner/ui/begin.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
@@ -100,7 +101,7 @@ POOLS = {
         "pools": "planner/answers/failures/backtest.py",
     },
     "keys of facts: a change would make every saved plan look old": {
-        "pool": "data/facts/planning.csv planner/physics/requests.py",
+        "pool": "data/facts/planning.csv planner/inputs/editing/fields.py planner/physics/requests.py",
     },
     "what Python and SQLAlchemy call it": {
         "pool": """

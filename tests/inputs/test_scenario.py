@@ -355,7 +355,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"currency", "exchange"}  # in a test of their own, `test_currency`
     keys -= {"traffic", "failures", "log", "first", "tolerance_fraction"}
     keys -= {"calibration", "data"}  # files beside the scenario, as a log is
-    keys -= {"region"}  # in place of grid and PUE
+    keys -= {"region", "hourly"}  # in place of grid and PUE
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

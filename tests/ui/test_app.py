@@ -229,7 +229,7 @@ def test_start_shows_the_solved_example_at_once(open_page: Open, document: dict[
 
     assert [metric.value for metric in page.metric] == ["6.352 MUSD", "5,474 tCO2e", "12.79 GWh"]
     assert all(shared.plain(line) in texts(page) for line in document["headline"])
-    assert len(page.main.get("page_link")) == 3
+    assert len(page.main.get("page_link")) == 4
     assert len(page.get("vega_lite_chart")) == 1
 
 

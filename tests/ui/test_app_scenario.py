@@ -19,7 +19,8 @@ PAGES = Path(session.__file__).parent
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 ROUTES = f"""
 import streamlit as st
-pages = [st.Page({str(PAGES / "scenario.py")!r}, default=True), st.Page({str(PAGES / "plan.py")!r})]
+names = ("scenario", "plan", "begin")
+pages = [st.Page({str(PAGES)!r} + f"/{{name}}.py", default=name == "scenario") for name in names]
 st.navigation(pages).run()
 """
 PRICE, BUDGET = "Carbon price (USD/kgCO2e)", "Budget (USD)"

@@ -73,7 +73,7 @@ def test_estimate_the_carbon_of_a_job(visitor: Visitor, tmp_path: Path) -> None:
 def test_compare_checkpoint_intervals(visitor: Visitor, tmp_path: Path) -> None:
     """Intervals from a Slurm log: the tables are those that `fit`, then `checkpoint`, write for it."""
     page = visitor.page
-    visitor.click(page.get_by_role("link", name="Compare checkpoint intervals"))
+    visitor.click(page.get_by_role("link", name="Checkpoint intervals"))
     visitor.click(page.get_by_text("Failures from a log of your own"))
     visitor.bring(LOG)
     visitor.press("Fit this log")

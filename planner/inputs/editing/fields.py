@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.consistency import known_names
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.base import Part, SiteRef, is_list, part_in, rule_of
 from planner.inputs.scenario.fields import (
@@ -41,6 +39,9 @@ _FACTS = {
     ("moves", "distance"): "transport.truck.distance",
     ("rental", "pue"): "rental.pue",
     ("sites", "space_price"): "finance.space",
+    ("pools", "utilisation"): "pool.utilisation",
+    ("pools", "demand_error"): "planning.demand_error",
+    ("services", "demand_error"): "planning.demand_error",
 }
 
 # Keys that a scenario has to state, and what the catalogue has of them.
@@ -58,7 +59,7 @@ def default_of(
     """The default of a key as text, and its source; for a key that has to be stated what is known of it."""
     field = part.model_fields[attribute]
     key = field.alias or attribute
-    if fact := _catalogued(section, key, table, catalogue):
+    if fact := catalogued(section, key, table, catalogue):
         return _stated(fact), _cited(fact)
     near = catalogue.facts.get(_NEAR.get((section, key), ""))
     reference = f"; the catalogue has {_stated(near)}, {_cited(near)}" if near else ""
@@ -79,8 +80,11 @@ def _cited(fact: Fact) -> str:
     return f"{fact.key}: {fact.kind}, {fact.source.cite()}"
 
 
-def _catalogued(section: str, key: str, table: Mapping[str, Any], catalogue: Catalogue) -> Fact | None:
-    """The fact that a plan takes where this key of this table is left out."""
+def catalogued(section: str, key: str, table: Mapping[str, Any], catalogue: Catalogue) -> Fact | None:
+    """The fact that a plan takes where this key of this table is left out.
+
+    `section` and `key` are of the file, `table` is as far as it is written.
+    """
     name = _FACTS.get((section, key), "")
     sku = catalogue.skus.get(str(table.get("sku")))
     if (section, key) == ("sites", "electricity_price"):
@@ -180,15 +184,16 @@ _SIMPLE = (
     ("solve", None, "time_limit"),
     ("solve", None, "gap"),
 )
-_NAMES = {
-    "sku": "skus",
-    "reference": "skus",
-    "model": "models",
-    "grid": "grids",
-    "traffic": "traffics",
-    "checkpoint_storage": "storages",
-    "failures": "fleets",
-    "engine": "engines",
+_NAMES: Mapping[str, Callable[[Catalogue], Iterable[str]]] = {
+    "sku": lambda catalogue: catalogue.skus,
+    "reference": lambda catalogue: catalogue.skus,
+    "region": lambda catalogue: catalogue.regions,
+    "model": lambda catalogue: catalogue.names("model", "layers"),
+    "grid": lambda catalogue: catalogue.names("grid", "intensity"),
+    "traffic": lambda catalogue: catalogue.names("traffic", "mean_context"),
+    "checkpoint_storage": lambda catalogue: catalogue.names("checkpoint_storage", "bandwidth"),
+    "failures": lambda catalogue: catalogue.names("reliability", "failure_rate"),
+    "engine": lambda catalogue: (one.name for one in catalogue.engines.values() if not one.only),
 }
 _CAPITALS = {"sku": "SKU", "skus": "SKUs", "pue": "PUE", "wue": "WUE", "gpu": "GPU"}
 
@@ -252,16 +257,30 @@ def rules_of(section: str) -> dict[str, Rule]:
 
 
 def inputs_of(
-    document: Mapping[str, Any], origin: Mapping[str, Any], section: str, number: int | None = None
+    document: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    section: str,
+    number: int | None = None,
+    catalogue: Catalogue | None = None,
 ) -> list[Input]:
     """The inputs of one table of a scenario, as written and as it began."""
-    return [one for key in rules_of(section) if (one := input_at(document, origin, section, number, key))]
+    found = (input_at(document, origin, section, number, key, catalogue) for key in rules_of(section))
+    return [one for one in found if one]
 
 
 def input_at(
-    document: Mapping[str, Any], origin: Mapping[str, Any], section: str, number: int | None, key: str
+    document: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    section: str,
+    number: int | None,
+    key: str,
+    catalogue: Catalogue | None = None,
 ) -> Input | None:
-    """One input; None where the scenario has no such entry."""
+    """One input; None where the scenario has no such entry.
+
+    `catalogue` is the one that the scenario takes, with facts of one's own; else the shipped one.
+    """
+    catalogue = catalogue or load_catalogue()
     table = table_at(document, section, number)
     if table is None:
         return None
@@ -269,9 +288,9 @@ def input_at(
     attribute = next(name for name, field in part.model_fields.items() if (field.alias or name) == key)
     began = table_at(origin, section, _same_entry(document, origin, section, number))
     loc: list[str | int] = [step for step in (section, number, key) if step not in ("", None)]
-    choices = _choices(document, rule, key)
+    choices = _choices(document, rule, key, catalogue)
     low, high = _limits(rule)
-    default, source = default_of(part, attribute, section, table, load_catalogue())
+    default, source = default_of(part, attribute, section, table, catalogue)
     kind = "flag" if isinstance(rule, Flag) else "choice" if choices else "text"
     return Input(
         path=place(loc, document),
@@ -295,14 +314,16 @@ def input_at(
     )
 
 
-def simple_inputs(document: Mapping[str, Any], origin: Mapping[str, Any]) -> list[Input]:
+def simple_inputs(
+    document: Mapping[str, Any], origin: Mapping[str, Any], catalogue: Catalogue | None = None
+) -> list[Input]:
     """At most eight inputs: those of what the scenario has that matter most."""
     found: list[Input] = []
     weighted = (document.get("policy") or {}).get("objective") == "weighted"
     for section, number, key in _SIMPLE:
         if key == "carbon_price" and not weighted:
             continue
-        if len(found) < MOST_SIMPLE and (one := input_at(document, origin, section, number, key)):
+        if len(found) < MOST_SIMPLE and (one := input_at(document, origin, section, number, key, catalogue)):
             found.append(one)
     return found
 
@@ -373,7 +394,7 @@ def _limits(rule: Rule) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _choices(document: Mapping[str, Any], rule: Rule, key: str) -> tuple[str, ...]:
+def _choices(document: Mapping[str, Any], rule: Rule, key: str, catalogue: Catalogue) -> tuple[str, ...]:
     """The words that may be chosen: those of the rule, names of the catalogue, or of the scenario's sites."""
     if isinstance(rule, Choice):
         return rule.words
@@ -383,12 +404,7 @@ def _choices(document: Mapping[str, Any], rule: Rule, key: str) -> tuple[str, ..
         held = document.get("sites")
         entries = held if isinstance(held, list) else []
         return tuple(str(entry.get("name")) for entry in entries if isinstance(entry, Mapping))
-    return _known(_NAMES[key]) if key in _NAMES else ()
-
-
-@cache
-def _known(what: str) -> tuple[str, ...]:
-    return tuple(sorted(getattr(known_names(load_catalogue()), what)))
+    return tuple(sorted(_NAMES[key](catalogue))) if key in _NAMES else ()
 
 
 def _same_entry(

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.editing.found import Found, as_file
-from planner.inputs.scenario import Horizon, Scenario, Site
-from planner.inputs.series import read_series
+from planner.inputs.scenario import Scenario, Site
+from planner.inputs.series import read_series, signal_in
+from planner.inputs.series.periods import grid_by_period
 from planner.inputs.series.table import read_table
 from planner.trace.errors import InputError
-from planner.trace.numbers import count_text, exact_text, number_text
+from planner.trace.numbers import count_text, number_text
 
-_MONTHS = {"month": 1, "quarter": 3}
 _OWN = "average/direct/production"
 SIGNALS = (
     "average/direct/production",
@@ -47,6 +46,8 @@ def series_found(
 ) -> Found:
     """What a file of grid intensities holds, and what it would be as the grid of a site.
 
+    What its values mean is `signal`; empty, what the file says, else what those of the scenario mean.
+
     Raises:
         InputError: naming file, line, value and what to do instead.
     """
@@ -55,9 +56,11 @@ def series_found(
         raise InputError(f"no site '{site}'; there is {', '.join(one.name for one in scenario.sites)}")
     meant = signal_of(scenario, site)
     with as_file(name, content) as path:
+        in_file = None if signal else signal_in(path)
+        signal = signal or (str(in_file) if in_file else meant)
         read = read_series(
             path,
-            signal=GridSignal.parse(signal or meant),
+            signal=GridSignal.parse(signal),
             unit=unit,
             time_zone=time_zone,
             zone=zone,
@@ -65,8 +68,8 @@ def series_found(
         )
         header = read_table(path).header
     series = read.series
-    values, notes = by_period(series, scenario.horizon)
-    if signal and signal != meant:
+    values, notes = grid_by_period(series, scenario.horizon)
+    if signal != meant:
         notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
     if read.repeated_rows:
         notes.append(f"Rows that repeat a time: {count_text(read.repeated_rows)}; their mean was taken.")
@@ -81,7 +84,7 @@ def series_found(
             ("times read as", time_zone or "the offsets in the file, or UTC where the header says so"),
             ("columns", ", ".join(header)),
             ("unit of its values", unit or "the one that the header names"),
-            ("meaning", signal or meant),
+            ("meaning", f"{signal}, as the file says" if in_file else signal),
             ("mean", f"{number_text(1000 * series.mean_kgco2e_per_kwh)} g/kWh"),
             *(
                 (f"mean in {label}", text)
@@ -91,28 +94,6 @@ def series_found(
         notes=(*notes, *said),
         changes=changes,
     )
-
-
-def by_period(series: HourlyIntensity, horizon: Horizon) -> tuple[list[str], list[str]]:
-    """The mean of the same calendar months for each period, with what has to be said of it."""
-    values = np.asarray(series.grid_kgco2e_per_kwh)
-    hours = series.first_hour + np.arange(len(values)) * np.timedelta64(1, "h")
-    month = hours.astype("datetime64[M]").astype(int) % 12
-    found, short = [], []
-    for start, label in zip(horizon.period_starts, horizon.period_labels, strict=True):
-        wanted = [(start.month - 1 + i) % 12 for i in range(_MONTHS[horizon.period])]
-        known = ~np.isnan(values)
-        if all((known & (month == one)).any() for one in wanted):
-            known &= np.isin(month, wanted)
-        else:
-            short.append(label)
-        found.append(f"{exact_text(1000 * float(values[known].mean()))} g/kWh")
-    notes = ["Each period takes the mean of its calendar months; no decline over the years is assumed."]
-    if short:
-        notes.append(
-            f"The file lacks months of {', '.join(short)}: the mean of all its hours is used for them."
-        )
-    return found, notes
 
 
 def _changes(site: Site, values: list[str]) -> tuple[dict[str, Any], list[str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
-from planner.inputs.own.reading import LARGEST_BYTES, MOST_FILES
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.own.reading import LARGEST_BYTES, MOST_FILES, OwnFacts, read_own
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 
@@ -28,6 +30,21 @@ def laid_out(name: str, content: bytes) -> tuple[str, dict[str, bytes]]:
     if suffix == ".zip":
         return FOLDER, {f"{FOLDER}/{inside}": held for inside, held in _unpacked(name, content).items()}
     raise InputError(f"{name}: bring a TOML file, rows as CSV, or a folder of facts as a zip")
+
+
+def own_among(data: str, files: Mapping[str, bytes]) -> OwnFacts:
+    """The facts among the files next to a scenario, of which its `data` names the folder or the file.
+
+    Raises:
+        OwnDataError: everything that is wrong with them.
+    """
+    with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
+        for name, content in files.items():
+            path = (Path(folder) / name).resolve()
+            if path.is_relative_to(Path(folder).resolve()):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        return read_own(Path(folder, data), load_catalogue(data_folder()))
 
 
 def without_own(files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -53,11 +53,12 @@ def keep(scenario: Scenario) -> KeptScenario:
 
 
 def named_files(scenario: Scenario) -> tuple[str, ...]:
-    """Files next to the scenario that it names: configurations of models, a fitted log, a calibration."""
+    """Files next to the scenario that it names: models, a fitted log, a calibration, hours, traces."""
     used = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
     used += [service.model for service in scenario.services]
     names = {name for name in used if is_card(name)}
     names |= {scenario.reliability.log or "", scenario.performance.calibration or ""}
+    names |= set(scenario.files_of_rows)
     if scenario.data is not None and scenario.own is not None:
         names |= {(PurePosixPath(scenario.data).parent / file).as_posix() for file in scenario.own.files}
     return tuple(sorted(names - {""}))

@@ -52,7 +52,7 @@ def with_regions(document: Mapping[str, Any], catalogue: Catalogue) -> tuple[dic
         entries = document.get(section)
         if isinstance(entries, list):
             found[section] = [
-                _filled(entry, place((section, i), document), catalogue, problems)
+                _filled(entry, place((section, i), document), catalogue, problems, ("hourly",))
                 for i, entry in enumerate(entries)
             ]
     if isinstance(document.get("site"), dict):

@@ -23,6 +23,7 @@ from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.series import with_series
 from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
@@ -76,6 +77,9 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     document, lost = with_regions(meaning.document, known_facts)
     meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
+    document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
+    lost += unread
+    meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
     fit = _named(document, "reliability", "log", folder, read_fit, "a fit", "everfleet fit LOG --out FOLDER")
@@ -96,6 +100,7 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         scenario._fit = fit if isinstance(fit, FittedFleet) else None
         scenario._calibration = calibration if isinstance(calibration, Calibration) else None
         scenario._own = own if isinstance(own, OwnFacts) else None
+        scenario._rows = rows
     stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
     problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))
     more += meaning.more
@@ -111,6 +116,11 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         known,
         own if isinstance(own, OwnFacts) else None,
     )
+
+
+def _whole(horizon: Horizon | None) -> Horizon | None:
+    """The horizon, where each of its keys could be read."""
+    return horizon if horizon is not None and Horizon.model_fields.keys() <= vars(horizon).keys() else None
 
 
 def checked(document: Mapping[str, Any], name: str, folder: Path | None) -> Scenario:

@@ -198,7 +198,9 @@ class Service(Part):
         None, description="Serving engine; default: the newest of the catalogue"
     )
     traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
-        None, description="Shipped trace with the tokens of requests and their burstiness"
+        None,
+        description="Shipped trace with the tokens of requests and their burstiness, or your own "
+        "(CSV) in the folder of this file: its means, and rates that you do not state",
     )
     tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = Field(
         None, description="Mean prompt tokens of a request, in place of `traffic`"
@@ -445,6 +447,7 @@ class Scenario(Part):
     _fit: FittedFleet | None = PrivateAttr(None)
     _calibration: Calibration | None = PrivateAttr(None)
     _own: OwnFacts | None = PrivateAttr(None)
+    _rows: tuple[str, ...] = PrivateAttr(())
 
     @property
     def path(self) -> Path | None:
@@ -465,6 +468,11 @@ class Scenario(Part):
     def own(self) -> OwnFacts | None:
         """The facts of one's own that it names."""
         return self._own
+
+    @property
+    def files_of_rows(self) -> tuple[str, ...]:
+        """The files of hours and requests that it names; what they say stands in their place."""
+        return self._rows
 
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""

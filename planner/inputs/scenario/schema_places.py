@@ -29,6 +29,11 @@ class Site(Part):
     grid_kgco2e_per_kwh: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2)))
     ] = Field(None, alias="grid_intensity", description="Your own grid intensity, in place of `grid`")
+    hourly: Annotated[str | None, Text('"grid-2025.csv"', name=False)] = Field(
+        None,
+        description="Your own hours of the grid (CSV) in the folder of this file, in place of `grid`: each "
+        "period takes the mean of its calendar months",
+    )
     pue: Annotated[float, Number("1.12", Range(1, 3))] = Field(
         description="Power of the building over power of the computers"
     )
@@ -46,7 +51,12 @@ class Site(Part):
     )
     electricity_price_usd_per_kwh: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
-    ] = Field(None, alias="electricity_price", description="Price of energy; default: the catalogue's")
+    ] = Field(
+        None,
+        alias="electricity_price",
+        description="Price of energy, or a file of hours with their prices (CSV) in the "
+        "folder of this file; default: the catalogue's",
+    )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None, alias="wue", description="Water used on site for each kWh of the computers"
     )

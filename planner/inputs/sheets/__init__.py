@@ -1,4 +1,4 @@
-"""Spreadsheets and lists of nodes as a scenario: tables told by their columns, defaults written down."""
+"""Scenarios out of spreadsheets, lists of nodes and answers of a guide: one road, defaults written down."""
 
 from planner.inputs.sheets.making import Made, scenario_from
 from planner.inputs.sheets.reading import Sheet, read_sheet_files, read_sheets

@@ -7,21 +7,34 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from typing import Any
 
 from planner.inputs.aliases import accelerator_called, model_called
 from planner.inputs.catalogue import Catalogue, data_folder
 from planner.inputs.scenario import Problem, ScenarioError
+from planner.inputs.sheets.demand import (
+    peak_requests_per_s,
+    people_accelerator_h,
+    racks_for_power,
+    requests_per_day,
+)
 from planner.inputs.sheets.reading import Sheet
-from planner.trace.numbers import written_text
+from planner.trace.numbers import count_text, number_text, written_text
+from planner.trace.quantities import Fact
+from planner.trace.units import parse_quantity
 
-SECONDS_PER_DAY = 86_400.0
 DIGITS = 6  # of a rate that is worked out
 MOST_PERIODS = 40
+_COUNTED = ("users", "requests_per_day", "people")  # what a rate or hours are worked out from
+_LARGE = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # how people end large counts
 _WHOLE = ("nodes", "racks", "supply_nodes", "order_nodes", "sequence_tokens", "tokens_in", "tokens_out")
-_NUMBERS = ("tokens", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation")
+_NUMBERS = ("tokens", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation", *_COUNTED)
 _DAYS = ("in_service", "deadline", "earliest")
 _BY_PERIOD = {"services": "peak_rate", "pools": "gpu_time"}
+_MONTHS = {"month": 1, "quarter": 3}
+# Grid factors of countries: what places of several families are brought to, so that one plan can add them up.
+_COUNTRIES = "average/life-cycle/production"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,7 @@ class _Making:
 
     catalogue: Catalogue
     defaults: Mapping[str, Any]
+    months: int = 3
     problems: list[Problem] = field(default_factory=list)
     assumed: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -51,7 +65,8 @@ class _Making:
         value = self.defaults.get(table, {}).get(key)
         if key not in entry and value is not None:
             entry[key] = value
-            self.assumed.setdefault(f"{table}.*.{key} = {_shown(value)}", []).append(name)
+            said = f"{table}.*.{key} = {_shown(value)}{range_said(self.defaults, table, key)}"
+            self.assumed.setdefault(said, []).append(name)
 
 
 def scenario_from(
@@ -62,6 +77,8 @@ def scenario_from(
     today: date,
     site: str | None = None,
     in_service: date | None = None,
+    settings: Mapping[str, Any] | None = None,
+    buys: bool = True,
 ) -> Made:
     """The tables of a scenario that spreadsheets state.
 
@@ -72,21 +89,30 @@ def scenario_from(
         today: the horizon begins with the next quarter, where no table names a month.
         site: of nodes without one, as in a list of nodes.
         in_service: the day since which nodes work that state none.
+        settings: keys of the root, and what is known of the tables `horizon` and `policy`.
+        buys: whether what stands may be bought again where nothing is said to be on offer.
 
     Raises:
         ScenarioError: every row that cannot be understood, with its file, line and column.
     """
-    with (data_folder() / "start.toml").open("rb") as file:
-        making = _Making(catalogue, tomllib.load(file))
-    horizon, labels = _horizon(sheets, making, today)
-    found: dict[str, Any] = {"title": title, "horizon": horizon}
-    for table in ("sites", "fleet", "market", "training", "pools", "services"):
+    making, stated = _Making(catalogue, start_defaults()), dict(settings or {})
+    horizon, labels = _horizon(sheets, making, today, stated.pop("horizon", {}))
+    making.months = _MONTHS[horizon["period"]]
+    policy = stated.pop("policy", {})
+    found: dict[str, Any] = {"title": title, **stated, "horizon": horizon}
+    for table in ("sites", "fleet", "market", "rental", "training", "pools", "services"):
         entries = list(_entries(table, sheets, making, labels, site=site, in_service=in_service))
         if entries:
             found[table] = entries
-    found |= {"reliability": dict(making.defaults["reliability"]), "policy": dict(making.defaults["policy"])}
+    found |= {
+        "reliability": dict(making.defaults["reliability"]),
+        "policy": {**making.defaults["policy"], **policy},
+    }
     _see_sites(found, making)
-    _offer_what_stands(found, making)
+    if buys:
+        _offer_what_stands(found, making)
+    _name_references(found, making)
+    making.notes += take_one_signal(found, catalogue)
     for sheet in sheets:
         if sheet.left_out:
             making.notes.append(f"{sheet.where}: not used: {', '.join(sheet.left_out)}")
@@ -96,9 +122,26 @@ def scenario_from(
         f"assumed for {', '.join(dict.fromkeys(names))}: {what}" for what, names in making.assumed.items()
     ]
     for table in ("reliability", "policy"):
-        stated = ", ".join(f"{key} = {_shown(value)}" for key, value in making.defaults[table].items())
-        assumed.append(f"assumed for {table}: {stated}")
+        guesses = {key: value for key, value in making.defaults[table].items() if key not in policy}
+        said = ", ".join(
+            f"{key} = {_shown(value)}{range_said(making.defaults, table, key)}"
+            for key, value in guesses.items()
+        )
+        assumed.append(f"assumed for {table}: {said}")
     return Made(found, (*making.notes, *assumed))
+
+
+@cache
+def start_defaults() -> Mapping[str, Any]:
+    """`data/start.toml`: what is stated where nobody says otherwise."""
+    with (data_folder() / "start.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def range_said(defaults: Mapping[str, Any], table: str, key: str) -> str:
+    """The range of a default in brackets; empty where none is known."""
+    known = defaults["ranges"].get(table, {}).get(key)
+    return f" ({known})" if known else ""
 
 
 def _entries(
@@ -152,20 +195,14 @@ def _add_period(
     if not name:
         making.wrong(where, "name: is empty")
         return
-    if table == "services" and "peak_rate" not in entry and "requests_per_day" in entry:
-        making.default("services", "mean_to_peak", entry, name)
-        try:
-            a_day = float(str(entry.pop("requests_per_day")).replace(",", ""))
-            peak_per_s = a_day / SECONDS_PER_DAY / float(entry["mean_to_peak"])
-            entry["peak_rate"] = f"{written_text(peak_per_s, DIGITS)} /s"
-        except (ValueError, ZeroDivisionError):
-            making.wrong(where, "requests_per_day: is no number")
+    known = _demand(table, name, entry, where, making)
     period = entry.pop("period", None)
     held = by_name.setdefault(name, {"name": name, "rates": {}})
     rate = entry.pop(_BY_PERIOD[table], None)
     label = _label(str(period), where, making) if period is not None else labels[0]
     if rate is None:
-        making.wrong(where, f"{_BY_PERIOD[table]}: is empty")
+        if not known:
+            making.wrong(where, f"{_BY_PERIOD[table]}: is empty")
     elif label in held["rates"]:
         making.wrong(where, f"{name} is stated twice for {label}")
     else:
@@ -175,16 +212,78 @@ def _add_period(
             making.wrong(where, f"{key}: is {value} here, and {held[key]} in the rows before")
 
 
+def _demand(table: str, name: str, entry: dict[str, Any], where: str, making: _Making) -> bool:
+    """The rate or the hours of a row that states users, requests of a day or people.
+
+    Returns:
+        Whether it is known, or what is wrong with it is told.
+    """
+    ways = [key for key in (_BY_PERIOD[table], *_COUNTED) if key in entry]
+    if len(ways) > 1:
+        making.wrong(where, f"{', '.join(ways)}: state one of them")
+    counted = {key: entry.pop(key) for key in ways if key in _COUNTED}
+    if len(ways) != 1 or not all(isinstance(value, int | float) for value in counted.values()):
+        return bool(ways)  # a text is told already
+    if "people" in counted:
+        fact = making.catalogue.fact("planning.person_time")
+        hours = people_accelerator_h(
+            people=counted["people"], person_h_per_month=fact.value, months=making.months
+        )
+        entry["gpu_time"] = f"{written_text(hours, DIGITS)} h"
+        each = f"each uses {number_text(fact.value)} accelerator-hours a month"
+        making.notes.append(f"{name}: {count_text(counted['people'])} people, {each} {_guess(fact, 1.0)}")
+    if "users" in counted:
+        fact = making.catalogue.fact("planning.user_requests")
+        counted["requests_per_day"] = requests_per_day(users=counted["users"], requests_per_user_h=fact.value)
+        each = f"each asks {number_text(24.0 * fact.value)} times a day"
+        making.notes.append(f"{name}: {count_text(counted['users'])} users, {each} {_guess(fact, 24.0)}")
+    if "requests_per_day" in counted:
+        making.default("services", "mean_to_peak", entry, name)
+        share = entry["mean_to_peak"]
+        if isinstance(share, int | float) and share > 0:
+            rate = peak_requests_per_s(
+                requests_per_day=counted["requests_per_day"], mean_to_peak_fraction=share
+            )
+            entry["peak_rate"] = f"{written_text(rate, DIGITS)} /s"
+        else:
+            making.wrong(where, "mean_to_peak: is no share above 0")
+    return True
+
+
+def _guess(fact: Fact, scale: float) -> str:
+    """A fact behind a number that nobody stated, with its range in the words of the number."""
+    low, high = (number_text(scale * end) for end in (fact.low, fact.high) if end is not None)
+    return f"({fact.key}, {fact.kind}: {low} to {high})"
+
+
 def _complete(table: str, entry: dict[str, Any], where: str, making: _Making) -> None:
     """State the defaults of what an entry lacks."""
     name = str(entry.get("name") or entry.get("sku") or where)
+    region = making.catalogue.regions.get(str(entry.get("region")))
     for key in making.defaults.get(table, {}):
-        if not (table == "sites" and key == "pue" and "region" in entry):
+        if not (table == "sites" and key == "pue" and region is not None and region.pue):
             making.default(table, key, entry, name)
+    if table == "rental" and "region" in entry:
+        entry.setdefault("name", f"{str(entry['region']).rpartition('/')[2]}-{entry.get('sku', '')}")
+    if table == "sites" and "racks" not in entry:
+        _racks(name, entry, making)
     if table == "fleet":
         for key, option in (("in_service", "--in-service DAY"), ("site", "--site NAME")):
             if key not in entry:
                 making.wrong(where, f"{key}: is not stated: fill in the column, or give {option} for all")
+
+
+def _racks(name: str, entry: dict[str, Any], making: _Making) -> None:
+    """As many racks as let power be what limits; a power that cannot be read is told by the check, alone."""
+    fact = making.catalogue.fact("planning.rack_power")
+    try:
+        power_kw = parse_quantity(str(entry.get("power_cap", "")), "kW")
+    except ValueError:
+        entry["racks"] = 1
+        return
+    entry["racks"] = racks_for_power(power_cap_kw=power_kw, rack_kw=fact.value)
+    each = f"one for each {number_text(fact.value)} kW of its power"
+    making.notes.append(f"{name}: {count_text(entry['racks'])} racks, {each} {_guess(fact, 1.0)}")
 
 
 def _value(key: str, text: str, where: str, making: _Making) -> Any:
@@ -195,8 +294,9 @@ def _value(key: str, text: str, where: str, making: _Making) -> Any:
         return [int(part) for part in re.findall(r"\d+", text)]
     if key in (*_WHOLE, *_NUMBERS):
         percent = text.endswith("%")
+        scale = 0.01 if percent else _LARGE.get(text[-1:].casefold(), 1.0)
         try:
-            number = float(text.rstrip("% ").replace(",", "")) / (100.0 if percent else 1.0)
+            number = float((text if scale == 1.0 else text[:-1]).replace(",", "")) * scale
         except ValueError:
             making.wrong(where, f"{key}: '{text[:40]}' is no number")
             return text
@@ -256,6 +356,52 @@ def _sku(text: str, key: str, where: str, making: _Making) -> str | None:
     return None
 
 
+def _name_references(found: Mapping[str, Any], making: _Making) -> None:
+    """Pools without a reference are counted in hours of what stands, else of what may be had, first."""
+    had = [entry.get("sku") for table in ("fleet", "market", "rental") for entry in found.get(table, ())]
+    for entry in found.get("pools", ()):
+        if "reference" not in entry and had:
+            entry["reference"] = had[0]
+            making.notes.append(f"{entry['name']}: its accelerator-hours are those of {had[0]}")
+
+
+def take_one_signal(found: Mapping[str, Any], catalogue: Catalogue) -> list[str]:
+    """Where regions of several families meet, each takes the factor of its country: like is added to like.
+
+    The entries of `found` are changed. A price of electricity that hung on the region stays.
+    """
+    placed = [
+        (table, entry, catalogue.regions[entry["region"]])
+        for table in ("sites", "rental")
+        for entry in found.get(table, ())
+        if entry.get("region") in catalogue.regions and "grid_intensity" not in entry
+    ]
+    grids = [str(entry["grid"]) for entry in found.get("sites", ()) if "grid" in entry]
+    grids += [region.grid for _, entry, region in placed if "grid" not in entry]
+    signals = {name: _signal(name, catalogue) for name in grids}
+    if len(set(signals.values()) - {""}) < 2:
+        return []
+    notes = []
+    for table, entry, region in placed:
+        country = region.country.lower()
+        if "grid" in entry or signals[region.grid] == _COUNTRIES or _signal(country, catalogue) != _COUNTRIES:
+            continue
+        entry["grid"] = country
+        price = catalogue.facts.get(f"electricity.{region.grid}.price")
+        if table == "sites" and price is not None:
+            entry.setdefault("electricity_price", price.stated)
+        notes.append(
+            f"{table}.{entry.get('name', entry['region'])}: the factor of its country, {country}, is taken: "
+            f"that of {region.grid} is {signals[region.grid]}, and other places are {_COUNTRIES}"
+        )
+    return notes
+
+
+def _signal(grid: str, catalogue: Catalogue) -> str:
+    key = f"grid.{grid}.intensity"
+    return catalogue.fact(key).boundary.get("grid", "") if catalogue.has(key) else ""
+
+
 def _see_sites(found: Mapping[str, Any], making: _Making) -> None:
     """That every place of the fleet is a site; nothing is known of one that is only named."""
     known = {entry.get("name") for entry in found.get("sites", ())}
@@ -271,17 +417,31 @@ def _offer_what_stands(found: dict[str, Any], making: _Making) -> None:
     """Where nothing is said to be on offer, what stands may be bought again."""
     if "market" in found or "fleet" not in found:
         return
-    skus = list(dict.fromkeys(str(entry["sku"]) for entry in found["fleet"] if "sku" in entry))
+    stands = dict.fromkeys(str(entry["sku"]) for entry in found["fleet"] if "sku" in entry)
+    skus = [
+        sku
+        for sku in stands
+        if sku in making.catalogue.skus and making.catalogue.has(price_key(sku, making.catalogue))
+    ]
+    if not skus:
+        return
     found["market"] = [{"sku": sku} for sku in skus]
     for entry in found["market"]:
         _complete("market", entry, entry["sku"], making)
-    making.notes.append(f"no table of offers: {', '.join(skus)} may be bought, as what stands")
+    making.notes.append(f"nothing is said of offers: {', '.join(skus)} may be bought, as what stands")
+
+
+def price_key(sku: str, catalogue: Catalogue) -> str:
+    """The fact that a node of a SKU is priced by."""
+    return f"server.{catalogue.skus[sku].server}.price"
 
 
 # Time
 
 
-def _horizon(sheets: Iterable[Sheet], making: _Making, today: date) -> tuple[dict[str, Any], list[str]]:
+def _horizon(
+    sheets: Iterable[Sheet], making: _Making, today: date, known: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """The months or quarters that tables name, with their labels; else the default, from the next quarter."""
     named = [
         (f"{sheet.where}, line {line}", row["period"])
@@ -291,10 +451,13 @@ def _horizon(sheets: Iterable[Sheet], making: _Making, today: date) -> tuple[dic
     ]
     labels = sorted({label for where, text in named if (label := _label(text, where, making))})
     if not labels:
-        start = _next_quarter(today)
-        stated = making.defaults["horizon"]
-        making.notes.append(f"no table names months: {stated['periods']} {stated['period']}s from {start}")
-        return {"start": start, **stated}, [f"{start.year} Q{(start.month + 2) // 3}"]
+        stated = {"start": next_quarter(today), **making.defaults["horizon"], **known}
+        start = stated["start"]
+        if not known:
+            making.notes.append(
+                f"no table names months: {stated['periods']} {stated['period']}s from {start}"
+            )
+        return stated, [f"{start.year} Q{(start.month + 2) // 3}"]
     quarters = [" Q" in label for label in labels]
     if any(quarters) and not all(quarters):
         making.wrong("period", f"months and quarters are mixed: {labels[0]}, {labels[-1]}")
@@ -327,7 +490,8 @@ def _first_day(label: str) -> date:
     return date(year, 3 * int(rest[1:]) - 2 if rest.startswith("Q") else int(rest), 1)
 
 
-def _next_quarter(today: date) -> date:
+def next_quarter(today: date) -> date:
+    """The first day of the quarter after that of a day."""
     month = (today.month - 1) // 3 * 3 + 3
     return date(today.year + month // 12, month % 12 + 1, 1)
 

@@ -65,6 +65,27 @@ def read_sheets(name: str, content: bytes) -> list[Sheet]:
     return found
 
 
+def stated_rows(table: str, rows: Sequence[Mapping[str, str]], currency: str) -> Sheet:
+    """Rows that were stated key by key; bare numbers have the units of a spreadsheet, money `currency`."""
+    bare = {key: unit.replace("USD", currency) for key, unit in vocabulary()["unit"].items()}
+    return Sheet(
+        table,
+        table,
+        tuple(
+            (
+                number,
+                {
+                    key: _with_unit(cell, bare.get(f"{table}.{key}", bare.get(key, "")))
+                    for key, cell in row.items()
+                    if cell
+                },
+            )
+            for number, row in enumerate(rows, start=1)
+        ),
+        (),
+    )
+
+
 def read_sheet_files(paths: Sequence[Path]) -> list[Sheet]:
     """The tables of files on this machine.
 
@@ -156,7 +177,7 @@ def _sheet(where: str, lines: Lines) -> Sheet:
         row = {}
         for key, unit, cell in zip(keys, units, cells, strict=False):
             if key and cell:
-                row[key] = _with_unit(cell, unit or bare.get(key, ""))
+                row[key] = _with_unit(cell, unit or bare.get(f"{table}.{key}", bare.get(key, "")))
         rows.append((number, row))
     left_out = tuple(cell for cell, key in zip(head, keys, strict=True) if cell and not key)
     return Sheet(where, table, tuple(rows), left_out)

@@ -74,7 +74,7 @@ def test_names_units_and_months_as_people_write_them() -> None:
     for part in (
         "fleet.csv: not used: Owner",
         "is taken for h100-8",
-        "no table of offers: h100-8 may be bought",
+        "nothing is said of offers: h100-8 may be bought",
         "assumed for chat: services.*.mean_to_peak = 0.5",
         "assumed for reliability: failures",
     ):
@@ -158,7 +158,7 @@ def test_nodes_of_a_cluster_are_counted_by_kind_and_place() -> None:
         ),
         ({"sites": SITES, "demand": DEMAND.replace("2027-02", "2027-03")}, "says nothing of 2027-02"),
         ({"sites": SITES, "demand": DEMAND.replace("2027-02", "2031-02")}, "40 at most"),
-        ({"sites": SITES, "demand": DEMAND.replace("2592000", "x")}, "requests_per_day: is no number"),
+        ({"sites": SITES, "demand": DEMAND.replace("2592000", "x")}, "requests_per_day: 'x' is no number"),
         (
             {"sites": SITES, "demand": DEMAND.replace("chat,,2027-02", "chat,llama-3-8b,2027-02")},
             "in the rows before",

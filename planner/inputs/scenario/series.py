@@ -1,0 +1,117 @@
+"""Files of hours and requests that a scenario names: what they say stands in the place of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from carbon.signals import GridSignal
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.scenario.problems import Problem, place, shown
+from planner.inputs.series import read_series, signal_in
+from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
+from planner.inputs.series.requests import read_requests
+from planner.trace.errors import InputError
+
+ENDINGS = (".csv", ".tsv", ".txt")
+_COUNTRIES = "average/life-cycle/production"
+Values = dict[str, Any]
+# What stands where a file is of no use, so that nothing but that is told of its entry.
+_STAND_INS: Mapping[str, Values] = {
+    "traffic": {"tokens_in": 1, "tokens_out": 1, "peak_rate": "1 /s", "mean_to_peak": 1},
+    "hourly": {"grid_intensity": "0 g/kWh"},
+    "electricity_price": {},
+}
+
+
+def is_file_of_rows(name: object) -> bool:
+    """Whether a value names a file of rows, as no name of the catalogue does."""
+    return isinstance(name, str) and PurePosixPath(name).suffix.lower() in ENDINGS
+
+
+def with_series(
+    document: Mapping[str, Any], folder: Path | None, horizon: Periods | None, catalogue: Catalogue
+) -> tuple[dict[str, Any], tuple[str, ...], list[Problem]]:
+    """The tables with what their files say, the names of these files, and what is wrong with them.
+
+    A trace gives a service its tokens, and rates that it does not state; hours of a grid and of prices give a
+    site one value for each period.
+    """
+    found, names, problems = dict(document), list[str](), list[Problem]()
+    for section, key, read in (
+        ("services", "traffic", _traffic),
+        ("sites", "hourly", _grid),
+        ("sites", "electricity_price", _prices),
+    ):
+        entries = found.get(section)
+        if not isinstance(entries, list):
+            continue
+        found[section] = entries = [*entries]
+        for i, entry in enumerate(entries):
+            name = entry.get(key) if isinstance(entry, dict) else None
+            if not isinstance(name, str) or not (key == "hourly" or is_file_of_rows(name)):
+                continue
+            at = f"{place((section, i), document)}.{key}"
+            rest = {other: value for other, value in entry.items() if other != key}
+            said = _read(name, at, folder, lambda path, read=read, rest=rest: read(path, rest, horizon))
+            if isinstance(said, Problem):
+                problems.append(said)
+                entries[i] = rest if "grid" in rest else {**_STAND_INS[key], **rest}
+            else:
+                names.append(name)
+                entries[i] = said
+            if key == "hourly":
+                _keep_price(entries[i], catalogue)
+    return found, tuple(names), problems
+
+
+def _read(name: str, at: str, folder: Path | None, read: Callable[[Path], Values]) -> Values | Problem:
+    if folder is None:
+        return Problem(
+            at, f"{shown(name)} is looked for in the folder of the scenario, and this text has no file"
+        )
+    inside = PurePosixPath(name)
+    if inside.is_absolute() or ".." in inside.parts:
+        return Problem(
+            at, f"{shown(name)} leads out of the folder of the scenario: name a file in it, or use a flag"
+        )
+    if not (folder / name).is_file():
+        return Problem(at, f"there is no file {shown(name)} in the folder of the scenario")
+    try:
+        return read(folder / name)
+    except InputError as error:
+        return Problem(at, str(error).replace(f"{folder}/", ""))
+
+
+def _traffic(path: Path, entry: Values, horizon: Periods | None) -> Values:
+    said = read_requests(path).values
+    if "tokens_in" not in said:
+        raise InputError(f"{path.name}: holds no tokens: name columns context_tokens and generated_tokens")
+    if given := [key for key in ("tokens_in", "tokens_out") if key in entry]:
+        raise InputError(f"{path.name} and {' and '.join(given)} say the same thing twice: keep one")
+    return {**said, **entry}
+
+
+def _grid(path: Path, entry: Values, horizon: Periods | None) -> Values:
+    if given := [key for key in ("grid", "grid_intensity") if key in entry]:
+        raise InputError(f"{path.name} and {given[0]} say the same thing twice: keep one")
+    if horizon is None:
+        return entry  # which is wrong by itself
+    read = read_series(path, signal=signal_in(path) or GridSignal.parse(_COUNTRIES), repeats="mean")
+    values, _ = grid_by_period(read.series, horizon)
+    return {**entry, "grid_intensity": values}
+
+
+def _keep_price(entry: Values, catalogue: Catalogue) -> None:
+    """The price of electricity that hangs on the grid of a region stays that of the region."""
+    region = catalogue.regions.get(str(entry.get("region")))
+    price = None if region is None else catalogue.facts.get(f"electricity.{region.grid}.price")
+    if price is not None:
+        entry.setdefault("electricity_price", price.stated)
+
+
+def _prices(path: Path, entry: Values, horizon: Periods | None) -> Values:
+    if horizon is None:
+        return entry
+    return {**entry, "electricity_price": prices_by_period(path, horizon)[0]}

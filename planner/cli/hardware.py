@@ -147,6 +147,7 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes", type=arguments.node_counts, metavar="N,...", help="sizes to look at; 1,2,4 to 128"
     )
+    parser.add_argument("--grid", help="grid region, for money and carbon of a million tokens; us")
     parser.add_argument("--why", metavar="SKU:SIZE", help="open the numbers of one row down to their sources")
     parser.add_argument("--csv", action="store_true", help="print the rows as CSV")
 

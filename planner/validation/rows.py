@@ -50,6 +50,7 @@ class Judged:
     subject: str = ""
     generation: str = ""
     plumbing: bool = False
+    inputs: str = ""
 
     def document(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -67,6 +68,7 @@ class Judged:
             "subject",
             "generation",
             "plumbing",
+            "inputs",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -159,6 +161,7 @@ def judge(row: Mapping[str, str]) -> Judged:
         judged,
         subject=judged.subject or _subject(quantity),
         generation=generation_of(inputs),
+        inputs=row["inputs"] if inputs else "{}",
         plumbing=row.get("note", "").lower().startswith(PLUMBING),
     )
 

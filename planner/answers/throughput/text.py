@@ -119,6 +119,8 @@ def _cells(document: Record) -> list[Cell]:
         ("step_s", (f"{turn} s", 8, lambda row: number_text(row["step_s"]))),
         ("node_kw", ("node kW", 7, lambda row: fixed_text(row["node_kw"], 2))),
         ("per_kwh", (f"{unit}/kWh", 11, lambda row: number_text(row["per_kwh"]))),
+        ("million_usd", ("USD/M", 8, lambda row: number_text(row["million_usd"], 3))),
+        ("million_kgco2e", ("kg/M", 8, lambda row: number_text(row["million_kgco2e"], 3))),
         ("layout", ("layout", 0, lambda row: _layout(row, document))),
     ]
     return cells + [cell for name, cell in optional if rows and name in rows[0]]
@@ -146,7 +148,9 @@ def _answer_cells(document: Record) -> list[Cell]:
         ("running", 7, lambda row: fixed_text(row["running"], 1)),
         ("tokens/s", 9, lambda row: number_text(row["tokens_per_s"])),
         ("kW", 6, lambda row: fixed_text(row["replica_kw"], 2)),
-        ("J/token", 8, lambda row: number_text(3.6e6 / row["tokens_per_kwh"], 3)),
+        ("J/token", 8, lambda row: number_text(row["each_j"], 3)),
+        ("USD/M", 8, lambda row: number_text(row["million_usd"], 3)),
+        ("kg/M", 8, lambda row: number_text(row["million_kgco2e"], 3)),
     ]
     if any("replicas" in row for row in document["rows"]):
         cells += [

@@ -239,7 +239,6 @@ _HEADINGS = {
     "rate_per_s": ("rate", "1/s"),
     "low_per_s": ("rate, low", "1/s"),
     "high_per_s": ("rate, high", "1/s"),
-    "error_fraction": ("error of the rate, at worst", "%"),
     "replica_kw": ("power", "kW"),
     "node_kw": ("power of a node", "kW"),
     "each_j": ("energy of each", "J"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,6 +17,10 @@ from planner.ui import shared, workers
 from planner.ui.chart_cache import draw_kept
 from planner.ui.progress import work_shown
 from planner.ui.workers.messages import work_key
+from planner.validation.accuracy import CLOSE_FRACTION
+
+if TYPE_CHECKING:
+    from planner.trace.explain import Explanation
 
 VIEWS = {
     "by_subject": "What is modelled",
@@ -26,7 +30,7 @@ VIEWS = {
     "by_source": "Source",
 }
 GROUPS = (
-    "name",
+    "of",
     "rows",
     "understood",
     "inside",
@@ -43,7 +47,7 @@ ROWS = (
     "quantity",
     "generation",
     "ours",
-    "expected",
+    "published",
     "unit",
     "error_fraction",
     "tolerance",
@@ -52,6 +56,13 @@ ROWS = (
     "note",
 )
 MOST_WORST = 5
+# Key of a row -> the name that its column goes by here.
+SHOWN = {
+    "name": "of",
+    "expected": "published",
+    **{name: f"{name}_fraction" for name in ("error", "median_error", "mean_error", "worst_error")},
+}
+KEPT = {shown: name for name, shown in SHOWN.items()}
 
 
 def render() -> None:
@@ -100,7 +111,7 @@ def heads(summary: Record, every: Sequence[Record]) -> None:
         shared.card("Largest error", percent_text(summary["worst_error"], 0), "of the same rows")
     by_id = {row["id"]: row for row in every}
     groups = sorted(
-        (one for one in summary["by_subject"] if one["worst_error"] is not None),
+        (one for one in summary["by_subject"] if (one["worst_error"] or 0.0) > CLOSE_FRACTION),
         key=lambda one: -float(one["worst_error"]),
     )
     st.markdown("**The worst rows**")
@@ -154,23 +165,20 @@ def _holds(row: Record, words: str, chosen: Record) -> bool:
 
 
 def _shares(found: Sequence[Record]) -> list[Record]:
-    """Errors under names that say that they are shares."""
-    names = {name: f"{name}_fraction" for name in ("error", "median_error", "mean_error", "worst_error")}
-    return [{names.get(key, key): value for key, value in row.items()} for row in found]
+    """Rows whose columns say what they hold."""
+    return [{SHOWN.get(key, key): value for key, value in row.items()} for row in found]
 
 
-def _row_opened(found: Sequence[Record]) -> Any:
+def _row_opened(found: Sequence[Record]) -> Callable[[int, str], Explanation | None]:
     from planner.validation.cells import row_explanation
 
-    return lambda row, key: row_explanation(found[row], key.removesuffix("_fraction"))
+    return lambda row, key: row_explanation(found[row], KEPT.get(key, key))
 
 
-def _group_opened(groups: Sequence[Record]) -> Any:
-    from planner.validation.cells import GROUPED, group_explanation
+def _group_opened(groups: Sequence[Record]) -> Callable[[int, str], Explanation | None]:
+    from planner.validation.cells import group_explanation
 
-    return lambda row, key: group_explanation(
-        groups[row], key if key in GROUPED else key.removesuffix("_fraction")
-    )
+    return lambda row, key: group_explanation(groups[row], KEPT.get(key, key))
 
 
 @st.cache_data(show_spinner=False, max_entries=1)

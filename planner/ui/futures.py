@@ -31,11 +31,7 @@ MULTIPLES = {
     "grid": "grid carbon ×",
     "failures": "failures ×",
 }
-STARTED: tuple[Record, ...] = (
-    {"name": "as stated", "probability": 0.5},
-    {"name": "more", "probability": 0.3, "demand": 1.3, "work": 1.3},
-    {"name": "less", "probability": 0.2, "demand": 0.7, "work": 0.7},
-)
+STARTED = {"as stated": (0.5, 1.0), "more": (0.3, 1.3), "less": (0.2, 0.7)}  # chance and multiple
 
 
 def render() -> None:
@@ -68,12 +64,9 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
             f"for {stated['reduce_to']} that represent them."
         )
         return {}
-    rows = stated["futures"] or list(STARTED)
-    said = (
-        "The futures of the scenario"
-        if stated["futures"]
-        else "The scenario states no futures: three to begin"
-    )
+    rows = stated["futures"] or stated["started"]
+    own = "The futures of the scenario"
+    said = own if stated["futures"] else "The scenario states no futures; here are three to begin with"
     st.markdown(f"{said}. Change a number, add a row, or take one away; an empty cell is ×1.")
     columns = {
         "name": st.column_config.TextColumn("future", required=True),
@@ -83,6 +76,7 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
         [{key: row.get(key) for key in columns} for row in rows],
         column_config=columns,
         num_rows="dynamic",
+        placeholder="×1",
         hide_index=True,
         key=f"fut.table-{draft.digest}",
     )
@@ -141,9 +135,7 @@ def _opened(document: Document, table: str, row: int, key: str) -> Explanation |
 
 def replay(draft: session.Draft, changes: Record) -> None:
     """The scenario planned again each period, in a future that comes by chance."""
-    st.markdown(
-        "Plan, see what comes, plan again: how a plan that is made anew each period would have fared."
-    )
+    st.markdown("Plan, see what comes, plan again: how a plan made anew each period would have fared.")
     left, right = st.columns(2)
     draw = int(left.number_input("Which chance (a seed)", 0, 10_000, 1, key="fut.draw"))
     persist = right.toggle("Expect later periods as the last one was", key="fut.persist")
@@ -182,9 +174,15 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
         held: dict[str, Any] = written(scenario)
         drawn = scenario.uncertainty
+    kinds = {"demand": scenario.services, "work": scenario.pools}
+    moved = [key for key, works in kinds.items() if works] or ["tokens"]
     futures = [_row(future) for future in held.get("futures", [])]
     return {
         "futures": futures,
+        "started": [
+            {"name": name, "probability": chance} | ({} if ratio == 1.0 else dict.fromkeys(moved, ratio))
+            for name, (chance, ratio) in STARTED.items()
+        ],
         "draws": 0 if drawn is None else drawn.draws,
         "reduce_to": 0 if drawn is None else drawn.reduce_to,
     }

@@ -1,4 +1,4 @@
-"""Where the numbers of a validation come from: a row with its inputs and its publication, a group with its rows."""
+"""Where the numbers of a validation come from: a row from its inputs, a group from its rows."""
 
 from __future__ import annotations
 

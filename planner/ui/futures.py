@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,7 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
         hide_index=True,
         key=f"fut.table-{draft.digest}",
     )
-    futures = [_as_written(row, rows) for row in edited if row.get("name")]
+    futures = [_as_written(row, rows) for row in edited if not _is_empty(row.get("name"))]
     if not futures:
         st.info("State one future at least: a name and a chance of 1.")
         return None
@@ -90,7 +91,12 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
 def _as_written(row: Record, before: Sequence[Record]) -> Record:
     """A row of the table as the file has it, with what of its future the table does not show."""
     hidden = next((one["hidden"] for one in before if one["name"] == row["name"] and "hidden" in one), {})
-    return hidden | {key: value for key, value in row.items() if value is not None}
+    return hidden | {key: value for key, value in row.items() if not _is_empty(value)}
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a cell holds nothing: numbers that are not there come back as NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def several(draft: session.Draft, changes: Record) -> None:

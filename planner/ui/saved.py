@@ -115,6 +115,11 @@ def plans_of(held: Store) -> list[SavedPlan]:
 
 
 def label(plan: SavedPlan) -> str:
+    """What a list shows of a plan."""
+    return shared.plain(label_text(plan))
+
+
+def label_text(plan: SavedPlan) -> str:
     """A plan by its name or title, what it comes to, whose it is, and when it was saved."""
     totals = [
         quantity_text(value, unit)
@@ -126,7 +131,7 @@ def label(plan: SavedPlan) -> str:
     owner = f", {plan.owner}" if plan.owner else ""
     tags = f" [{', '.join(plan.tags)}]" if plan.tags else ""
     called = plan.name or plan.title
-    return shared.plain(f"{called}{tags} ({said}){owner}, {when} UTC, {plan.digest[:SHORT]}")
+    return f"{called}{tags} ({said}){owner}, {when} UTC, {plan.digest[:SHORT]}"
 
 
 # A connection is shared by all sessions: it holds no state of theirs.

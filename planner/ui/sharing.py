@@ -99,7 +99,7 @@ def changed_since(made: Planned) -> None:
             "Saved plan",
             list(listed),
             list(listed).index(alike[0]) if alike else 0,
-            format_func=lambda digest: saved.label(listed[digest]),
+            format_func=lambda digest: saved.label_text(listed[digest]),
             key=f"since-plan-{made.identity}",
         )
         try:

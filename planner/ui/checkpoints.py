@@ -27,6 +27,7 @@ from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 
 MOST_NODES = 100_000
+_TAKEN = "checkpoints.fit-taken"
 # The numbers of the answer in words, by the names of their explanations.
 ANSWER = {"interval.time-optimal": "interval", "ettr": "ETTR"}
 
@@ -99,8 +100,11 @@ def own_log() -> None:
                 )
             )
             logs.few_failures(document)
-            if st.button("Use it for the intervals below", key="use-own"):
+            digest = logs.digest_of(document)
+            if st.session_state.get(_TAKEN) != digest:  # once: another fleet may be chosen afterwards
+                st.session_state[_TAKEN] = digest
                 st.session_state["failures"] = _label(logs.use(document))
+            st.caption("The intervals below use it.")
 
 
 def chosen_inputs(first: Document) -> dict[str, Any]:
